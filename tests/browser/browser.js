@@ -1,5 +1,6 @@
 // Starts Chromium and opens pages from files, watching that they behave.
 
+import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -24,6 +25,12 @@ export const drawn = (page) =>
 
 /** A number as pages write it, with a minus sign. */
 export const numberOf = (text) => Number(text.replaceAll("−", "-"));
+
+/** That a tip says a value: a percentage, or a number, with at least two digits that count. */
+export function assertSaid(said, value) {
+  const number = numberOf(said.replace(/%| logits/u, "")) / (said.endsWith("%") ? 100 : 1);
+  assert.ok(Math.abs(number - value) <= 0.051 * Math.abs(value) + 1e-12, `${said} is not ${value}`);
+}
 
 export async function startBrowser() {
   if (!existsSync(CHROMIUM)) {
@@ -60,6 +67,7 @@ export async function open(browser, file, options = {}) {
   if (await page.locator("#skip-special:checked").isVisible()) await page.locator("#skip-special").uncheck();
   // So do those of the controls that are folded away.
   await page.evaluate(() => document.querySelector("#recompute")?.setAttribute("open", ""));
+  await drawn(page);
   return { page, watch, close: () => context.close() };
 }
 

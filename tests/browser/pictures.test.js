@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { numberOf, open, startBrowser } from "./browser.js";
+import { assertSaid, open, startBrowser } from "./browser.js";
 import { makePage } from "./viewer_pages.js";
 
 const fixture = JSON.parse(readFileSync(new URL("../../viewer/test/fixtures/text.json", import.meta.url), "utf8"));
@@ -74,7 +74,7 @@ describe("pictures of a report with heads", () => {
       .locator("#heat .cells rect")
       .nth((L - 1) * n + 2)
       .hover(); // layer 1, token 2
-    assert.match(await page.locator("#heat-readout").textContent(), /rollout, layer 1: .*draws 0\.\d+ on/);
+    assert.match(await page.locator("#heat-readout").textContent(), / ← .*: [\d.]+% \(rollout, layer 1\)/);
     assert.equal(await page.locator('#strip [data-token="2"].pointed').count(), 1);
     await finish();
   });
@@ -91,7 +91,7 @@ describe("pictures of a report with heads", () => {
     await page.locator("#matrix svg").focus();
     for (const key of ["ArrowRight", "ArrowDown", "ArrowDown"]) await page.keyboard.press(key);
     const value = values(report.arrays.rollout)(L, 2)[1];
-    assert.ok((await page.locator("#matrix-readout").textContent()).includes(value.toFixed(4)));
+    assertSaid(await page.locator("#matrix-readout b").textContent(), value);
     await page.keyboard.press("Enter");
     assert.equal(await page.locator("#output-token").inputValue(), "2");
     assert.equal(await page.locator("#matrix-whole").isEnabled(), false);
@@ -150,7 +150,7 @@ describe("pictures of a report with heads", () => {
     await page.locator("#graph svg").focus();
     for (let l = L; l > 0; --l) await page.keyboard.press("ArrowDown");
     const mass = values(report.arrays.rollout)(L, report.output_token)[report.output_token];
-    assert.ok((await page.locator("#graph-readout").textContent()).includes(`${(100 * mass).toFixed(1)}%`));
+    assertSaid(await page.locator("#graph-tip b").textContent(), mass);
     await page.locator("#look-button").click();
     await page.locator("#threshold").fill("0.3");
     assert.ok((await lines()) < share, "a threshold leaves lines out");
@@ -213,8 +213,7 @@ describe("pictures of a report with heads", () => {
     const { shape, data } = report.arrays.attention;
     const attention = new Float32Array(new Uint8Array(Buffer.from(data, "base64")).buffer);
     const weight = attention[(((L - 1) * shape[1] + 1) * n + 1) * n];
-    const shown = await page.locator("#head-readout b").textContent();
-    assert.ok(Math.abs(numberOf(shown) - weight) < 6e-5, `${shown} is not ${weight}`);
+    assertSaid(await page.locator("#head-readout b").textContent(), weight);
     await page.locator("#explain-with-head").click();
     const expected = values(caseOf("--heads", "1").arrays.rollout);
     assertClose(await stripValues(page), expected(L, report.output_token), "head 1");

@@ -325,7 +325,10 @@ describe("beside it", () => {
       // The third word is the fourth piece.
       assert.deepEqual([body.words, body.keep_attention, body.output_token, body.method], [true, false, 3, ["flow"]]);
       assert.match(await tab.locator('[data-setting="Numbers"]').textContent(), /by the server/);
-      assert.match(await tab.locator("#matrix-missing").textContent(), /flow is here of the output token .* only/);
+      assert.match(
+        await tab.locator("#matrix-missing").textContent(),
+        /flow was computed for the output token .* only/,
+      );
       await tab.locator("#ask-all-pairs").click();
       await tab.locator("#matrix svg").waitFor();
       assert.deepEqual(
@@ -479,7 +482,7 @@ describe("do the methods agree with blank-out", () => {
     await serve({ pause: 500 }, async (tab, server) => {
       await tab.locator("#explain").click();
       await tab.locator("#agreement-card").waitFor();
-      assert.equal(await tab.locator("#agreement-heading").textContent(), "Do the methods agree with blank-out?");
+      assert.equal(await tab.locator("#agreement-heading").textContent(), "Faithfulness check (blank-out)");
       assert.equal(asks(server, "evaluate").length, 0);
       await tab.locator("#evaluate").click();
       await tab.locator("#evaluation-progress").filter({ hasText: "blank-out 3 of 10" }).waitFor();
@@ -495,7 +498,7 @@ describe("do the methods agree with blank-out", () => {
       }
       const nearest = await tab.$$eval("#agreement-table .nearest", (all) => all.map(({ dataset }) => dataset.method));
       assert.deepEqual(nearest.sort(), ["flow", "flow", "raw", "raw"]);
-      assert.match(await tab.locator("#agreement-summary").textContent(), /blank-out.*flow after layer 2 \(0\.60\)/);
+      assert.match(await tab.locator("#agreement-summary").textContent(), /blank-out.*flow, layer 2 \(ρ = 0\.60\)/);
       assert.match(await tab.locator("#agreement-card").textContent(), /A note of the evaluation\./);
       for (const { name, values } of expected.scores) {
         const drawn = await tab.$$eval(`#scores [data-strip="${name}"] .token`, (all) =>

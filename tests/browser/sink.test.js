@@ -94,7 +94,7 @@ describe("of a decoder whose first token takes most", () => {
   test("it does not count until somebody asks, and a line says how much it takes", async () => {
     const row = values.raw.subarray(((L - 1) * n + n - 1) * n, L * n * n);
     const note = page.locator("#sink-note");
-    assert.match(await note.textContent(), /^First token excluded from colors and rankings: .*9\d% of what/u);
+    assert.match(await note.textContent(), /^Attention sink excluded: .*9\d% of the total/u);
     const first = page.locator('#strip [data-token="0"]');
     assert.equal(await first.evaluate((token) => token.style.backgroundColor), "");
     const top = async () => (await page.locator("#strip-card .legend").textContent()).match(/^0([\d.]+)/u)[1];
@@ -103,7 +103,7 @@ describe("of a decoder whose first token takes most", () => {
     assert.equal(await page.locator("#heat .above, #matrix .above").count(), 0);
     await page.locator("#sink-toggle").click();
     await drawn(page);
-    assert.match(await note.textContent(), /^First token counts: .*Exclude it$/u);
+    assert.match(await note.textContent(), /^Attention sink included: .*Exclude it$/u);
     assert.equal(await page.locator('#rank tr[data-token="0"]').count(), 1);
     await page.waitForFunction(() => location.hash.includes("si=0"));
   });

@@ -184,6 +184,7 @@ describe("the link", () => {
     ];
     for (const text of hostile) {
       const { page, watch, close: end } = await open(browser, pages.get("short").html);
+      await page.evaluate(() => history.replaceState(null, "", location.pathname)); // what is chosen goes
       await page.reload();
       await page.locator('#strip [data-token="7"][aria-label]').waitFor(); // what is painted last
       const before = await page.locator("#strip").innerHTML();
@@ -220,7 +221,7 @@ describe("selection", () => {
       const here = await pointed();
       assert.ok(here.includes("strip-card:3") && here.includes("rank-card:3"), String(here));
       assert.equal(here.filter((one) => one === "half:3").length, 3, String(here)); // one for each method
-      assert.match(await page.locator("#strip-readout").textContent(), /on to/);
+      assert.match(await page.locator("#strip-readout").textContent(), / ← to/);
       await page.locator('#rank tr[data-token="5"]').hover();
       assert.ok((await pointed()).includes("strip-card:5"));
       await page.locator("#heading").hover();
@@ -253,7 +254,7 @@ describe("filters", () => {
         const share = sum(left.map((i) => values[i])) / sum(values);
         assert.match(
           await page.locator("#excluded-of-all").textContent(),
-          new RegExp(`^${left.length} of 8 tokens are excluded: ${(100 * share).toFixed(0)}%`),
+          new RegExp(`^${left.length} of 8 tokens are excluded: ${(100 * share).toFixed(0)}% of the total`),
         );
         assert.deepEqual(
           await ranked(),
@@ -274,7 +275,7 @@ describe("filters", () => {
         );
       };
       await page.locator("#filters-button").click();
-      assert.equal(await page.locator("#excluded-of-all").textContent(), "Every token counts.");
+      assert.equal(await page.locator("#excluded-of-all").textContent(), "No token is excluded.");
       await page.locator("#skip-stop-words").check();
       await said([1, 3, 4]);
       await page.locator("#pattern").fill("^cab|key$");
@@ -292,7 +293,7 @@ describe("filters", () => {
       ]) {
         await page.locator("#pattern").fill(pattern);
         assert.match(await page.locator("#pattern-problem").textContent(), why);
-        assert.equal(await page.locator("#excluded-of-all").textContent(), "Every token counts.");
+        assert.equal(await page.locator("#excluded-of-all").textContent(), "No token is excluded.");
       }
       await page.locator("#pattern").fill("");
       await page.locator('#strip [data-token="4"]').click({ modifiers: ["Control"] });
@@ -514,14 +515,14 @@ describe("comparison", () => {
       const half = (name) => page.locator(`#compare [data-side="${name}"]`);
       await half("second").locator(".missing-values").waitFor();
       assert.match(await half("second").textContent(), /No flow values for \[MASK\] 6 at layer 5\..*maximum flow/);
-      assert.match(await half("difference").textContent(), /the second has no flow values at layer 5/);
-      assert.match(await page.locator("#compare-readout").textContent(), /the second has no flow values at layer 5/);
+      assert.match(await half("difference").textContent(), /B has no flow values at layer 5/);
+      assert.match(await page.locator("#compare-readout").textContent(), /B has no flow values at layer 5/);
       assert.equal(await half("first").locator(".token[data-value]").count(), 8);
       assert.equal(await page.locator("#compare-method").inputValue(), "flow");
       await page.locator('#methods input[value="flow"]').check({ force: true });
       await page.locator("#compare-method").selectOption("rollout");
       await half("first").locator(".missing-values").waitFor();
-      assert.match(await half("difference").textContent(), /the first has no flow values at layer 6/);
+      assert.match(await half("difference").textContent(), /A has no flow values at layer 6/);
       assert.equal(await half("second").locator(".token[data-value]").count(), 8);
     }),
   );
@@ -560,25 +561,25 @@ describe("what is shown", () => {
   test(
     "is what the settings say, and what is not the report's leads back to it",
     withPage("short", {}, async (page) => {
-      assert.match(await said(page, "Residual"), /^0\.5 of each token/);
+      assert.match(await said(page, "Residual"), /^weight 0\.5/);
       assert.equal(await page.locator("#recomputed").count(), 0);
       await page.locator("#residual").fill("0.2");
       await page.locator("#to-layer").selectOption("2");
-      assert.match(await said(page, "Residual"), /^0\.2 of each token.*In the report: 0\.5/);
+      assert.match(await said(page, "Residual"), /^weight 0\.2.*In the report: 0\.5/);
       assert.match(await said(page, "Layers"), /^6 down to layer 2/);
-      assert.match(await said(page, "Numbers"), /in this page/);
+      assert.match(await said(page, "Numbers"), /in the browser/);
       assert.match(
         await page.locator("#recomputed").textContent(),
         /2 settings are not as in the report: residual, layers/,
       );
       const rows = csvRows((await saved(page, "settings", "csv")).bytes);
       const residual = rows.find(({ setting }) => setting === "Residual");
-      assert.match(residual.value, /^0\.2/);
+      assert.match(residual.value, /^weight 0\.2/);
       assert.equal(residual.in_the_report, "0.5");
       await page.locator('[data-setting="Residual"] button').focus();
       await page.keyboard.press("Enter");
       await page.waitForFunction(() => document.activeElement.id === "settings");
-      assert.match(await said(page, "Residual"), /^0\.5/);
+      assert.match(await said(page, "Residual"), /^weight 0\.5/);
       assert.equal(await page.locator("#residual").inputValue(), "0.5");
       await page.locator("#settings-reset").click();
       assert.equal(await page.locator("#recomputed").count(), 0);
@@ -605,10 +606,10 @@ describe("what is shown", () => {
     await page.locator("#matrix svg").waitFor();
     await page.locator('#methods input[value="flow"]').check({ force: true });
     await page.locator("#matrix-missing").waitFor();
-    assert.equal(await page.locator("#matrix-heading").textContent(), "All pairs");
+    assert.equal(await page.locator("#matrix-heading").textContent(), "Full matrix (output × input)");
     assert.match(
       await page.locator("#matrix-missing").textContent(),
-      /flow is here of the output token \[CLS\] 0 only/,
+      /flow was computed for the output token \[CLS\] 0 only/,
     );
     assert.match(await page.locator("#matrix-missing code").textContent(), /--output-token all/);
     await page.locator('#methods input[value="raw"]').check({ force: true });
@@ -626,11 +627,11 @@ describe("files", () => {
       const names = {
         strip: /^short-text-rollout-layer6-token6\.svg$/,
         heat: /^short-by-layer-rollout-token6\.svg$/,
-        matrix: /^short-all-pairs-rollout-layer6\.svg$/,
-        settings: /^short-how-these-numbers-were-made\.svg$/,
+        matrix: /^short-full-matrix-output-input-rollout-layer6\.svg$/,
+        settings: /^short-settings\.svg$/,
         compare: /^short-compared-rollout-layer6-and-flow-layer6-token6\.svg$/,
       };
-      const titles = { methods: "Every method", compare: "Compared" };
+      const titles = { methods: "Methods side by side", compare: "Compared" };
       const captions = {
         methods:
           /^Method raw, rollout, flow; Output token “\[MASK\]” \(position 6\); Layers 6 of 6, down to the input; /,
@@ -639,7 +640,7 @@ describe("files", () => {
         matrix: /^Method rollout; Output token all, a row each; Layers 6 of 6/,
       };
       const usual =
-        /^Method rollout; Output token “\[MASK\]” \(position 6\); Layers 6 of 6, down to the input; Heads mean over heads; Residual 0\.5 of each token stays in place in every layer\.$/;
+        /^Method rollout; Output token “\[MASK\]” \(position 6\); Layers 6 of 6, down to the input; Heads mean over heads; Residual weight 0\.5 in every layer\.$/;
       const cards = await page.$$eval(".card .export", (all) =>
         all.map((menu) => menu.closest(".card").id.replace(/-card$/, "")),
       );
@@ -727,10 +728,10 @@ describe("files", () => {
       assert.equal(found.problem, undefined);
       assert.equal(found.marks.excluded, await page.locator("#strip .excluded").count());
       assert.equal(found.values.length, report.n);
-      assert.match(found.caption[2], /Residual 0\.3 of each token/);
+      assert.match(found.caption[2], /Residual weight 0\.3 in/);
       assert.match(found.caption[2], /Excluded from rankings and colors special tokens, “[^”]+” \(position 2\)\.$/);
       const heat = await parsed(page, (await saved(page, "heat", "svg")).bytes.toString());
-      assert.match(heat.caption[2], /Residual 0\.3/);
+      assert.match(heat.caption[2], /Residual weight 0\.3/);
     }),
   );
 

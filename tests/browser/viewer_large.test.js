@@ -101,7 +101,7 @@ describe("2,048 tokens by 30 layers", () => {
       .dispatchEvent(new PointerEvent("pointerover", { bubbles: true }))`;
     await check("point in the text", act);
     assert.equal(await page.locator("#strip .token.pointed").count(), 1);
-    assert.match(await page.locator("#strip-readout").textContent(), /draws/);
+    assert.match(await page.locator("#strip-readout").textContent(), / ← /);
   });
 
   const move = (selector) => `
@@ -118,7 +118,7 @@ describe("2,048 tokens by 30 layers", () => {
     await check("point in the layer map", move("#heat svg"));
     assert.equal(await page.locator("#heat .pointing .cell").count(), 1);
     await check("point in the graph", move("#graph svg"));
-    assert.match(await page.locator("#graph-readout").textContent(), /passes/);
+    assert.match(await page.locator("#graph-tip").textContent(), /passes/);
   });
 
   test("choosing tokens", async () => {
@@ -192,7 +192,7 @@ describe("a continuation of 2,048 + 200 tokens by 30 layers", () => {
       .dispatchEvent(new PointerEvent("pointerover", { bubbles: true }))`;
     await check("point in the prompt", act);
     assert.equal(await page.locator("#prompt .token.pointed").count(), 1);
-    assert.match(await page.locator("#text-readout").textContent(), /drew/);
+    assert.match(await page.locator("#text-readout").textContent(), / ← /);
   });
 
   test("other layers, another method", async () => {

@@ -6,11 +6,13 @@ import { useEffect, useLayoutEffect } from "preact/hooks";
 import { Belief } from "./components/belief";
 import { MOST_DRAWN } from "./components/card";
 import { Controls } from "./components/controls";
+import { Guide } from "./components/guide";
 import { Headline } from "./components/headline";
 import { KeysDialog, type Keys } from "./components/help";
 import { Own } from "./components/own_text";
 import { Predictions } from "./components/predictions";
 import { RecipeControls } from "./components/recipe_controls";
+import { followPointer } from "./components/tip";
 import { Toolbar } from "./components/toolbar";
 import { useViewer, Viewer, ViewerContext } from "./context";
 import { captionOf } from "./export/name";
@@ -63,6 +65,7 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
   useLayoutEffect(() => followLink(pieces.state), [pieces]);
   useEffect(() => followKeys(viewer, shortcuts), [viewer, shortcuts]);
   useEffect(() => announceChoices(viewer), [viewer]);
+  useEffect(followPointer, []);
   // With words for pieces everything begins anew but the control that asked for it, which keeps the focus.
   const part = viewer === pieces ? "pieces" : "words";
   const classes = [kind, viewer.report.n > MOST_DRAWN && "large"].filter(Boolean).join(" ");
@@ -85,6 +88,7 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
           </p>
           {children}
         </main>
+        <Guide />
         <KeysDialog key={`help ${part}`} keys={keys}>
           Pointing at a token in one view points at it in all. {help}
         </KeysDialog>

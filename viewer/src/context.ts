@@ -12,6 +12,7 @@ import type { MixingInfo, MixingName } from "./report/mixings";
 import { recipeBy, recipeOf, type Recipe } from "./report/recipe";
 import type { Layers, Report } from "./report/report";
 import { targetWords } from "./report/setting_words";
+import { digits, formatSigned, percentage } from "./report/text";
 import type { Numbers } from "./report/values";
 import { WordReport } from "./report/words";
 import { State, wordState } from "./state";
@@ -179,6 +180,13 @@ export class Viewer {
   inLogits(method: Method = this.state.choices.method.value): boolean {
     const { explanation, report } = this;
     return report.inLogits(explanation.value.arrayOf(method)) && explanation.value.recipe.normalize === "none";
+  }
+
+  /** A value as a tip or a sentence says it: of shares a percentage. */
+  words(value: number, method: Method = this.state.choices.method.value): string {
+    if (isScore(method)) return formatSigned(value);
+    if (this.inLogits(method)) return `${digits(value)} logits`;
+    return this.report.isShare(this.explanation.value.arrayOf(method)) ? percentage(value) : digits(value);
   }
 
   /** Whether a method beside the graph is shown: one number a token, of one prediction, whatever layer or output token. */

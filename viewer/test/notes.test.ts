@@ -148,7 +148,7 @@ describe("what is shown", async () => {
     expect(setting(viewer, "Residual")?.report).toBe("0.5");
     expect(setting(viewer, "Masked")).toMatchObject({ text: "tokens ed (2), are (5)", report: "nothing" });
     expect(setting(viewer, "Discarded")?.text).toBe("the smallest 25% of each layer's weights");
-    expect(setting(viewer, "Numbers")?.text).toMatch(/computed in this page/);
+    expect(setting(viewer, "Numbers")?.text).toMatch(/recomputed in the browser/);
     for (const one of settingsShown(viewer)) one.back?.();
     expect(changed(viewer)).toEqual([]);
     expect(choices).toMatchObject({

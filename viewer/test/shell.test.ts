@@ -553,7 +553,7 @@ describe("two reports beside each other", () => {
       );
       return [ours, theirs] as const;
     };
-    expect(missingSides(sides("flow"))).toBe("the second has no flow values at layer 2");
+    expect(missingSides(sides("flow"))).toBe("B has no flow values at layer 2");
     expect(sides("flow")[1]).toMatchObject({ token: 0, instead: null });
     expect(sides("flow")[1].has("flow")).toBe(false);
   });

@@ -4,6 +4,7 @@ import { GenerationViewer } from "../generation/generation_viewer";
 import { agreementLevel, effectWords, levelWords } from "../report/agreement";
 import type { Agreement, MapAgreement } from "../report/document";
 import { degenerateIn, degenerateWords } from "../report/notes";
+import { Info } from "./guide";
 import { WordReport } from "../report/words";
 
 export interface ShownAgreement {
@@ -38,7 +39,8 @@ function Agreed({ agreement, map, label }: ShownAgreement) {
       <span class="level">{effectWords(agreement, map, label)}</span>{" "}
       <span title="Rank correlation of this map with what blanking each token changes: 1 is the same order, 0 none">
         {levelWords(map)}
-      </span>
+      </span>{" "}
+      <Info about="agreement with blank-out" place="trust" />
     </p>
   );
 }
@@ -50,7 +52,7 @@ function FlowBelief() {
   if (!found || found.count === 0) return null;
   return (
     <p class="belief" id="flow-belief" data-level={2 * found.count >= found.all ? "none" : "weak"}>
-      <span class="level">{degenerateWords(found)}</span>
+      <span class="level">{degenerateWords(found)}</span> <Info about="degenerate flow" place="methods" />
     </p>
   );
 }
@@ -61,14 +63,14 @@ export function Belief() {
   const shown = agreementShown(viewer);
   const checkable = report.document.input.kind === "text" && !scored && state.choices.method.value !== "flow";
   return (
-    <>
+    <div id="belief">
       <FlowBelief />
       {shown && <Agreed {...shown} />}
       {!shown && checkable && viewer.row() && (
         <p class="belief help" id="unchecked">
-          Not checked here against blanking tokens.
+          Not checked here against blanking tokens. <Info about="checking a map" place="trust" />
         </p>
       )}
-    </>
+    </div>
   );
 }

@@ -4,6 +4,7 @@ import { useViewer } from "../context";
 import { GenerationReport } from "../report/generation_report";
 import { format, percent } from "../report/text";
 import { CheckBox, inOtherForm } from "./check_box";
+import { Info } from "./guide";
 import { Own } from "./own_text";
 import { Popover } from "./popover";
 
@@ -12,21 +13,21 @@ export function Filters() {
   const reasons = state.reasons.value;
   const { among, all } = excludedOf(drawn.value, reasons);
   const share = all.count > 0 ? all.share : null;
-  // Short, and after a minus.
-  const badge = share === null ? "" : `−${percent(share).replace("under ", "<").replace("over ", ">")}`;
+  // How many; what they hold is said inside.
+  const badge = all.count === 0 ? "" : String(all.count);
   const holding = report.document.generation ? ", " : ": ";
-  const [draws, draw] = report.document.generation ? ["the token", "drew"] : ["the output token", "draws"];
   return (
     <Popover id="filters" label="Filters" title="Filters" badge={badge}>
       <p class="help">
-        Tokens excluded from rankings and from colors. They take part in every computation all the same.
+        Excluded from rankings and colors; every number is still computed with them.{" "}
+        <Info about="excluded tokens" place="filters" />
       </p>
       <OwnRules />
       <FilterFields />
       <p id="excluded-of-all" class="strong">
         {all.count === 0
-          ? "Every token counts."
-          : `${all.count} of ${among} tokens are excluded${share === null ? "" : `${holding}${percent(share)} of what ${draws} ${draw} on`}.`}
+          ? "No token is excluded."
+          : `${all.count} of ${among} tokens are excluded${share === null ? "" : `${holding}${percent(share)} of the total`}.`}
       </p>
       <button
         type="button"
@@ -34,7 +35,7 @@ export function Filters() {
         disabled={reasons.every((reason) => reason === "") && state.choices.pattern.value === ""}
         onClick={() => state.includeAll()}
       >
-        Include every token
+        Clear filters
       </button>
     </Popover>
   );
@@ -51,7 +52,7 @@ function FilterFields() {
         Stop words (English) and punctuation
       </CheckBox>
       <div class="field">
-        <label for="pattern">Tokens that a regular expression finds</label>
+        <label for="pattern">Tokens matching (regular expression)</label>
         <input
           id="pattern"
           type="text"
@@ -65,12 +66,12 @@ function FilterFields() {
           onInput={(event) => (pattern.value = event.currentTarget.value)}
         />
         <p id="pattern-problem" class="problem" aria-live="polite">
-          {problem && `Not used: ${problem}.`}
+          {problem && `Invalid regular expression: ${problem}.`}
         </p>
       </div>
       <div class="field">
         <p class="help">
-          By hand: click a token with the control (⌘) key, or press <kbd>x</kbd> on it.
+          Ctrl/⌘-click a token to exclude it, or press <kbd>x</kbd> on it.
         </p>
         {byHand.value.size > 0 && (
           <ul class="chips" id="excluded-chips">

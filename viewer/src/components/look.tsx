@@ -8,7 +8,7 @@ import { Popover } from "./popover";
 
 const LABELS: Record<PaletteName, string> = { blue: "Blue", cividis: "Cividis (color-blind safe)", grey: "Gray" };
 const THEMES: { value: Theme; words: string }[] = [
-  { value: "system", words: "As the system" },
+  { value: "system", words: "System" },
   { value: "light", words: "Light" },
   { value: "dark", words: "Dark" },
 ];
@@ -27,7 +27,7 @@ export function Look() {
   const { report, state } = useViewer();
   const { palette, threshold, fromLeast } = state.choices;
   return (
-    <Popover id="look" label="Look" title="Look">
+    <Popover id="look" label="Display" title="Display">
       <fieldset class="stack" id="palettes">
         <legend>Colors</legend>
         <Radios
@@ -40,7 +40,7 @@ export function Look() {
       </fieldset>
       <div class="field">
         <label for="threshold">
-          Draw values from <output for="threshold">{(100 * threshold.value).toFixed(0)}%</output> of the largest
+          Hide values below <output for="threshold">{(100 * threshold.value).toFixed(0)}%</output> of the maximum
         </label>
         <Slider
           id="threshold"
@@ -54,11 +54,11 @@ export function Look() {
       {/* For flow above all, whose values lie close together far above 0. Pictures have it beside their other choices. */}
       {report.document.input.kind !== "image" && (
         <CheckBox id="from-least" on={fromLeast} class="check">
-          Scale from the least value
+          Stretch contrast (minimum to maximum)
         </CheckBox>
       )}
       <fieldset class="stack" id="themes">
-        <legend>Page</legend>
+        <legend>Theme</legend>
         <Radios
           name="theme"
           value={theme.value}

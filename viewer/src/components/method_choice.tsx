@@ -2,6 +2,7 @@
 import { useViewer } from "../context";
 import { isScore, METHODS, type Method } from "../report/document";
 import { Radios } from "./fields";
+import { Info } from "./guide";
 
 interface MethodChoiceProps {
   /** whether there are values of a method */
@@ -28,6 +29,7 @@ export function MethodChoice({ has, missing, asks = false }: MethodChoiceProps) 
         }))}
         choose={(one) => (method.value = one)}
       />
+      <Info about="the methods" place="methods" />
     </fieldset>
   );
 }

@@ -4,6 +4,7 @@ import { useViewer, type Viewer } from "../context";
 import { MIXINGS, type MixingInfo, type MixingName } from "../report/mixings";
 import { commandFor } from "./ask_for";
 import { Select } from "./fields";
+import { Info } from "./guide";
 
 /** Those that a model of this kind may have; "globenc" is of encoders of BERT's kind. */
 export const fitsModel = ({ name }: MixingInfo, causal: boolean): boolean => name !== "globenc" || !causal;
@@ -42,6 +43,7 @@ export function MixingChoice() {
           title={options.map(({ name, help }) => `${name}: ${help}`).join("\n")}
           choose={choose}
         />
+        <Info about="mixings" place="mixing" />
       </div>
       {wanted !== "attention" && (
         <button type="button" id="paper-attention" onClick={() => choose("attention")}>

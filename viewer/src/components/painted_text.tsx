@@ -188,6 +188,10 @@ export function PaintedText(props: PaintedTextProps) {
       }}
       onPointerOver={(event) => latest.current.onPoint(tokenOf(event))}
       onPointerLeave={() => latest.current.onPoint(null)}
+      onFocusIn={(event) => {
+        if ((event.target as Element).matches(":focus-visible")) latest.current.onPoint(tokenOf(event));
+      }}
+      onFocusOut={() => latest.current.onPoint(null)}
     >
       {tokens}
     </div>

@@ -1,14 +1,14 @@
 // What the model said, as bars beside what it drew on.
 import { Bar } from "./bar";
 import { Own, TokenName } from "./own_text";
-import { format } from "../report/text";
+import { percentage } from "../report/text";
 import type { Choice, Prediction } from "../report/document";
 import type { Report } from "../report/report";
 
 const MOST = 5;
 
 const ChoiceBar = ({ choice: { label, probability } }: { choice: Choice }) => (
-  <Bar share={probability} words={format(probability)} data-value={probability}>
+  <Bar share={probability} words={percentage(probability)} data-value={probability}>
     <Own text={label} />
   </Bar>
 );

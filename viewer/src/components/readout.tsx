@@ -4,34 +4,55 @@ import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { sum } from "../report/generation_report";
 import type { Layers } from "../report/report";
-import { targetWords } from "../report/setting_words";
-import { AGAINST, FOR, format, formatSigned, isPunctuation, percent } from "../report/text";
+import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
+import { AGAINST, FOR, formatSigned, percent } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { Pointed } from "../state";
 import { TokenName } from "./own_text";
+import { Tip } from "./tip";
 
-export interface ReadoutProps {
-  /** the view it stands under: it answers to pointers in that view and, softly, to those in others */
+interface ReadoutProps {
+  /** the view whose tip it is */
   view: string;
-  /**
-   * Stands there while nothing is pointed at in that view. What is pointed at is said to screen readers then, and nothing
-   * else: not every step, nor what is pointed at elsewhere.
-   */
-  hint?: string;
+  /** says what is pointed at to screen readers */
+  status?: boolean;
 }
 
-export function Readout({ view, hint }: ReadoutProps) {
+/** A tip beside what is pointed at; in words on the page where there are no values. */
+export function Readout({ view, status }: ReadoutProps) {
   const viewer = useViewer();
-  const hinted = hint !== undefined && viewer.state.pointed.value?.view !== view;
+  if (!viewer.row()) {
+    return (
+      <p class="readout" id={`${view}-readout`}>
+        {readoutOf(viewer, view)}
+      </p>
+    );
+  }
   return (
-    <p
-      class={hinted ? "readout hint" : "readout"}
-      id={`${view}-readout`}
-      role={hint === undefined ? undefined : "status"}
-    >
-      {hinted ? hint : readoutOf(viewer, view)}
-    </p>
+    <Tip view={view} status={status}>
+      {readoutOf(viewer, view)}
+      <More view={view} />
+    </Tip>
   );
+}
+
+/** Below the value in a tip: its rank, and what other methods say. */
+function More({ view }: { view: string }) {
+  const viewer = useViewer();
+  const { report, state, ranking, explanation } = viewer;
+  const pointed = state.pointed.value;
+  if (pointed?.view !== view || !explanation.value.asComputed) return null;
+  const { input, output = viewer.output, layer = null } = pointed;
+  if (output !== viewer.output || (layer !== null && [viewer.layersOf("raw")].flat().join() !== String(layer)))
+    return null;
+  const own = state.choices.method.value;
+  const place = ranking.value.find(({ token }) => token === input);
+  const parts = place ? [`rank ${place.rank} of ${ranking.value.length}`] : [];
+  for (const method of report.methods) {
+    const value = method === own ? undefined : viewer.row(method)?.[input];
+    if (value !== undefined) parts.push(`${method} ${viewer.words(value, method)}`);
+  }
+  return parts.length > 0 ? <span class="more">{parts.join(" · ")}</span> : null;
 }
 
 /** @param pointed what it answers to */
@@ -47,11 +68,17 @@ export function readoutOf(
   const output = here?.output ?? viewer.output;
   const input = pointed?.input ?? null;
   const row = explanation.value.row(method, layers, output);
-  const name = (token: number) => <TokenName {...viewer.name(token)} said />;
+  /** With its position where another token looks the same. */
+  const placed = (token: number) => {
+    const { label } = report.tokens[token];
+    const { index, ...name } = viewer.name(token);
+    return report.tokens.some((other, k) => k !== token && other.label === label) ? { ...name, index } : name;
+  };
+  const name = (token: number) => <TokenName {...placed(token)} said />;
   const generation = viewer instanceof GenerationViewer ? viewer : null;
   // The page of a generation says elsewhere where the chosen token stands.
   const own = generation && output === viewer.output ? { index: undefined } : {};
-  const named = <TokenName {...viewer.name(report.namedBy(output))} said {...own} />;
+  const named = <TokenName {...placed(report.namedBy(output))} said {...own} />;
   if (row !== null && viewer.scored) return <Scored input={input} row={row} />;
   if (row === null) {
     const rows = explanation.value.outputTokens(method).map((position) => report.namedBy(position));
@@ -68,17 +95,20 @@ export function readoutOf(
   }
   const normalized = generation?.normalized ? ", normalized" : "";
   const layersText = here?.layer === undefined ? viewer.layersText() : `layer ${here.layer}`;
-  const where = `${method}${normalized}, ${layersText}: `;
-  const draws = generation ? "drew" : "draws";
+  const where = `${method}${normalized}, ${layersText}`;
   if (input === null) {
     const best = viewer.ranking.value[0];
-    const value =
-      best && format(best.value) + (viewer.inLogits() ? " logits" : "") + (generation && best.degenerate ? "°" : "");
+    if (!best) {
+      return (
+        <>
+          {where}: {named} ← nothing that is not excluded
+        </>
+      );
+    }
     return (
       <>
-        {where}
-        {named} {draws} most on {best ? name(best.token) : generation ? "nothing that is not excluded" : "nothing"}
-        {best && (isPunctuation(report.tokens[best.token].label) ? `, ${value}` : ` (${value})`)}
+        {named} ← {name(best.token)}: {viewer.words(best.value)}
+        {generation && best.degenerate ? "°" : ""}, the largest ({where})
       </>
     );
   }
@@ -94,7 +124,7 @@ export function readoutOf(
   if (input >= row.length) {
     return (
       <>
-        What was drawn on generated tokens, such as {name(input)}, was not kept
+        Values of generated tokens, such as {name(input)}, were not kept
         {normalized ? " of normalized values" : " (--generated-columns keeps it)"}
       </>
     );
@@ -102,11 +132,8 @@ export function readoutOf(
   const flag = method === "flow" ? explanation.value.degenerate(layers, output)?.[input] : 0;
   return (
     <>
-      {where}
-      {named} {draws} <b>{format(row[input])}</b>
-      {viewer.inLogits() && " logits"} on {name(input)}
-      {flag ? " (repeats the first layer, or as large as it can be)" : ""}
-      {generation && <Besides viewer={generation} input={input} row={row} />}
+      {named} ← {name(input)}: <b>{viewer.words(row[input])}</b> ({where}
+      {flag ? `; ${DEGENERATE_WORDS}` : ""}){generation && <Besides viewer={generation} input={input} row={row} />}
     </>
   );
 }

@@ -12,6 +12,7 @@ import { downToWords } from "../report/setting_words";
 import { maskText, WordReport } from "../report/words";
 import { AskFor } from "./ask_for";
 import { CheckBox } from "./check_box";
+import { Info } from "./guide";
 import { MixingChoice, mixingsOf } from "./mixing_choice";
 import { Select, Slider, type Option } from "./fields";
 import "../styles/pictures.css";
@@ -191,6 +192,7 @@ export function RecipeControls() {
             >
               Reset
             </button>
+            <Info about="these settings" place="recompute" />
           </div>
         </details>
       )}

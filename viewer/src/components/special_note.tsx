@@ -41,18 +41,17 @@ function Sink() {
   if (!state.takesMost() || (skipSpecial.value && specialTokens(report).has(0))) return null;
   const value = viewer.row()?.[0] ?? 0;
   const { whole } = drawn.value;
-  const draws = report.document.generation ? "the token drew" : "the output token draws";
   const held =
     whole !== null && method.value !== "flow"
-      ? `${percent(value / whole)} of what ${draws} on`
+      ? `${percent(value / whole)} of the total`
       : format(value) + (viewer.inLogits() ? " logits" : "");
   const out = state.sinkAside.value;
   return (
     <p class="readout" id="sink-note">
-      {out ? "First token excluded from colors and rankings" : "First token counts"}: <TokenName {...viewer.name(0)} />,{" "}
-      {held}.{" "}
+      {out ? "Attention sink excluded" : "Attention sink included"}: <TokenName {...viewer.name(0)} />, the first token
+      ({held}).{" "}
       <button type="button" id="sink-toggle" onClick={() => (skipSink.value = !skipSink.value)}>
-        {out ? "Count it" : "Exclude it"}
+        {out ? "Include it" : "Exclude it"}
       </button>
     </p>
   );
@@ -68,21 +67,19 @@ function Special() {
   if (count === 0) return null;
   const row = viewer.row();
   const generation = report.document.generation !== undefined;
-  const whose = generation ? "the token drew" : "the output token draws";
   const shared = share !== null && (generation || method.value !== "flow");
   const sum = [...special].reduce((all, token) => all + (row?.[token] ?? 0), 0);
   const largest = () => format(Math.max(0, ...[...special].map((token) => row?.[token] ?? 0)));
   const held = shared
-    ? `${percent(share)} of what ${whose} on`
+    ? `${percent(share)} of the total`
     : viewer.scored
       ? row && `together ${formatSigned(sum)}`
       : row && `the largest ${largest()}`;
   const out = skipSpecial.value;
   return (
     <p class="readout" id="special-note">
-      {out ? "Special tokens excluded from colors and rankings" : "Special tokens count"}: {count}{" "}
-      {count === 1 ? "token" : "tokens"}
-      {held && `, ${held}`}.{" "}
+      {count} special {count === 1 ? "token" : "tokens"} {out ? "excluded" : "included"}
+      {held && ` (${held})`}.{" "}
       <button type="button" id="special-toggle" onClick={() => (skipSpecial.value = !out)}>
         {out ? "Include them" : "Exclude them"}
       </button>

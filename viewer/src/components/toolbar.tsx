@@ -6,6 +6,7 @@ import type { Report } from "../report/report";
 import { modelWords, pixelWords } from "../report/setting_words";
 import { copyLink, isComparing, lackingIn, toggleComparison } from "../shortcuts";
 import { dark, theme } from "../theme";
+import { showGuide } from "./guide";
 import { showHelp } from "./help";
 
 /** "12 tokens"; of a generation, of the prompt and behind it. */
@@ -45,6 +46,9 @@ export function Toolbar() {
           onClick={() => toggleComparison(viewer)}
         >
           Compare
+        </button>
+        <button type="button" class="quiet" id="guide-button" onClick={() => showGuide()}>
+          How to read this
         </button>
         <LinkButton />
         <ThemeButton />

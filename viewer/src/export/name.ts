@@ -114,7 +114,7 @@ function chosenFacts(viewer: Viewer, shown: Shown): (readonly [string, string | 
       ["Method", own("method", viewer.normalized ? `${method.value}, normalized` : method.value)],
       ["Generated token", own("output", placeWords(token.value, report.choosable, label))],
       ["Layers", own("layers", viewer.layersText().replace(/^layer /, ""))],
-      ["Down to", shown.recipe === false ? "" : down],
+      ["Start layer", shown.recipe === false ? "" : down],
     ];
   }
   if (viewer.scored && shown.method === undefined) {

@@ -3,7 +3,7 @@ import { Bar } from "../components/bar";
 import { Card } from "../components/card";
 import { Piece } from "../components/own_text";
 import { pictureOf } from "../export/element_picture";
-import { format } from "../report/text";
+import { percentage } from "../report/text";
 import type { GeneratedToken } from "../report/document";
 import { pieceName } from "../report/piece";
 import { useGeneration } from "./generation_viewer";
@@ -27,7 +27,7 @@ export function Likelihood() {
   return (
     <Card
       id="choices"
-      title="How likely it was"
+      title="Next-token probabilities"
       exporter={{
         svg: () => pictureOf("choices"),
         shown: () => ({ method: null, layers: null, recipe: false, filters: false, file: [`token${token.value}`] }),
@@ -42,14 +42,14 @@ export function Likelihood() {
           const { text, space } = pieceName("", label, k);
           const marks = k === chosen ? ({ class: "chosen", "aria-current": "true" } as const) : {};
           return (
-            <Bar key={k} share={probability} words={format(probability)} {...marks}>
+            <Bar key={k} share={probability} words={percentage(probability)} {...marks}>
               <Piece label={text} space={space} />
             </Bar>
           );
         })}
       </ol>
       <p class="help key" id="choices-help">
-        Probability of the chosen token {format(fields.probability)}, with the most probable alternatives
+        Probability of the chosen token {percentage(fields.probability)}, with the most probable alternatives
         {report.fields.temperature > 0 && ", before temperature and cuts"}.
       </p>
     </Card>

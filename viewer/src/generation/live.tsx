@@ -199,7 +199,7 @@ function LiveText({ live }: { live: GenerationLive }) {
       </div>
       <Failure live={live} />
       <p class="help" role="status">
-        {phase === "running" && "What each token draws on is shown as soon as it is there."}
+        {phase === "running" && "Colors appear as soon as there are values."}
         {phase === "stopping" && "Waiting for what was generated so far."}
       </p>
     </section>

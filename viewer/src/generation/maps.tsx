@@ -6,8 +6,6 @@ import { percent } from "../report/text";
 import { CellCard } from "../views/cell_card";
 import { useGeneration } from "./generation_viewer";
 
-const HINT = "Point at a cell to read its value, or walk through the picture with the arrow keys.";
-
 /** The chosen token, a row for each layer, the last on top. */
 export function LayerPicture() {
   const viewer = useGeneration();
@@ -61,7 +59,6 @@ export function LayerPicture() {
       onRow={(row) => {
         if (layers.length > 1) span.value = { ...span.value, kind: "one", from: layers[row] };
       }}
-      hint={HINT}
       exporter={{ shown: () => ({ layers: layersWords([...layers].reverse()) }), rows: table }}
     >
       The same generated token after each layer.
@@ -110,12 +107,11 @@ export function WholePicture() {
   return (
     <CellCard
       id="map"
-      title="All generated tokens"
+      title="Full matrix (generated × input)"
       name={`Picture of ${outputs.length} generated tokens by ${withGenerated ? n : m} tokens that could be drawn on, ${viewer.layersText()}.`}
       {...{ rows, places, values, ends }}
       chosen={framed}
       onRow={(row) => state.step(outputs[row] - (m - 1))}
-      hint={HINT}
       exporter={{ shown: () => ({ output: `all ${outputs.length}, a row each`, file: [method] }), rows: table }}
     >
       A row for each generated token, a column for each token of the prompt

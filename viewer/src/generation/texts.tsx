@@ -75,8 +75,8 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
       <div class="row foot">
         {row && <Legend ends={endsOf(report, [row], viewer.output, state.counts.value)} />}
         <p class="help" id="text-help">
-          Color: what the chosen generated token drew on. Choose one with a click or the arrow keys, or play them with
-          the space bar; click a token of the prompt to exclude it.
+          Click a generated token to explain it (or step with the arrow keys and the space bar); click a token of the
+          prompt to exclude it.
           {viewer.degenerate()?.some((flag) => flag > 0) && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>
@@ -122,7 +122,7 @@ function Shares() {
     return (
       <>
         {elsewhere !== null &&
-          `Of what it drew on, ${percent(1 - elsewhere)} lies on the prompt and ${percent(elsewhere)} on generated tokens. `}
+          `${percent(1 - elsewhere)} of the total lies on the prompt and ${percent(elsewhere)} on generated tokens. `}
         Excluded: <b id="excluded-share">{percent(all.share)}</b> in all
         {parts.some(({ reason }) => reason !== SPECIAL) &&
           ` (${parts.map(({ reason, share }) => `${reason} ${percent(share ?? 0)}`).join(", ")})`}

@@ -69,7 +69,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     advice: inRecipe("“Normalize: rows” above makes them shares."),
   },
   "small-baseline": { ofValues: true, applies: ({ asWritten, methods }) => asWritten && !methods.every(isScore) },
-  "referents-possible": { advice: onServer("Name the words in “Words of the text to compare”, under Options.") },
+  "referents-possible": { advice: onServer("Name the words in “Candidate antecedents”, under Options.") },
   "output-token-guessed": {
     applies: ({ ownToken }) => ownToken,
     advice: () => "“Output token” above chooses another.",
@@ -84,10 +84,8 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
   "attention-sink-generated": {
     advice({ served }) {
-      const masks = served
-        ? "“Without attention on the first token”, under Options,"
-        : "attnflow generate --mask-columns first";
-      return `“Filters” leaves it out of rankings and colors; ${masks} masks it in every layer.`;
+      const masks = served ? "“Mask the first token”, under Options," : "attnflow generate --mask-columns first";
+      return `It is excluded from rankings and colors; ${masks} masks it in every layer.`;
     },
   },
   "second-token-sink": SECOND_TOKEN_SINK,

@@ -5,7 +5,7 @@ import { visible } from "./text";
 
 const HEADS: Record<string, string> = { mean: "mean over heads", max: "maximum over heads", min: "minimum over heads" };
 const NORMALISATIONS: Record<string, string> = {
-  none: "none, as computed",
+  none: "none",
   row: "each output token's values sum to 1",
   "receptive-field": "by receptive field",
 };
@@ -17,11 +17,10 @@ const MASKS: Record<string, string> = {
 };
 
 /** What ° beside a value means. */
-export const DEGENERATE_WORDS = "repeats the first layer's weights or is as large as it can be";
+export const DEGENERATE_WORDS = "is fixed by the first or last layer alone";
 
 export const headsWords = (heads: string) => HEADS[heads] ?? `head ${heads}`;
-export const residualWords = (residual: number) =>
-  `${Number(residual.toFixed(4))} of each token stays in place in every layer`;
+export const residualWords = (residual: number) => `weight ${Number(residual.toFixed(4))} in every layer`;
 export const downToWords = (layer: number) => (layer ? `layer ${layer}` : "the input");
 export const discardWords = (share: number) =>
   share > 0 ? `the smallest ${Number((100 * share).toPrecision(6))}% of each layer's weights` : "";

@@ -57,6 +57,9 @@ export function percent(share: number): string {
   return `${Math.round(100 * share)}%`;
 }
 
+/** A number with three digits that count. */
+export const digits = (value: number): string => signed(String(Number(value.toPrecision(3))));
+
 /** A share with two or three digits that count: "15.3%", "7.9%", "0.079%"; never rounded to nothing or to all. */
 export function percentage(share: number): string {
   const percent = 100 * share;

@@ -16,7 +16,7 @@ import { USUAL_TOKENS, type ServerState, type Task } from "./server_state";
 const TASKS: { task: Task; label: string }[] = [
   { task: "text", label: "Explain a text" },
   { task: "image", label: "Explain a picture" },
-  { task: "generation", label: "Continue a prompt" },
+  { task: "generation", label: "Generate" },
 ];
 
 const describe = ({ architecture, layers, heads, head }: ServedModel) =>
@@ -177,12 +177,14 @@ function TextFields({ state }: { state: ServerState }) {
         title="Explain this text with this model beside what is shown"
         onClick={() => void state.compareText()}
       >
-        Compare with this
+        Run as B and compare
       </button>
       <Popover id="options" label="Options" title="Options" badge={changed || edgesChanged(state) ? "•" : ""}>
         <Line id="ask-pair" label="Second text (of a pair)" value={state.pair} />
-        {masked && <Line id="ask-candidates" label="Candidates at the mask, with commas" value={state.candidates} />}
-        <Line id="ask-referents" label="Words of the text to compare, with commas" value={state.referents} />
+        {masked && (
+          <Line id="ask-candidates" label="Candidates at the mask, comma-separated" value={state.candidates} />
+        )}
+        <Line id="ask-referents" label="Candidate antecedents, comma-separated" value={state.referents} />
         <Edges state={state} />
       </Popover>
     </AskArea>
@@ -315,14 +317,14 @@ const NumberLine = ({ value, ...rest }: LineProps<number>) => (
 
 const METHOD_HELP: Record<Aggregation, string> = {
   raw: "",
-  rollout: "shown while the text comes",
-  flow: "takes longer",
+  rollout: "live",
+  flow: "slower",
 };
 
 const PromptFields = ({ state }: { state: ServerState }) => (
   <AskArea id="ask-prompt" label="Prompt" text={state.prompt}>
     <button type="submit" class="primary" id="continue" disabled={state.prompt.value.trim() === ""}>
-      Continue
+      Generate
     </button>
     <PromptOptions state={state} />
   </AskArea>
@@ -363,7 +365,7 @@ function PromptOptions({ state }: { state: ServerState }) {
         ))}
       </fieldset>
       <MixingField state={state} />
-      <Line id="ask-layers" label="Layers, such as 1-6,8 (all)" value={state.layers} />
+      <Line id="ask-layers" label="Layers (all; e.g. 1-6,8)" value={state.layers} />
       <CheckBox id="ask-mask-first" on={state.maskFirst} class="check">
         Mask the first token (the sink)
       </CheckBox>
@@ -381,7 +383,7 @@ function PromptOptions({ state }: { state: ServerState }) {
         </>
       )}
       <CheckBox id="ask-chat" on={state.chat} class="check">
-        With the model's chat template
+        Chat mode (the model's template)
       </CheckBox>
       {state.chat.value && <Line id="ask-system" label="System prompt" value={state.system} />}
     </Popover>
@@ -407,8 +409,7 @@ function PictureField({ state }: { state: ServerState }) {
       <p class="help">or drop one anywhere in the page, or paste it. It goes to this server and nowhere else.</p>
       {wanted && !wanted.there && (
         <p class="notice" id="picture-wanted" role="status">
-          This link shows the picture “<Own text={wanted.name} most={60} />
-          ”, which a link cannot hold. Choose the picture to see it as the link says.
+          Links cannot contain your picture. Choose “<Own text={wanted.name} most={60} />” again to restore this view.
         </p>
       )}
       {sent && (

@@ -87,7 +87,7 @@ export class Evaluation {
       const group = this.groups.filter(({ score }) => score === name).at(-1);
       const best = group && this.best(group);
       if (!group || !best) return `${name}: nothing can be ranked.`;
-      return `Nearest to ${name}, ${TOKENS[group.tokens]}: ${best.method} after layer ${best.layer} (${rho(best.spearman)}).`;
+      return `Best match with ${name}, ${TOKENS[group.tokens]}: ${best.method}, layer ${best.layer} (ρ = ${rho(best.spearman)}).`;
     });
     return sentences.join(" ");
   }

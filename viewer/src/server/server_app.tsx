@@ -25,7 +25,7 @@ export function ServerApp({ state }: { state: ServerState }) {
       <section id="server" aria-label="attnflow">
         <div class="row toolbar">
           <p class="brand">
-            <b>attnflow</b> <span>what did the model draw on?</span>
+            <b>attnflow</b> <span>attention rollout and flow, in your browser</span>
           </p>
           {!shown && <ThemeButton />}
         </div>
@@ -59,7 +59,7 @@ function AskAhead({ state, viewer }: { state: ServerState; viewer: Viewer }) {
 function Welcome() {
   return (
     <main id="welcome">
-      <h1>Which input tokens did each output draw on?</h1>
+      <h1>Which input tokens does each output depend on?</h1>
       <dl>
         <dt>raw</dt>
         <dd>one layer's attention. Above the first layer, positions are mixed already: it does not say where from.</dd>

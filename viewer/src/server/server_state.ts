@@ -411,7 +411,7 @@ export class ServerState {
     });
     this.settle(writePromptAsk(this.promptRequest()));
     const seed = this.temperature.peek() > 0 ? `, with its seed ${this.seed.peek()}` : "";
-    await this.generate({ what: `Running again from the link${seed}`, fragment: location.hash });
+    await this.generate({ what: `Restoring${seed}`, fragment: location.hash });
   }
 
   /** Shows a picture again, explains an example, or asks for the picture. What is shown meanwhile stays. */

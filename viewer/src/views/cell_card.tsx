@@ -21,8 +21,6 @@ interface CellCardProps extends Omit<CellPictureProps, Own> {
   /** of each row's own scale, and what a row is */
   own?: { ends: readonly Ends[]; each: string } | null;
   exporter: Exporter;
-  /** stands below while nothing is pointed at */
-  hint?: string;
   /** beside the legend */
   tools?: ComponentChildren;
   /** what it shows and what a click does */
@@ -30,7 +28,7 @@ interface CellCardProps extends Omit<CellPictureProps, Own> {
 }
 
 export function CellCard(props: CellCardProps) {
-  const { id, title, rows, values, places, ends, own, exporter, hint, tools, children, ...picture } = props;
+  const { id, title, rows, values, places, ends, own, exporter, tools, children, ...picture } = props;
   const { report, state, output } = useViewer();
   const { pointed } = state;
   const reasons = state.reasons.value;
@@ -68,7 +66,7 @@ export function CellCard(props: CellCardProps) {
           describedby={`${id}-readout`}
         />
       )}
-      <Readout view={id} hint={hint} />
+      <Readout view={id} status={report.document.generation !== undefined} />
       <div class="row foot">
         {any && <Legend ends={ends} each={own?.each} marked={marking.value} />}
         {tools}

@@ -118,8 +118,8 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
       method: `${titles[0]}, and ${titles[1]}${without ? ` ${without}` : foreign ? ` of ${quoted(nameOf(b.report))}` : ""}`,
       layers: null,
       notes: [
-        "Red: the second draws less on it; blue: more.",
-        ...(chosen.shares ? ["Each side is divided by its sum."] : []),
+        "Red: B is smaller than A; blue: larger.",
+        ...(chosen.shares ? ["Each side is normalized to sum 1."] : []),
         ...(match.some((j) => j < 0) ? ["Hatched tokens have no counterpart in the other report."] : []),
         ...(unlike ? [`The two were made differently: ${unlike}.`] : []),
       ],
@@ -200,7 +200,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
         />
         <Half
           name="difference"
-          title="Second minus first"
+          title="B − A"
           side={a}
           values={apart}
           missing={`No difference: ${missingSides(sides)}.`}
@@ -215,12 +215,12 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
       )}
       {foreign && (says(report) || says(b.report)) && (
         <div class="compare predictions-pair">
-          <Predictions report={report} heading="This report's prediction" />
-          <Predictions report={b.report} heading={without ? `Prediction ${without}` : "The other's prediction"} />
+          <Predictions report={report} heading="Prediction (A)" />
+          <Predictions report={b.report} heading={without ? `Prediction ${without}` : "Prediction (B)"} />
         </div>
       )}
       <p class="help key">
-        Red: the second draws less on it; blue: more.
+        Red: B is smaller than A; blue: larger.
         {match.some((j) => j < 0) && " Hatched tokens have no counterpart in the other report."}
       </p>
     </Card>

@@ -109,7 +109,7 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
       </span>
       {foreign && (
         <button type="button" id="compare-drop" onClick={() => (other.value = null)}>
-          Back to this report
+          Remove B
         </button>
       )}
       <FileButton
@@ -120,7 +120,7 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
         take={(chosenFile) => void open(viewer, chosenFile)}
       />
       <CheckBox id="compare-shares" class="check" on={inOtherForm(chosen.shares, (shares) => change({ shares }))}>
-        Each divided by its sum
+        Normalize to sum 1
       </CheckBox>
     </div>
   );

@@ -26,8 +26,8 @@ export const unlikeWords = (first: Recipe, second: Recipe): string =>
 export function missingSides([first, second]: readonly [Side, Side]): string {
   const name = (side: Side, which: string) => `${which} has no ${side.method} values at layer ${side.layer}`;
   const parts = [];
-  if (first.missing) parts.push(name(first, "the first"));
-  if (second.missing) parts.push(name(second, "the second"));
+  if (first.missing) parts.push(name(first, "A"));
+  if (second.missing) parts.push(name(second, "B"));
   return parts.join(" and ");
 }
 
@@ -51,7 +51,7 @@ interface ReadoutProps {
 /** Why no token differs. */
 function nothingApart(match: Int32Array, counts: readonly boolean[]): string {
   const matched = match.some((to, from) => to >= 0 && counts[from]);
-  return matched ? "The two are the same." : "No token that is counted has a counterpart in the second.";
+  return matched ? "The two are the same." : "No token that is counted has a counterpart in B.";
 }
 
 export function CompareReadout({ sides, first, second, apart, match }: ReadoutProps) {
@@ -83,12 +83,12 @@ export function CompareReadout({ sides, first, second, apart, match }: ReadoutPr
   return (
     <p class="readout" id="compare-readout">
       {pointed ? "" : "They differ most on "}
-      <TokenName {...viewer.name(input)} />: {format(first[input])} in the first,{" "}
+      <TokenName {...viewer.name(input)} />: {format(first[input])} in A,{" "}
       {match[input] < 0 ? (
-        "no counterpart in the second"
+        "no counterpart in B"
       ) : (
         <>
-          {format(second[match[input]])} in the second{instead && <> (“{<Own text={instead} most={16} />}”)</>},{" "}
+          {format(second[match[input]])} in B{instead && <> (“{<Own text={instead} most={16} />}”)</>},{" "}
         </>
       )}
       {match[input] >= 0 && <b data-value={value}>{`${value > 0 ? "+" : ""}${format(value)}`}</b>}

@@ -14,6 +14,7 @@ import { arcsRule, mixedRow, residualRule } from "../compute/recompute";
 import type { Work } from "../compute/slices";
 import { pictureStyle, textWidth, unit } from "../components/measure";
 import { Scroller } from "../components/scroller";
+import { Tip } from "../components/tip";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
 import { tokenWords } from "../export/name";
@@ -22,7 +23,7 @@ import { arcOpacity, arcStrength, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "..
 import type { Report } from "../report/report";
 import { targetWords } from "../report/setting_words";
 import { WordReport } from "../report/words";
-import { format, formatWithin, shorten } from "../report/text";
+import { format, formatWithin, shorten, percentage } from "../report/text";
 import type { GraphKind } from "../state";
 import { printing } from "../theme";
 import { ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
@@ -34,9 +35,9 @@ const MOST_NAMED = 64;
 const CHEAP = 3e6;
 
 const KINDS: { kind: GraphKind; label: string; title: string }[] = [
-  { kind: "share", label: "Share", title: "The share of the output token that passes (rollout)" },
+  { kind: "share", label: "Rollout", title: "The part of the output token's rollout that passes" },
   { kind: "attention", label: "Weights", title: "The layers' weights on paths from the output token" },
-  { kind: "flow", label: "Flow", title: "What carries the maximum flow between two tokens" },
+  { kind: "flow", label: "Max flow", title: "What carries the maximum flow between two tokens" },
 ];
 
 interface Found extends GraphArcs {
@@ -280,6 +281,9 @@ export function FlowGraph() {
         )}
       </Scroller>
       <GraphReadout found={current} layer={layer} toLayer={toLayer} input={input} />
+      <Tip view="graph" id="graph-tip">
+        <GraphTip found={current} layer={layer} />
+      </Tip>
       <div class="row foot">
         {current && <LineLegend strongest={current.strongest} stroke={stroke} colour={colour} />}
         <p class="help key" id="graph-help">
@@ -524,22 +528,28 @@ interface GraphReadoutProps {
   input: number;
 }
 
+/** How much of the output token's rollout, or of the flow, passes the node that is pointed at. */
+function GraphTip({ found, layer }: Pick<GraphReadoutProps, "found" | "layer">) {
+  const viewer = useViewer();
+  const { pointed, choices } = viewer.state;
+  const at = pointed.value;
+  if (at?.view !== "graph" || at.layer === undefined || !found?.masses) return null;
+  const name = (token: number) => <TokenName {...viewer.name(token)} said />;
+  return (
+    <>
+      <b>{percentage(found.masses[layer - at.layer]?.[at.input] ?? 0)}</b> of{" "}
+      {found.pair ? "the flow" : <>the rollout of {name(choices.token.value)}</>} passes through {name(at.input)}{" "}
+      {at.layer === 0 ? "at the input" : `after layer ${at.layer}`}
+    </>
+  );
+}
+
 function GraphReadout({ found, layer, toLayer, input }: GraphReadoutProps) {
   const viewer = useViewer();
   const { report, state, explanation } = viewer;
-  const { pointed, choices } = state;
+  const { choices } = state;
   const name = (token: number) => <TokenName {...viewer.name(token)} />;
   const token = choices.token.value;
-  const here = pointed.value?.view === "graph" ? pointed.value : null;
-  if (here && here.layer !== undefined && found?.masses) {
-    const mass = found.masses[layer - here.layer]?.[here.input] ?? 0;
-    return (
-      <p class="readout" id="graph-readout">
-        <b>{(100 * mass).toFixed(mass < 0.01 ? 2 : 1)}%</b> of {found.pair ? "the flow" : name(token)} passes{" "}
-        {name(here.input)} {here.layer === 0 ? "at the input" : `after layer ${here.layer}`}
-      </p>
-    );
-  }
   if (found?.pair) {
     const { pair, error } = found;
     const rollout = explanation.value.result("rollout", layer, token);

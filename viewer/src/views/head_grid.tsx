@@ -7,6 +7,7 @@ import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { cornerAt, Legend, MARKED } from "../components/legend";
 import { TokenName } from "../components/own_text";
+import { Tip } from "../components/tip";
 import type { Work } from "../compute/slices";
 import { pictureStyle, textWidth, unit } from "../components/measure";
 import { Scroller } from "../components/scroller";
@@ -15,7 +16,7 @@ import type { Exporter } from "../export/exporter";
 import { panels } from "../export/frame";
 import { standalone } from "../export/picture";
 import type { Report } from "../report/report";
-import { format } from "../report/text";
+import { percentage } from "../report/text";
 import { blockOf, MatrixPicture, type Block } from "./matrix_picture";
 import { Sheet, stepImage, useFound, useWidth, withSheets } from "./picture";
 import "../styles/pictures.css";
@@ -277,15 +278,15 @@ function Large({ layer, head, width, outputs, svg }: LargeProps) {
         onChoose={(query) => (choices.token.value = query)}
         most={u * Math.max(420, Math.min(900, (width / u) * 0.4))}
       />
-      <p class="readout" id="head-readout">
+      <Tip view="head">
         {here && here.output !== undefined && (
           <>
-            head {head}, layer {layer}: <TokenName {...viewer.name(here.output)} /> attends{" "}
-            <b>{format(report.headRow(layer, head, here.output)?.[here.input])}</b> to{" "}
-            <TokenName {...viewer.name(here.input)} />
+            <TokenName {...viewer.name(here.output)} said /> ← <TokenName {...viewer.name(here.input)} said />:{" "}
+            <b>{percentage(report.headRow(layer, head, here.output)?.[here.input] ?? 0)}</b> (head {head}, layer {layer}
+            )
           </>
         )}
-      </p>
+      </Tip>
       <div class="row foot">
         {block && <Legend ends={block.ends} of={`Layer ${layer}, head ${head}`} marked={marking.value} />}
       </div>

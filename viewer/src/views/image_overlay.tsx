@@ -7,6 +7,7 @@ import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import { CheckBox } from "../components/check_box";
 import { Slider } from "../components/fields";
+import { Tip } from "../components/tip";
 import { useViewer, type Viewer } from "../context";
 import { isScore, type Method } from "../report/document";
 import { sum } from "../report/generation_report";
@@ -135,12 +136,12 @@ export function ImageOverlay() {
           {overlay === "outline" ? "Lines" : "Color"}:{" "}
           {viewer.scored
             ? `how much each patch ${FOR} ${targetWords(report)} (blue) or ${AGAINST} it (red).`
-            : "what the chosen output token draws on."}{" "}
+            : "how much the chosen output token depends on each patch."}{" "}
           {viewer.scored && overlay === "outline"
             ? "Outlined: the fewest patches that together hold 50, 80 and 95% of what speaks for it."
             : EXPLAINED[overlay]}{" "}
-          {!viewer.scored && "Choose a patch with a click or the arrow keys"}
-          {!viewer.scored && picture.specials.length > 0 && ", or a token that stands for no patch above the picture"}
+          {!viewer.scored && "Click a patch to explain it"}
+          {!viewer.scored && picture.specials.length > 0 && ", or the special token above the picture"}
           {!viewer.scored && "."}
         </p>
       </div>
@@ -260,7 +261,7 @@ function PointedPatch({ picture }: { picture: Picture }) {
 function PatchGrid({ picture }: { picture: Picture }) {
   const viewer = useViewer();
   const { report, state, explanation } = viewer;
-  const { choices } = state;
+  const { choices, pointed } = state;
   const { rows, columns, first } = picture;
   const grid = useRef<HTMLDivElement>(null);
   // The patch that the arrow keys start from, also while a special token is chosen.
@@ -315,6 +316,11 @@ function PatchGrid({ picture }: { picture: Picture }) {
       aria-describedby="picture-help"
       style={placeIn(picture, picture.seen)}
       onKeyDown={onKeyDown}
+      onFocusIn={({ target }) => {
+        const cell = target as HTMLElement;
+        if (cell.matches(":focus-visible")) pointed.value = { input: Number(cell.dataset.token), view: "picture" };
+      }}
+      onFocusOut={() => (pointed.value = null)}
     >
       {cells}
     </div>
@@ -365,27 +371,26 @@ function PictureReadout({ picture }: { picture: Picture }) {
     }
     const { all, patches } = picture.sums(row);
     const logits = viewer.inLogits(method);
-    const where = `${method}, layer ${choices.layer.value}: `;
+    const where = `${method}, layer ${choices.layer.value}`;
     if (input === null) {
       return (
         <>
-          {where}
-          <b>{logits ? `${format(patches)} of ${format(all)} logits` : percent(all > 0 ? patches / all : 0)}</b> of what{" "}
-          {name(token)} draws on are patches
+          {where}:{" "}
+          <b>{logits ? `${format(patches)} of ${format(all)} logits` : percent(all > 0 ? patches / all : 0)}</b> of the
+          total of {name(token)} falls on patches
           {picture.specials.length > 0 ? ", the rest special tokens." : "."}
         </>
       );
     }
     return (
       <>
-        {where}
-        {name(token)} draws <b>{format(row[input])}</b> on {name(input)}
-        {/* Flow values are no parts of a whole. */}
-        {all > 0 && method !== "flow" && !logits && `, ${percent(row[input] / all)} of all`}
+        {name(token)} ← {name(input)}: <b>{viewer.words(row[input], method)}</b> ({where})
       </>
     );
   };
-  return (
+  return row ? (
+    <Tip view="picture">{content()}</Tip>
+  ) : (
     <p class="readout" id="picture-readout">
       {content()}
     </p>
@@ -410,7 +415,7 @@ function Options() {
     { id: "lines", label: "Lines between patches", choice: choices.gridLines, off: "" },
     {
       id: "least",
-      label: "Scale from the least value",
+      label: "Stretch contrast (minimum to maximum)",
       choice: choices.fromLeast,
       off: lines ? "Outlines have no scale" : scored ? "A scale with signs runs as far on either side of 0" : "",
     },
@@ -421,7 +426,7 @@ function Options() {
     <div class="row foot">
       <div class="control" title={opaque || undefined}>
         <label for="opacity">
-          {forced ? "Opacity of the largest" : "Opacity"}{" "}
+          {forced ? "Maximum opacity" : "Opacity"}{" "}
           <output id="opacity-name" for="opacity">
             {opacity}%
           </output>

@@ -45,7 +45,7 @@ export function ImageShares() {
         {row &&
           (flow
             ? "Shares of the sum of the flow values, each of which is a flow by itself. "
-            : "Shares of all that the output token draws on. ")}
+            : "Shares of the total. ")}
         {row &&
           picture.specials.length > 0 &&
           "Special tokens stand for no part of the picture and are not on the map."}
@@ -81,7 +81,7 @@ export function ImageRanking() {
   });
   return (
     <RankTable
-      title="Strongest patches"
+      title="Top patches"
       exporter={{ svg: () => pictureOf("rank"), rows: table }}
       heads={[
         { words: "Rank", class: "number" },

@@ -61,7 +61,7 @@ export function Matrix() {
     }),
   };
   return (
-    <Card id="matrix" title="All pairs" exporter={exporter}>
+    <Card id="matrix" title="Full matrix (output × input)" exporter={exporter}>
       <MatrixPicture
         id="matrix"
         svg={svg}
@@ -79,8 +79,8 @@ export function Matrix() {
         {block && <Legend ends={block.ends} marked={marking.value} />}
         <p class="help">
           {cost >= MOST
-            ? "All pairs with these settings are too many to compute in the page. "
-            : busy && "Computing all pairs in the page … "}
+            ? "The full matrix with these settings is too large to compute in the browser. "
+            : busy && "Computing the full matrix in the browser … "}
           A row for each output token, a column for each input token. Click a row to choose it; scroll with Ctrl, or
           pinch, to zoom. {kept} {outputs.length < n && `${outputs.length} of ${n} output tokens have values here.`}
         </p>
@@ -96,15 +96,15 @@ function MissingPairs({ outputs }: { outputs: readonly number[] }) {
   const [method, layer] = [state.choices.method.value, state.choices.layer.value];
   const why = explanation.value.whyNot(method, layer);
   return (
-    <Card id="matrix" title="All pairs">
+    <Card id="matrix" title="Full matrix (output × input)">
       <div class="notice" id="matrix-missing">
         <p>
           {outputs.length === 1 ? (
             <>
-              {method} is here of the output token <TokenName {...viewer.name(outputs[0])} /> only.
+              {method} was computed for the output token <TokenName {...viewer.name(outputs[0])} /> only.
             </>
           ) : (
-            `${method} of all pairs is not here.`
+            `This report has no full matrix of ${method}.`
           )}{" "}
           {why}
         </p>

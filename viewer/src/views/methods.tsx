@@ -1,6 +1,7 @@
 // All methods at once, for the chosen output token and layers: a strip each, on a scale of its own.
 import { Card } from "../components/card";
 import { ValueStrip } from "../components/value_strip";
+import { Readout } from "../components/readout";
 import { useViewer, type Viewer } from "../context";
 import { pictureOf } from "../export/element_picture";
 import type { Shown, Table } from "../export/exporter";
@@ -9,7 +10,7 @@ import { isScore, METHODS, type Method } from "../report/document";
 
 /** Longer texts are looked at one method at a time. */
 const MOST_TOKENS = 160;
-const SCALES = "on a scale of its own: flows do not sum to 1, shares do.";
+const SCALES = "on its own color scale; flow values do not sum to 1.";
 const UNITS = "on a scale of its own, in units of its own.";
 
 /** The methods that stand side by side; none where the card is not there. */
@@ -46,7 +47,7 @@ export function Methods() {
   return (
     <Card
       id="methods"
-      title={generation ? "Every method" : `Every method, layer ${state.choices.layer.value}`}
+      title={generation ? "Methods side by side" : `Methods side by side, layer ${state.choices.layer.value}`}
       wide
       exporter={exporter}
     >
@@ -70,6 +71,7 @@ export function Methods() {
           />
         ))}
       </div>
+      <Readout view="methods" />
       <p class="help key">{generation ? `${same}; each method ${scales}` : `Each ${scales}`}</p>
     </Card>
   );
@@ -82,7 +84,7 @@ export function methodsShown(viewer: Viewer, methods: readonly Method[]): Shown 
   const named = methods.map((method) =>
     explanation.value.arrayOf(method) === method ? method : `${method} (normalized)`,
   );
-  const shown = { title: "Every method", method: named.join(", "), notes: [`Each method ${SCALES}`] };
+  const shown = { title: "Methods side by side", method: named.join(", "), notes: [`Each method ${SCALES}`] };
   if (!(viewer instanceof GenerationViewer)) {
     return { ...shown, file: [`layer${choices.layer.value}`, `token${choices.token.value}`] };
   }

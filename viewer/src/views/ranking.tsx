@@ -70,8 +70,7 @@ export function helpOf(viewer: Viewer): string {
   if (viewer.inLogits() && !viewer.scored) help.push(`${method} is in logits of the prediction.`);
   else if (flow && report.document.generation && all.length > 0) help.push("No flow value is a share of a whole.");
   const repeated = all.filter(({ degenerate }) => degenerate).length;
-  if (repeated > 0)
-    help.push(`° ${DEGENERATE_WORDS}: ${repeated} of ${all.length} values; layers between do not matter.`);
+  if (repeated > 0) help.push(`° (${repeated} of ${all.length} values): ${DEGENERATE_WORDS}.`);
   if (viewer.scored && all.length > 0) help.push(`Above 0: ${FOR} ${targetWords(report)}; below 0: ${AGAINST}.`);
   if (all.length === 0 && !report.document.generation) help.push(`No ${method} values of this output token here.`);
   if (all.some(({ token }) => token >= report.m)) {
@@ -195,7 +194,7 @@ export function Ranking() {
   const exporter = { svg: () => pictureOf("rank"), rows: () => tableOf(viewer, columns) };
   return (
     <RankTable
-      title={generation ? "Drew most on" : "Strongest input tokens"}
+      title={"Top input tokens"}
       exporter={ranking.length > 0 || generation ? exporter : undefined}
       heads={[
         { words: "Rank", class: "number" },

@@ -83,12 +83,12 @@ export interface Setting {
 }
 
 /** Where the values of the chosen method come from. */
-function source({ explanation, state }: Viewer): string {
+function source({ report, explanation, state }: Viewer): string {
   const { method, layer, token } = state.choices;
   const found = explanation.value.result(method.value, layer.value, token.value)?.source;
-  if (found === "document") return "as attnflow computed them, from the report";
+  if (found === "document") return "from the report";
   if (found === "server") return "computed by the server for these settings";
-  if (found === "page") return "computed in this page from the layers' attention";
+  if (found === "page") return `recomputed in the browser from the layers' ${report.mixing.weights}`;
   return `none: ${explanation.value.whyNot(method.value, layer.value) ?? `${method.value} is here of other output tokens only`}`;
 }
 
@@ -149,7 +149,7 @@ export function generationSettings(report: GenerationReport): Setting[] {
     ["Heads", mixing.needs === "attention" ? headsWords(settings.heads) : ""],
     ["Residual", mixing.rule === "convex" ? residualWords(settings.residual) : ""],
     ["Layers", layersWords(settings.layers)],
-    ["Down to", downToWords(settings.start_layer)],
+    ["Start layer", downToWords(settings.start_layer)],
     ["Masked", maskWords(settings.mask_columns)],
     ["Tokens", settings.words ? "pieces of a word merged" : ""],
     ["Flow", methods.includes("flow") ? "lower ends of certified enclosures" : ""],
@@ -257,13 +257,13 @@ export function SettingsCard() {
     requestAnimationFrame(() => document.getElementById("settings")?.focus());
   };
   return (
-    <Card id="settings" title="How these numbers were made" wide exporter={exporter}>
+    <Card id="settings" title="Settings" wide exporter={exporter}>
       {changed.length > 0 && (
         <div class="notice" id="recomputed">
           {changed.length === 1 ? "One setting is" : `${changed.length} settings are`} not as in the report:{" "}
           {changed.map(({ term }) => term.toLowerCase()).join(", ")}.{" "}
           <button type="button" id="settings-reset" onClick={() => goBack(changed)}>
-            Back to the report's
+            Reset
           </button>
         </div>
       )}

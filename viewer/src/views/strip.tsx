@@ -65,7 +65,7 @@ export function Strip() {
         <p class="help" id="strip-help">
           {scored
             ? `Color: how much each token speaks for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
-            : "Color: what the chosen output token draws on. Choose another with a click or the arrow keys."}
+            : "Click a token to explain it, or step with the arrow keys."}
           {flags?.some((flag, i) => flag && row?.[i]) && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>
