@@ -623,17 +623,18 @@ describe("pictures", () => {
 
       test("says what the model predicted", async () => {
         const bars = await page.$$eval("#predictions li", (all) =>
-          all.map(({ firstChild, lastChild }) => [
-            firstChild.title || firstChild.textContent,
-            Number(lastChild.textContent.replaceAll("−", "-")),
-          ]),
+          all.map(({ firstChild, lastChild }) => [firstChild.title || firstChild.textContent, lastChild.textContent]),
         );
         assert.deepEqual(
           bars.map(([label]) => label),
           report.predictions[0].choices.map(({ label }) => label),
         );
-        for (const [k, [, number]] of bars.entries()) {
-          assert.ok(Math.abs(number - report.predictions[0].choices[k].probability) < 0.0001);
+        for (const [k, [, shown]] of bars.entries()) {
+          const { probability } = report.predictions[0].choices[k];
+          const [, bound, number] = /^(over |under |)([\d.]+)%$/u.exec(shown);
+          const apart = 100 * probability - Number(number);
+          if (bound) assert.ok(bound === "over " ? apart > 0 : apart < 0, shown);
+          else assert.ok(Math.abs(apart) < Math.min(0.0501, 0.0501 * Number(number)), `${shown} of ${probability}`);
         }
       });
 
