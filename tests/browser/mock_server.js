@@ -28,6 +28,8 @@ export async function startMockServer({ page, document, token = "", steps = [], 
   const models = {
     models: [
       model("masked-model", "text", "masked", {
+        mixings: ["attention", "norm", "alti", "relevance"],
+        methods: ["raw", "rollout", "flow", "attnlrp", "gradient-x-input", "integrated-gradients", "blank-out"],
         blanks: true,
         evaluates: true,
         mask: "[MASK]",

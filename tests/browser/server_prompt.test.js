@@ -162,10 +162,7 @@ describe("a prompt", () => {
     await serve(
       { steps, document, pause: 30 },
       async (tab, server) => {
-        await tab
-          .locator("#status-text")
-          .filter({ hasText: "Running again from the link, with its seed 77" })
-          .waitFor();
+        await tab.locator("#status-text").filter({ hasText: "Restoring, with its seed 77" }).waitFor();
         await tab.locator("#map-card").waitFor();
         assert.deepEqual(asks(server, "generate")[0].body, asked);
         assert.equal(await tab.locator("#ask-prompt").inputValue(), "a & b # c");

@@ -36,8 +36,7 @@ function moveTip(tip: HTMLElement) {
   const below = at.bottom + GAP;
   const left = Math.max(4, Math.min(at.left + (pointer ? GAP : 0), innerWidth - width - 4));
   const top = below + height < innerHeight ? below : Math.max(4, at.top - GAP - height);
-  tip.style.left = `${left}px`;
-  tip.style.top = `${top}px`;
+  tip.style.transform = `translate(${left}px, ${top}px)`;
 }
 
 interface TipProps {
