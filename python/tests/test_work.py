@@ -26,9 +26,10 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 class Work(PackageTest):
     def test_control_c_ends_it(self) -> None:
-        code = (
-            LONG + "print('begins', flush=True)\nattnflow.flow(weights, output_token='all', threads=1)\nprint('ends')"
-        )
+        # Who runs tests in the background ignores interrupts, and children inherit that.
+        heeds = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        work = "print('begins', flush=True)\nattnflow.flow(weights, output_token='all', threads=1)\nprint('ends')"
+        code = heeds + LONG + work
         with subprocess.Popen(
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as child:
