@@ -16,7 +16,9 @@ command_bench() {
   if [[ "${1:-}" == python ]]; then
     # shellcheck source=/dev/null
     source tools/dev/test.sh
-    program="$(models_python)" && package_into "$program" || die 'bench: the package could not be installed'
+    if ! program="$(models_python)" || ! package_into "$program"; then
+      die 'bench: the package could not be installed'
+    fi
     "$program" tools/bench/python.py
     return
   fi
