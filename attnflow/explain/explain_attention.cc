@@ -143,11 +143,7 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
     throw Error(ErrorKind::kUsage,
                 "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
   }
-  if (options.settings.words && options.keep_attention) {
-    throw Error(ErrorKind::kUsage,
-                "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and "
-                "would not match the words");
-  }
+  check_merging(options);
   if (options.settings.has_target()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--mixing {} requires a text and a model: an attention file has no gradients",

@@ -16,6 +16,9 @@ namespace attnflow {
 // asked.
 inline constexpr std::size_t kMaxTokensForAllFlows = 128;
 
+// Points that integrated gradients take, unless others are asked for.
+inline constexpr std::size_t kIntegrationSteps = 50;
+
 struct ExplainOptions {
   Settings settings;               // what to compute; `layers` empty: all above start_layer
   bool keep_attention = false;     // Report::attention is filled
@@ -27,14 +30,17 @@ struct ExplainOptions {
   std::vector<std::string> referents;   // words of the text whose weights are compared (explain/referents.h)
   // Positions whose tokens the model sees as its unknown token (else its mask): what is then said, and by what?
   std::vector<std::size_t> blank;
-  std::size_t integration_steps = 50;  // of integrated gradients: how many points on the way from the blank input
-  bool renormalize = false;            // array files: rows are divided by their sums
-  bool any_weights = false;            // array files: rows need not sum to 1
-  std::size_t threads = 0;             // 0: one per hardware thread
-  std::size_t max_memory = 0;          // bytes of the report's matrices; 0: what the machine has
-  ProgressFunction progress = {};      // of the flow computation, in input tokens
+  std::size_t integration_steps = kIntegrationSteps;  // on the way from the blank input
+  bool renormalize = false;                           // array files: rows are divided by their sums
+  bool any_weights = false;                           // array files: rows need not sum to 1
+  std::size_t threads = 0;                            // 0: one per hardware thread
+  std::size_t max_memory = 0;                         // bytes of the report's matrices; 0: what the machine has
+  ProgressFunction progress = {};                     // of the flow computation, in input tokens
   std::stop_token stop_token = {};
 };
+
+// Throws Error(kUsage) where word pieces are merged and the attention between them is to be kept.
+void check_merging(const ExplainOptions& options);
 
 }  // namespace attnflow
 

@@ -71,10 +71,10 @@ struct ImageEvaluationOptions {
   std::vector<Mixing> mixings = {Mixing::kAttention, Mixing::kGradient, Mixing::kRelevance};
   bool own_class = false;  // the probability of the picture's own class instead of the predicted one
   PictureBlank blank = PictureBlank::kMean;
-  std::size_t samples = 500;           // drawn by the seed; 0: all
-  std::size_t steps = 0;               // of each curve; 0: one for each patch, 50 at most
-  std::size_t random_orders = 3;       // of each picture
-  std::size_t integration_steps = 50;  // of integrated-gradients
+  std::size_t samples = 500;                          // drawn by the seed; 0: all
+  std::size_t steps = 0;                              // of each curve; 0: one for each patch, 50 at most
+  std::size_t random_orders = 3;                      // of each picture
+  std::size_t integration_steps = kIntegrationSteps;  // of integrated-gradients
   std::uint64_t seed = 1;
   ResamplingOptions resampling;
   std::size_t threads = 0;

@@ -40,7 +40,7 @@ SampleReader::SampleReader(Encoder& model, const TextCodec& tokenizer, const Cor
     (method_info(method).aggregates() ? aggregations_ : beside_).push_back(method);
     if (method == Method::kIntegratedGradients) blank_ = find_blank_token(tokenizer, model.info(), options.blank);
   }
-  check_methods(options.settings, model, /*steps=*/50);
+  check_methods(options.settings, model, kIntegrationSteps);
 }
 
 SampleRelevance SampleReader::read(const EncodedSample& sample) const {

@@ -6,8 +6,7 @@
 //     relevance    of the next token, where the model has gradients; of every model where --target or --against name
 //                  what nothing else explains;
 //     alti         of a generation whose tokens are too many for a pass back each, made while the model runs;
-//     attention    where neither can be had, and where what else is asked has a meaning for attention alone: one head
-//     or
+//     attention    where neither can be had, and where what else is asked has a meaning for attention alone: one head,
 //                  max or min over heads, a residual of one's own, one row without matrices, or a position other
 //                  than the last.
 //

@@ -101,11 +101,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
                     const std::optional<std::string>& pair, const ExplainOptions& given) {
   validate(given.settings);
   ExplainOptions options = given;
-  if (options.settings.words && options.keep_attention) {
-    throw Error(ErrorKind::kUsage,
-                "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and "
-                "would not match the words");
-  }
+  check_merging(options);
   const ModelInfo& info = model.info();
   check_vocabulary(tokenizer, info);
   EncodeOptions encode;

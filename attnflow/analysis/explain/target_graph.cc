@@ -5,10 +5,10 @@
 namespace attnflow {
 
 std::unique_ptr<GraphOfGradientsSink> gradients_sink(std::size_t layers, const ResolvedMixing& mixing) {
-  if (mixing.kind == Mixing::kRelevance || mixing.kind == Mixing::kRelevanceByHead) {
-    return std::make_unique<RelevanceGraphSink>(
-        layers, mixing.removal(),
-        mixing.kind == Mixing::kRelevance ? RelevanceParts::kTogether : RelevanceParts::kByHead);
+  if (backward_rule(mixing.kind) == BackwardRule::kAttnLrp) {
+    const bool by_head = mixing.kind == Mixing::kRelevanceByHead;
+    return std::make_unique<RelevanceGraphSink>(layers, mixing.removal(),
+                                                by_head ? RelevanceParts::kByHead : RelevanceParts::kTogether);
   }
   return std::make_unique<GradientGraphSink>(layers,
                                              GradientMixingOptions{mixing_info(mixing.kind).rule, mixing.removal()});

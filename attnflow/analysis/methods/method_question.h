@@ -11,6 +11,7 @@
 
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/base/progress.h"
+#include "attnflow/explain/explain_options.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/model.h"
 
@@ -30,8 +31,8 @@ struct MethodQuestion {
   // The positions that stand for something of the input, all of which the blank input has blanked: no special tokens,
   // not the mask that is predicted.
   std::vector<std::size_t> content;
-  std::size_t steps = 50;   // integrated gradients
-  std::size_t threads = 0;  // of what is not the model's; 0: one per hardware thread
+  std::size_t steps = kIntegrationSteps;  // integrated gradients
+  std::size_t threads = 0;                // of what is not the model's; 0: one per hardware thread
   ProgressFunction progress = {};
   std::stop_token stop_token = {};
 };

@@ -178,15 +178,9 @@ std::string target_quantity(ScoreTarget::Kind kind) {
 
 namespace {
 
-// Shared by questions about texts and pictures.
-struct AgreementQuestion {
-  const ScoreTarget& target;
-  const TokenGroups& groups;
-  const std::string& blank;
-};
-
+template <typename Question>
 BlankOutAgreement agreement_of(const Report& report, std::size_t output_token, const BlankOut& found,
-                               const AgreementQuestion& question) {
+                               const Question& question) {
   BlankOutAgreement agreement{
       .quantity = target_quantity(question.target.kind), .value = found.value, .blank = question.blank, .maps = {}};
   const std::optional<std::size_t> position = question.target.position;
@@ -232,11 +226,11 @@ BlankOutAgreement agreement_of(const Report& report, std::size_t output_token, c
 
 BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
                                       const TextQuestion& question) {
-  return agreement_of(report, output_token, found, {question.target, question.groups, question.blank});
+  return agreement_of(report, output_token, found, question);
 }
 BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
                                       const ImageQuestion& question) {
-  return agreement_of(report, output_token, found, {question.target, question.groups, question.blank});
+  return agreement_of(report, output_token, found, question);
 }
 
 void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes) {

@@ -2,6 +2,7 @@
 // (i) beside a control.
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
+import { AGREEMENT_FROM } from "../report/agreement";
 
 /** Places in the guide. */
 export type GuidePlace = "example" | "methods" | "trust" | "mixing" | "recompute" | "filters" | "compare";
@@ -67,7 +68,7 @@ const GUIDE: readonly Section[] = [
       ],
       [
         "agreement",
-        "Rank correlation of the map with blank-out: strong from 0.6, weak from 0.3, none below. It is of this one text: it does not say how the method does on average.",
+        `Rank correlation of the map with blank-out: strong from ${AGREEMENT_FROM.strong}, weak from ${AGREEMENT_FROM.weak}, none below. It is of this one text: it does not say how the method does on average.`,
       ],
       [
         "attention sink",
