@@ -85,7 +85,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "attention-sink-generated": {
     advice({ served }) {
       const masks = served ? "“Mask the first token”, under Options," : "attnflow generate --mask-columns first";
-      return `It is excluded from rankings and colors; ${masks} masks it in every layer.`;
+      return `Where it takes most, rankings and colors exclude it; ${masks} masks it in every layer.`;
     },
   },
   "second-token-sink": SECOND_TOKEN_SINK,
