@@ -68,6 +68,7 @@ enum class NoteCode : std::uint8_t {
   kInterrupted,
   kFlowInterrupted,
   kValuesInterrupted,
+  kScoresInterrupted,
   kTimeLimit,
   // What a compact document keeps
   kLargestKept,

@@ -310,6 +310,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kInterrupted, "interrupted", "tokens", "Interrupted after {tokens} tokens."},
     {Code::kFlowInterrupted, "flow-interrupted", "", "Interrupted: flow was not computed."},
     {Code::kValuesInterrupted, "values-interrupted", "", "Interrupted: what the tokens depend on was not computed."},
+    {Code::kScoresInterrupted, "scores-interrupted", "",
+     "Interrupted: the methods beside the graph were not computed."},
     {Code::kTimeLimit, "time-limit", "", "The server's time limit ended the generation.",
      "attnflow serve --timeout sets it."},
 

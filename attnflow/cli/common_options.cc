@@ -104,6 +104,15 @@ void add_unused_weights_option(CLI::App* command, bool& allowed, const char* gro
   if (group != nullptr) option->group(group);
 }
 
+void add_integration_steps(CLI::App* command, std::size_t& steps, const char* group) {
+  command
+      ->add_option("--integration-steps", steps,
+                   "integrated-gradients: number of points on the way from the blank input to this one")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(group);
+}
+
 void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std::string& endings,
                  const char* otherwise) {
   CLI::Option* option = command->add_option("-o,--output", outputs);

@@ -50,6 +50,9 @@ std::vector<Mixing> parse_mixings(const std::vector<std::string>& names);
 // --allow-unused-weights, in the help's group `group` (null: the usual one): for commands that read a model's folder.
 void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group = nullptr);
 
+// --integration-steps
+void add_integration_steps(CLI::App* command, std::size_t& steps, const char* group);
+
 // -o, which may be repeated, and --force. `endings` says in the help which kinds there are, `otherwise` what happens
 // without it. When the command line is read, each file joins the list of the command's outputs, so that one that is
 // an input or another output is refused before the work (internal::CommandFiles::add_output).

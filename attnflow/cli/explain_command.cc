@@ -182,12 +182,7 @@ void add_explain_command(CLI::App& app) {
       ->add_flag("--only-output-token", arguments->options.only_output_token,
                  "Decoders: compute only that token's row, without full attention matrices (for long texts)")
       ->group(how);
-  command
-      ->add_option("--integration-steps", arguments->options.integration_steps,
-                   "integrated-gradients: number of points on the way from the blank input to this one")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(how);
+  add_integration_steps(command, arguments->options.integration_steps, how);
   command->add_flag("--renormalize", arguments->options.renormalize, "With --attention: divide each row by its sum")
       ->group(how);
   command

@@ -77,6 +77,12 @@ FigureOptions figure_of(const GenerateArguments& arguments) {
                                                fmt::join(computed, ", "), shown));
   }
   if (!shown.empty()) figure.methods = {parse_method(shown)};
+  if (figure.view == FigureView::kHeatmap && !figure.methods.empty() &&
+      !method_info(figure.methods.front()).aggregates()) {
+    throw Error(ErrorKind::kUsage, fmt::format("--view heatmap: expected --show raw, rollout or flow, found {}, which "
+                                               "has no layers; choose --view strip or matrix",
+                                               shown));
+  }
   if (token && *token >= arguments.options.tokens) {
     throw Error(ErrorKind::kUsage, fmt::format("--token: expected a generated token from 0 to {}, found {}",
                                                arguments.options.tokens - 1, *token));
@@ -119,7 +125,7 @@ void run_generate(GenerateArguments& arguments) {
       std::fflush(stdout);
     };
   }
-  ProgressBar bar("flow");
+  ProgressBar bar("generated tokens");
   options.progress = bar.function();
   const StopOnSignal signals;
   options.stop_token = signals.token();
@@ -213,6 +219,7 @@ void add_generate_command(CLI::App& app) {
       ->group(how);
   command->add_option("--flow-layers", arguments->flow_layers, "Layers that flow starts from; default: the last")
       ->group(how);
+  add_integration_steps(command, options.integration_steps, how);
 
   TokenFilterOptions& filter = options.filter;
   comma_list(command->add_option("--exclude-stop-words", filter.stop_words,

@@ -130,12 +130,7 @@ void add_image_command(CLI::App& app) {
                      "registers, or positions such as 0,5"},
                     {"top_k", "Number of patches and classes in rankings"}});
 
-  command
-      ->add_option("--integration-steps", arguments->options.integration_steps,
-                   "integrated-gradients: number of points on the way from the blank picture to this one")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(how);
+  add_integration_steps(command, arguments->options.integration_steps, how);
   command->add_option("--view", arguments->view, "Figure to draw in .svg, .pdf and .png: overview, overlay or layers")
       ->capture_default_str()
       ->group(show);

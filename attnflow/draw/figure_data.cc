@@ -117,11 +117,14 @@ std::vector<Method> choose_methods(const Report& report, const FigureOptions& op
 }
 
 std::vector<const MethodScores*> choose_scores(const Report& report, const FigureOptions& options) {
+  // Of a generation one method: one that aggregates, where nothing else is asked for.
+  const bool one = report.generation && options.methods.empty();
   std::vector<const MethodScores*> chosen;
+  if (one && !methods_present(report).empty()) return chosen;
   for (const MethodScores& scores : report.scores) {
     const bool asked = options.methods.empty() || std::find(options.methods.begin(), options.methods.end(),
                                                             scores.method) != options.methods.end();
-    if (asked && !scores.values.empty()) chosen.push_back(&scores);
+    if (asked && !scores.values.empty() && !(one && !chosen.empty())) chosen.push_back(&scores);
   }
   return chosen;
 }
@@ -173,7 +176,7 @@ bool FigureData::aside(std::optional<std::size_t> output, std::size_t input) con
 }
 
 std::vector<Method> FigureData::methods_with_output_token() const {
-  if (report.generation) return methods;  // checked
+  if (report.generation && !methods.empty()) return methods;  // checked
   if (methods.empty()) {
     bad_option(fmt::format("this figure shows layers, of which {} knows none; choose --view strip",
                            scores.empty() ? std::string("it") : to_text(scores.front()->method)));
@@ -206,10 +209,14 @@ std::vector<std::size_t> FigureData::layer_positions(Method method) const {
   return positions;
 }
 
+const std::vector<std::size_t>& FigureData::outputs(Method method) const {
+  return method_info(method).aggregates() ? *method_values(report, method).output_tokens : report.output_tokens;
+}
+
 std::optional<std::size_t> FigureData::row_shown(Method method) const {
-  const std::vector<std::size_t>& outputs = *method_values(report, method).output_tokens;
-  if (!report.generation || options.output_token) return row_index(outputs, output_token);
-  return outputs.size() == 1 ? std::optional<std::size_t>(0) : std::nullopt;
+  const std::vector<std::size_t>& rows = outputs(method);
+  if (!report.generation || options.output_token) return row_index(rows, output_token);
+  return rows.size() == 1 ? std::optional<std::size_t>(0) : std::nullopt;
 }
 
 namespace {
@@ -227,16 +234,35 @@ std::vector<double> mean_of_rows(const Tensor<double>& values, std::optional<std
   return mean;
 }
 
+// The same of scores, [prediction, token].
+std::vector<double> mean_of_scores(const Tensor<double>& scores, std::optional<std::size_t> row) {
+  const auto values = scores.span();
+  return mean_of_rows({{1, scores.extent(0), scores.extent(1)}, {values.begin(), values.end()}}, row, {});
+}
+
 }  // namespace
 
 ValueRow FigureData::shown(Method method, const std::vector<std::size_t>& layers) const {
   const std::optional<std::size_t> row = row_shown(method);
   ValueRow result{.values = mean_of_rows(values(method), row, layers), .output = {}};
-  if (row) result.output = (*method_values(report, method).output_tokens)[*row];
+  if (row) result.output = outputs(method)[*row];
+  return result;
+}
+
+ValueRow FigureData::shown(const MethodScores& shown_scores) const {
+  // Those of an explanation are of the prediction, not of an output token.
+  if (!report.generation) return {.values = mean_of_scores(shown_scores.values, 0), .output = {}};
+  const std::optional<std::size_t> row = row_shown(shown_scores.method);
+  ValueRow result{.values = mean_of_scores(shown_scores.values, row), .output = {}};
+  if (row) result.output = report.output_tokens[*row];
   return result;
 }
 
 std::vector<double> FigureData::shown_generated(Method method) const {
+  if (const MethodScores* const of_scores = method_scores(report, method)) {
+    if (of_scores->generated.empty()) return {};
+    return mean_of_scores(of_scores->generated, row_shown(method));
+  }
   const Tensor<double>& generated = method_values(report, method).beside->generated;
   if (options.normalized || generated.empty()) return {};
   return mean_of_rows(generated, row_shown(method), layer_positions(method));
@@ -247,16 +273,16 @@ std::string FigureData::output_name(Method method) const {
     return fmt::format("\u201c{}\u201d (position {})", measure.shortened(labels[output_token], {.size = 10.0}, 200.0),
                        output_token);
   }
-  const std::vector<std::size_t>& outputs = *method_values(report, method).output_tokens;
+  const std::vector<std::size_t>& rows = outputs(method);
   if (const std::optional<std::size_t> row = row_shown(method)) {
     constexpr double kLongest = 160.0;
-    const std::size_t token = chosen_token(report, outputs[*row]);
+    const std::size_t token = chosen_token(report, rows[*row]);
     return fmt::format("token {} \u201c\u2068{}\u2069\u201d", token,
                        measure.shortened(generated_labels[token], {.size = 10.5}, kLongest));
   }
   const std::size_t count = report.generation->tokens.size();
-  if (outputs.size() == count) return fmt::format("the {} generated tokens", count);
-  return fmt::format("{} of the {} generated tokens", outputs.size(), count);
+  if (rows.size() == count) return fmt::format("the {} generated tokens", count);
+  return fmt::format("{} of the {} generated tokens", rows.size(), count);
 }
 
 std::string FigureData::span(Method method) const {
@@ -338,9 +364,15 @@ ColorScale scale_of(const FigureData& data, const std::vector<ValueRow>& rows, c
   return builder.scale();
 }
 
-ColorScale scale_of_scores(const FigureData& data, const std::vector<double>& scores) {
+ColorScale scale_of_scores(const FigureData& data, const std::vector<ValueRow>& rows,
+                           const std::vector<double>& others) {
   ScaleBuilder builder;
-  for (std::size_t j = 0; j < scores.size(); ++j) builder.add(std::abs(scores[j]), data.aside(std::nullopt, j));
+  for (const ValueRow& row : rows) {
+    for (std::size_t j = 0; j < row.values.size(); ++j) {
+      if (!data.is_excluded(j)) builder.add(std::abs(row.values[j]), data.aside(std::nullopt, j));
+    }
+  }
+  for (const double value : others) builder.add_other(std::abs(value));
   ColorScale scale = builder.scale();
   scale.has_signs = true;
   return scale;

@@ -45,18 +45,25 @@ struct FigureData {
   // Whether a value may be large without saying much: it does not set the top of a scale that it lies far above.
   bool aside(std::optional<std::size_t> output, std::size_t input) const;
 
+  // What a figure that has room for one method shows.
+  Method first_method() const { return methods.empty() ? scores.front()->method : methods.front(); }
+
   // The methods that hold a row of the output token, in order; at least one. Flow may lack it. Throws Error(kUsage)
   // when all do, and when only methods beside the graph are shown, which have no layers to draw.
   std::vector<Method> methods_with_output_token() const;
 
   // [layer, output, input] of a method, plain or normalized.
   const Tensor<double>& values(Method method) const;
+  // Positions of the rows of a method.
+  const std::vector<std::size_t>& outputs(Method method) const;
   // Positions in the method's layers of those looked at.
   std::vector<std::size_t> layer_positions(Method method) const;
   // The row that is shown; absent: the mean of all, in a generation of which no token was chosen.
   std::optional<std::size_t> row_shown(Method method) const;
   // That row, as the mean over some of the method's layers.
   ValueRow shown(Method method, const std::vector<std::size_t>& layers) const;
+  // The same of scores, which know no layers.
+  ValueRow shown(const MethodScores& shown_scores) const;
   // The same on generated tokens; empty where those columns were not kept.
   std::vector<double> shown_generated(Method method) const;
 
@@ -79,8 +86,9 @@ bool has_graph(const Report& report);
 // The scale of rows of values, those of excluded tokens left out. `others` never set its top.
 ColorScale scale_of(const FigureData& data, const std::vector<ValueRow>& rows, const std::vector<double>& others = {});
 
-// Of scores: the largest size is both ends.
-ColorScale scale_of_scores(const FigureData& data, const std::vector<double>& scores);
+// Of rows of scores: the largest size is both ends.
+ColorScale scale_of_scores(const FigureData& data, const std::vector<ValueRow>& rows,
+                           const std::vector<double>& others = {});
 
 bool any_without_value(const std::vector<ValueRow>& rows);
 

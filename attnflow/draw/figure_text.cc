@@ -131,7 +131,7 @@ std::string quoted(const std::string& text, const TextStyle& style, double width
 Scene generation_title(const FigureData& data) {
   const Report& report = data.report;
   const Generation& generation = *report.generation;
-  const Method method = data.methods.front();
+  const Method method = data.first_method();
   TitleWriter title(data);
   const TextStyle continued{.size = 12.0};
   title.line(quoted(report.input.text, kLargeTitle, data.width, data.measure), kLargeTitle);
@@ -152,10 +152,12 @@ Scene generation_title(const FigureData& data) {
                          sampling_text(generation)),
              kSettingsStyle);
   std::string shown =
-      fmt::format("What {} depended on, by {}, {}", data.output_name(method), to_text(method), data.span(method));
+      method_info(method).aggregates()
+          ? fmt::format("What {} depended on, by {}, {}", data.output_name(method), to_text(method), data.span(method))
+          : fmt::format("What speaks for {}, by {}", data.output_name(method), to_text(method));
   if (data.options.normalized) shown += ", after " + to_text(report.settings.normalization) + " normalization";
   if (const std::optional<std::size_t> row = data.row_shown(method)) {
-    const std::size_t token = chosen_token(report, (*method_values(report, method).output_tokens)[*row]);
+    const std::size_t token = chosen_token(report, data.outputs(method)[*row]);
     shown += fmt::format(" (its probability was {})", short_number(generation.tokens[token].probability));
   }
   title.line(shown + ".", kPlainStyle);
@@ -258,7 +260,7 @@ Scene title_block(const FigureData& data) {
 
 Scene legend_block(const FigureData& data, const View& view) {
   std::vector<std::string> sentences;
-  if (data.report.generation) sentences.push_back(share_sentence(data));
+  if (data.report.generation && !data.methods.empty()) sentences.push_back(share_sentence(data));
   if (view.above) {
     sentences.push_back(
         fmt::format("{} and an output token's own position do not set the top of a scale that they lie far above: "

@@ -78,6 +78,10 @@ std::string caption(const FigureData& data, Method method) {
         "What each output token of {} (from top to bottom) depends on among the input tokens (from left to right).",
         data.span(method));
   }
+  if (!method_info(method).aggregates()) {
+    return "What in the prompt (from left to right) speaks for each generated token (from top to bottom; blue), and "
+           "against it (red).";
+  }
   std::string text = "What each generated token (from top to bottom) depended on in the prompt (from left to right).";
   const std::size_t all = data.report.generation->tokens.size();
   if (row_count(data, method) < all) {
@@ -90,6 +94,7 @@ std::string caption(const FigureData& data, Method method) {
 }  // namespace
 
 bool has_matrix(const FigureData& data) {
+  if (data.report.generation && data.methods.empty()) return data.report.output_tokens.size() > 1;
   return std::any_of(data.methods.begin(), data.methods.end(),
                      [&](Method method) { return data.tokens == 1 || row_count(data, method) > 1; });
 }
@@ -118,28 +123,43 @@ View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
   if (!generation) grid.cell_width = grid.cell_height = square_cell(data, shown.size(), layout.compact);
   View view{.scene = Scene(data.measure)};
   std::vector<Scene> panels;
-  for (const Method method : shown) {
-    const std::vector<std::size_t>& outputs = *method_values(data.report, method).output_tokens;
-    const std::vector<std::size_t> layers = data.layer_positions(method);
-    std::vector<ValueRow> rows;
+  const auto add_panel = [&](Method method, const std::vector<ValueRow>& rows, const ColorScale& scale) {
     grid.rows.clear();
-    for (std::size_t r = 0; r < outputs.size(); ++r) {
-      grid.rows.push_back(row_label(data, outputs[r]));
-      rows.push_back({mean_over_layers(data.values(method), r, layers), outputs[r]});
-    }
+    for (const ValueRow& row : rows) grid.rows.push_back(row_label(data, *row.output));
     if (generation) fit_generation(data, rows.size(), &grid);
     grid.id = "matrix-" + to_text(method);
-    grid.head = {.title = generation ? fmt::format("{}, {}", to_text(method), data.span(method)) : to_text(method),
-                 .scale = scale_of(data, rows)};
+    const bool spans = generation && method_info(method).aggregates();
+    grid.head = {.title = spans ? fmt::format("{}, {}", to_text(method), data.span(method)) : to_text(method),
+                 .scale = scale};
     grid.value = [&](std::size_t r, std::size_t c) { return rows[r].values[c]; };
-    grid.note = degeneracy_note(data, method, layers, std::nullopt);
     panels.push_back(draw_grid(grid, data.measure));
     view.above = view.above || grid.head.scale->above.has_value();
     view.without_value = view.without_value || any_without_value(rows);
+  };
+  for (const Method method : shown) {
+    const std::vector<std::size_t>& outputs = data.outputs(method);
+    const std::vector<std::size_t> layers = data.layer_positions(method);
+    std::vector<ValueRow> rows;
+    for (std::size_t r = 0; r < outputs.size(); ++r) {
+      rows.push_back({mean_over_layers(data.values(method), r, layers), outputs[r]});
+    }
+    grid.note = degeneracy_note(data, method, layers, std::nullopt);
+    add_panel(method, rows, scale_of(data, rows));
+  }
+  grid.note.clear();
+  for (const MethodScores* const scores : data.scores) {
+    if (!generation) break;  // of one prediction, without output tokens
+    std::vector<ValueRow> rows;
+    for (std::size_t t = 0; t < data.report.output_tokens.size(); ++t) {
+      const double* const row = scores->values[t].data();
+      rows.push_back({{row, row + data.tokens}, data.report.output_tokens[t]});
+    }
+    add_panel(scores->method, rows, scale_of_scores(data, rows));
   }
   view.left_margin = grid.left_margin;
   view.scene = with_caption("matrix", on_shelves(panels, data.width, kMatrixGap, data.measure),
-                            caption(data, shown.front()) + unlabelled_note(data, grid) + pooled_note(grid) + left_out,
+                            caption(data, shown.empty() ? data.first_method() : shown.front()) +
+                                unlabelled_note(data, grid) + pooled_note(grid) + left_out,
                             data.width);
   return view;
 }

@@ -15,15 +15,15 @@ constexpr std::size_t kMaxGraphTokens = 32;
 View overview(const FigureData& data) {
   std::vector<View> parts;
   parts.push_back(strip_view(data));
-  if (data.methods.empty()) return std::move(parts.front());  // methods beside the graph have no layers to draw
-  parts.push_back(heatmap_view(data));
-  if (data.tokens <= kMaxGraphTokens && has_graph(data.report)) {
+  const bool has_layers = !data.methods.empty();  // methods beside the graph have none to draw
+  if (has_layers) parts.push_back(heatmap_view(data));
+  if (has_layers && data.tokens <= kMaxGraphTokens && has_graph(data.report)) {
     parts.push_back(graph_view(data, {.compact = true}));
   } else if (has_matrix(data)) {
     parts.push_back(matrix_view(data, {.compact = true}));
     // Of one method: the columns stand above each other.
-    const double margin = std::max(parts[1].left_margin, parts[2].left_margin);
-    if (data.report.generation) {
+    const double margin = std::max(parts[1].left_margin, parts.back().left_margin);
+    if (data.report.generation && has_layers) {
       parts[1] = heatmap_view(data, margin);
       parts[2] = matrix_view(data, {.compact = true, .left_margin = margin});
     }

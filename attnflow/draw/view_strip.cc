@@ -167,27 +167,30 @@ struct Strip {
   PanelHead head;
 };
 
+void mark_generated(const FigureData& data, Strip& strip) {
+  if (!data.report.generation || !strip.row.output) return;
+  strip.shown = chosen_token(data.report, *strip.row.output);
+  // In a mean each of them counts for the tokens after it only, so colors would say little.
+  strip.generated = data.shown_generated(strip.method);
+}
+
 Strip make_strip(const FigureData& data, Method method) {
   Strip strip;
   strip.method = method;
   strip.row = data.shown(method, data.layer_positions(method));
-  if (data.report.generation && strip.row.output) {
-    strip.shown = chosen_token(data.report, *strip.row.output);
-    // In a mean each of them counts for the tokens after it only, so colours would say little.
-    strip.generated = data.shown_generated(method);
-  }
+  mark_generated(data, strip);
   strip.head = {.title = fmt::format("{}, {}", to_text(method), data.span(method)),
                 .scale = scale_of(data, {strip.row}, strip.generated)};
   strip.head.scale->grays_above = true;
   return strip;
 }
 
-// Scores are of the prediction, not of an output token.
 Strip score_strip(const FigureData& data, const MethodScores& scores) {
   Strip strip;
   strip.method = scores.method;
-  strip.row.values.assign(scores.values.span().begin(), scores.values.span().end());
-  strip.head = {.title = to_text(scores.method), .scale = scale_of_scores(data, strip.row.values)};
+  strip.row = data.shown(scores);
+  mark_generated(data, strip);
+  strip.head = {.title = to_text(scores.method), .scale = scale_of_scores(data, {strip.row}, strip.generated)};
   strip.head.scale->grays_above = true;
   return strip;
 }
@@ -247,8 +250,11 @@ std::string caption(const FigureData& data, const Strip& strip, const std::vecto
     if (data.methods.empty()) return signs;
     return plain_caption(data, strip) + (signs.empty() ? "" : " " + signs);
   }
-  std::string text = fmt::format("What {} depended on in the prompt{}.", data.output_name(strip.method),
-                                 strip.shown ? "; bars above and below mark it" : ", on average");
+  const std::string bars = strip.shown ? "; bars above and below mark it" : ", on average";
+  std::string text = method_info(strip.method).aggregates()
+                         ? fmt::format("What {} depended on in the prompt{}.", data.output_name(strip.method), bars)
+                         : fmt::format("What in the prompt speaks for {} (blue) and against {} (red){}.",
+                                       data.output_name(strip.method), strip.shown ? "it" : "them", bars);
   if (!strip.generated.empty()) text += " Generated tokens are colored too, on the same scale.";
   if (texts[0].left_out + texts[1].left_out > 0) {
     text += fmt::format(" Not shown: {} of the {} prompt tokens and {} of the {} generated ones.", texts[0].left_out,

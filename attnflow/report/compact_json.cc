@@ -73,11 +73,11 @@ class Entries {
   // What is written whole whatever there is room for.
   void add_exact(const Report& report) {
     if (!report.flow_degenerate.empty()) add_bytes("flow_degenerate", report.flow_degenerate);
-    for (const MethodScores& scores : report.scores) {
-      const std::vector<float> values(scores.values.span().begin(), scores.values.span().end());
-      add(method_info(scores.method).array,
-          internal::encode_bytes("f32", std::as_bytes(std::span(values)), &scores.values.shape()));
-    }
+    internal::for_each_array(report, [&](const std::string& name, const auto& scores, const ArrayPlace& place) {
+      if (place.rows != ArrayPlace::Rows::kScores || scores.empty()) return;
+      const std::vector<float> values(scores.span().begin(), scores.span().end());
+      add(name, internal::encode_bytes("f32", std::as_bytes(std::span(values)), &scores.shape()));
+    });
   }
   const std::string& text() const { return text_; }
 

@@ -1,6 +1,6 @@
 // The tables of a generation: for each generated token its probability, the share of what it depends on that lies in
 // the prompt, and the prompt tokens that it depends on most, by the mean over layers of rollout where the report has
-// it, else of its first method.
+// it, else of its first method; then one for each method beside the graph.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,57 +27,86 @@ struct Line {
   std::vector<RankedToken> ranking;
 };
 
+// One table, of one method.
 struct Content {
-  std::string span;       // "rollout, mean over layers 1 to 30"
-  bool has_share = true;  // flows do not add up, and masked columns may leave rows empty
+  std::string title;      // "Prompt tokens that each generated token depends on most, by rollout, layer 30."
+  bool has_share = true;  // flows and scores do not add up, and masked columns may leave rows empty
   std::vector<Line> lines;
   double excluded_share = 0.0;  // mean over lines
 };
 
-Content content_of(const Report& report) {
-  Content content;
-  const std::vector<Method> methods = methods_present(report);
-  if (methods.empty()) return content;
-  const bool has_rollout = std::find(methods.begin(), methods.end(), Method::kRollout) != methods.end();
-  const Method method = has_rollout ? Method::kRollout : methods.front();
-  const MethodValues found = method_values(report, method);
-  const std::vector<std::size_t>& layers = *found.layers;
+std::string aggregation_title(const Report& report, Method method) {
+  const std::vector<std::size_t>& layers = *method_values(report, method).layers;
+  std::string span;
   if (layers.size() == 1) {
-    content.span = fmt::format("{}, layer {}", to_text(method), layers.front());
+    span = fmt::format("{}, layer {}", to_text(method), layers.front());
   } else if (layers.back() - layers.front() + 1 == layers.size()) {
-    content.span = fmt::format("{}, mean over layers {} to {}", to_text(method), layers.front(), layers.back());
+    span = fmt::format("{}, mean over layers {} to {}", to_text(method), layers.front(), layers.back());
   } else {
-    content.span = fmt::format("{}, mean over layers {}", to_text(method), fmt::join(layers, ", "));
+    span = fmt::format("{}, mean over layers {}", to_text(method), fmt::join(layers, ", "));
   }
   const MixingInfo& mixing = mixing_info(report.settings.mixing);
   if (mixing.mixing != Mixing::kAttention) {
-    content.span = fmt::format("{} over {}{}", content.span, mixing.weights,
-                               mixing.has_target() ? ", each against its runner-up" : "");
+    span = fmt::format("{} over {}{}", span, mixing.weights, mixing.has_target() ? ", each against its runner-up" : "");
   }
+  return fmt::format("Prompt tokens that each generated token depends on most, by {}.", span);
+}
+
+Line line_of(const Report& report, Method method, std::size_t output) {
+  Line line;
+  line.number = chosen_token(report, output);
+  line.token = clean_line(generated_text(*report.generation, line.number));
+  line.probability = report.generation->tokens[line.number].probability;
+  line.ranking = rank_input_tokens(report, method, output, {});
+  return line;
+}
+
+Content content_of_aggregation(const Report& report, Method method) {
+  Content content;
+  content.title = aggregation_title(report, method);
   content.has_share = method != Method::kFlow && !report.settings.weights_by_gradient() && rows_sum_to_one(report);
+  const MethodValues found = method_values(report, method);
   for (std::size_t row = 0; row < found.output_tokens->size(); ++row) {
-    const std::size_t output = (*found.output_tokens)[row];
     const std::vector<double> values = mean_over_layers(*found.values, row);
-    Line line;
-    line.number = chosen_token(report, output);
-    line.token = clean_line(generated_text(*report.generation, line.number));
-    line.probability = report.generation->tokens[line.number].probability;
+    Line line = line_of(report, method, (*found.output_tokens)[row]);
     line.prompt_share = std::accumulate(values.begin(), values.end(), 0.0);
-    line.ranking = rank_input_tokens(report, method, output, {});
     content.excluded_share += excluded_share(report, values) / static_cast<double>(found.output_tokens->size());
     content.lines.push_back(std::move(line));
   }
   return content;
 }
 
-std::vector<std::string> closing_lines(const Report& report, const Content& content) {
+Content content_of_scores(const Report& report, Method method) {
+  Content content{.title = fmt::format("Prompt tokens that speak for each generated token over its runner-up (below 0: "
+                                       "against it), by {}.",
+                                       to_text(method)),
+                  .has_share = false,
+                  .lines = {}};
+  for (const std::size_t output : report.output_tokens) content.lines.push_back(line_of(report, method, output));
+  return content;
+}
+
+std::vector<Content> contents_of(const Report& report) {
+  std::vector<Content> contents;
+  const std::vector<Method> methods = methods_present(report);
+  if (!methods.empty()) {
+    const bool has_rollout = std::find(methods.begin(), methods.end(), Method::kRollout) != methods.end();
+    contents.push_back(content_of_aggregation(report, has_rollout ? Method::kRollout : methods.front()));
+  }
+  for (const MethodScores& scores : report.scores) contents.push_back(content_of_scores(report, scores.method));
+  return contents;
+}
+
+std::vector<std::string> closing_lines(const Report& report, const std::vector<Content>& contents) {
   std::vector<std::string> lines;
   double sink = 0.0;
   std::size_t sinks = 0;
-  for (const Line& line : content.lines) {
-    if (line.ranking.empty() || !line.ranking.back().sink) continue;
-    sink += line.ranking.back().value;
-    ++sinks;
+  for (const Content& content : contents) {
+    for (const Line& line : content.lines) {
+      if (line.ranking.empty() || !line.ranking.back().sink) continue;
+      sink += line.ranking.back().value;
+      ++sinks;
+    }
   }
   if (sinks > 0) {
     lines.push_back(fmt::format("The first token, '{}', is set aside as an attention sink: it holds {:.3f} on average.",
@@ -88,8 +117,11 @@ std::vector<std::string> closing_lines(const Report& report, const Content& cont
     rules += fmt::format("{}{} ({})", rules.empty() ? "" : ", ", clean_line(rule.rule), rule.tokens.size());
   }
   if (!rules.empty()) {
-    lines.push_back(fmt::format("Excluded from the rankings: {}; they hold {:.0f}% of the prompt's share.", rules,
-                                100.0 * content.excluded_share));
+    const bool shares = !methods_present(report).empty();
+    lines.push_back(fmt::format(
+        "Excluded from the rankings: {}{}.", rules,
+        shares ? fmt::format("; they hold {:.0f}% of the prompt's share", 100.0 * contents.front().excluded_share)
+               : ""));
   }
   for (const Note& note : report.notes) lines.push_back("Note: " + clean_line(note_text(note)));
   return lines;
@@ -100,16 +132,15 @@ std::vector<std::string> closing_lines(const Report& report, const Content& cont
 std::string generation_terminal_table(const Report& report, const TableOptions& options) {
   const std::size_t width = std::max(options.width, kMinGenerationWidth);
   const std::string_view ellipsis = options.ascii ? "..." : "\u2026";
-  const Content content = content_of(report);
+  const std::vector<Content> contents = contents_of(report);
   std::string out;
   const auto paragraph = [&](const std::string& text) {
     for (const std::string& line : wrapped_lines(text, width, ellipsis)) out += line + "\n";
   };
   paragraph(model_line(report));
-  if (!content.lines.empty()) {
-    paragraph(
-        fmt::format("Prompt tokens that each generated token depends on most, by {}.{}", content.span,
-                    content.has_share ? " \"prompt\" is the prompt's share; the rest is on generated tokens." : ""));
+  for (const Content& content : contents) {
+    paragraph(content.title +
+              (content.has_share ? " \"prompt\" is the prompt's share; the rest is on generated tokens." : ""));
     std::size_t token_width = 5;
     const std::size_t most = std::min(kMaxGeneratedToken, width / 4);  // leaves room for the ranking
     for (const Line& line : content.lines)
@@ -141,7 +172,7 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
       out += text + "\n";
     }
   }
-  for (const std::string& line : closing_lines(report, content)) paragraph(line);
+  for (const std::string& line : closing_lines(report, contents)) paragraph(line);
   return out;
 }
 
@@ -153,11 +184,12 @@ std::string generation_markdown_table(const Report& report) {
     const std::size_t end = text.find_last_not_of(' ') + 1;
     return (first > 0 ? " **" : "**") + text.substr(first, end - first) + "**";
   };
-  const Content content = content_of(report);
+  const std::vector<Content> contents = contents_of(report);
   std::string out = markdown_escaped(model_line(report)) + "\n\n> " + markdown_escaped_line(report.input.text) +
                     bold(markdown_escaped(report.generation->text)) + "\n\n";
-  if (!content.lines.empty()) {
-    out += fmt::format("Prompt tokens that each generated token depends on most, by {}.\n\n", content.span);
+  for (const Content& content : contents) {
+    if (&content != &contents.front()) out += "\n";
+    out += content.title + "\n\n";
     out += fmt::format("| | token | probability |{} depends most on |\n| ---: | --- | ---: |{} --- |\n",
                        content.has_share ? " share of the prompt |" : "", content.has_share ? " ---: |" : "");
     for (const Line& line : content.lines) {
@@ -171,7 +203,7 @@ std::string generation_markdown_table(const Report& report) {
                          content.has_share ? fmt::format(" {:.3f} |", line.prompt_share) : "", ranked);
     }
   }
-  for (const std::string& line : closing_lines(report, content)) out += "\n" + markdown_escaped(line) + "\n";
+  for (const std::string& line : closing_lines(report, contents)) out += "\n" + markdown_escaped(line) + "\n";
   return out;
 }
 

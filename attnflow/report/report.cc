@@ -52,16 +52,26 @@ const MethodScores* method_scores(const Report& report, Method method) {
   return found == report.scores.end() ? nullptr : &*found;
 }
 
-double MethodScores::error() const {
-  if (!total) return 0.0;
-  double sum = std::accumulate(values.span().begin(), values.span().end(), 0.0);
-  for (const ScorePart& part : parts) sum += part.value;
-  return *total - sum;
+double MethodScores::error(std::size_t prediction) const {
+  const ScoreSum& promised = sums.at(prediction);
+  if (!promised.total) return 0.0;
+  double sum = 0.0;
+  for (const Tensor<double>* const scores : {&values, &generated}) {
+    if (scores->empty()) continue;
+    const double* const row = (*scores)[prediction].data();
+    sum = std::accumulate(row, row + scores->extent(1), sum);
+  }
+  for (const ScorePart& part : promised.parts) sum += part.value;
+  return *promised.total - sum;
 }
 
 std::size_t chosen_token(const Report& report, std::size_t position) {
   assert(report.generation && position + 1 >= report.input.tokens.size());
   return position + 1 - report.input.tokens.size();
+}
+
+std::size_t scored_prediction(const Report& report, std::size_t position) {
+  return report.generation ? chosen_token(report, position) : 0;
 }
 
 std::string generated_text(const Generation& generation, std::size_t token) {

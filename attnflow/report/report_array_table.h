@@ -16,8 +16,8 @@ bool graph_equals_raw_by_rule(const Report& report);
 // What the other fields say of an array: its shape, and whose its rows are.
 struct ArrayPlace {
   Shape shape;
-  // Of outputs, at the positions `output_tokens`; of every token; rows that see all their columns; or a prediction's
-  // scores, of either sign.
+  // Of outputs, at the positions `output_tokens`; of every token; rows that see all their columns; or scores of a
+  // prediction each, of either sign.
   enum class Rows { kOutputs, kTokens, kWhole, kScores } rows = Rows::kOutputs;
   const std::vector<std::size_t>* output_tokens = nullptr;
 };
@@ -46,7 +46,11 @@ void for_each_array(R& report, Visit visit) {
     visit("flow_degenerate", report.flow_degenerate, prompt);
   }
   for (auto& scores : report.scores) {
-    visit(method_info(scores.method).array, scores.values, ArrayPlace{{1, m}, ArrayPlace::Rows::kScores});
+    const std::string name = method_info(scores.method).array;
+    visit(name, scores.values, ArrayPlace{{report.generation ? n : 1, m}, ArrayPlace::Rows::kScores});
+    if (report.generation) {
+      visit(name + "_generated", scores.generated, ArrayPlace{{n, n}, ArrayPlace::Rows::kScores});
+    }
   }
   if (report.generation) {  // whose prompt has no matrices
     visit("sink_share", report.generation->sink_share,

@@ -80,9 +80,9 @@ std::vector<NamedArray> report_arrays(const Report& report) {
     if (!report.flow.empty() && report.flow_output_tokens != report.output_tokens)
       arrays.push_back({"flow_output_tokens", integers(report.flow_output_tokens)});
   }
-  internal::for_each_array(report, [&](const std::string& name, const auto& values, const auto&) {
+  internal::for_each_array(report, [&](const std::string& name, const auto& values, const auto& place) {
     if (values.empty() || name == "graph") return;
-    if (report.generation) {
+    if (report.generation && place.rows != internal::ArrayPlace::Rows::kScores) {
       arrays.push_back({name, Array::from(layers_last(values).view())});
     } else {
       arrays.push_back({name, Array::from(values.view())});

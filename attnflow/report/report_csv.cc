@@ -92,14 +92,22 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
       }
     }
   }
-  // Scores are of one prediction, and of no layer.
-  for (std::size_t input = 0; scores > 0 && input < texts.size(); ++input) {
-    fmt::format_to(out, ",,,{},{},{}", input, texts[input], report.input.tokens[input].special ? 1 : 0);
-    buffer.append(columns.size(), ',');
-    for (const MethodScores& one : report.scores) {
-      if (!one.values.empty()) fmt::format_to(out, ",{}", one.values(0, input));
+  // Scores are of a prediction, and of no layer.
+  const std::size_t predictions = scores == 0 ? 0 : report.generation ? report.generation->tokens.size() : 1;
+  for (std::size_t prediction = 0; prediction < predictions; ++prediction) {
+    const std::string output =
+        report.generation
+            ? fmt::format("{},{}", prediction, internal::csv_field(generated_text(*report.generation, prediction)))
+            : ",";
+    for (std::size_t input = 0; input < texts.size(); ++input) {
+      fmt::format_to(out, ",{},{},{},{}", output, input, texts[input], report.input.tokens[input].special ? 1 : 0);
+      if (report.generation) buffer += rules[input].empty() ? ",0" : ",1";
+      buffer.append(columns.size(), ',');
+      for (const MethodScores& one : report.scores) {
+        if (!one.values.empty()) fmt::format_to(out, ",{}", one.values(prediction, input));
+      }
+      buffer += '\n';
     }
-    buffer += '\n';
   }
   if (!buffer.empty()) sink(buffer);
 }

@@ -111,17 +111,27 @@ Json certificate_json(const ReportCertificate& certificate) {
           {"arc_flows", std::move(flows)}};
 }
 
-Json scores_json(const std::vector<MethodScores>& all) {
+// Into `json`: what belongs to no token, and what all adds up to.
+void add_sum(const MethodScores& scores, std::size_t prediction, Json& json) {
+  const ScoreSum& sum = scores.sums[prediction];
+  Json parts = Json::array();
+  for (const ScorePart& part : sum.parts) parts.push_back({{"name", valid_utf8(part.name)}, {"value", part.value}});
+  json["parts"] = std::move(parts);
+  if (!sum.total) return;
+  json["total"] = *sum.total;
+  json["error"] = scores.error(prediction);
+}
+
+Json scores_json(const Report& report) {
   Json json = Json::array();
-  for (const MethodScores& scores : all) {
-    Json parts = Json::array();
-    for (const ScorePart& part : scores.parts) {
-      parts.push_back({{"name", valid_utf8(part.name)}, {"value", part.value}});
+  for (const MethodScores& scores : report.scores) {
+    Json& one = json.emplace_back(Json{{"method", to_text(scores.method)}});
+    if (!report.generation) {
+      add_sum(scores, 0, one);
+      continue;
     }
-    Json& one = json.emplace_back(Json{{"method", to_text(scores.method)}, {"parts", std::move(parts)}});
-    if (!scores.total) continue;
-    one["total"] = *scores.total;
-    one["error"] = scores.error();
+    Json& sums = one["sums"] = Json::array();
+    for (std::size_t t = 0; t < scores.sums.size(); ++t) add_sum(scores, t, sums.emplace_back());
   }
   return json;
 }
@@ -201,7 +211,7 @@ std::string internal::report_head(const Report& report, const std::vector<Note>&
     for (const double gap : report.flow_gap.span()) largest = gap <= largest ? largest : gap;
     field("flow_gap_max", largest);
   }
-  if (!report.scores.empty()) field("scores", scores_json(report.scores));
+  if (!report.scores.empty()) field("scores", scores_json(report));
   if (report.agreement) field("agreement", agreement_json(*report.agreement));
   if (!report.certificates.empty()) {
     Json certificates = Json::array();

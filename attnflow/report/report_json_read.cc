@@ -234,8 +234,20 @@ Method read_method(const Field& json) {
   }
 }
 
+ScoreSum read_sum(const Field& json) {
+  ScoreSum sum;
+  const auto parts = json.find("parts");
+  for (std::size_t p = 0; parts && p < parts->length(); ++p) {
+    const Field part = parts->element(p);
+    part.at("name").get(sum.parts.emplace_back().name);
+    part.at("value").get(sum.parts.back().value);
+  }
+  json.read("total", sum.total);
+  return sum;
+}
+
 // Without their values, which are arrays.
-std::vector<MethodScores> read_scores(const std::optional<Field>& json) {
+std::vector<MethodScores> read_scores(const std::optional<Field>& json, const Report& report) {
   std::vector<MethodScores> all;
   const std::size_t count = json ? json->length() : 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -245,13 +257,17 @@ std::vector<MethodScores> read_scores(const std::optional<Field>& json) {
         std::any_of(all.begin(), all.end(), [&](const auto& other) { return other.method == scores.method; })) {
       fail(field.path() + ".method", "each method beside the graph once", to_text(scores.method));
     }
-    const auto parts = field.find("parts");
-    for (std::size_t p = 0; parts && p < parts->length(); ++p) {
-      const Field part = parts->element(p);
-      part.at("name").get(scores.parts.emplace_back().name);
-      part.at("value").get(scores.parts.back().value);
+    if (report.generation) {
+      const Field sums = field.at("sums");
+      const std::size_t tokens = report.generation->tokens.size();
+      if (sums.length() != tokens) {
+        fail(sums.path(), fmt::format("one for each of the {} generated tokens", tokens),
+             std::to_string(sums.length()));
+      }
+      for (std::size_t t = 0; t < tokens; ++t) scores.sums.push_back(read_sum(sums.element(t)));
+    } else {
+      scores.sums.push_back(read_sum(field));
     }
-    field.read("total", scores.total);
     all.push_back(std::move(scores));
   }
   return all;
@@ -466,7 +482,7 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
     document.read("flow_layers", report.flow_layers);
     check_layers("flow_layers", report.flow_layers, report.model);
     report.output_token = first;
-    for (const char* const name : {"certificates", "referents", "target", "scores", "agreement"}) {
+    for (const char* const name : {"certificates", "referents", "target", "agreement"}) {
       if (document.find(name)) fail(name, "none in a generation", "some");
     }
     if (report.input.image) fail("input.image", "none in a generation", "one");
@@ -491,7 +507,7 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
       fail("flow_output_tokens", "positions of \"output_tokens\"", std::to_string(position));
     }
   }
-  report.scores = read_scores(document.find("scores"));
+  report.scores = read_scores(document.find("scores"), report);
   if (const auto agreement = document.find("agreement")) report.agreement = read_agreement(*agreement, report);
   report.certificates = read_certificates(document.find("certificates"), report);
   report.referents = read_referents(document.find("referents"), n);

@@ -61,13 +61,14 @@ std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t r
 
 namespace {
 
-std::vector<RankedToken> ranked_scores(const Report& report, Method method) {
+std::vector<RankedToken> ranked_scores(const Report& report, Method method, std::size_t output_token) {
   const MethodScores* const scores = method_scores(report, method);
+  const std::vector<std::string> excluded = excluded_by(report);
   std::vector<RankedToken> ranked;
-  for (std::size_t j = 0; scores != nullptr && j < scores->values.size(); ++j) {
-    const double value = scores->values.data()[j];
+  for (std::size_t j = 0; scores != nullptr && j < scores->values.extent(1); ++j) {
+    const double value = scores->values(scored_prediction(report, output_token), j);
     const InputToken& token = report.input.tokens[j];
-    if (!(std::abs(value) > 0.0)) continue;  // NaN too
+    if (!(std::abs(value) > 0.0) || !excluded[j].empty()) continue;  // NaN too
     ranked.push_back({.token = j, .value = value, .special = token.special, .unknown = token.unknown});
   }
   std::stable_sort(ranked.begin(), ranked.end(),
@@ -89,7 +90,7 @@ bool sets_first_aside(const Report& report, const std::vector<double>& values) {
 
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
                                            const std::vector<std::size_t>& layers) {
-  if (!method_info(method).aggregates()) return ranked_scores(report, method);
+  if (!method_info(method).aggregates()) return ranked_scores(report, method, output_token);
   const MethodValues rows = method_values(report, method);
   const auto row = row_index(*rows.output_tokens, output_token);
   if (rows.values->empty() || !row) return {};
@@ -180,13 +181,14 @@ std::vector<std::string> score_lines(const Report& report) {
   lines.push_back(fmt::format("{}: what speaks for {}{}, and below 0 what speaks against it.", fmt::join(names, ", "),
                               target, value));
   for (const MethodScores& scores : report.scores) {
-    if (scores.parts.empty() && !scores.total) continue;
+    const ScoreSum& sum = scores.sums.front();
+    if (sum.parts.empty() && !sum.total) continue;
     std::vector<std::string> facts;
-    for (const ScorePart& part : scores.parts) {
+    for (const ScorePart& part : sum.parts) {
       facts.push_back(fmt::format("{} {:.3g}", clean_line(part.name), part.value));
     }
-    if (scores.total) {
-      facts.push_back(fmt::format("all adds up to {:.4g} of {:.4g}", *scores.total - scores.error(), *scores.total));
+    if (sum.total) {
+      facts.push_back(fmt::format("all adds up to {:.4g} of {:.4g}", *sum.total - scores.error(0), *sum.total));
     }
     lines.push_back(fmt::format("{}: {}.", to_text(scores.method), fmt::join(facts, ", ")));
   }

@@ -14,9 +14,8 @@
 // Example:
 //
 //     MethodScores scores{.method = Method::kLogit, .values = Tensor<double>({1, 2}, {0.5, -0.25})};
-//     scores.parts = {{"biases", 0.75}};
-//     scores.total = 1.0;
-//     assert(scores.error() == 0.0);
+//     scores.sums = {{.parts = {{"biases", 0.75}}, .total = 1.0}};
+//     assert(scores.error(0) == 0.0);
 #ifndef ATTNFLOW_REPORT_REPORT_SCORES_H_
 #define ATTNFLOW_REPORT_REPORT_SCORES_H_
 
@@ -35,15 +34,21 @@ struct ScorePart {
   double value = 0.0;
 };
 
-// Of one method beside the graph.
-struct MethodScores {
-  Method method = Method::kBlankOut;
-  Tensor<double> values = {};         // [1, token]: of the one prediction that is explained
+// Beside the scores of one prediction.
+struct ScoreSum {
   std::vector<ScorePart> parts = {};  // what belongs to no token
   std::optional<double> total = {};   // what scores and parts add up to; absent: they promise nothing
+};
 
-  // By how much they miss it; 0 where nothing is promised.
-  double error() const;
+// Of one method beside the graph, for each prediction that is explained: one, or of a generation each generated token.
+struct MethodScores {
+  Method method = Method::kBlankOut;
+  Tensor<double> values = {};     // [prediction, token]
+  Tensor<double> generated = {};  // of a generation, may be absent: [t, s], on generated token s; 0 where it came later
+  std::vector<ScoreSum> sums = {};  // one a prediction
+
+  // By how much scores and parts miss their total; 0 where nothing is promised.
+  double error(std::size_t prediction) const;
 };
 
 // How one map agrees with blank-out.

@@ -14,7 +14,9 @@
 #include "attnflow/report/report_arrays.h"
 #include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_for_test.h"
+#include "attnflow/report/report_generation_for_test.h"
 #include "attnflow/report/report_json.h"
+#include "attnflow/report/report_table.h"
 
 namespace attnflow::report_scores_test {
 namespace {
@@ -23,11 +25,11 @@ Report scored_report() {
   Report report = test::small_report();
   report.settings.methods = {Method::kRaw, Method::kRollout, Method::kFlow, Method::kIntegratedGradients,
                              Method::kBlankOut};
-  report.scores = {{.method = Method::kIntegratedGradients,
-                    .values = Tensor<double>({1, 4}, {0.125, -1.0 / 3.0, 2.5, 0.0}),
-                    .parts = {{"biases", -0.25}, {"feed-forward layer 1", 1e-3}},
-                    .total = 2.0},
-                   {.method = Method::kBlankOut, .values = Tensor<double>({1, 4}, {0.0, -1.5, 4.25, -0.75})}};
+  report.scores = {
+      {.method = Method::kIntegratedGradients,
+       .values = Tensor<double>({1, 4}, {0.125, -1.0 / 3.0, 2.5, 0.0}),
+       .sums = {{.parts = {{"biases", -0.25}, {"feed-forward layer 1", 1e-3}}, .total = 2.0}}},
+      {.method = Method::kBlankOut, .values = Tensor<double>({1, 4}, {0.0, -1.5, 4.25, -0.75}), .sums = {{}}}};
   report.agreement = {
       .quantity = "logit difference",
       .value = 3.2,
@@ -44,15 +46,18 @@ void expect_scores(const Report& read, const Report& written, double tolerance) 
     const MethodScores& a = read.scores[s];
     const MethodScores& b = written.scores[s];
     EXPECT_EQ(a.method, b.method);
-    EXPECT_EQ(a.total, b.total);
     ASSERT_EQ(a.values.shape(), b.values.shape());
     for (std::size_t j = 0; j < b.values.size(); ++j) {
       EXPECT_NEAR(a.values.data()[j], b.values.data()[j], tolerance * std::abs(b.values.data()[j]));
     }
-    ASSERT_EQ(a.parts.size(), b.parts.size());
-    for (std::size_t p = 0; p < b.parts.size(); ++p) {
-      EXPECT_EQ(a.parts[p].name, b.parts[p].name);
-      EXPECT_EQ(a.parts[p].value, b.parts[p].value);
+    ASSERT_EQ(a.sums.size(), b.sums.size());
+    for (std::size_t t = 0; t < b.sums.size(); ++t) {
+      EXPECT_EQ(a.sums[t].total, b.sums[t].total);
+      ASSERT_EQ(a.sums[t].parts.size(), b.sums[t].parts.size());
+      for (std::size_t p = 0; p < b.sums[t].parts.size(); ++p) {
+        EXPECT_EQ(a.sums[t].parts[p].name, b.sums[t].parts[p].name);
+        EXPECT_EQ(a.sums[t].parts[p].value, b.sums[t].parts[p].value);
+      }
     }
   }
   ASSERT_TRUE(read.agreement.has_value());
@@ -73,8 +78,8 @@ void expect_scores(const Report& read, const Report& written, double tolerance) 
 
 TEST(ReportScores, ErrorIsWhatIsMissing) {
   const Report report = scored_report();
-  EXPECT_NEAR(report.scores[0].error(), 2.0 - (0.125 - 1.0 / 3.0 + 2.5 - 0.25 + 1e-3), 1e-15);
-  EXPECT_EQ(report.scores[1].error(), 0.0);  // promises nothing
+  EXPECT_NEAR(report.scores[0].error(0), 2.0 - (0.125 - 1.0 / 3.0 + 2.5 - 0.25 + 1e-3), 1e-15);
+  EXPECT_EQ(report.scores[1].error(0), 0.0);  // promises nothing
 }
 
 TEST(ReportScores, ComeBackFromJsonToTheBit) {
@@ -125,6 +130,64 @@ TEST(ReportScores, AreCsvRowsOfNoLayer) {
   EXPECT_EQ(row[6], "");  // raw
   EXPECT_EQ(row[columns - 2], "2.5");
   EXPECT_EQ(row.back(), "4.25");
+}
+
+// Of each generated token, those of earlier ones kept.
+Report scored_generation() {
+  Report report = test::small_generation();
+  report.settings.methods.push_back(Method::kAttnLrp);
+  MethodScores& scores = report.scores.emplace_back(MethodScores{.method = Method::kAttnLrp});
+  scores.values = Tensor<double>({3, 5});
+  scores.generated = Tensor<double>({3, 3});
+  for (std::size_t t = 0; t < 3; ++t) {
+    for (std::size_t j = 0; j < 5; ++j) {
+      scores.values(t, j) = (j % 2 == 0 ? 0.5 : -0.25) * static_cast<double>(j + t);
+    }
+    for (std::size_t s = 0; s < t; ++s) scores.generated(t, s) = -2.0;
+    scores.sums.push_back({.parts = {{"biases", 0.125}}, .total = static_cast<double>(t)});
+  }
+  return report;
+}
+
+TEST(ReportScores, OfAGenerationComeBackWithSumsAndEarlierTokens) {
+  const Report report = scored_generation();
+  // 1 + 0.125 less the row of values 0.5, -0.5, 1.5, -1, 2.5 and one generated token's -2.
+  EXPECT_NEAR(report.scores[0].error(1), 1.0 - (3.0 - 2.0 + 0.125), 1e-15);
+  const std::string text = report_to_json(report);
+  const Report read = report_from_json(text);
+  EXPECT_EQ(report_to_json(read), text);
+  for (const Report& found : {read, report_from_json(compact_report_json(report))}) {
+    ASSERT_EQ(found.scores.size(), 1U);
+    EXPECT_EQ(found.scores[0].values, report.scores[0].values);
+    EXPECT_EQ(found.scores[0].generated, report.scores[0].generated);
+    ASSERT_EQ(found.scores[0].sums.size(), 3U);
+    EXPECT_EQ(found.scores[0].sums[2].total, 2.0);
+    EXPECT_EQ(found.scores[0].sums[2].parts.at(0).name, "biases");
+  }
+}
+
+TEST(ReportScores, OfAGenerationAreCsvRowsAndATable) {
+  const Report report = scored_generation();
+  std::string text;
+  report_to_csv(report, [&](std::string_view piece) { text += piece; });
+  const test::Rows rows = test::parse_csv(text);
+  ASSERT_EQ(rows.size(), 1U + 2 * 3 * 5 + 3 * 5);
+  for (const auto& row : rows) EXPECT_EQ(row.size(), rows[0].size());
+  const auto& row = rows[1 + 2 * 3 * 5 + 5 + 3];  // token 1, prompt token 3
+  EXPECT_EQ(std::vector<std::string>(row.begin(), row.begin() + 7),
+            (std::vector<std::string>{"", "1", ".", "3", ",", "0", "1"}));
+  EXPECT_EQ(row.back(), "-1");
+  EXPECT_EQ(rows[1].back(), "");
+  // By size, whatever the sign, without what is excluded (tokens 0 and 3).
+  const std::string table = terminal_table(report);
+  EXPECT_NE(table.find("against it), by attnlrp."), std::string::npos) << table;
+  EXPECT_NE(table.find(" is 2.500, sun 1.500, The -0.500"), std::string::npos) << table;
+}
+
+TEST(ReportScores, OfAGenerationNeedOneSumAToken) {
+  nlohmann::json document = nlohmann::json::parse(report_to_json(scored_generation()));
+  document["scores"][0]["sums"].erase(2);
+  EXPECT_THROW(report_from_json(document.dump()), Error);
 }
 
 TEST(ReportScores, DocumentsThatAreNoneAreRefused) {

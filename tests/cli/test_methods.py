@@ -41,6 +41,56 @@ class MethodsTest(CommandTest):
         self.assertIn("--only-output-token: ", refused)
         self.run_program(*row, "-o", "a.json")
 
+    def test_generated_tokens_have_the_scores_of_the_predictions_that_chose_them(self):
+        methods = ["attnlrp", "gradient-x-input", "integrated-gradients", "logit", "blank-out"]
+        options = ["--method", ",".join(methods), "--integration-steps", "4", "--mixing", "attention"]
+        made = ["generate", "The key", "--model", DECODER, *options, "-n", "4", "--temperature", "0.8", "--seed", "7"]
+        self.run_program(*made, "--generated-columns", "-o", "a.json", "-o", "a.npz")
+        report = json.loads((self.folder / "a.json").read_text())
+        arrays = np.load(self.folder / "a.npz")
+        tokens = report["generation"]["tokens"]
+        m = len(report["input"]["tokens"])
+        self.assertNotIn("rollout", arrays)
+        compared = 0
+        for t, token in enumerate(tokens):
+            text = report["generation"]["text"].encode()[: tokens[t - 1]["end"]].decode() if t else ""
+            target = [
+                "--target",
+                f"id:{token['target']['index']}",
+                "--against",
+                f"id:{token['target']['against']['index']}",
+            ]
+            explained, scores = self.explain(*options, *target, text="The key" + text, model=DECODER)
+            if len(explained["input"]["tokens"]) != m + t:
+                continue  # the text is not cut into the same tokens
+            for method, sums in zip(methods, report["scores"], strict=True):
+                self.assertEqual(sums["method"], method)
+                name = method.replace("-", "_")
+                row = np.concatenate([arrays[name][t], arrays[name + "_generated"][t, :t]])
+                np.testing.assert_allclose(row, scores[name][0], atol=1e-4, err_msg=f"{method}, token {t}")
+                one = next(one for one in explained["scores"] if one["method"] == method)
+                self.assertEqual([part["name"] for part in sums["sums"][t]["parts"]], [p["name"] for p in one["parts"]])
+                self.assertEqual("total" in sums["sums"][t], "total" in one)
+            self.assertEqual([one["method"] for one in token["agreement"]["maps"]], methods[:-1])
+            compared += 1
+        self.assertGreaterEqual(compared, 2)
+        # Without the columns of generated tokens their sum is a part, and all adds up as before.
+        self.run_program(*made, "-o", "b.json", "-o", "b.npz")
+        without = json.loads((self.folder / "b.json").read_text())["scores"][3]["sums"]
+        earlier = without[1]["parts"][0]
+        self.assertEqual(earlier["name"], "earlier generated tokens")
+        self.assertAlmostEqual(earlier["value"], arrays["logit_generated"][1].sum(), places=5)
+        self.assertAlmostEqual(without[1]["error"], report["scores"][3]["sums"][1]["error"], places=5)
+        # Files of every kind, of any of them.
+        for figure in (["--show", "attnlrp", "--token", "1"], ["--show", "logit", "--view", "matrix"]):
+            self.run_program(*made, *figure, "-o", "a.svg", "--force")
+            self.assertIn("speaks for", (self.folder / "a.svg").read_text())
+        self.run_program(*made, "-o", "a.html", "-o", "a.csv", "-o", "a.md")
+        self.assertIn("by attnlrp", (self.folder / "a.md").read_text())
+        self.refuse(
+            USAGE, ["--view heatmap", "no layers"], *made, "--show", "attnlrp", "--view", "heatmap", "-o", "a.png"
+        )
+
     def test_blank_out_is_what_the_model_says_of_blanked_texts(self):
         report, arrays = self.explain("--method", "rollout,blank-out")
         target = report["target"]["label"]
@@ -173,7 +223,18 @@ class MethodsTest(CommandTest):
         self.refuse(
             USAGE, ["an attention file", "blank-out"], "explain", "--attention", attention, "--method", "raw,blank-out"
         )
-        self.refuse(USAGE, ["a generation"], "generate", "The", "--model", DECODER, "-n", "1", "--method", "attnlrp")
+        self.refuse(
+            USAGE,
+            ["1"],
+            "generate",
+            "The",
+            "--model",
+            DECODER,
+            "--method",
+            "integrated-gradients",
+            "--integration-steps",
+            "0",
+        )
         self.refuse(
             USAGE,
             ["--target", "a method that does"],

@@ -11,7 +11,6 @@
 #include <tuple>
 #include <utility>
 
-#include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/explain/memory_check.h"
@@ -19,6 +18,7 @@
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/generate/chat_prompt.h"
 #include "attnflow/analysis/generate/generated_text.h"
+#include "attnflow/analysis/generate/generation_scores.h"
 #include "attnflow/analysis/generate/generation_sink.h"
 #include "attnflow/analysis/generate/relevance_sources.h"
 #include "attnflow/analysis/methods/score_methods.h"
@@ -377,7 +377,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
       break;
     }
     tokens.push_back(generated_token(codec, sampler.choose(logits.span()), logits.span(), options.choices));
-    if (options.settings.mixing != Mixing::kAttention) {
+    if (options.settings.mixing != Mixing::kAttention || options.settings.explains_prediction()) {
       const auto against =
           options.settings.weights_by_gradient() ? AskedTarget::Against::kNothing : AskedTarget::Against::kBest;
       const AskedTarget asked{.label = static_cast<std::size_t>(tokens.back().id), .against = against};
@@ -413,6 +413,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
 Sources sources_of(Decoder& decoder, const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt,
                    Report& report) {
   const std::vector<GeneratedToken>& tokens = report.generation->tokens;
+  if (!options.settings.wants_aggregation()) return {};
   if (!options.settings.has_target()) return {tokens.size(), std::make_shared<internal::GenerationSource>(sink)};
   std::vector<std::int64_t> ids = prompt.ids;
   std::vector<ReportTarget> targets;
@@ -448,30 +449,17 @@ void fill_values(const GenerateOptions& options, const GenerationSink& sink, Sou
   if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
 }
 
-// How far the maps of the first tokens are right about the model, as many as are cheap; and in a note, of the first.
-void add_agreement(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
-                   Report& report) {
-  const std::optional<BlankToken> blank = try_find_blank_token(codec, decoder.info());
-  const TokenGroups groups = options.settings.words ? prompt.words : single_tokens(prompt.ids.size());
-  if (!blank) return;
-  TextInput input;
-  input.ids = prompt.ids;
-  std::size_t tokens = 0;  // run so far, were it one run for each token of the prompt
-  for (GeneratedToken& token : report.generation->tokens) {
-    tokens += input.ids.size();
-    if (!token.target || !agreement_is_cheap(decoder.info(), tokens, groups.size())) break;
-    TextQuestion question = text_question(decoder, input, score_target(*token.target), groups, blank);
-    question.stop_token = options.stop_token;
-    const std::size_t t = input.ids.size() - prompt.ids.size();
-    try {
-      token.agreement = blank_out_agreement(report, report.output_tokens[t], blank_out(question), question);
-    } catch (const Cancelled&) {  // a generation keeps what it has
-      break;
-    }
-    input.ids.push_back(token.id);
-  }
-  const std::vector<GeneratedToken>& all = report.generation->tokens;
-  if (!all.empty() && all.front().agreement) note_agreement(*all.front().agreement, report.input, report.notes);
+void add_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
+                Report& report) {
+  internal::add_generation_scores(decoder, codec,
+                                  {.ids = prompt.ids,
+                                   .groups = options.settings.words ? prompt.words : single_tokens(prompt.ids.size()),
+                                   .generated = options.generated_columns,
+                                   .steps = options.integration_steps,
+                                   .threads = options.threads,
+                                   .progress = options.progress,
+                                   .stop_token = options.stop_token},
+                                  report);
 }
 
 void drop_values(Report& report) {
@@ -487,7 +475,6 @@ void drop_values(Report& report) {
 void check_generate_options(const GenerateOptions& options) {
   const Settings& settings = options.settings;
   validate(settings);
-  require_aggregations(settings.methods, "a generation");
   const auto expect = [](bool holds, const std::string& message) {
     if (!holds) throw Error(ErrorKind::kUsage, message);
   };
@@ -524,6 +511,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   const std::size_t m = prompt.ids.size();
   check_room(info, m);
   check_decoder_head(info);
+  check_methods(options.settings, decoder, options.integration_steps);
   const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
   const bool by_default = options.settings.mixing == Mixing::kAuto;
   choose_mixing(options.settings, decoder,
@@ -570,7 +558,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
     drop_values(report);
     report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
   }
-  if (by_default || settings.has_target()) add_agreement(decoder, codec, options, prompt, report);
+  if (by_default || settings.explains_prediction()) add_scores(decoder, codec, options, prompt, report);
   const std::size_t generated = report.generation->tokens.size();
   for (Note& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));
   if (report.generation->stopped == "interrupted") {

@@ -4,7 +4,8 @@
 // (rollout/incremental_rollout.h) and is forgotten, but for the fused rows of the positions that choose tokens, and of
 // all positions where flow is asked for. Generated token t was chosen at position m - 1 + t, whose row is reported
 // (report/report.h, Generation). Mixings made for one prediction (relevance, gradient) explain each generated token
-// against the most probable other, after the model is done: about four passes over the text before it for each.
+// against the most probable other, after the model is done: about four passes over the text before it for each. So do
+// methods beside the graph (generation_scores.h).
 #ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_
 #define ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_
 
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "attnflow/base/progress.h"
+#include "attnflow/explain/explain_options.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/sampling.h"
 #include "attnflow/report/report.h"
@@ -67,9 +69,10 @@ struct GenerateOptions {
   // its position, which otherwise wait for others (rollout/incremental_rollout.h).
   std::function<void(const GenerationStart&)> on_start = {};
   std::function<void(const GenerationStep&)> on_token = {};
-  bool as_it_runs = false;          // Mixing::kAuto stands for edges that a step can show, not for relevance
-  ProgressFunction progress = {};   // of flow, in generated tokens
-  std::stop_token stop_token = {};  // ends the generation; what is there is kept
+  bool as_it_runs = false;  // Mixing::kAuto stands for edges that a step can show, not for relevance
+  std::size_t integration_steps = kIntegrationSteps;  // on the way from the blank input
+  ProgressFunction progress = {};                     // of flow, then of scores, in generated tokens
+  std::stop_token stop_token = {};                    // ends the generation; what is there is kept
 };
 
 // What generate() refuses without having seen a model: Error(kUsage) for options that do not fit (no tokens, one head

@@ -33,7 +33,8 @@ Tensor<double> score_row(std::vector<double> scores, const char* method) {
 
 template <typename Question>
 MethodScores scores_of(Method method, const Question& question, const std::optional<BlankOut>& blanked) {
-  MethodScores found{.method = method};
+  MethodScores found{.method = method, .sums = {{}}};
+  ScoreSum& sum = found.sums.front();
   std::vector<double> scores;
   switch (method) {
     case Method::kBlankOut:
@@ -48,15 +49,15 @@ MethodScores scores_of(Method method, const Question& question, const std::optio
     case Method::kIntegratedGradients: {
       IntegratedGradients integrated = integrated_gradients(question);
       scores = std::move(integrated.scores);
-      found.total = integrated.change;
+      sum.total = integrated.change;
       break;
     }
     case Method::kLogit:
     case Method::kAltiLogit: {
       LogitScores shared = method == Method::kLogit ? logit_scores(question) : alti_logit_scores(question);
       scores = std::move(shared.scores);
-      found.parts = std::move(shared.parts);
-      found.total = shared.value;
+      sum.parts = std::move(shared.parts);
+      sum.total = shared.value;
       break;
     }
     default:
@@ -80,7 +81,8 @@ std::optional<Map> map_of(const Report& report, Method method, std::size_t outpu
   if (!method_info(method).aggregates()) {
     const MethodScores* const scores = method_scores(report, method);
     if (scores == nullptr) return std::nullopt;
-    map.values.assign(scores->values.span().begin(), scores->values.span().end());
+    const double* const row = scores->values[scored_prediction(report, output_token)].data();
+    map.values.assign(row, row + scores->values.extent(1));
     map.is_for_target = true;
     return map;
   }
@@ -97,15 +99,6 @@ std::optional<Map> map_of(const Report& report, Method method, std::size_t outpu
   return map;
 }
 
-// Quadrature that misses much of what it shares out says little about single tokens.
-void note_integration_error(const MethodScores& scores, std::size_t steps, Report& report) {
-  constexpr double kMuch = 0.1;
-  const double total = std::abs(scores.total.value_or(0.0));
-  const double missed = std::abs(scores.error());
-  if (!(total > 0.0) || missed <= kMuch * total) return;
-  report.notes.push_back({NoteCode::kIntegrationError, {{"steps", steps}, {"share", missed / total}}});
-}
-
 template <typename Question>
 void score_all(Report& report, const Question& question) {
   const bool asked = report.settings.wants(Method::kBlankOut);
@@ -119,8 +112,8 @@ void score_all(Report& report, const Question& question) {
   }
   for (const Method method : report.settings.methods) {
     if (!method_info(method).aggregates()) report.scores.push_back(scores_of(method, question, blanked));
-    if (method == Method::kIntegratedGradients) note_integration_error(report.scores.back(), question.steps, report);
   }
+  note_integration_error(report.scores, question.steps, report.notes);
   if (!blanked) return;
   report.agreement = blank_out_agreement(report, report.output_token, *blanked, question);
   note_agreement(*report.agreement, report.input, report.notes);
@@ -233,6 +226,19 @@ BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_t
   return agreement_of(report, output_token, found, question);
 }
 
+void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes) {
+  constexpr double kMuch = 0.1;
+  double most = 0.0;
+  for (const MethodScores& scores : all) {
+    if (scores.method != Method::kIntegratedGradients) continue;
+    for (std::size_t p = 0; p < scores.sums.size(); ++p) {
+      const double total = std::abs(scores.sums[p].total.value_or(0.0));
+      if (total > 0.0) most = std::max(most, std::abs(scores.error(p)) / total);
+    }
+  }
+  if (most > kMuch) notes.push_back({NoteCode::kIntegrationError, {{"steps", steps}, {"share", most}}});
+}
+
 void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes) {
   std::vector<Note> found;
   for (const MapAgreement& map : agreement.maps) {
@@ -248,8 +254,12 @@ void note_agreement(const BlankOutAgreement& agreement, const InputText& input, 
   notes.insert(notes.begin(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }
 
-MethodScores method_scores(Method method, const TextQuestion& question) { return scores_of(method, question, {}); }
-MethodScores method_scores(Method method, const ImageQuestion& question) { return scores_of(method, question, {}); }
+MethodScores method_scores(Method method, const TextQuestion& question, const std::optional<BlankOut>& blanked) {
+  return scores_of(method, question, blanked);
+}
+MethodScores method_scores(Method method, const ImageQuestion& question, const std::optional<BlankOut>& blanked) {
+  return scores_of(method, question, blanked);
+}
 
 void score_methods(Report& report, const TextQuestion& question) { score_all(report, question); }
 void score_methods(Report& report, const ImageQuestion& question) { score_all(report, question); }

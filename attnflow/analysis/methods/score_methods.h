@@ -8,7 +8,9 @@
 #define ATTNFLOW_ANALYSIS_METHODS_SCORE_METHODS_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "attnflow/analysis/methods/blank_out.h"
 #include "attnflow/analysis/methods/method_question.h"
@@ -31,9 +33,10 @@ extern template void check_methods(const Settings& settings, ModelOf<PixelInput>
 // Whether blanking each of `groups` in an input of `tokens` stays within kAgreementWork.
 bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups);
 
-// What one method beside the graph says. Throws as the method does, and Error(kUsage) for one that aggregates.
-MethodScores method_scores(Method method, const TextQuestion& question);
-MethodScores method_scores(Method method, const ImageQuestion& question);
+// What one method beside the graph says, as one row. Throws as the method does, and Error(kUsage) for one that
+// aggregates. `blanked`: what blank_out() said of the same question, where it is known already.
+MethodScores method_scores(Method method, const TextQuestion& question, const std::optional<BlankOut>& blanked = {});
+MethodScores method_scores(Method method, const ImageQuestion& question, const std::optional<BlankOut>& blanked = {});
 
 // Fills Report::scores in the order of settings.methods, and Report::agreement with its notes. A question without
 // `blanked` has no agreement. Throws as the methods do; Cancelled.
@@ -49,6 +52,9 @@ BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_t
                                       const TextQuestion& question);
 BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
                                       const ImageQuestion& question);
+
+// A note where integrated gradients miss much of what they share out: then they say little about single tokens.
+void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes);
 
 // A note for each of them, before all others: whether to believe what is shown comes first.
 void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes);

@@ -163,8 +163,8 @@ TEST(ExplainText, GivesEveryMethodAndSaysWhatToBelieve) {
   for (const MethodScores& scores : report.scores) EXPECT_EQ(scores.values.shape(), (Shape{1, n}));
   ASSERT_TRUE(report.target.has_value());
   EXPECT_EQ(report.target->label, report.predictions[0].choices[0].label);
-  EXPECT_LT(std::abs(method_scores(report, Method::kIntegratedGradients)->error()), 1e-6);
-  EXPECT_FALSE(method_scores(report, Method::kBlankOut)->total.has_value());
+  EXPECT_LT(std::abs(method_scores(report, Method::kIntegratedGradients)->error(0)), 1e-6);
+  EXPECT_FALSE(method_scores(report, Method::kBlankOut)->sums.at(0).total.has_value());
 
   ASSERT_TRUE(report.agreement.has_value());
   EXPECT_EQ(report.agreement->blank, "[UNK]");

@@ -1,0 +1,128 @@
+#include "attnflow/analysis/generate/generation_scores.h"
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/methods/score_methods.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/base/error.h"
+
+namespace attnflow::internal {
+namespace {
+
+class Scorer {
+ public:
+  Scorer(Decoder& decoder, const TextCodec& codec, const GenerationScoreOptions& options, Report& report)
+      : decoder_(decoder), options_(options), report_(report) {
+    const std::size_t tokens = report.generation->tokens.size();
+    for (const Method method : report.settings.methods) {
+      if (method_info(method).aggregates()) continue;
+      MethodScores& scores = report.scores.emplace_back(MethodScores{.method = method});
+      scores.values = Tensor<double>({tokens, report.input.tokens.size()});
+      if (options.generated) scores.generated = Tensor<double>({tokens, tokens});
+      scores.sums.resize(tokens);
+    }
+    // Only where blank-out was asked for is it wrong that the tokenizer has nothing to blank with.
+    asked_ = report.settings.wants(Method::kBlankOut);
+    blank_ = asked_ ? find_blank_token(codec, decoder.info()) : try_find_blank_token(codec, decoder.info());
+    input_.ids = options.ids;
+    for (std::size_t j = 0; j < options.groups.size(); ++j) {
+      if (report.input.tokens[j].special) continue;
+      content_.insert(content_.end(), options.groups[j].begin(), options.groups[j].end());
+    }
+  }
+
+  // Of generated token t, the tokens in order. Whether there is anything left to do for those behind it.
+  bool score(std::size_t t) {
+    GeneratedToken& token = report_.generation->tokens[t];
+    if (!token.target) return false;
+    if (t > 0) append(report_.generation->tokens[t - 1]);
+    tokens_ += input_.ids.size();
+    const bool cheap = agreement_is_cheap(decoder_.info(), tokens_, options_.groups.size());
+    const bool agrees = blank_ && (asked_ || cheap) && !stopped_;
+    if (report_.scores.empty() && !agrees) return false;
+    TokenGroups groups = options_.groups;
+    // Agreement looks at the prompt alone.
+    if (!report_.scores.empty()) {
+      for (std::size_t position = options_.ids.size(); position < input_.ids.size(); ++position) {
+        groups.push_back({position});
+      }
+    }
+    TextQuestion question = text_question(decoder_, input_, score_target(*token.target), std::move(groups), blank_);
+    question.content = content_;
+    question.steps = options_.steps;
+    question.threads = options_.threads;
+    question.stop_token = options_.stop_token;
+    const std::optional<BlankOut> blanked = agrees ? blanked_of(question) : std::nullopt;
+    for (MethodScores& scores : report_.scores) set_row(scores, t, method_scores(scores.method, question, blanked));
+    if (blanked) token.agreement = blank_out_agreement(report_, report_.output_tokens[t], *blanked, question);
+    return true;
+  }
+
+ private:
+  void append(const GeneratedToken& token) {
+    if (!token.special) content_.push_back(input_.ids.size());
+    input_.ids.push_back(token.id);
+  }
+
+  std::optional<BlankOut> blanked_of(const TextQuestion& question) {
+    try {
+      return blank_out(question);
+    } catch (const Cancelled&) {
+      throw;
+    } catch (const std::exception&) {
+      if (asked_) throw;
+      stopped_ = true;  // what cannot be blanked now cannot with more tokens
+      return std::nullopt;
+    }
+  }
+
+  void set_row(MethodScores& scores, std::size_t t, const MethodScores& found) const {
+    const std::size_t m = scores.values.extent(1);
+    const double* const row = found.values.data();
+    std::copy_n(row, m, scores.values[t].data());
+    scores.sums[t] = found.sums.front();
+    if (!scores.generated.empty()) {
+      std::copy_n(row + m, t, scores.generated[t].data());
+    } else if (t > 0) {
+      scores.sums[t].parts.insert(scores.sums[t].parts.begin(),
+                                  {"earlier generated tokens", std::accumulate(row + m, row + m + t, 0.0)});
+    }
+  }
+
+  Decoder& decoder_;
+  const GenerationScoreOptions& options_;
+  Report& report_;
+  std::optional<BlankToken> blank_;
+  TextInput input_;
+  std::vector<std::size_t> content_;
+  std::size_t tokens_ = 0;  // run so far, were it one run for each token of the prompt
+  bool asked_ = false;      // for blank-out
+  bool stopped_ = false;    // no agreement any more
+};
+
+}  // namespace
+
+void add_generation_scores(Decoder& decoder, const TextCodec& codec, const GenerationScoreOptions& options,
+                           Report& report) {
+  const std::size_t tokens = report.generation->tokens.size();
+  try {
+    Scorer scorer(decoder, codec, options, report);
+    for (std::size_t t = 0; t < tokens && scorer.score(t); ++t) {
+      if (!report.scores.empty() && options.progress) options.progress(t + 1, tokens);
+    }
+    note_integration_error(report.scores, options.steps, report.notes);
+  } catch (const Cancelled&) {  // a generation keeps what it has
+    if (!report.scores.empty()) report.notes.emplace_back(NoteCode::kScoresInterrupted);
+    report.scores.clear();
+  }
+  const std::vector<GeneratedToken>& all = report.generation->tokens;
+  if (!all.empty() && all.front().agreement) note_agreement(*all.front().agreement, report.input, report.notes);
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,45 @@
+// What methods beside the graph say of each generated token, and how far the maps of the first tokens are right.
+//
+// Generated token t is explained as the prediction behind the prompt and the t tokens before it, against what it was
+// compared with (GeneratedToken::target): each method is asked n times, of inputs that grow by one token. Scores of the
+// prompt are Report::scores; those of tokens generated before are MethodScores::generated where they are kept, else
+// their sum is the part "earlier generated tokens", so that scores and parts add up either way.
+//
+// Agreement with blank-out (report/report_scores.h) is given where blank-out is asked for, else of as many tokens from
+// the first as are cheap together (methods/score_methods.h).
+#ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SCORES_H_
+#define ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SCORES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <stop_token>
+#include <vector>
+
+#include "attnflow/base/progress.h"
+#include "attnflow/explain/explain_options.h"
+#include "attnflow/graph/normalize.h"
+#include "attnflow/model/decoder.h"
+#include "attnflow/report/report.h"
+#include "attnflow/text/text_codec.h"
+
+namespace attnflow::internal {
+
+struct GenerationScoreOptions {
+  const std::vector<std::int64_t>& ids;  // of the prompt
+  TokenGroups groups;                    // its positions behind each of the report's input tokens
+  bool generated = false;                // keep the scores of generated tokens
+  std::size_t steps = kIntegrationSteps;
+  std::size_t threads = 0;
+  ProgressFunction progress = {};  // in generated tokens
+  std::stop_token stop_token = {};
+};
+
+// Fills Report::scores and the agreement of its generated tokens, which have targets, with their notes. A stop leaves
+// no scores, but the agreements found so far, and a note. Throws as the methods do; what agreement alone would have
+// needed ends that silently.
+void add_generation_scores(Decoder& decoder, const TextCodec& codec, const GenerationScoreOptions& options,
+                           Report& report);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SCORES_H_
