@@ -103,32 +103,30 @@ Color readable_on(Color background) {
 
 Color ColorScale::color(double value) const {
   if (!std::isfinite(value)) return kNoValue;
-  if (grays_above && is_above(value)) return kSetAside;
-  return has_signs ? signed_color(value / top) : scale_color(value / top);
+  if (is_above(value)) return kAbove;
+  return has_signs ? signed_color(value / top) : scale_color((value - low) / (top - low));
 }
 
-void ScaleBuilder::add(double value, bool aside) {
+void ScaleBuilder::add(double value, bool aside, bool seen) {
   if (!std::isfinite(value)) return;
+  if (seen) least_ = std::min(least_, value);
   double& largest = aside ? aside_ : rest_;
   largest = std::max(largest, value);
 }
 
-void ScaleBuilder::add_other(double value) {
-  if (std::isfinite(value)) other_ = std::max(other_, value);
-}
-
-ColorScale ScaleBuilder::scale() const {
+ColorScale ScaleBuilder::scale(bool of_flow) const {
+  constexpr double kClose = 0.5;
   constexpr double kFloor = 0.01;
   // Values that are above the others by less than the eye can see are on the scale.
   constexpr double kVisible = 1.01;
   ColorScale scale;
   const double largest = std::max(aside_, rest_);
-  const double all = std::max(largest, other_);
-  if (all <= 0.0) return scale;
+  if (largest <= 0.0) return scale;
   const bool far = rest_ > 0.0 && aside_ > kFarAbove * rest_;
   scale.top = far ? std::max(rest_, kFloor * aside_) : largest;
-  if (scale.top <= 0.0 || all <= kVisible * scale.top) scale.top = all;
-  if (all > scale.top) scale.above = all;
+  if (scale.top <= 0.0 || largest <= kVisible * scale.top) scale.top = largest;
+  if (largest > scale.top) scale.above = largest;
+  if (of_flow && least_ > 0.0 && least_ < scale.top && least_ >= kClose * scale.top) scale.low = least_;
   return scale;
 }
 

@@ -6,6 +6,7 @@
 #ifndef ATTNFLOW_DRAW_COLOR_SCALE_H_
 #define ATTNFLOW_DRAW_COLOR_SCALE_H_
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -29,37 +30,39 @@ Color readable_on(Color background);
 // Cells without a value (division by nothing in a normalisation).
 inline constexpr Color kNoValue{0xe4, 0xe0, 0xdc};
 
-// Words above the scale, which are set aside: no darker than what is within.
-inline constexpr Color kSetAside{0xb4, 0xb8, 0xbe};
+// What lies above the scale, in no colour that it has: no darker than what is within, or it would seem to be the
+// answer.
+inline constexpr Color kAbove{0xb4, 0xb8, 0xbe};
 
-// A linear scale from 0 to `top`, or with signs from -top to top. Values that do not set the top may lie above it; they
-// are drawn in the top colour and marked; or in gray, where one word among others would seem to be the answer.
+// A linear scale from `low`, 0 nearly always, to `top`, or with signs from -top to top. Values that do not set the top
+// may lie above it; they are gray and marked.
 struct ColorScale {
+  double low = 0.0;
   double top = 1.0;
   std::optional<double> above;  // the largest value above the top, when there is one
   bool has_signs = false;
-  bool grays_above = false;
 
   Color color(double value) const;
   bool is_above(double value) const { return above && (value > top || (has_signs && value < -top)); }
 };
 
 // Collects the values that a panel shows, for a scale whose top informs. Attention has sinks: special tokens, a
-// decoder's first token, the output token itself. Where the largest value of those (`aside`) is more than twice the
-// largest of the rest, the rest sets the top, or all other tokens would look alike; but what is less than a hundredth
-// of the largest value has no strong colour. The page has the same rule (viewer/src/color/ends.ts).
+// decoder's first token; and where several rows share a scale, the output tokens themselves. Where the largest value of
+// those (`aside`) is more than twice the largest of the rest, the rest sets the top, or all other tokens would look
+// alike; but what is less than a hundredth of the largest value has no strong colour. Flows often lie close together
+// far above 0: where the least is at least half of the top, a scale of flow begins there. The page has the same rules
+// (viewer/src/color/ends.ts).
 class ScaleBuilder {
  public:
-  // Values that are not finite are left out.
-  void add(double value, bool aside);
-  // A value that never sets the top unless there is no other.
-  void add_other(double value);
-  ColorScale scale() const;
+  // Values that are not finite are left out; what was not `seen` (the 0 of what comes after a causal model's output
+  // token) is not the least.
+  void add(double value, bool aside, bool seen = true);
+  ColorScale scale(bool of_flow = false) const;
 
  private:
+  double least_ = std::numeric_limits<double>::infinity();
   double rest_ = 0.0;
   double aside_ = 0.0;
-  double other_ = 0.0;
 };
 
 // Three significant digits: "0.0123", "1", "1.2e-05".

@@ -55,6 +55,20 @@ TEST(ScaleBuilder, OrdinaryValuesSetTheTop) {
   EXPECT_FALSE(scale.is_above(kNan));
   EXPECT_EQ(scale.color(kNan), kNoValue);
   EXPECT_EQ(scale.color(0.1), scale_color(0.5));
+  EXPECT_EQ(scale.color(0.9), kAbove);
+}
+
+TEST(ScaleBuilder, ScalesOfFlowBeginAtTheLeastWhereAllLieClose) {
+  ScaleBuilder builder;
+  for (const double value : {0.447, 0.482, 0.46}) builder.add(value, false);
+  builder.add(0.0, false, /*seen=*/false);
+  EXPECT_EQ(builder.scale().low, 0.0);
+  const ColorScale flow = builder.scale(/*of_flow=*/true);
+  EXPECT_EQ(flow.low, 0.447);
+  EXPECT_EQ(flow.color(0.447), scale_color(0.0));
+  EXPECT_EQ(flow.color(0.482), scale_color(1.0));
+  builder.add(0.2, false);
+  EXPECT_EQ(builder.scale(/*of_flow=*/true).low, 0.0);
 }
 
 TEST(ScaleBuilder, FallsBackToWhatThereIs) {

@@ -353,15 +353,22 @@ bool has_graph(const Report& report) {
          report.graph.extent(0) >= report.settings.layers.back();
 }
 
-ColorScale scale_of(const FigureData& data, const std::vector<ValueRow>& rows, const std::vector<double>& others) {
+ColorScale scale_of(const FigureData& data, Method method, const std::vector<ValueRow>& rows,
+                    const std::vector<double>& generated) {
   ScaleBuilder builder;
+  // Of one row alone the output token's own value is one among others.
+  const bool alone = rows.size() == 1;
   for (const ValueRow& row : rows) {
     for (std::size_t j = 0; j < row.values.size(); ++j) {
-      if (!data.is_excluded(j)) builder.add(row.values[j], data.aside(row.output, j));
+      if (data.is_excluded(j)) continue;
+      const bool seen = !data.report.model.causal || !row.output || j <= *row.output;
+      builder.add(row.values[j], data.aside(alone ? std::nullopt : row.output, j), seen);
     }
   }
-  for (const double value : others) builder.add_other(value);
-  return builder.scale();
+  for (std::size_t s = 0; s < generated.size(); ++s) {
+    builder.add(generated[s], false, !rows[0].output || data.tokens + s <= *rows[0].output);
+  }
+  return builder.scale(method == Method::kFlow);
 }
 
 ColorScale scale_of_scores(const FigureData& data, const std::vector<ValueRow>& rows,

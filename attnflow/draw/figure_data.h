@@ -83,8 +83,10 @@ std::string text_of(const Report& report);
 // True when the report holds weights that a graph can be drawn from.
 bool has_graph(const Report& report);
 
-// The scale of rows of values, those of excluded tokens left out. `others` never set its top.
-ColorScale scale_of(const FigureData& data, const std::vector<ValueRow>& rows, const std::vector<double>& others = {});
+// The scale of rows of a method's values, those of excluded tokens left out. `generated`: of one row, the values of
+// tokens generated before.
+ColorScale scale_of(const FigureData& data, Method method, const std::vector<ValueRow>& rows,
+                    const std::vector<double>& generated = {});
 
 // Of rows of scores: the largest size is both ends.
 ColorScale scale_of_scores(const FigureData& data, const std::vector<ValueRow>& rows,

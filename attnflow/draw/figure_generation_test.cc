@@ -210,7 +210,9 @@ TEST(GenerationFigure, CellsHoldTheValues) {
     for (std::size_t j = 0; j < 20; ++j) {
       const SvgElement& cell = cells[t * 20 + j];
       EXPECT_TRUE(cell.title.ends_with(": " + internal::short_number(means[t][j]))) << cell.title;
-      const Color expected = rules[j].empty() ? internal::scale_color(means[t][j] / top) : internal::kExcluded;
+      const Color expected = !rules[j].empty()   ? internal::kExcluded
+                             : means[t][j] > top ? internal::kAbove
+                                                 : internal::scale_color(means[t][j] / top);
       EXPECT_EQ(cell.attributes.at("fill"), hex(expected)) << t << " " << j;
     }
   }

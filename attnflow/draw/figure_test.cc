@@ -191,8 +191,8 @@ TEST(FigureSvg, HasPanelsLegendTitleAndNotes) {
     EXPECT_TRUE(has_text(svg, "\u201cthe key to the cabinets is on\u201d")) << name;
     EXPECT_TRUE(has_text(svg, "predicted: POSITIVE 87.5%"));
     EXPECT_TRUE(has_text(svg, "Note: A warning."));
-    // Every panel's scale starts at zero and says where it ends.
-    EXPECT_GE(std::count(svg.texts.begin(), svg.texts.end(), "0"), 3) << name;
+    // A panel's scale starts at zero, but that of flows which lie close together, and says where it ends.
+    EXPECT_GE(std::count(svg.texts.begin(), svg.texts.end(), "0"), 2) << name;
   }
 
   FigureOptions bare = view("heatmap");

@@ -263,11 +263,9 @@ Scene legend_block(const FigureData& data, const View& view) {
   if (data.report.generation && !data.methods.empty()) sentences.push_back(share_sentence(data));
   if (view.above) {
     sentences.push_back(
-        fmt::format("{} and an output token's own position do not set the top of a scale that they lie far above: "
-                    "cells with a white corner are above it, and the largest value is given beside the scale.",
-                    data.report.generation     ? "Special tokens, the first token, generated tokens"
-                    : data.report.model.causal ? "Special tokens, the first token"
-                                               : "Special tokens"));
+        fmt::format("{}, and an output token's own position where rows share a scale, do not set a top that they lie "
+                    "far above: what is gray with a white corner is above it, and the largest value stands beside it.",
+                    data.report.model.causal ? "Special tokens, the first token" : "Special tokens"));
   }
   if (view.without_value) sentences.emplace_back("Warm gray cells have no value.");
   if (any_unknown(data)) {

@@ -148,7 +148,7 @@ constexpr TextStyle kBarStyle{.size = kSmallSize, .color = kGrey};
 constexpr double kBarGap = 4.0;
 
 BarTexts bar_texts(const TextMeasurer& measure, const ColorScale& scale) {
-  BarTexts texts{.bottom = scale.has_signs ? "\u2212" + short_number(scale.top) : "0",
+  BarTexts texts{.bottom = scale.has_signs ? "\u2212" + short_number(scale.top) : short_number(scale.low),
                  .top = short_number(scale.top),
                  .above = scale.above ? short_number(*scale.above) : "",
                  .zero_width = 0.0,

@@ -91,7 +91,7 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
   const ValueRow row = input_values(data, method, shape);
   const std::vector<double>& values = row.values;
   const PanelHead head{.title = method == Method::kRaw ? "raw attention" : to_text(method),
-                       .scale = scale_of(data, {row})};
+                       .scale = scale_of(data, method, {row})};
 
   Scene scene(data.measure);
   const double output_label = shape.all ? 0.0 : 16.0;
@@ -260,7 +260,7 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
   for (const Method method : methods) {
     panels.push_back(draw_panel(data, method, shape, layout));
     const ValueRow row = input_values(data, method, shape);
-    view.above = view.above || scale_of(data, {row}).above;
+    view.above = view.above || scale_of(data, method, {row}).above;
     view.without_value = view.without_value || any_without_value({row});
   }
   view.scene = with_caption("graph", on_shelves(panels, data.width, kGraphGap, data.measure),

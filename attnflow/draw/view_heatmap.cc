@@ -50,7 +50,7 @@ View heatmap_view(const FigureData& data, double left_margin) {
     std::vector<std::size_t> all(layers.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     grid.id = "heatmap-" + to_text(method);
-    grid.head = {.title = to_text(method), .scale = scale_of(data, rows)};
+    grid.head = {.title = to_text(method), .scale = scale_of(data, method, rows)};
     grid.value = [&](std::size_t r, std::size_t c) { return rows[r].values[c]; };
     grid.column_labels = is_beside || method == methods.back();
     grid.note = degeneracy_note(data, method, all, data.row_shown(method));

@@ -144,7 +144,7 @@ View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
       rows.push_back({mean_over_layers(data.values(method), r, layers), outputs[r]});
     }
     grid.note = degeneracy_note(data, method, layers, std::nullopt);
-    add_panel(method, rows, scale_of(data, rows));
+    add_panel(method, rows, scale_of(data, method, rows));
   }
   grid.note.clear();
   for (const MethodScores* const scores : data.scores) {

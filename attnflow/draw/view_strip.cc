@@ -180,8 +180,7 @@ Strip make_strip(const FigureData& data, Method method) {
   strip.row = data.shown(method, data.layer_positions(method));
   mark_generated(data, strip);
   strip.head = {.title = fmt::format("{}, {}", to_text(method), data.span(method)),
-                .scale = scale_of(data, {strip.row}, strip.generated)};
-  strip.head.scale->grays_above = true;
+                .scale = scale_of(data, method, {strip.row}, strip.generated)};
   return strip;
 }
 
@@ -191,7 +190,6 @@ Strip score_strip(const FigureData& data, const MethodScores& scores) {
   strip.row = data.shown(scores);
   mark_generated(data, strip);
   strip.head = {.title = to_text(scores.method), .scale = scale_of_scores(data, {strip.row}, strip.generated)};
-  strip.head.scale->grays_above = true;
   return strip;
 }
 

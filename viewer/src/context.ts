@@ -2,7 +2,7 @@
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { endsOf, signedEnds, takesMost, type Ends } from "./color/ends";
+import { endsOf, isClose, logEnds, signedEnds, takesMost, type Ends } from "./color/ends";
 import { DivergingScale, Scale } from "./color/scale";
 import { Shades } from "./color/shades";
 import { Explanation, type Ranked } from "./explanation";
@@ -162,12 +162,20 @@ export class Viewer {
     return (this.state.choices.words.value && this.merged.value) || this;
   }
 
-  /** Colours of values between the ends of a scale. */
-  shades({ least, top, signed }: Ends): Shades {
-    const { fromLeast, threshold } = this.state.choices;
-    const cut = threshold.value * top;
-    if (signed) return new Shades(this.scale.value, -top, cut, this.differenceScale.value);
-    return new Shades(this.scale.value, fromLeast.value ? least : 0, cut);
+  /** Whether the colours of a method's values begin at the least one: as chosen, or because flows lie close together. */
+  fromLeast(ends: Ends, method: Method = this.state.choices.method.value): boolean {
+    return this.state.choices.fromLeast.value ?? (method === "flow" && isClose(ends));
+  }
+
+  /** Colours of a method's values between the ends of a scale. */
+  shades(ends: Ends, method?: Method): Shades {
+    const { log, threshold } = this.state.choices;
+    const { least, top, signed } = ends;
+    const scale = this.scale.value;
+    const of = { scale, top, threshold: threshold.value * top };
+    if (signed) return new Shades({ ...of, low: -top, diverging: this.differenceScale.value });
+    if (log.value) return new Shades({ ...of, ...logEnds(ends), log: true });
+    return new Shades({ ...of, low: this.fromLeast(ends, method) ? least : 0 });
   }
 
   /** The ends of the scale of a method's row of the chosen output token. */

@@ -139,7 +139,8 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   smooth: flag("is"),
   grey: flag("ig"),
   gridLines: flag("il"),
-  fromLeast: flag("im"),
+  fromLeast: { ...flag("im"), write: (on) => (on === null ? "" : on ? "1" : "0") },
+  log: flag("lg"),
   sideBySide: flag("ib"),
   comparing: flag("b"),
 };
@@ -147,7 +148,7 @@ const NAMES = Object.keys(FIELDS) as (keyof Choices)[];
 /** Choices of both kinds of page, and those of generations alone: some keys mean another thing in each. */
 const SHARED: readonly (keyof Choices)[] = [
   ...(["method", "token", "skipSpecial", "skipSink", "skipStopWords", "pattern", "byHand"] as const),
-  ...(["palette", "threshold", "fromLeast"] as const),
+  ...(["palette", "threshold", "fromLeast", "log"] as const),
 ];
 const GENERATION: readonly (keyof Choices)[] = ["span", "normalized", "generated", "rules", "comparing"];
 /** The choices that a page has. */

@@ -65,8 +65,10 @@ const USUAL = {
   grey: true,
   /** lines between patches */
   gridLines: false,
-  /** the colours begin at the least value, not at 0 */
-  fromLeast: false,
+  /** the colours begin at the least value, not at 0; null: where flows lie close together */
+  fromLeast: null as boolean | null,
+  /** a logarithmic colour scale */
+  log: false,
   /** of a picture: all methods side by side */
   sideBySide: false,
   /** of a generation: all methods side by side */

@@ -1,6 +1,8 @@
 // The ends of the scales of a comparison, of a decoder's text.
 import { expect, test } from "vitest";
-import { DivergingScale, Scale } from "../src/color/scale";
+import { signal } from "@preact/signals";
+import { BEYOND_STEP, DivergingScale, Scale } from "../src/color/scale";
+import { Shades } from "../src/color/shades";
 import type { ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { differenceColours, endsOfSides, sideColours } from "../src/views/compare_colours";
@@ -28,30 +30,37 @@ test("both sides end below the first token, together where they mean the same", 
   expect(endsOfSides([side, side], [[first], [null]], false)[1].top).toBe(0);
 });
 
-test("what lies beyond a scale has the colour of its end", () => {
-  const scale = new Scale(false);
-  const colours = sideColours(scale, endsOfSides([side, side], [[first], [first]], false)[0]);
-  expect(colours.css(0.9)).toBe(colours.css(0.06));
+const scale = signal(new Scale(false));
+const scales = { scale, differenceScale: signal(new DivergingScale(false)) };
+const beyond = scale.value.look(BEYOND_STEP).css;
+
+test("what lies beyond a scale has a colour that is not on it", () => {
+  const ends = endsOfSides([side, side], [[first], [first]], false)[0];
+  const colours = sideColours(new Shades({ scale: scale.value, low: 0, top: ends.top, threshold: 0 }), ends);
+  expect(colours.css(0.9)).toBe(beyond);
+  expect(colours.css(0.06)).not.toBe(beyond);
   expect([0.9, 0.06, 0].map((value) => colours.beyond(value))).toEqual([true, false, false]);
 });
 
 test("the first token sets no end of the difference either", () => {
   const difference = Float64Array.of(-0.4, 0.06, 0.03, NaN, 0, Infinity);
-  const colours = differenceColours(new DivergingScale(false), [side, side], same, [difference, null]);
+  const colours = differenceColours(scales, [side, side], same, [difference, null]);
   expect(colours).toMatchObject({ top: 0.06, least: -0.4, most: 0.06 });
   expect([-0.4, 0.06, -0.06].map((value) => colours.beyond(value))).toEqual([true, false, false]);
-  expect(colours.css(-0.4)).toBe(colours.css(-0.06));
+  expect(colours.css(-0.4)).toBe(beyond);
   const tokens = report.tokens.map((token) => ({ ...token, special: false }));
   const encoder = {
     ...side,
     report: { ...report, tokens, model: { ...report.model, causal: false } },
   } as unknown as Side;
-  const topOf = (sides: [Side, Side], match: Int32Array) =>
-    differenceColours(new DivergingScale(false), sides, match, [difference]).top;
+  const topOf = (sides: [Side, Side], match: Int32Array) => differenceColours(scales, sides, match, [difference]).top;
   expect(topOf([encoder, encoder], same)).toBe(0.4);
   // Nor where only one of the two has a sink there, in its own place.
   expect(topOf([encoder, side], same)).toBe(0.06);
   expect(topOf([side, encoder], same)).toBe(0.06);
   expect(topOf([encoder, side], Int32Array.of(1, 2, -1, -1, -1, -1))).toBe(0.4);
-  expect(topOf([encoder, { ...side, token: 1 }], Int32Array.of(1, 2, -1, -1, -1, -1))).toBe(0.06);
+  // Nor an output token of its own where layers share the scale.
+  const rows = [difference, null];
+  const own = [encoder, { ...encoder, token: 1 }] as [Side, Side];
+  expect(differenceColours(scales, own, Int32Array.of(1, 2, -1, -1, -1, -1), rows).top).toBe(0.06);
 });

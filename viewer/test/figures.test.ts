@@ -2,8 +2,9 @@
 // the figures, and attnflow/draw/page_figures_test.cc holds the figures to the same file.
 import { rgb } from "d3-color";
 import { describe, expect, test } from "vitest";
-import { EndsOf, isAside } from "../src/color/ends";
+import { EndsOf, isSink } from "../src/color/ends";
 import { Scale } from "../src/color/scale";
+import { Shades } from "../src/color/shades";
 import { graphArcs } from "../src/compute/graph_arcs";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
 import { residualRule } from "../src/compute/recompute";
@@ -71,9 +72,8 @@ describe.each(cases)("$name", ({ report: document, panels }) => {
       rows.reduce((sum, row) => sum + (report.row(method, layer, row)?.[index] ?? NaN) / rows.length, 0),
     );
     const ends = new EndsOf();
-    // The mean over all output tokens is nobody's own value.
-    values.forEach((value, j) => ends.add(value, isAside(report, outputToken ?? -1, j)));
-    const { top } = ends.ends;
-    expect(values.map((value) => hex(scale.css(value, top)))).toEqual(panels[method].squares);
+    values.forEach((value, j) => ends.add(value, isSink(report, j)));
+    const shades = new Shades({ scale, low: 0, top: ends.ends.top, threshold: 0 });
+    expect(values.map((value) => hex(shades.css(value)))).toEqual(panels[method].squares);
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { computed } from "@preact/signals";
 import { announceChoices } from "../src/app";
 import { endsOf } from "../src/color/ends";
+import { BEYOND_STEP } from "../src/color/scale";
 import { captionOf, savingOf } from "../src/export/name";
 import { GenerationViewer } from "../src/generation/generation_viewer";
 import { GenerationLive } from "../src/generation/live";
@@ -327,8 +328,7 @@ describe("rankings", () => {
     const report = await read();
     const none = reasonsExcluded(report, nothing);
     const row = valuesOf(report, rollout(2, [0]));
-    expect(scaleOf(report, [row], [2], none)).toEqual({ least: 0.01, top: 0.03, above: 0.9 });
-    // Generated token 1 chose token 2: it does not set the top either.
+    expect(scaleOf(report, [row], [2], none)).toEqual({ least: 0.01, top: 0.04, above: 0.9 });
     const second = valuesOf(report, rollout(2, [1]));
     const scale = scaleOf(report, [second], [2], none);
     expect(scale.top).toBe(0.5);
@@ -540,12 +540,12 @@ describe("what is chosen", () => {
   test("colours run from 0 or the least value to the top, and leave small ones blank", async () => {
     const viewer = new GenerationViewer(await read());
     const ends = { least: 0.2, top: 0.6, above: 0.6 };
-    const step = (value: number) => viewer.shades(ends).step(value, ends.top);
+    const step = (value: number) => viewer.shades(ends).step(value);
     expect([0, 0.3, 0.6].map(step)).toEqual([0, 128, 255]);
     viewer.state.choices.threshold.value = 0.5;
     expect([0.29, 0.3].map(step)).toEqual([0, 128]);
     viewer.state.choices.fromLeast.value = true;
-    expect([0.2, 0.29, 0.4, 0.6, 0.9].map(step)).toEqual([0, 0, 128, 255, 255]);
+    expect([0.2, 0.29, 0.4, 0.6, 0.9].map(step)).toEqual([0, 0, 128, 255, BEYOND_STEP]);
   });
 
   test("stands in the link, and comes back from it", async () => {
@@ -599,7 +599,7 @@ describe("what is chosen", () => {
       other.state.choices.palette.value,
       other.state.choices.threshold.value,
       other.state.choices.fromLeast.value,
-    ]).toEqual(["blue", 0, false]);
+    ]).toEqual(["blue", 0, null]);
     expect([other.state.choices.skipSpecial.value, other.state.choices.skipStopWords.value]).toEqual([true, false]);
     expect(other.normalized).toBe(false);
     // Of what was done by hand that which does not fit, alone.

@@ -96,12 +96,12 @@ test("have a scale as far to either side of 0, whose top special tokens do not s
   expect(SCORES.map((value) => isAbove(value, ends))).toEqual([true, false, false, false, false, false]);
   const shades = viewer.shades(ends);
   const colours = new DivergingScale(false);
-  expect(shades.css(-2, ends.top)).toBe(colours.css(-1, 1));
+  expect(shades.css(-2)).toBe(colours.css(-1, 1));
   // ColorBrewer's ends, which figures have, too.
-  expect([shades.css(-2, ends.top), shades.css(2, ends.top)]).toEqual(["rgb(103 0 31)", "rgb(5 48 97)"]);
+  expect([shades.css(-2), shades.css(2)]).toEqual(["rgb(103 0 31)", "rgb(5 48 97)"]);
   viewer.state.choices.threshold.value = 0.3;
   const cut = viewer.shades(ends);
-  expect(cut.css(-0.5, ends.top)).toBe(colours.css(0, 1));
+  expect(cut.css(-0.5)).toBe(colours.css(0, 1));
   expect(pixelOf(0, "colour", colours).rgb).toEqual([103, 0, 31]);
   expect(pixelOf(0.25, "opacity", colours)).toEqual({ rgb: [103, 0, 31], alpha: 0.5 });
 });

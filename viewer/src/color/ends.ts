@@ -1,5 +1,6 @@
 // The ends of a scale of colours, from the values that it is for.
 import type { Report } from "../report/report";
+import { percent } from "../report/text";
 import type { Numbers } from "../report/values";
 
 export interface Ends {
@@ -12,15 +13,12 @@ export interface Ends {
   signed?: true;
 }
 
-/** No output token: values that are of none of them. */
-const NONE = -1;
-
 /**
- * Whether a token may have a large value that says little: special tokens and a decoder's first one are attention sinks,
- * and the residual brings an output token its own. The rule of figures, too (attnflow/draw/color_scale.h).
+ * Whether a token may have a large value that says little: special tokens and a decoder's first one are attention sinks.
+ * The rule of figures, too (attnflow/draw/color_scale.h).
  */
-export const isAside = ({ model, tokens }: Report, output: number, token: number) =>
-  tokens[token].special || token === output || (model.causal && token === 0);
+export const isSink = ({ model, tokens }: Report, token: number) =>
+  tokens[token].special || (model.causal && token === 0);
 
 /** What lies more than so many times above the rest is far above it: it sets no top, and a sink does not count. */
 const FAR_ABOVE = 2;
@@ -39,9 +37,41 @@ export function takesMost({ model, m }: Report, row: Numbers | null, startLayer:
 /** What is less than this share of the largest value has no strong colour: it is next to nothing. */
 const FLOOR = 0.01;
 
+/** Values from so large a share of the largest on lie close together: of flow, the scale then begins at the least. */
+const CLOSE = 0.5;
+
+/** A logarithmic scale begins no lower than at this share of its end. */
+const LOWEST = 1e-4;
+
+/** Whether flow's scale begins at the least value, unless something else was chosen. */
+export const isClose = ({ least, top, signed }: Ends): boolean => !signed && least >= CLOSE * top && least > 0;
+
+/** Of flow, values of which the least is so little below the largest tell tokens apart no more. */
+const ALIKE = 0.1;
+
+/** Says of flows that are nearly the same that they are, with how far they are apart; "" of others. */
+export function spreadWords({ least, above }: Ends): string {
+  const spread = least > 0 ? 1 - least / above : 1;
+  return spread <= ALIKE
+    ? `All values are within ${percent(spread)} of each other: flow does not distinguish these tokens.`
+    : "";
+}
+
+/** The ends of a logarithmic scale, on which nothing lies beyond. */
+export const logEnds = ({ least, above }: Ends): { low: number; top: number } => ({
+  low: Math.max(least, LOWEST * above),
+  top: above,
+});
+
+/** Whether values are so many orders of magnitude apart that a logarithmic scale shows more. */
+export function spansDecades(ends: Ends): boolean {
+  const { low, top } = logEnds(ends);
+  return !ends.signed && top >= 100 * low && top > 0;
+}
+
 /**
- * Collects values. Sinks and a token's own position do not set the top when they lie far above the rest: every other
- * value would be as good as none.
+ * Collects values. Sinks do not set the top when they lie far above the rest, nor does a token's own position where rows
+ * of several tokens or layers share the scale: every other value would be as good as none.
  */
 export class EndsOf {
   private aside = 0;
@@ -65,11 +95,14 @@ export class EndsOf {
     return this;
   }
 
-  /** A row of an explanation; its output token sees none of those after it where the model is causal. */
-  addRow(report: Report, row: Numbers, output: number, counts: readonly boolean[]) {
+  /**
+   * A row of an explanation; its output token sees none of those after it where the model is causal.
+   * @param alone no other row is on the scale
+   */
+  addRow(report: Report, row: Numbers, output: number, counts: readonly boolean[], alone = false) {
     const { causal } = report.model;
     for (let j = 0; j < row.length; ++j) {
-      if (counts[j]) this.add(row[j], isAside(report, output, j), !causal || j <= output);
+      if (counts[j]) this.add(row[j], isSink(report, j) || (!alone && j === output), !causal || j <= output);
     }
   }
 
@@ -91,19 +124,20 @@ export const endsOf = (
 
 /** Of values with signs, which are of a prediction and of no output token; special tokens and sinks as everywhere. */
 export function signedEnds(report: Report, row: Numbers | null, counts: readonly boolean[]): Ends {
-  const { top, above } = collectEnds(report, [row && row.map(Math.abs)], NONE, counts).ends;
+  const { top, above } = collectEnds(report, [row && row.map(Math.abs)], report.n, counts).ends;
   return { least: -top, top, above, signed: true };
 }
 
-/** The same, to be put together with others. */
+/** The same, to be put together with others: `alone` false where they are of other output tokens. */
 export function collectEnds(
   report: Report,
   rows: readonly (Numbers | null)[],
   output: number,
   counts: readonly boolean[],
+  alone = rows.length === 1,
 ): EndsOf {
   const all = new EndsOf();
-  for (const row of rows) if (row) all.addRow(report, row, output, counts);
+  for (const row of rows) if (row) all.addRow(report, row, output, counts, alone);
   return all;
 }
 

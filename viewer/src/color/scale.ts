@@ -15,6 +15,14 @@ const reversed = (colours: readonly string[]) => [...colours].reverse();
 /** Next to nothing on a dark page, where it would be ColorBrewer's brightest. */
 const NIGHT = "#1f242e";
 
+/** What lies beyond a scale, in no colour that it has: no darker than what is within, or it would seem to be the answer. */
+const BEYOND: Record<"gray" | "tan", Record<"light" | "dark", Rgb>> = {
+  gray: { light: [0xb4, 0xb8, 0xbe], dark: [0x7b, 0x82, 0x8d] },
+  tan: { light: [0xe2, 0xc4, 0x94], dark: [0x8d, 0x70, 0x45] },
+};
+/** Its step, after those of the ramp. */
+export const BEYOND_STEP = 256;
+
 type Colours = Record<"light" | "dark", readonly string[]>;
 
 /** From next to nothing, which is nearly the page's ground, to the strongest: on a dark page not the palest, of no hue. */
@@ -31,9 +39,9 @@ const STOPS: Record<PaletteName | "less" | "more", Colours> = {
 const inkOn = ([r, g, b]: Rgb) =>
   0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > 0.179 ? "#000000" : "#ffffff";
 
-/** Maps values in [0, max] to colours. */
+/** Maps values in [0, max] to colours; `css` and `ink` of what lies beyond stand in `beyond`. */
 export class Scale {
-  /** 256 steps. */
+  /** 256 steps, and that of what lies beyond. */
   readonly ramp: readonly Rgb[];
   private readonly colours: readonly string[];
   private readonly inks: readonly string[];
@@ -42,13 +50,19 @@ export class Scale {
     readonly dark: boolean,
     palette: keyof typeof STOPS = "blue",
   ) {
-    this.ramp = rampOf(STOPS[palette][dark ? "dark" : "light"], 256);
+    const ground = dark ? "dark" : "light";
+    this.ramp = [...rampOf(STOPS[palette][ground], 256), BEYOND[palette === "grey" ? "tan" : "gray"][ground]];
     this.colours = this.ramp.map((colour) => `rgb(${colour.join(" ")})`);
     this.inks = this.ramp.map(inkOn);
   }
 
   step(value: number, max: number): number {
     return max > 0 && value > 0 ? Math.min(255, Math.round((255 * value) / max)) : 0;
+  }
+
+  /** Of a step. */
+  look(step: number): { css: string; ink: string } {
+    return { css: this.colours[step], ink: this.inks[step] };
   }
 
   rgb(value: number, max: number): Rgb {

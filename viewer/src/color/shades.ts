@@ -1,46 +1,74 @@
-// Colours of values: from the low end of a scale to its top, and none below a threshold.
-import type { DivergingScale, Rgb, Scale } from "./scale";
+// Colours of values: from the low end of a scale to its top, none below a threshold, and one of its own beyond the top.
+import { isAbove } from "./ends";
+import { BEYOND_STEP, type DivergingScale, type Rgb, type Scale } from "./scale";
+
+export interface ShadesOf {
+  scale: Scale;
+  /** the value of the weakest colour */
+  low: number;
+  /** the value of the strongest */
+  top: number;
+  /** smaller values are drawn as the weakest colour */
+  threshold: number;
+  /** equal factors of values, not equal differences, are as far apart */
+  log?: boolean;
+  /** of values with signs, whose low end is the top's other side: these colours */
+  diverging?: DivergingScale;
+}
 
 export class Shades {
-  constructor(
-    private readonly scale: Scale,
-    /** the value of the weakest colour */
-    readonly low: number,
-    /** smaller values are drawn as the weakest colour */
-    private readonly threshold: number,
-    /** of values with signs, whose low end is the top's other side: these colours */
-    private readonly diverging: DivergingScale | null = null,
-  ) {}
+  readonly low: number;
+  readonly top: number;
+  readonly log: boolean;
 
-  /** A value with a sign; 0 where it is not drawn. */
-  private drawn(value: number): number {
-    return Math.abs(value) < this.threshold ? 0 : value;
+  constructor(private readonly of: ShadesOf) {
+    this.low = of.low;
+    this.top = of.top;
+    this.log = of.log ?? false;
   }
 
   get dark(): boolean {
-    return this.scale.dark;
+    return this.of.scale.dark;
   }
 
   get ramp(): readonly Rgb[] {
-    return this.scale.ramp;
+    return this.of.scale.ramp;
   }
 
-  private above(value: number): number {
-    return value < this.threshold ? 0 : value - this.low;
+  /** Whether a value lies beyond the scale. */
+  beyond(value: number): boolean {
+    return isAbove(value, this);
   }
 
-  step(value: number, top: number): number {
-    return this.scale.step(this.above(value), top - this.low);
+  /** The value at a place of the scale, from 0 to 1. */
+  valueAt(t: number): number {
+    const { low, top } = this;
+    return this.log ? low * (top / low) ** t : low + t * (top - low);
   }
 
-  css(value: number, top: number): string {
-    if (this.diverging) return this.diverging.css(this.drawn(value), top);
-    return this.scale.css(this.above(value), top - this.low);
+  private placeOf(value: number): number {
+    const { low, top } = this;
+    if (value < this.of.threshold || value <= low || top <= low) return 0;
+    return this.log ? Math.log(value / low) / Math.log(top / low) : (value - low) / (top - low);
+  }
+
+  step(value: number): number {
+    return this.beyond(value) ? BEYOND_STEP : this.of.scale.step(this.placeOf(value), 1);
+  }
+
+  private look(value: number): { css: string; ink: string } {
+    const { scale, diverging, threshold } = this.of;
+    if (!diverging || this.beyond(value)) return scale.look(this.step(value));
+    const drawn = Math.abs(value) < threshold ? 0 : value;
+    return { css: diverging.css(drawn, this.top), ink: diverging.ink(drawn, this.top) };
+  }
+
+  css(value: number): string {
+    return this.look(value).css;
   }
 
   /** Black or white, whichever reads on the colour. */
-  ink(value: number, top: number): string {
-    if (this.diverging) return this.diverging.ink(this.drawn(value), top);
-    return this.scale.ink(this.above(value), top - this.low);
+  ink(value: number): string {
+    return this.look(value).ink;
   }
 }

@@ -1,4 +1,5 @@
 // Below the headline: how far to believe the method that is shown, where the report says so.
+import { spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { agreementLevel, effectWords, levelWords } from "../report/agreement";
@@ -49,11 +50,20 @@ function Agreed({ agreement, map, label }: ShownAgreement) {
 function FlowBelief() {
   const viewer = useViewer();
   const found = degenerateIn(viewer.degenerate(), viewer.row());
-  if (!found || found.count === 0) return null;
-  return (
-    <p class="belief" id="flow-belief" data-level={2 * found.count >= found.all ? "none" : "weak"}>
-      <span class="level">{degenerateWords(found)}</span> <Info about="degenerate flow" place="methods" />
+  const within = spreadWords(viewer.endsOf(viewer.degenerate() && viewer.row()));
+  const together = within && (
+    <p class="belief" id="flow-spread" data-level="none">
+      <span class="level">{within}</span>
     </p>
+  );
+  if (!found || found.count === 0) return together || null;
+  return (
+    <>
+      {together}
+      <p class="belief" id="flow-belief" data-level={2 * found.count >= found.all ? "none" : "weak"}>
+        <span class="level">{degenerateWords(found)}</span> <Info about="degenerate flow" place="methods" />
+      </p>
+    </>
   );
 }
 

@@ -1,10 +1,12 @@
 // What the colours mean, and the mark of values above the scale.
 import type { Signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
-import type { Ends } from "../color/ends";
+import { spansDecades, type Ends } from "../color/ends";
 import { barOf } from "../color/scale";
+import type { Method } from "../report/document";
 import { AGAINST, FOR, format, formatSigned } from "../report/text";
 import { useViewer } from "../context";
+import { CheckBox } from "./check_box";
 
 export interface LegendProps {
   ends: Ends;
@@ -12,7 +14,9 @@ export interface LegendProps {
   of?: string;
   /** what has a scale of its own, where each has ("layer") */
   each?: string;
-  /** whether values above the scale have a corner; else words alone say that they have the last colour */
+  /** whose values; without it those of the chosen method */
+  method?: Method;
+  /** whether values above the scale have a corner, beside their colour */
   marked?: boolean;
 }
 
@@ -45,38 +49,37 @@ interface ScaleBarProps {
 
 /** A colour bar between its ends. */
 export function ScaleBar({ of, from, to, bar, beyond, marked }: ScaleBarProps) {
-  const words = beyond.map((end) => end.words).join(" and ");
   return (
     <div class="legend">
       {of && <span>{of}:</span>}
       <span>{from}</span>
       <span class="ramp" aria-hidden="true" style={{ background: bar }} />
       <span>{to}</span>
-      {marked
-        ? beyond.map((end) => (
-            <span class="beyond" key={end.words}>
-              <span class="corner" aria-hidden="true" style={{ backgroundColor: end.colour }} />
-              <span>{end.words}</span>
-            </span>
-          ))
-        : words && <span>{`the last ${beyond.length > 1 ? "colors" : "color"} ${words}`}</span>}
+      {beyond.map((end) => (
+        <span class="beyond" key={end.words}>
+          <span class={marked ? "corner" : "swatch"} aria-hidden="true" style={{ backgroundColor: end.colour }} />
+          <span>{end.words}</span>
+        </span>
+      ))}
     </div>
   );
 }
 
-export function Legend({ ends, of, each, marked = true }: LegendProps) {
-  const { top, above, signed } = ends;
-  const shades = useViewer().shades(ends);
-  const { low } = shades;
-  const clipped = above > top;
+export function Legend({ ends, of, each, method, marked = true }: LegendProps) {
+  const { above, signed } = ends;
+  const shades = useViewer().shades(ends, method);
+  const { low, top, log } = shades;
+  const clipped = shades.beyond(above);
+  const beyond = (words: string) => (clipped ? [{ colour: shades.css(above), words }] : []);
+  const end = each ? `each ${each}'s ${clipped ? "end" : "maximum"}` : format(top);
   if (signed) {
     return (
       <ScaleBar
         of={of}
         from={`${AGAINST} ${format(-top)}`}
         to={`${formatSigned(top)} ${FOR}`}
-        bar={barOf((t) => shades.css((2 * t - 1) * top, top))}
-        beyond={clipped ? [{ colour: shades.css(top, top), words: `as far as ${format(above)} from 0` }] : []}
+        bar={barOf((t) => shades.css(shades.valueAt(t)))}
+        beyond={beyond(`as far as ${format(above)} from 0`)}
         marked={marked}
       />
     );
@@ -85,10 +88,21 @@ export function Legend({ ends, of, each, marked = true }: LegendProps) {
     <ScaleBar
       of={of}
       from={each && low > 0 ? `each ${each}'s least` : format(low)}
-      to={each ? `each ${each}'s ${clipped ? "end" : "maximum"}` : format(top)}
-      bar={barOf((t) => shades.css(low + t * (top - low), top))}
-      beyond={clipped ? [{ colour: shades.css(top, top), words: each ? "above it" : `up to ${format(above)}` }] : []}
+      to={log ? `${end} (log)` : end}
+      bar={barOf((t) => shades.css(shades.valueAt(t)))}
+      beyond={beyond(each ? "above it" : `up to ${format(above)}`)}
       marked={marked}
     />
+  );
+}
+
+/** Below a text: a logarithmic scale, where values are orders of magnitude apart. */
+export function LogCheck({ ends }: { ends: Ends }) {
+  const { log } = useViewer().state.choices;
+  if (ends.signed || !(log.value || spansDecades(ends))) return null;
+  return (
+    <CheckBox id="log-scale" on={log} class="check">
+      Log scale
+    </CheckBox>
   );
 }

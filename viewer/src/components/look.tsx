@@ -2,7 +2,7 @@
 import { useViewer } from "../context";
 import { barOf, PALETTES, Scale, type PaletteName } from "../color/scale";
 import { dark, theme, type Theme } from "../theme";
-import { CheckBox } from "./check_box";
+import { CheckBox, inOtherForm } from "./check_box";
 import { Radios, Slider } from "./fields";
 import { Popover } from "./popover";
 
@@ -24,8 +24,10 @@ function Ramp({ name }: { name: PaletteName }) {
 }
 
 export function Look() {
-  const { report, state } = useViewer();
+  const viewer = useViewer();
+  const { report, state } = viewer;
   const { palette, threshold, fromLeast } = state.choices;
+  const begins = viewer.fromLeast(viewer.endsOf(viewer.row()));
   return (
     <Popover id="look" label="Display" title="Display">
       <fieldset class="stack" id="palettes">
@@ -53,7 +55,7 @@ export function Look() {
       </div>
       {/* For flow above all, whose values lie close together far above 0. Pictures have it beside their other choices. */}
       {report.document.input.kind !== "image" && (
-        <CheckBox id="from-least" on={fromLeast} class="check">
+        <CheckBox id="from-least" on={inOtherForm(begins, (on) => (fromLeast.value = on))} class="check">
           Stretch contrast (minimum to maximum)
         </CheckBox>
       )}

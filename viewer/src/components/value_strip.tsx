@@ -1,8 +1,9 @@
 // The text coloured by one number a token, on a scale of its own: small, several side by side.
 import type { ComponentChildren } from "preact";
-import { endsOf, isAbove, signedEnds } from "../color/ends";
+import { endsOf, signedEnds } from "../color/ends";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
+import type { Method } from "../report/document";
 import type { Numbers } from "../report/values";
 import { HalfText } from "./half_text";
 import { Legend } from "./legend";
@@ -16,13 +17,24 @@ interface ValueStripProps {
   counts?: readonly boolean[];
   /** the output token that the values are of; null: none */
   output?: number | null;
+  /** whose values; without it other scores than explanations */
+  method?: Method;
   /** values have signs */
   signed?: boolean;
   /** what pointing at a token calls this view */
   view: string;
 }
 
-export function ValueStrip({ name, title, values, counts, output = null, signed = false, view }: ValueStripProps) {
+export function ValueStrip({
+  name,
+  title,
+  values,
+  counts,
+  output = null,
+  method,
+  signed = false,
+  view,
+}: ValueStripProps) {
   const viewer = useViewer();
   const { report } = viewer;
   const used = counts ?? report.tokens.map(() => true);
@@ -33,19 +45,18 @@ export function ValueStrip({ name, title, values, counts, output = null, signed 
     : output === null
       ? { least: 0, top: max, above: max }
       : endsOf(report, [values], output, used);
-  const shades = viewer.shades(ends);
-  const colours = {
-    css: (value: number) => shades.css(value, ends.top),
-    ink: (value: number) => shades.ink(value, ends.top),
-    beyond: (value: number) => isAbove(value, ends),
-  };
+  const shades = viewer.shades(ends, method);
   // Of a generation what comes after the output token is not there yet.
   const seen = report.document.generation && output !== null ? output + 1 : report.n;
   return (
     <section class="half" data-strip={name} aria-label={name}>
       <h3>{title}</h3>
-      <HalfText of={name} counts={used} {...{ report, values, colours, seen, view }} />
-      {values ? <Legend ends={ends} /> : <p class="help">Not computed for this token and these layers.</p>}
+      <HalfText of={name} counts={used} {...{ report, values, seen, view }} colours={shades} />
+      {values ? (
+        <Legend ends={ends} method={method} />
+      ) : (
+        <p class="help">Not computed for this token and these layers.</p>
+      )}
     </section>
   );
 }

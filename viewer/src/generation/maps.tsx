@@ -86,7 +86,8 @@ export function WholePicture() {
   const withGenerated = (values[0]?.length ?? 0) > m;
   const ends = useMemo(() => {
     const all = new EndsOf();
-    for (const [r, position] of outputs.entries()) all.include(collectEnds(report, [values[r]], position, counts));
+    for (const [r, position] of outputs.entries())
+      all.include(collectEnds(report, [values[r]], position, counts, false));
     return all.ends;
   }, [values, counts]);
   const nameOf = (position: number) => report.tokens[report.namedBy(position)];

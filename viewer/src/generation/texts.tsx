@@ -1,9 +1,8 @@
 // The prompt and what was generated: coloured by what the chosen token drew on.
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import { endsOf } from "../color/ends";
 import { Card } from "../components/card";
-import { Legend } from "../components/legend";
+import { Legend, LogCheck } from "../components/legend";
 import { PaintedText } from "../components/painted_text";
 import { Readout } from "../components/readout";
 import { SpecialNote } from "../components/special_note";
@@ -73,7 +72,8 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
       <SpecialNote />
       <Shares />
       <div class="row foot">
-        {row && <Legend ends={endsOf(report, [row], viewer.output, state.counts.value)} />}
+        {row && <Legend ends={viewer.endsOf(row)} />}
+        {row && <LogCheck ends={viewer.endsOf(row)} />}
         <p class="help" id="text-help">
           Click a generated token to explain it (or step with the arrow keys and the space bar); click a token of the
           prompt to exclude it.

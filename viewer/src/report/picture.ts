@@ -1,4 +1,5 @@
 // The picture of a report of kind "image", and where its patches lie.
+import { isClose } from "../color/ends";
 import type { ImageFields } from "./document";
 import type { Report } from "./report";
 import type { Numbers } from "./values";
@@ -110,9 +111,9 @@ export class Picture {
   /**
    * The colour scale of maps of one output token. A patch draws much on itself, by the residual: it does not set the top
    * when it lies far above the rest.
-   * @param fromLeast the scale begins at the least value
+   * @param fromLeast the scale begins at the least value; "close": where values lie close together
    */
-  scale(maps: readonly (Numbers | null)[], token: number, fromLeast: boolean): MapScale {
+  scale(maps: readonly (Numbers | null)[], token: number, fromLeast: boolean | "close"): MapScale {
     let itself = 0;
     let rest = 0;
     let least = Infinity;
@@ -126,7 +127,8 @@ export class Picture {
     }
     const above = Math.max(itself, rest);
     const top = rest > 0 && itself > 2 * rest ? rest : above;
-    return { low: fromLeast && least < top ? least : 0, top, above };
+    const begins = fromLeast === "close" ? isClose({ least, top, above }) : fromLeast;
+    return { low: begins && least < top ? least : 0, top, above };
   }
 
   /** The colour scale of a map whose values have signs. */

@@ -582,6 +582,7 @@ export class ServerState {
           state.choices.palette.value = look.palette.peek();
           state.choices.threshold.value = look.threshold.peek();
           state.choices.fromLeast.value = look.fromLeast.peek();
+          state.choices.log.value = look.log.peek();
         }
       },
     });

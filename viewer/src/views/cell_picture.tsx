@@ -2,7 +2,7 @@
 // rectangles with their numbers, many are painted on canvas. Made anew only when its numbers or labels change.
 import type { ReadonlySignal, Signal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { isAbove, type Ends } from "../color/ends";
+import type { Ends } from "../color/ends";
 import type { Shades } from "../color/shades";
 import { walkWithKeys, type Cell } from "../components/arrow_keys";
 import { cornerAt, useMarking } from "../components/legend";
@@ -136,8 +136,8 @@ export function CellPicture(props: CellPictureProps) {
   // Labels that stay take a third of the box at most.
   const stays = room >= 3 * bottom;
   const marked = useMarking(props.marking, Math.min(cell, height));
-  const { fromLeast, threshold } = viewer.state.choices;
-  const looks = [props.values, props.ends, columns, viewer.scale.value, fromLeast.value, threshold.value];
+  const { fromLeast, log, threshold } = viewer.state.choices;
+  const looks = [props.values, props.ends, columns, viewer.scale.value, fromLeast.value, log.value, threshold.value];
   // What a player changes is painted; what stands still is not made again.
   const shades = useMemo(() => props.ends.map((ends) => viewer.shades(ends)), looks);
   const cells = useMemo(
@@ -299,7 +299,7 @@ const isKnown = ({ values, seen }: CellPictureProps, r: number, c: number) => {
 
 /** Where a pixel holds several columns, the largest shows. The ground shows between cells that are wide enough. */
 function paint(context: CanvasRenderingContext2D, ratio: number, props: DrawnProps) {
-  const { columns, rows, values, ends, shades, layout } = props;
+  const { columns, rows, values, shades, layout } = props;
   const { cell, height } = layout;
   const [n, m] = [columns.length, rows.length];
   const wide = Math.max(1, Math.min(n, Math.round(n * cell * ratio)));
@@ -308,7 +308,7 @@ function paint(context: CanvasRenderingContext2D, ratio: number, props: DrawnPro
     for (let c = 0; c < n; ++c) {
       const at = r * wide + Math.floor((c * wide) / n);
       if (columns[c].excluded) steps[at] = wide === n ? NO_STEP : steps[at];
-      else if (isKnown(props, r, c)) steps[at] = Math.max(steps[at], shades[r].step(values[r]?.[c] ?? 0, ends[r].top));
+      else if (isKnown(props, r, c)) steps[at] = Math.max(steps[at], shades[r].step(values[r]?.[c] ?? 0));
     }
   }
   context.clearRect(0, 0, n * cell, m * height);
@@ -320,26 +320,26 @@ function paint(context: CanvasRenderingContext2D, ratio: number, props: DrawnPro
 
 /** A rectangle a cell, with its number where that has room, and a corner where it lies above the scale. */
 function Cells(props: DrawnProps & { marked: boolean }) {
-  const { columns, rows, values, ends, shades, layout, marked } = props;
+  const { columns, rows, values, shades, layout, marked } = props;
   const { left, head, cell, height } = layout;
   const blank = `rgb(${blankColour(shades[0]?.dark ?? false).join(" ")})`;
   let corners = "";
   const cells = rows.flatMap((_, r) =>
     columns.map(({ excluded }, c) => {
-      const [x, y, { top }] = [left + c * cell, head + r * height, ends[r]];
+      const [x, y] = [left + c * cell, head + r * height];
       const place = { x, y, width: Math.max(1, cell - 1), height: height - 1 };
       if (!isKnown(props, r, c)) return <rect {...place} fill={excluded ? "none" : blank} />;
       const value = values[r]?.[c] ?? 0;
-      if (marked && !excluded && isAbove(value, ends[r])) corners += cornerAt(x + cell - 1, y);
+      if (marked && !excluded && shades[r].beyond(value)) corners += cornerAt(x + cell - 1, y);
       return [
-        <rect {...place} fill={excluded ? "none" : shades[r].css(value, top)} data-value={value} />,
+        <rect {...place} fill={excluded ? "none" : shades[r].css(value)} data-value={value} />,
         cell >= WIDE_CELL * unit() && (
           <text
             class="value"
             x={x + cell / 2}
             y={y + height / 2 + 4 * unit()}
             text-anchor="middle"
-            fill={excluded ? "currentColor" : shades[r].ink(value, top)}
+            fill={excluded ? "currentColor" : shades[r].ink(value)}
           >
             {format(value)}
           </text>

@@ -11,7 +11,7 @@ import { isScore } from "../report/document";
 import type { Report } from "../report/report";
 import type { Comparison as Chosen } from "../state";
 import { acceptDrops, CompareBar, nameOf } from "./compare_bar";
-import { differenceColours, endsOfSides, sideColours, signedColours } from "./compare_colours";
+import { differenceColours, endsOfSides, sideColours } from "./compare_colours";
 import { mapTitle } from "./image_overlay";
 import { CompareReadout, difference, missingSides, missingValues, unlikeWords } from "./compare_difference";
 import { Half, LayerMaps } from "./compare_maps";
@@ -98,7 +98,7 @@ interface SidesProps {
 
 function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
   const viewer = useViewer();
-  const { report, state, scale, differenceScale, other, problem } = viewer;
+  const { report, state, other, problem } = viewer;
   const { choices } = state;
   const [a, b] = sides;
   const [first, second] = [a.row(a.layer), b.row(b.layer)];
@@ -184,7 +184,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
           values={first}
           missing={missingValues(a)}
           image={image}
-          colours={signs[0] ? signedColours(differenceScale.value, endsA) : sideColours(scale.value, endsA)}
+          colours={sideColours(viewer.shades(endsA, a.method), endsA)}
           back={null}
         />
         <Half
@@ -195,7 +195,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
           values={second}
           missing={missingValues(b)}
           image={image}
-          colours={signs[1] ? signedColours(differenceScale.value, endsB) : sideColours(scale.value, endsB)}
+          colours={sideColours(viewer.shades(endsB, b.method), endsB)}
           back={match}
         />
         <Half
@@ -205,7 +205,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
           values={apart}
           missing={`No difference: ${missingSides(sides)}.`}
           image={image}
-          colours={differenceColours(differenceScale.value, sides, match, [apart])}
+          colours={differenceColours(viewer, sides, match, [apart])}
           back={null}
         />
       </div>

@@ -1,7 +1,9 @@
 // The colours of a comparison: of its two sides, on one scale where both mean the same, and of their difference.
-import { collectEnds, EndsOf, isAbove, isAside, type Ends } from "../color/ends";
-import { barOf, type DivergingScale, type Scale } from "../color/scale";
+import { collectEnds, EndsOf, isSink, type Ends } from "../color/ends";
+import { barOf } from "../color/scale";
+import { Shades } from "../color/shades";
 import { ScaleBar } from "../components/legend";
+import type { Viewer } from "../context";
 import { isScore } from "../report/document";
 import { format } from "../report/text";
 import type { Numbers } from "../report/values";
@@ -16,11 +18,19 @@ export interface Colours {
   least: number;
   most: number;
   diverging: boolean;
+  /** value of the first colour, and of a place from there to the last, 0 to 1 */
+  low: number;
+  valueAt(t: number): number;
+  log: boolean;
   css(value: number): string;
   ink(value: number): string;
-  /** whether a value lies beyond the scale and has the colour of its end */
+  /** whether a value lies beyond the scale, in a colour of its own */
   beyond(value: number): boolean;
 }
+
+/** Of `ends` as they are drawn: of a method whose values have signs, on both sides of 0. */
+const signedAs = (ends: Ends, { method }: Side): Ends =>
+  isScore(method) ? { ...ends, least: -ends.top, signed: true } : ends;
 
 /** Rows of each side, for the side's output token. @param common whether the two mean the same */
 export function endsOfSides(sides: readonly [Side, Side], rows: readonly [Rows, Rows], common: boolean): [Ends, Ends] {
@@ -35,25 +45,23 @@ export function endsOfSides(sides: readonly [Side, Side], rows: readonly [Rows, 
       : collectEnds(report, rows[k], token, counts),
   );
   // One scale, so that colours can be compared across.
-  return common ? [a.include(b).ends, a.ends] : [a.ends, b.ends];
+  if (common) a.include(b);
+  const ends = common ? [a.ends, a.ends] : [a.ends, b.ends];
+  return [signedAs(ends[0], sides[0]), signedAs(ends[1], sides[1])];
 }
 
-export const sideColours = (scale: Scale, { top, above }: Ends): Colours => ({
-  top,
-  least: 0,
+/** Of a side, of which `shades` are. */
+export const sideColours = (shades: Shades, { above, signed }: Ends): Colours => ({
+  top: shades.top,
+  low: shades.low,
+  log: shades.log,
+  least: signed ? -above : 0,
   most: above,
-  diverging: false,
-  css: (value) => scale.css(value, top),
-  ink: (value) => scale.ink(value, top),
-  beyond: (value) => isAbove(value, { top }),
-});
-
-/** Of a side whose values have signs. */
-export const signedColours = (scale: DivergingScale, { top, above }: Ends): Colours => ({
-  ...{ top, least: -above, most: above, diverging: true },
-  css: (value) => scale.css(value, top),
-  ink: (value) => scale.ink(value, top),
-  beyond: (value) => isAbove(value, { top }),
+  diverging: signed ?? false,
+  valueAt: (t) => shades.valueAt(t),
+  css: (value) => shades.css(value),
+  ink: (value) => shades.ink(value),
+  beyond: (value) => shades.beyond(value),
 });
 
 /**
@@ -61,13 +69,13 @@ export const signedColours = (scale: DivergingScale, { top, above }: Ends): Colo
  * @param match positions of the first side's tokens in the second; -1 for those that it does not have
  */
 export function differenceColours(
-  scale: DivergingScale,
+  { scale: { value: plain }, differenceScale: { value: scale } }: Pick<Viewer, "scale" | "differenceScale">,
   [first, second]: readonly [Side, Side],
   match: Int32Array,
   rows: Rows,
 ): Colours {
-  const aside = (i: number) =>
-    isAside(first.report, first.token, i) || (match[i] >= 0 && isAside(second.report, second.token, match[i]));
+  const parks = ({ report, token }: Side, i: number) => isSink(report, i) || (rows.length > 1 && i === token);
+  const aside = (i: number) => parks(first, i) || (match[i] >= 0 && parks(second, match[i]));
   const sizes = new EndsOf();
   let [least, most] = [0, 0];
   for (const row of rows) {
@@ -79,29 +87,22 @@ export function differenceColours(
     }
   }
   const { top } = sizes.ends;
-  return {
-    top,
-    least,
-    most,
-    diverging: true,
-    css: (value) => scale.css(value, top),
-    ink: (value) => scale.ink(value, top),
-    beyond: (value) => isAbove(Math.abs(value), { top }),
-  };
+  const shades = new Shades({ scale: plain, low: -top, top, threshold: 0, diverging: scale });
+  return { ...sideColours(shades, { least, top, above: most, signed: true }), least };
 }
 
-/** @param marked whether what lies beyond the scale has a corner; else words alone say that it has the last colour */
+/** @param marked whether what lies beyond the scale has a corner, beside its colour */
 export function CompareLegend({ colours, marked = true }: { colours: Colours; marked?: boolean }) {
-  const { top, least, most, diverging, css, beyond } = colours;
+  const { top, low, least, most, diverging, log, css, beyond, valueAt } = colours;
   const far = [
     { value: least, words: `down to ${format(least)}` },
     { value: most, words: `up to ${diverging ? "+" : ""}${format(most)}` },
   ].filter(({ value }) => beyond(value));
   return (
     <ScaleBar
-      from={diverging ? `−${format(top)}` : "0"}
-      to={diverging ? `+${format(top)}` : format(top)}
-      bar={barOf((t) => css(diverging ? (2 * t - 1) * top : t * top))}
+      from={format(low)}
+      to={diverging ? `+${format(top)}` : `${format(top)}${log ? " (log)" : ""}`}
+      bar={barOf((t) => css(valueAt(t)))}
       beyond={far.map(({ value, words }) => ({ colour: css(value), words }))}
       marked={marked}
     />

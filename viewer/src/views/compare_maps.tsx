@@ -66,8 +66,6 @@ function PatchMap({
 /** Layers by tokens of both, and of their difference. */
 export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match: Int32Array; common: boolean }) {
   const viewer = useViewer();
-  // Read while drawing, so that other colours draw again.
-  const [scale, differenceScale] = [viewer.scale.value, viewer.differenceScale.value];
   const [a, b] = sides;
   const layers = a.report.layers;
   const rowsA = layers.map((layer) => a.row(layer));
@@ -85,21 +83,21 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
         side={a}
         layers={layers}
         rows={rowsA}
-        colours={sideColours(scale, endsA)}
+        colours={sideColours(viewer.shades(endsA, a.method), endsA)}
       />
       <LayerMap
         title={`${b.method}, every layer`}
         side={b}
         layers={b.report.layers}
         rows={rowsB}
-        colours={sideColours(scale, endsB)}
+        colours={sideColours(viewer.shades(endsB, b.method), endsB)}
       />
       <LayerMap
         title="Second minus first"
         side={a}
         layers={layers}
         rows={apart}
-        colours={differenceColours(differenceScale, sides, match, apart)}
+        colours={differenceColours(viewer, sides, match, apart)}
       />
     </div>
   );

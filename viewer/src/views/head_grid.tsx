@@ -87,11 +87,11 @@ function useThumbnails() {
     () =>
       thumbnails?.map(({ values, side }, k) => {
         const ends = endsAt(k);
-        const shades = viewer.shades(ends);
-        const steps = Int16Array.from(values, (value) => shades.step(value, ends.top));
-        return stepImage(steps, side, side, scale);
+        const shades = viewer.shades(ends, "raw");
+        const steps = Int16Array.from(values, (value) => shades.step(value));
+        return stepImage(steps, side, side, shades);
       }),
-    [thumbnails, scale, choices.ownScale.value, choices.threshold.value, choices.fromLeast.value],
+    [thumbnails, scale, choices.ownScale.value, choices.threshold.value, choices.fromLeast.value, choices.log.value],
   );
   return { thumbnails: thumbnails ?? [], busy, all, each, endsAt, images };
 }

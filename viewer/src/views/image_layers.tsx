@@ -8,7 +8,7 @@ import { pictureIn, type MapScale } from "../report/picture";
 import { layersWords } from "../report/setting_words";
 import type { Numbers } from "../report/values";
 import { MapLegend } from "./image_legend";
-import { mapIn, shownMethods, stageLook } from "./image_overlay";
+import { fromLeastIn, mapIn, shownMethods, stageLook } from "./image_overlay";
 import { bitmapOf, Stage } from "./image_stage";
 
 const STRIP_SIDE = 220;
@@ -28,12 +28,12 @@ export function ImageLayers() {
   const { layers } = report;
   const picture = pictureIn(report);
   const token = choices.token.value;
-  const fromLeast = choices.fromLeast.value;
   const ownScale = choices.ownScale.value;
   const methods = shownMethods(viewer).filter((method) => !isScore(method));
   if (layers.length < 2 || methods.length === 0) return null;
   const strips = methods.map((method): Strip => {
     const maps = layers.map((layer) => mapIn(viewer, method, layer));
+    const fromLeast = fromLeastIn(viewer, method);
     const scale = picture.scale(maps, token, fromLeast);
     return {
       method,

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { walkWithKeys, type Cell } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
-import { CheckBox } from "../components/check_box";
+import { CheckBox, inOtherForm } from "../components/check_box";
 import { Slider } from "../components/fields";
 import { Tip } from "../components/tip";
 import { useViewer, type Viewer } from "../context";
@@ -34,11 +34,15 @@ export function mapIn(viewer: Viewer, method: Method, layer: number) {
   return row && pictureIn(report).mapOf(row);
 }
 
+/** When a map's scale begins at the least value: as chosen, or where flows lie close together. */
+export const fromLeastIn = ({ state }: Viewer, method: Method) =>
+  state.choices.fromLeast.value ?? (method === "flow" ? "close" : false);
+
 /** The scale of a method's map. */
 export const scaleIn = (viewer: Viewer, method: Method, map: Numbers | null): MapScale =>
   isScore(method)
     ? pictureIn(viewer.report).signedScale(map)
-    : pictureIn(viewer.report).scale([map], viewer.state.choices.token.value, viewer.state.choices.fromLeast.value);
+    : pictureIn(viewer.report).scale([map], viewer.state.choices.token.value, fromLeastIn(viewer, method));
 
 /** “rollout, layer 3”; a method beside the graph has no layer. */
 export const mapTitle = (method: Method, layer: number) => (isScore(method) ? method : `${method}, layer ${layer}`);
@@ -398,10 +402,13 @@ function PictureReadout({ picture }: { picture: Picture }) {
 }
 
 function Options() {
-  const { report, state, scored } = useViewer();
+  const viewer = useViewer();
+  const { report, state, scored } = viewer;
   const { choices } = state;
   const overlay = choices.overlay.value;
   const lines = overlay === "outline";
+  const [method, layer] = [choices.method.value, choices.layer.value];
+  const begins = scaleIn(viewer, method, mapIn(viewer, method, layer)).low > 0;
   const forced = overlay === "opacity";
   const boxes = [
     { id: "side", label: "Every method", choice: choices.sideBySide, off: "" },
@@ -416,7 +423,7 @@ function Options() {
     {
       id: "least",
       label: "Stretch contrast (minimum to maximum)",
-      choice: choices.fromLeast,
+      choice: inOtherForm(begins, (on) => (choices.fromLeast.value = on)),
       off: lines ? "Outlines have no scale" : scored ? "A scale with signs runs as far on either side of 0" : "",
     },
   ];

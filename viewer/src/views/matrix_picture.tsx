@@ -5,7 +5,7 @@ import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTrans
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Signal } from "@preact/signals";
 import type { Ref, RefObject } from "preact";
-import { EndsOf, isAbove, type Ends } from "../color/ends";
+import { EndsOf, type Ends } from "../color/ends";
 import type { Shades } from "../color/shades";
 import { walkWithKeys } from "../components/arrow_keys";
 import { cornerAt, useMarking } from "../components/legend";
@@ -229,12 +229,12 @@ function useZoom(
 /** Steps of all values, and coarser ones, each of half as many. */
 function* rastersOf(block: Block | null, shading: Shades, used: readonly boolean[]): Work<Raster[]> {
   if (!block) return [];
-  const { values, columns, ends } = block;
+  const { values, columns } = block;
   let steps = new Int16Array(values.length);
   for (let r = 0; r < block.rows; ++r) {
     for (let i = 0, e = r * columns; i < columns; ++i, ++e) {
       const value = values[e];
-      steps[e] = !used[i] || Number.isNaN(value) ? -1 : shading.step(value, ends.top);
+      steps[e] = !used[i] || Number.isNaN(value) ? -1 : shading.step(value);
     }
     if (r % 64 === 63) yield;
   }
@@ -266,7 +266,7 @@ function useDrawing(block: Block | null, least: number, pitch: number): Drawing 
   const { found: rasters } = useFound<Raster[]>(
     () => rastersOf(block, viewer.shades(block?.ends ?? new EndsOf().ends), counts.value),
     // The steps of all scales are alike.
-    [block, counts.value, least, choices.fromLeast.value],
+    [block, counts.value, least, choices.fromLeast.value, choices.log.value],
     (block?.values.length ?? 0) <= AT_ONCE,
   );
   // The finest raster whose cells are no smaller than a pixel; its colours only.
@@ -480,7 +480,7 @@ function Marks({ id, outputs, block, chosen, place, marked }: MatrixPictureProps
   const corners = () =>
     cells()
       .map(([r, i, value]) =>
-        counts[i] && isAbove(value, ends) ? cornerAt(place.left(i + 1) - 1, place.top(r) + 1) : "",
+        counts[i] && shades.beyond(value) ? cornerAt(place.left(i + 1) - 1, place.top(r) + 1) : "",
       )
       .join("");
   const printed = block !== null && pitchX >= PRINTED * u && pitchY >= 18 * u;
@@ -503,7 +503,7 @@ function Marks({ id, outputs, block, chosen, place, marked }: MatrixPictureProps
                 x={place.left(i + 0.5)}
                 y={place.top(r + 0.5) + 4 * u}
                 text-anchor="middle"
-                fill={counts[i] ? shades.ink(value, ends.top) : "currentColor"}
+                fill={counts[i] ? shades.ink(value) : "currentColor"}
                 data-value={value}
               >
                 {format(value)}

@@ -66,6 +66,7 @@ export function Methods() {
             values={viewer.row(method)}
             counts={state.counts.value}
             output={viewer.output}
+            method={method}
             signed={isScore(method)}
             view="methods"
           />

@@ -1,7 +1,7 @@
 // The user's own text, coloured by what the chosen output token draws on.
 import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
-import { Legend } from "../components/legend";
+import { Legend, LogCheck } from "../components/legend";
 import { PaintedText } from "../components/painted_text";
 import { Readout } from "../components/readout";
 import { ScoreParts, scoreTable } from "../components/score_parts";
@@ -62,6 +62,7 @@ export function Strip() {
       <ScoreParts />
       <div class="row foot">
         {row && <Legend ends={viewer.endsOf(row)} />}
+        {row && <LogCheck ends={viewer.endsOf(row)} />}
         <p class="help" id="strip-help">
           {scored
             ? `Color: how much each token speaks for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`

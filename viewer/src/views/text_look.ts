@@ -1,5 +1,4 @@
 // How each token of a text looks: coloured by what the chosen output token draws on.
-import { isAbove } from "../color/ends";
 import type { Look } from "../components/painted_text";
 import type { Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
@@ -14,8 +13,7 @@ export function lookIn(viewer: Viewer): (token: number) => Look {
   const words = formatOf(state.choices.method.value);
   const row = viewer.row();
   const reasons = state.reasons.value;
-  const ends = viewer.endsOf(row);
-  const shades = viewer.shades(ends);
+  const shades = viewer.shades(viewer.endsOf(row));
   const flags = viewer.degenerate();
   return (token) => {
     const generated = token >= report.m;
@@ -26,7 +24,7 @@ export function lookIn(viewer: Viewer): (token: number) => Look {
     const classes = [
       generated && token > chosen && "later",
       reason && value !== undefined && "excluded",
-      coloured && isAbove(value, ends) && "above",
+      coloured && shades.beyond(value) && "above",
       flagged && "degenerate",
     ].filter((name) => typeof name === "string");
     const { label } = report.tokens[token];
@@ -45,7 +43,7 @@ export function lookIn(viewer: Viewer): (token: number) => Look {
         [named, said, generation && reason && `excluded (${reason})`, flagged && "degenerate"]
           .filter(Boolean)
           .join(", "),
-      ...(coloured ? { background: shades.css(value, ends.top), ink: shades.ink(value, ends.top) } : {}),
+      ...(coloured ? { background: shades.css(value), ink: shades.ink(value) } : {}),
     };
   };
 }
