@@ -379,7 +379,7 @@ ColorScale scale_of_scores(const FigureData& data, const std::vector<ValueRow>& 
       if (!data.is_excluded(j)) builder.add(std::abs(row.values[j]), data.aside(std::nullopt, j));
     }
   }
-  for (const double value : others) builder.add_other(std::abs(value));
+  for (const double value : others) builder.add(std::abs(value), false);
   ColorScale scale = builder.scale();
   scale.has_signs = true;
   return scale;

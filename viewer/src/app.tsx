@@ -163,10 +163,10 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
 /** What the layers' matrices are made of where that is not the paper's attention, and the prediction that they explain. */
 function Explained() {
   const viewer = useViewer();
-  const { report, state, scored } = viewer;
-  const { mixing, document } = report;
+  const { report, scored } = viewer;
+  const { mixing } = report;
   if (mixing.name === "attention" || scored) return null;
-  const target = document.generation ? document.generation.tokens[state.choices.token.value]?.target : document.target;
+  const target = report.targetOf(viewer.output);
   const logit = target && target.logit - (target.against?.logit ?? 0);
   const unit = target?.against ? "logit difference" : "logit";
   return (

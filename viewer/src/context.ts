@@ -148,7 +148,7 @@ export class Viewer {
   /** What is chosen, as plain text. */
   chosenText(): string {
     const { method, layer, token } = this.state.choices;
-    if (this.scored) return `${method.value} of ${targetWords(this.report)}`;
+    if (this.scored) return `${method.value} of ${this.targetText()}`;
     return `Output token ${this.plainName(token.value)}, ${method.value}, layer ${layer.value}`;
   }
 
@@ -197,7 +197,12 @@ export class Viewer {
     return this.report.isShare(this.explanation.value.arrayOf(method)) ? percentage(value) : digits(value);
   }
 
-  /** Whether a method beside the graph is shown: one number a token, of one prediction, whatever layer or output token. */
+  /** What is explained of the chosen output token, in words. */
+  targetText(): string {
+    return targetWords(this.report, this.report.targetOf(this.output));
+  }
+
+  /** Whether a method beside the graph is shown: one number a token, of one prediction, whatever layer. */
   get scored(): boolean {
     return isScore(this.state.choices.method.value);
   }

@@ -68,11 +68,11 @@ export class Explanation {
       : arrayName(method);
   }
 
-  /** Scores of one prediction: no recipe, layer or output token changes them. */
-  private scores(method: ScoreMethod): RowResult | null {
+  /** Scores of one prediction: no recipe or layer changes them, and of an explanation no output token. */
+  private scores(method: ScoreMethod, outputToken: number): RowResult | null {
     const array = arrayName(method);
     for (const from of [this.report, ...this.answered]) {
-      const values = from.row(array, 1, 0);
+      const values = from.row(array, 1, outputToken);
       const source = from === this.report ? "document" : "server";
       if (values) return { values, source, error: from.rowError(array, -1), from };
     }
@@ -81,7 +81,7 @@ export class Explanation {
 
   /** What `outputToken` after `layer` draws on, or null where that is not known here. */
   result(method: Method, layer: Layers, outputToken: number): RowResult | null {
-    if (isScore(method)) return this.scores(method);
+    if (isScore(method)) return this.scores(method, outputToken);
     const key = `${method} ${layer} ${outputToken}`;
     const known = this.cache.get(key);
     if (known !== undefined) return known;
@@ -142,7 +142,7 @@ export class Explanation {
 
   /** Why there are no values, as a sentence; null when there are some for every output token. */
   whyNot(method: Method, layer: number): string | null {
-    if (isScore(method)) return this.scores(method) ? null : `The report holds no ${method}.`;
+    if (isScore(method)) return this.scores(method, this.report.outputOf(0)) ? null : `The report holds no ${method}.`;
     if (this.asComputed && this.report.outputTokens(method).length === this.report.n) {
       if (this.report.methods.includes(method) && this.report.layers.includes(layer)) return null;
     }
@@ -152,7 +152,7 @@ export class Explanation {
 
   /** Output tokens that the method has values of. */
   outputTokens(method: Method, layer = this.report.layers.at(-1) ?? 1): number[] {
-    if (isScore(method)) return [];
+    if (isScore(method)) return this.report.outputTokens(method);
     if (this.whyNot(method, layer) === null) return this.every;
     const answered = this.answeredTokens(method, layer);
     if (!this.asComputed || !this.report.methods.includes(method)) return answered;
@@ -173,7 +173,7 @@ export class Explanation {
     const widest = flow && !gaps ? (result.from?.document.flow_gap_max ?? 0) : 0;
     // What speaks strongly against is as strong as what speaks for.
     const size = isScore(method) ? (i: number) => Math.abs(values[i]) : (i: number) => values[i];
-    const order = [...values.keys()].filter((i) => counts[i] && (all || values[i] > 0));
+    const order = [...values.keys()].filter((i) => counts[i] && (all || size(i) > 0));
     order.sort((a, b) => (size(b) || 0) - (size(a) || 0) || a - b);
     let rank = 0;
     let first = NaN;

@@ -24,6 +24,8 @@ import { GenerationReport } from "../src/report/generation_report";
 import type { Numbers } from "../src/report/values";
 import { pieceName } from "../src/report/piece";
 import { recipeOf } from "../src/report/recipe";
+import { upgraded } from "../src/report/upgrade";
+import { scoresShown } from "../src/components/score_parts";
 import { writePromptAsk } from "../src/server/ask";
 import type { State } from "../src/state";
 import { readoutOf } from "../src/components/readout";
@@ -453,6 +455,54 @@ describe("the ranking", () => {
     viewer.state.pointed.value = { input: 2, view: "text" };
     void said.value;
     expect(drawn).toBe(1);
+  });
+});
+
+describe("scores of generated tokens", () => {
+  const scores = (values: number[][]) => ({ ...array(values), shape: [values.length, values[0].length] });
+  const scored = () => {
+    const target = (label: string) => ({ kind: "next", label, index: 1, logit: 3, position: 3 });
+    const document = sample();
+    document.generation.tokens.forEach((token, t) => Object.assign(token, { target: target(`t${t}`) }));
+    const parts = (value: number) => ({ parts: [{ name: "biases", value }], total: 1, error: 0 });
+    return {
+      ...upgraded(document),
+      upgraded_from: undefined,
+      scores: [{ method: "attnlrp", sums: [parts(1), parts(2), parts(3)] }],
+      arrays: {
+        attnlrp: scores([
+          [1, 0, 0, 0],
+          [-3, 0.5, 2, 0],
+          [4, 0, 0, -5],
+        ]),
+        attnlrp_generated: scores([
+          [0, 0, 0],
+          [-2.5, 0, 0],
+          [1, 2, 0],
+        ]),
+      },
+    };
+  };
+
+  test("are those of the chosen one, on the prompt and on what came before it", async () => {
+    const viewer = new GenerationViewer(await GenerationReport.read(scored()));
+    const { choices } = viewer.state;
+    choices.method.value = "attnlrp";
+    choices.token.value = 1;
+    choices.skipSpecial.value = false;
+    expect([...(viewer.row() ?? [])]).toEqual([-3, 0.5, 2, 0, -2.5, 0, 0]);
+    expect(viewer.ranking.value.map(({ token, value }) => [token, value])).toEqual([
+      [0, -3],
+      [4, -2.5],
+    ]);
+    expect(viewer.endsOf(viewer.row())).toMatchObject({ signed: true, top: 3 });
+    expect(viewer.targetText()).toBe("the next token “t1”");
+    expect(scoresShown(viewer)?.parts[0].value).toBe(2);
+    choices.token.value = 2;
+    expect(viewer.targetText()).toBe("the next token “t2”");
+    expect(scoresShown(viewer)?.parts[0].value).toBe(3);
+    expect(viewer.report.outputTokens("attnlrp")).toEqual([3, 4, 5]);
+    expect(viewer.layersText()).toBe("");
   });
 });
 

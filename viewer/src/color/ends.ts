@@ -124,9 +124,11 @@ export const endsOf = (
 
 /** Of values with signs, which are of a prediction and of no output token; special tokens and sinks as everywhere. */
 export function signedEnds(report: Report, row: Numbers | null, counts: readonly boolean[]): Ends {
-  const { top, above } = collectEnds(report, [row && row.map(Math.abs)], report.n, counts).ends;
-  return { least: -top, top, above, signed: true };
+  return signed(collectEnds(report, [row && row.map(Math.abs)], report.n, counts).ends);
 }
+
+/** The scale of values whose sizes have these ends. */
+export const signed = ({ top, above }: Ends): Ends => ({ least: -top, top, above, signed: true });
 
 /** The same, to be put together with others: `alone` false where they are of other output tokens. */
 export function collectEnds(

@@ -27,6 +27,11 @@ export class Shades {
     this.log = of.log ?? false;
   }
 
+  /** Whether values have signs, and colors on either side of 0. */
+  get signed(): boolean {
+    return this.of.diverging !== undefined;
+  }
+
   get dark(): boolean {
     return this.of.scale.dark;
   }

@@ -1,7 +1,6 @@
 // The first sentence of every page: what is explained, and which input token the chosen method ranks first.
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
-import { targetWords } from "../report/setting_words";
 import { AGAINST, FOR, percentage } from "../report/text";
 import { Own, Piece } from "./own_text";
 
@@ -63,10 +62,10 @@ function First() {
 
 export function Headline() {
   const viewer = useViewer();
-  const { report, state, scored } = viewer;
+  const { state, scored } = viewer;
   return (
     <h1 id="heading">
-      {scored ? `${state.choices.method.value} of ${targetWords(report)}` : <Subject />}: <First />
+      {scored ? `${state.choices.method.value} of ${viewer.targetText()}` : <Subject />}: <First />
     </h1>
   );
 }

@@ -4,7 +4,7 @@ import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { sum } from "../report/generation_report";
 import type { Layers } from "../report/report";
-import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
+import { DEGENERATE_WORDS } from "../report/setting_words";
 import { AGAINST, FOR, formatSigned, percent } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { Pointed } from "../state";
@@ -141,8 +141,8 @@ export function readoutOf(
 /** What a token says of the prediction; without one, what says most for it and against it. */
 function Scored({ input, row }: { input: number | null; row: Numbers }) {
   const viewer = useViewer();
-  const { report, state } = viewer;
-  const where = `${state.choices.method.value}, ${targetWords(report)}: `;
+  const { state } = viewer;
+  const where = `${state.choices.method.value}, ${viewer.targetText()}: `;
   const said = (token: number, most: boolean) => (
     <>
       <TokenName {...viewer.name(token)} said /> <b>{formatSigned(row[token])}</b>

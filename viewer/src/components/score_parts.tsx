@@ -1,17 +1,19 @@
 // What belongs to no token, of a method beside the graph, and what all adds up to.
 import { useViewer, type Viewer } from "../context";
 import type { Table } from "../export/exporter";
-import type { ScoreFields } from "../report/document";
+import type { ScoreSum } from "../report/document";
 import { formatSigned } from "../report/text";
 
 /** More of them are folded. */
 const MOST_IN_LINE = 4;
 
 /** Beside the scores of the chosen method; null where nothing is. */
-export function scoresShown({ explanation, state }: Viewer): ScoreFields | null {
+export function scoresShown({ explanation, state, output }: Viewer): ScoreSum | null {
   const method = state.choices.method.value;
-  const from = explanation.value.result(method, 1, 0)?.from;
-  return from?.document.scores?.find((scores) => scores.method === method) ?? null;
+  const from = explanation.value.result(method, 1, output)?.from;
+  const scores = from?.document.scores?.find((one) => one.method === method);
+  if (!from || !scores) return null;
+  return scores.sums?.[from.predictionOf(output)] ?? { ...scores, parts: scores.parts ?? [] };
 }
 
 /** The numbers behind a text of scores: those of tokens, then those of parts that belong to none. */

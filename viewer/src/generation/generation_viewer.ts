@@ -3,7 +3,7 @@
 import { computed, type ReadonlySignal } from "@preact/signals";
 import { useViewer, Viewer } from "../context";
 import type { Drawn } from "../filters";
-import type { Method } from "../report/document";
+import { isScore, type Method } from "../report/document";
 import type { GenerationReport } from "../report/generation_report";
 import type { Span } from "../state";
 
@@ -42,6 +42,7 @@ export class GenerationViewer extends Viewer {
   }
 
   override layersText(method: Method = this.state.choices.method.value): string {
+    if (isScore(method)) return "";
     const layers = this.layersOf(method);
     const [first, last] = [layers[0], layers[layers.length - 1]];
     if (layers.length === 0) return "no layer";

@@ -1,6 +1,6 @@
 // Two pictures of cells: the chosen token after each layer, and all generated tokens at once.
 import { useMemo } from "preact/hooks";
-import { collectEnds, endsOf, EndsOf } from "../color/ends";
+import { collectEnds, endsOf, EndsOf, signed } from "../color/ends";
 import { layersWords } from "../report/setting_words";
 import { percent } from "../report/text";
 import { CellCard } from "../views/cell_card";
@@ -34,7 +34,7 @@ export function LayerPicture() {
     [layers, chosen.join()],
   );
   const places = useMemo(() => layers.map((layer) => ({ layer })), [layers]);
-  if (!count) return null;
+  if (!count || viewer.scored) return null; // scores are of no layer
   const hasShares = rows.some(({ side }) => side !== undefined);
   // Tables are written row by row: whole ones may be larger than the document.
   const table = () => ({
@@ -72,7 +72,7 @@ export function LayerPicture() {
 /** All generated tokens that the method was computed for. */
 export function WholePicture() {
   const viewer = useGeneration();
-  const { report, state, explanation, output } = viewer;
+  const { report, state, explanation, output, scored } = viewer;
   const { m, n } = report;
   const method = state.choices.method.value;
   const explained = explanation.value;
@@ -86,9 +86,11 @@ export function WholePicture() {
   const withGenerated = (values[0]?.length ?? 0) > m;
   const ends = useMemo(() => {
     const all = new EndsOf();
-    for (const [r, position] of outputs.entries())
-      all.include(collectEnds(report, [values[r]], position, counts, false));
-    return all.ends;
+    for (const [r, position] of outputs.entries()) {
+      const row = scored ? (values[r]?.map(Math.abs) ?? null) : values[r];
+      all.include(collectEnds(report, [row], position, counts, scored));
+    }
+    return scored ? signed(all.ends) : all.ends;
   }, [values, counts]);
   const nameOf = (position: number) => report.tokens[report.namedBy(position)];
   const rows = useMemo(() => outputs.map((position) => ({ label: nameOf(position) })), [outputs]);
@@ -109,7 +111,7 @@ export function WholePicture() {
     <CellCard
       id="map"
       title="Full matrix (generated × input)"
-      name={`Picture of ${outputs.length} generated tokens by ${withGenerated ? n : m} tokens that could be drawn on, ${viewer.layersText()}.`}
+      name={`Picture of ${outputs.length} generated tokens by ${withGenerated ? n : m} tokens that could be drawn on${scored ? "" : `, ${viewer.layersText()}`}.`}
       {...{ rows, places, values, ends }}
       chosen={framed}
       onRow={(row) => state.step(outputs[row] - (m - 1))}

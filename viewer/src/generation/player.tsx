@@ -132,7 +132,7 @@ function LayersChoice() {
       <Select
         id="layers"
         value={kind}
-        disabled={layers.length < 2 || state.growing.value}
+        disabled={layers.length < 2 || state.growing.value || viewer.scored}
         options={SPANS}
         choose={(other) => (span.value = { from, to, kind: other })}
       />
@@ -190,5 +190,5 @@ function missing(method: Method, { state }: GenerationViewer): string {
     ? `The text ended before its report, which would have held ${method}`
     : state.served
       ? `The server was not asked for ${method}: tick it under Options and continue again`
-      : `This report holds no ${method}: attnflow generate --method raw,rollout,flow computes all three`;
+      : `This report holds no ${method} (attnflow generate --method)`;
 }

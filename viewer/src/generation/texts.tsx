@@ -5,6 +5,7 @@ import { Card } from "../components/card";
 import { Legend, LogCheck } from "../components/legend";
 import { PaintedText } from "../components/painted_text";
 import { Readout } from "../components/readout";
+import { ScoreParts } from "../components/score_parts";
 import { SpecialNote } from "../components/special_note";
 import { pictureOf } from "../export/element_picture";
 import { excludedOf, SPECIAL } from "../filters";
@@ -69,6 +70,7 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
         />
       </div>
       <Readout view="text" />
+      <ScoreParts />
       <SpecialNote />
       <Shares />
       <div class="row foot">

@@ -56,7 +56,7 @@ export const isScore = (method: Method): method is ScoreMethod => (SCORE_METHODS
 /** What holds a method's values: its name with underscores. */
 export const arrayName = (method: Method): string => method.replaceAll("-", "_");
 const SCORE_ARRAYS: readonly string[] = SCORE_METHODS.map(arrayName);
-export const isScoreArray = (array: string): boolean => SCORE_ARRAYS.includes(array);
+export const isScoreArray = (array: string): boolean => SCORE_ARRAYS.includes(array.replace(/_generated$/, ""));
 
 export interface Settings {
   method: Method[];
@@ -134,15 +134,21 @@ export interface Target {
   against?: { label: string; logit: number; index?: number };
 }
 
-/** What belongs to a method beside the graph beside its array. */
-export interface ScoreFields {
-  method: ScoreMethod;
+/** Beside the scores of one prediction. */
+export interface ScoreSum {
   /** what belongs to no token */
   parts: { name: string; value: number }[];
   /** what scores and parts add up to, where they promise that */
   total?: number;
   /** by how much they miss it */
   error?: number;
+}
+
+/** What belongs to a method beside the graph beside its array. */
+export interface ScoreFields extends Partial<ScoreSum> {
+  method: ScoreMethod;
+  /** of a generation, one for each of its tokens in place of the fields above */
+  sums?: ScoreSum[];
 }
 
 /** How far each map agrees with blanking tokens. */

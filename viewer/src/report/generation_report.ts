@@ -1,6 +1,15 @@
 // A report of kind "generation": the prompt's tokens and the generated ones are one sequence, and the row that tells
 // what a generated token drew on is that of the position before it, which chose it.
-import { AGGREGATIONS, type GenerationFields, type Method, type ReportDocument, type TokenFields } from "./document";
+import {
+  arrayName,
+  isScore,
+  METHODS,
+  type GenerationFields,
+  type Method,
+  type ReportDocument,
+  type Target,
+  type TokenFields,
+} from "./document";
 import { Report, type Layers } from "./report";
 import { upgraded } from "./upgrade";
 import type { Numbers, Values } from "./values";
@@ -22,7 +31,7 @@ export class GenerationReport extends Report {
     super({ ...document, input: { ...input, text_pair: fields.text, tokens } }, arrays);
     this.fields = fields;
     this.prompt = input.tokens;
-    if (this.methods.length === 0) throw new Error("expected values of raw, rollout or flow, found none");
+    if (this.methods.length === 0) throw new Error("expected values of some method, found none");
   }
 
   /** Reads a parsed document. Throws with a sentence for the user. */
@@ -48,6 +57,18 @@ export class GenerationReport extends Report {
     return output + 1;
   }
 
+  override predictionOf(output: number): number {
+    return output - (this.m - 1);
+  }
+
+  override targetOf(output: number): Target | undefined {
+    return this.fields.tokens[this.predictionOf(output)]?.target;
+  }
+
+  override outputTokens(method: Method): number[] {
+    return isScore(method) ? this.fields.tokens.map((_, token) => this.outputOf(token)) : super.outputTokens(method);
+  }
+
   /** What a reader wants to see of a text that has just come: its last token that is no special one, else the first. */
   get newest(): number {
     return Math.max(
@@ -69,7 +90,9 @@ export class GenerationReport extends Report {
   override row(array: string, layers: Layers, output: number): Numbers | null {
     const prompt = super.row(array, layers, output);
     const generated =
-      prompt && AGGREGATIONS.some((method) => method === array) && super.row(`${array}_generated`, layers, output);
+      prompt &&
+      METHODS.some((method) => arrayName(method) === array) &&
+      super.row(`${array}_generated`, layers, output);
     if (!prompt || !generated) return prompt;
     const all = new Float64Array(this.n);
     all.set(prompt);

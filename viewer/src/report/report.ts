@@ -4,6 +4,7 @@ import {
   arrayName,
   isScore,
   isScoreArray,
+  type Target,
   METHODS,
   type Method,
   type ReportDocument,
@@ -185,6 +186,18 @@ export class Report {
     );
   }
 
+  /** Which prediction's scores belong to an output token: the only one, whatever the token. */
+  predictionOf(output: number): number {
+    void output;
+    return 0;
+  }
+
+  /** What is explained of an output token, of mixings and methods made for one prediction. */
+  targetOf(output: number): Target | undefined {
+    void output;
+    return this.document.target;
+  }
+
   /** Positions of the rows of a method; of one beside the graph there are none. */
   outputTokens(method: Method): number[] {
     if (isScore(method)) return [];
@@ -197,8 +210,7 @@ export class Report {
    */
   row(array: string, layers: Layers, outputToken: number): Numbers | null {
     const values = this.arrays.get(array);
-    // Of one prediction, whatever output token and layer others are shown of.
-    if (isScoreArray(array)) return values?.row(0) ?? null;
+    if (isScoreArray(array)) return values?.row(this.predictionOf(outputToken)) ?? null;
     const method = array.split("_")[0] as Method;
     const rows = this.outputTokens(method);
     const row = rows.indexOf(outputToken);

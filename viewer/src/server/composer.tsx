@@ -1,7 +1,7 @@
 // What is asked of the server: a text, a picture, or a prompt to be continued.
 import { CheckBox, inOtherForm } from "../components/check_box";
 import { FileButton } from "../components/file_button";
-import { AGGREGATIONS, SCORE_METHODS, type Aggregation, type ScoreMethod } from "../report/document";
+import { isScore, METHODS, SCORE_METHODS, type Aggregation, type Method, type ScoreMethod } from "../report/document";
 import { MIXINGS, type MixingName } from "../report/mixings";
 import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
@@ -342,15 +342,16 @@ function PromptOptions({ state }: { state: ServerState }) {
     state.layers.value.trim() !== "" ||
     methods.join() !== "raw,rollout" ||
     state.tokens.value !== USUAL_TOKENS;
-  const check = (method: Aggregation, on: boolean) => {
-    state.methods.value = AGGREGATIONS.filter((one) => (one === method ? on : methods.includes(one)));
+  const check = (method: Method, on: boolean) => {
+    state.methods.value = METHODS.filter((one) => (one === method ? on : methods.includes(one)));
   };
+  const offered = METHODS.filter((one) => !isScore(one) || state.chosen.value?.methods.includes(one));
   return (
     <Popover id="sampling" label="Options" title="Options" badge={changed ? "•" : ""}>
       <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} step={1} />
       <fieldset class="stack" id="ask-methods">
         <legend>Methods</legend>
-        {AGGREGATIONS.map((method) => (
+        {offered.map((method) => (
           <CheckBox
             class="check"
             key={method}
@@ -359,7 +360,7 @@ function PromptOptions({ state }: { state: ServerState }) {
             on={inOtherForm(methods.includes(method), (on) => check(method, on))}
           >
             <span>
-              {method} <span class="index">{METHOD_HELP[method]}</span>
+              {method} <span class="index">{isScore(method) ? "" : METHOD_HELP[method]}</span>
             </span>
           </CheckBox>
         ))}

@@ -5,7 +5,7 @@ import { Viewer, type Wanted } from "../context";
 import type { Recipe } from "../report/recipe";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
-import { AGGREGATIONS, SCORE_METHODS, type Aggregation, type Method, type ScoreMethod } from "../report/document";
+import { AGGREGATIONS, isScore, METHODS, SCORE_METHODS, type Method, type ScoreMethod } from "../report/document";
 import { MIXING_NAMES, mixingInfo, type MixingInfo, type MixingName } from "../report/mixings";
 import { Report } from "../report/report";
 import { WordReport } from "../report/words";
@@ -71,7 +71,7 @@ export class ServerState {
   readonly tokens = signal(USUAL_TOKENS);
   readonly chat = signal(false);
   readonly system = signal("");
-  readonly methods = signal<readonly Aggregation[]>(AGGREGATIONS.filter((method) => method !== "flow"));
+  readonly methods = signal<readonly Method[]>(AGGREGATIONS.filter((method) => method !== "flow"));
   readonly maskFirst = signal(false);
   /** as it is typed: "1-6,8"; "" is all */
   readonly layers = signal("");
@@ -399,7 +399,7 @@ export class ServerState {
       this.take("generation", found.model);
       this.prompt.value = found.prompt;
       this.tokens.value = found.tokens ?? this.tokens.peek();
-      this.methods.value = AGGREGATIONS.filter((one) => (found.method ?? this.methods.peek()).includes(one));
+      this.methods.value = METHODS.filter((one) => (found.method ?? this.methods.peek()).includes(one));
       this.chat.value = found.chat ?? false;
       this.system.value = found.system ?? "";
       this.temperature.value = found.temperature ?? 0;
@@ -547,7 +547,7 @@ export class ServerState {
     return {
       model: this.chosen.value?.name ?? "",
       prompt: this.prompt.value,
-      method: AGGREGATIONS.filter((method) => this.methods.value.includes(method)),
+      method: this.methods.value.filter((one) => !isScore(one) || this.chosen.value?.methods.includes(one)),
       tokens: this.tokens.value,
       chat: this.chat.value,
       ...(this.chat.value && this.system.value ? { system: this.system.value } : {}),

@@ -11,7 +11,7 @@ import { chosenFont, fitted, PAPER, pictureStyle, textWidth, unit } from "../com
 import { Scroller } from "../components/scroller";
 import { useViewer } from "../context";
 import { standalone } from "../export/picture";
-import { format, shorten } from "../report/text";
+import { format, shorten, signed } from "../report/text";
 import type { Numbers } from "../report/values";
 import { printing } from "../theme";
 import { blankColour, NO_STEP, Sheet, stepImage, ticks, TokenLabel, useRoom, withSheets, ZoomButtons } from "./picture";
@@ -297,12 +297,37 @@ const isKnown = ({ values, seen }: CellPictureProps, r: number, c: number) => {
   return number !== undefined && !Number.isNaN(number) && c < (seen?.(r) ?? Infinity);
 };
 
+/** The same of values with signs: the largest size shows, in the color of its sign. */
+function paintSigned(context: CanvasRenderingContext2D, wide: number, props: DrawnProps) {
+  const { columns, rows, values, shades, layout } = props;
+  const n = columns.length;
+  const width = (n * layout.cell) / wide;
+  const gap = layout.cell > 8 ? 1 : 0;
+  for (let r = 0; r < rows.length; ++r) {
+    const shown = new Float64Array(wide);
+    for (let c = 0; c < n; ++c) {
+      const at = Math.floor((c * wide) / n);
+      const value = isKnown(props, r, c) && !columns[c].excluded ? (values[r]?.[c] ?? 0) : 0;
+      if (Math.abs(value) > Math.abs(shown[at])) shown[at] = value;
+    }
+    for (const [at, value] of shown.entries()) {
+      context.fillStyle = shades[r].css(value);
+      context.fillRect(at * width, r * layout.height, width - gap, layout.height - 1);
+    }
+  }
+}
+
 /** Where a pixel holds several columns, the largest shows. The ground shows between cells that are wide enough. */
 function paint(context: CanvasRenderingContext2D, ratio: number, props: DrawnProps) {
   const { columns, rows, values, shades, layout } = props;
   const { cell, height } = layout;
   const [n, m] = [columns.length, rows.length];
   const wide = Math.max(1, Math.min(n, Math.round(n * cell * ratio)));
+  context.clearRect(0, 0, n * cell, m * height);
+  if (shades[0]?.signed) {
+    paintSigned(context, wide, props);
+    return;
+  }
   const steps = new Int16Array(m * wide).fill(-1);
   for (let r = 0; r < m; ++r) {
     for (let c = 0; c < n; ++c) {
@@ -311,7 +336,6 @@ function paint(context: CanvasRenderingContext2D, ratio: number, props: DrawnPro
       else if (isKnown(props, r, c)) steps[at] = Math.max(steps[at], shades[r].step(values[r]?.[c] ?? 0));
     }
   }
-  context.clearRect(0, 0, n * cell, m * height);
   context.imageSmoothingEnabled = false;
   if (m > 0) context.drawImage(stepImage(steps, m, wide, shades[0]), 0, 0, n * cell, m * height);
   for (let r = 1; r <= m; ++r) context.clearRect(0, r * height - 1, n * cell, 1);
@@ -341,7 +365,7 @@ function Cells(props: DrawnProps & { marked: boolean }) {
             text-anchor="middle"
             fill={excluded ? "currentColor" : shades[r].ink(value)}
           >
-            {format(value)}
+            {shades[r].signed ? signed(value.toFixed(2)) : format(value)}
           </text>
         ),
       ];

@@ -31,7 +31,7 @@ export function Methods() {
   if (methods.length === 0) return null;
   const generation = viewer instanceof GenerationViewer ? viewer : null;
   const same =
-    new Set(methods.map((method) => viewer.layersText(method))).size === 1
+    new Set(methods.filter((method) => !isScore(method)).map((method) => viewer.layersText(method))).size < 2
       ? "The same generated token and the same layers"
       : "The same generated token, after the layers that each method has here and its title names";
   const scales = methods.some((method) => viewer.inLogits(method)) ? UNITS : SCALES;
@@ -59,7 +59,7 @@ export function Methods() {
             title={
               <>
                 {method}
-                {generation && `, ${viewer.layersText(method)}`}
+                {generation && !isScore(method) && `, ${viewer.layersText(method)}`}
                 {state.choices.method.value === method && <span class="index"> shown above</span>}
               </>
             }

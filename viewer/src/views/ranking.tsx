@@ -15,7 +15,7 @@ import type { Exporter, Table } from "../export/exporter";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { isScore, METHODS, type Method } from "../report/document";
 import type { Report } from "../report/report";
-import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
+import { DEGENERATE_WORDS } from "../report/setting_words";
 import { AGAINST, FOR, formatOf, percent } from "../report/text";
 import type { Numbers } from "../report/values";
 
@@ -71,7 +71,7 @@ export function helpOf(viewer: Viewer): string {
   else if (flow && report.document.generation && all.length > 0) help.push("No flow value is a share of a whole.");
   const repeated = all.filter(({ degenerate }) => degenerate).length;
   if (repeated > 0) help.push(`° (${repeated} of ${all.length} values): ${DEGENERATE_WORDS}.`);
-  if (viewer.scored && all.length > 0) help.push(`Above 0: ${FOR} ${targetWords(report)}; below 0: ${AGAINST}.`);
+  if (viewer.scored && all.length > 0) help.push(`Above 0: ${FOR} ${viewer.targetText()}; below 0: ${AGAINST}.`);
   if (all.length === 0 && !report.document.generation) help.push(`No ${method} values of this output token here.`);
   if (all.some(({ token }) => token >= report.m)) {
     help.push("Positions count from 0, those with + among the generated tokens.");

@@ -8,8 +8,8 @@ import { formatOf } from "../report/text";
 export function lookIn(viewer: Viewer): (token: number) => Look {
   const { report, state, output } = viewer;
   const generation = viewer instanceof GenerationViewer;
-  // What is scored is one prediction, of no output token here.
-  const chosen = viewer.scored ? -1 : report.namedBy(output);
+  // What is scored of an explanation is one prediction, of no output token here.
+  const chosen = viewer.scored && !generation ? -1 : report.namedBy(output);
   const words = formatOf(state.choices.method.value);
   const row = viewer.row();
   const reasons = state.reasons.value;
