@@ -1,5 +1,7 @@
 """What contribution edges cost beside a decoder's forward pass, and beside a plain PyTorch program for the same.
 
+Writes build/experiments/edges-cost.md, which experiments/page puts into docs/edges.md.
+
 SmolLM2-135M's shape, 512 tokens. graph_benchmark (graph/contribution_mixing_benchmark.cc) compares its rows with the
 plain computation and then times all layers; graph/contribution_mixing_benchmark.py does the same with all n^2 vectors
 of a layer at once; the forward pass is the torch backend's, of random weights. All three in turn, so that what slows
@@ -21,6 +23,7 @@ PEER = ROOT / "attnflow" / "graph" / "contribution_mixing_benchmark.py"
 TOKENS = 512
 RUNS = int(os.environ.get("ATTNFLOW_BENCH_RUNS", "3"))
 THREADS = (1, 2)
+METHODS = ("norm", "alti", "ifr")
 LINE = re.compile(r"(\w+) +([\d.]+) s, ([\d.]+) s of processors")
 
 
@@ -50,7 +53,7 @@ def measure(folder: str, threads: int) -> dict:
     forward = median(samples["forward"], "seconds")
     results = {"forward": forward}
     print(f"{TOKENS} tokens, {threads} thread{'s' * (threads > 1)}, median of {RUNS}: forward pass {forward:.2f} s")
-    for method in ("norm", "alti", "ifr"):
+    for method in METHODS:
         one = {"ours": median(samples["ours"], method)}
         one["with_forward"] = 1 + one["ours"] / forward
         text = f"  {method:5} {one['ours']:.2f} s, with the forward pass {one['with_forward']:.2f} times as long"
@@ -63,6 +66,25 @@ def measure(folder: str, threads: int) -> dict:
     return results
 
 
+def page(results: dict) -> str:
+    rows = [
+        "| edges | threads | seconds | with the forward pass, which is 1 | PyTorch, over ours |",
+        "| --- | --: | --: | --: | --: |",
+    ]
+    for threads in THREADS:
+        found = results[f"threads_{threads}"]
+        for method in METHODS:
+            one = found[method]
+            faster = f"{one['faster']:.0f}" if "faster" in one else ""
+            rows.append(f"| {method} | {threads} | {one['ours']:.2f} | {one['with_forward']:.2f} | {faster} |")
+    return (
+        "\n".join(rows)
+        + f"\n\n`./dev bench contributions`: medians of {results['runs']} runs in turn, {results['tokens']} tokens, "
+        f"{CONFIG['num_hidden_layers']} layers of SmolLM2-135M's shape with random weights in float32; "
+        f"{results['machine']}. Forward pass: {results['threads_1']['forward']:.2f} s on one thread.\n"
+    )
+
+
 def main() -> None:
     results = {"machine": machine(), "tokens": TOKENS, "runs": RUNS}
     with tempfile.TemporaryDirectory(prefix="attnflow.") as folder:
@@ -70,6 +92,9 @@ def main() -> None:
         for threads in THREADS:
             results[f"threads_{threads}"] = measure(folder, threads)
     store("contributions", results)
+    pages = ROOT / "build" / "experiments"
+    pages.mkdir(parents=True, exist_ok=True)
+    (pages / "edges-cost.md").write_text(page(results), encoding="utf-8")
 
 
 if __name__ == "__main__":
