@@ -5,6 +5,9 @@
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
 STAGES=(release cli training serve oracle python capture viewer browser consumer lint dev tsan)
+# All but the first run two at a time: most use one processor, and only the first measures. The longest begin; stages on one
+# line follow each other, since they make the same files.
+LINES=(browser dev cli 'python capture' serve tsan training oracle lint consumer viewer)
 RESULTS=build/test-results
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
@@ -42,12 +45,13 @@ has_llama() {
 stage_release() { build_preset release && has_llama build/release && ctest_folder build/release; }
 
 # Most of these use one core, and none measures.
-build_dev() { build_preset dev; }
-stage_dev() { build_dev && has_llama build/dev && ctest_folder build/dev --label-regex fast --parallel 2; }
+stage_dev() { build_preset dev && has_llama build/dev && ctest_folder build/dev --label-regex fast --parallel 2; }
 
 # What runs on several threads, and nothing else: a third build of everything would take minutes.
-build_tsan() { build_preset tsan base_test rollout_test flow_test evaluate_test; }
-stage_tsan() { build_tsan && ctest_folder build/tsan --tests-regex '^(base|rollout|flow|evaluate)$'; }
+stage_tsan() {
+  build_preset tsan base_test rollout_test flow_test evaluate_test &&
+    ctest_folder build/tsan --tests-regex '^(base|rollout|flow|evaluate)$'
+}
 
 stage_cli() { unittest_folder tests/cli; }
 
@@ -132,27 +136,6 @@ stage_lint() {
   ((failed == 0))
 }
 
-# start_ahead STAGE...: builds what these stages will test, on processors that would be idle. It says nothing: each stage asks
-# for its build again when its turn comes, which then does nothing, goes on, or shows what went wrong.
-start_ahead() {
-  local stage
-  set -m # a process group of its own, which can be ended as a whole
-  (
-    chrt --idle --pid 0 "$BASHPID" || renice -n 19 "$BASHPID"
-    for stage in "$@"; do "build_$stage" || true; done
-  ) >"$RESULTS/ahead.log" 2>&1 </dev/null &
-  AHEAD=$!
-  set +m
-  trap end_ahead EXIT
-}
-
-end_ahead() {
-  [[ -v AHEAD ]] || return 0
-  kill -- "-$AHEAD" 2>/dev/null || true
-  wait "$AHEAD" 2>/dev/null || true
-  unset AHEAD
-}
-
 # What the stages at hand take from PyPI, beside the build. (A stage that comes too early waits.)
 task_environments() {
   [[ " ${stages[*]} " != *' serve '* ]] || serve_python
@@ -161,7 +144,7 @@ task_environments() {
   [[ " ${stages[*]} " != *' capture '* ]] || models_python
 }
 
-# run_stage NAME: its output goes to a log, shown when it fails (or with -v as it comes).
+# run_stage NAME: its output goes to a log, shown when it fails (or with -v as it comes), its numbers to a file.
 run_stage() {
   STAGE="$1"
   local log="$RESULTS/$STAGE.log" status=0 start=$SECONDS passed failed skipped
@@ -189,12 +172,57 @@ run_stage() {
   if ((failed && !verbose)); then tail -n "${ATTNFLOW_LOG_LINES:-150}" "$log"; fi
   if ((!verbose)); then grep -hE '\[  SKIPPED \]|^skipped: ' "$log" | sort -u | head -n 20 || true; fi
   printf '   %-9s %4d passed, %d failed, %d skipped   %4d s\n' "$STAGE" "$passed" "$failed" "$skipped" $((SECONDS - start))
-  ((total_passed += passed, total_failed += failed, total_skipped += skipped)) || true
+  printf '%d %d %d\n' "$passed" "$failed" "$skipped" >"$RESULTS/$STAGE.summary"
+}
+
+# The number of the next line that no worker has taken.
+take_line() {
+  local number
+  {
+    flock 9
+    number="$(cat "$RESULTS/next")"
+    echo $((number + 1)) >"$RESULTS/next"
+  } 9>"$RESULTS/next.lock"
+  echo "$number"
+}
+
+# work_off LINE...: takes one line after the other. Browsers wait for what they show, so the others stand back for them.
+work_off() {
+  local -a lines=("$@")
+  local number stage
+  while number="$(take_line)" && ((number < ${#lines[@]})); do
+    (
+      [[ "${lines[number]}" == browser ]] || renice -n 10 "$BASHPID" >/dev/null
+      for stage in ${lines[number]}; do run_stage "$stage"; done
+    )
+  done
+}
+
+# run_beside LINE...: each by one of two workers, which end with this shell.
+run_beside() {
+  local worker
+  echo 0 >"$RESULTS/next"
+  WORKERS=()
+  trap end_workers EXIT
+  set -m # process groups of their own, which can be ended as a whole
+  for worker in 1 2; do
+    work_off "$@" </dev/null &
+    WORKERS+=("$!")
+  done
+  set +m
+  for worker in "${WORKERS[@]}"; do wait "$worker" || true; done
+  WORKERS=()
+}
+
+end_workers() {
+  local worker
+  for worker in "${WORKERS[@]}"; do kill -- "-$worker" 2>/dev/null || true; done
 }
 
 command_test() {
   local verbose=0 total_passed=0 total_failed=0 total_skipped=0 start=$SECONDS stage
-  local -a stages=() ahead=()
+  local -a stages=() lines=()
+  local line passed failed skipped
   while (($#)); do
     case "$1" in
       --quick) stages+=(release) ;;
@@ -218,7 +246,6 @@ command_test() {
       cli | training | serve | oracle | python | capture | browser | release | dev) groups+=(test) ;;
       lint) groups+=(lint) ;;
     esac
-    case "$stage" in dev | tsan) ahead+=("$stage") ;; esac
   done
   mapfile -t groups < <(printf '%s\n' "${groups[@]}" | sort -u)
   command_setup "${groups[@]}"
@@ -230,13 +257,26 @@ command_test() {
   mkdir -p "$RESULTS"
   # The stages that need the release build build it if it is not the first.
   if [[ " ${stages[*]} " != *' release '* ]]; then build_preset release; fi
+  for stage in "${stages[@]}"; do rm -f "$RESULTS/$stage.summary"; done
+  if ((verbose)); then
+    for stage in "${stages[@]}"; do run_stage "$stage"; done
+  else
+    if [[ " ${stages[*]} " == *' release '* ]]; then run_stage release; fi
+    for line in "${LINES[@]}"; do
+      local -a asked=()
+      for stage in $line; do [[ " ${stages[*]} " != *" $stage "* ]] || asked+=("$stage"); done
+      ((${#asked[@]} == 0)) || lines+=("${asked[*]}")
+    done
+    ((${#lines[@]} == 0)) || run_beside "${lines[@]}"
+  fi
   for stage in "${stages[@]}"; do
-    case "$stage" in
-      release) ;; # measures, so that nothing else runs
-      dev | tsan) end_ahead ;;
-      *) if [[ ! -v AHEAD ]] && ((${#ahead[@]})); then start_ahead "${ahead[@]}"; fi ;;
-    esac
-    run_stage "$stage"
+    if [[ ! -f "$RESULTS/$stage.summary" ]]; then
+      say "the stage '$stage' did not end"
+      ((++total_failed))
+      continue
+    fi
+    read -r passed failed skipped <"$RESULTS/$stage.summary"
+    ((total_passed += passed, total_failed += failed, total_skipped += skipped)) || true
   done
 
   printf 'all stages %43d s\n' $((SECONDS - start))
