@@ -21,6 +21,20 @@ constexpr Architecture bert(std::string_view model_type, std::string_view class_
   };
 }
 
+// Trained to tell replaced words; narrow embeddings.
+constexpr Architecture electra() {
+  Architecture row = bert("electra", "Electra", "electra.", {});
+  row.keys.embedding = "embedding_size";
+  row.embeddings.projection = "embeddings_project";
+  row.masked_lm = {.dense = "generator_predictions.dense",
+                   .norm = "generator_predictions.LayerNorm",
+                   .decoder = "generator_lm_head",
+                   .bias = "generator_lm_head.bias",
+                   .activation = Activation::kGelu};
+  row.classifier = {.dense = "classifier.dense", .activation = Activation::kGelu, .output = "classifier.out_proj"};
+  return row;
+}
+
 // Its tensors keep BERT's prefix.
 constexpr Architecture megatron_bert() {
   Architecture row = bert("megatron-bert", "MegatronBert", "bert.", "bert.pooler.dense");
@@ -166,6 +180,7 @@ constexpr std::array kArchitectures = {
         .classifier = {.dense = "albert.pooler"},
         .default_activation = "gelu_new",
     },
+    electra(),
     megatron_bert(),
     vit("vit", "ViT", "vit."),
     vit_msn(),

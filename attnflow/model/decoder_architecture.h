@@ -24,8 +24,9 @@ enum class PositionKind {
 };
 
 enum class NormKind {
-  kLayer,  // (x - mean) / sqrt(variance + eps) * scale + shift
-  kRms,    // x / sqrt(mean of squares + eps) * scale
+  kLayer,       // (x - mean) / sqrt(variance + eps) * scale + shift
+  kRms,         // x / sqrt(mean of squares + eps) * scale
+  kRmsPlusOne,  // the same, times 1 + scale
 };
 
 // Which maps have a bias.
@@ -55,6 +56,13 @@ struct DecoderKeys {
   std::string_view norm_eps = "rms_norm_eps";
   std::string_view attention_bias = "attention_bias";  // with BiasRule::kSetting
   std::string_view feed_forward_bias = "mlp_bias";
+  std::string_view embedding_factor = {};  // of embeddings
+  std::string_view score_factor = {};      // of q k^T, in place of 1 / sqrt(head width)
+  std::string_view residual_factor = {};   // of what each half of a layer adds
+  std::string_view logit_divisor = {};
+  // Which layers turn queries and keys, a list of 0 and 1; without it all but every so many-th.
+  std::string_view rotary_layers = {};
+  std::string_view rotary_interval = {};
 };
 
 // Tensors without ".weight" and ".bias", those of a layer below `layer`, in which {} is the layer's number.
@@ -67,9 +75,12 @@ struct DecoderNames {
   std::string_view query = "self_attn.q_proj";
   std::string_view key = "self_attn.k_proj";
   std::string_view value = "self_attn.v_proj";
+  std::string_view query_norm = {};  // RMS norm of each head's query; empty: none
+  std::string_view key_norm = {};
   std::string_view attention_output = "self_attn.o_proj";
   std::string_view feed_forward_norm = "post_attention_layernorm";
   std::string_view gate = "mlp.gate_proj";  // empty: out(activation(in(x))); else out(activation(gate(x)) * in(x))
+  std::string_view gate_and_in = {};        // one map for both, the gate first
   std::string_view feed_forward_in = "mlp.up_proj";
   std::string_view feed_forward_out = "mlp.down_proj";
   std::string_view final_norm = "norm";
@@ -79,7 +90,8 @@ struct DecoderNames {
 struct DecoderArchitecture {
   std::string_view model_type;         // config.json's "model_type"
   std::string_view class_name;         // of its classes in transformers: "Llama" of "LlamaForCausalLM"
-  std::string_view prefix = "model.";  // of all tensors but `output`; absent in files of a base model alone
+  std::string_view prefix = "model.";  // of all tensors but `output`
+  std::string_view base_prefix = {};   // the same in files of a base model alone
   DecoderKeys keys = {};
   DecoderNames names = {};
   PositionKind positions = PositionKind::kRotary;
@@ -89,12 +101,18 @@ struct DecoderArchitecture {
   BiasRule attention_output_bias = BiasRule::kNever;
   BiasRule feed_forward_bias = BiasRule::kNever;
   WindowRule window = WindowRule::kNone;
+  bool partial_rotary = false;      // config.json may say that a part of each head is turned
+  bool root_embedding = false;      // embeddings are multiplied by sqrt(hidden)
+  bool gelu_is_tanh = false;        // the activation "gelu" means its tanh approximation
+  std::size_t position_offset = 0;  // rows of the table of positions before that of position 0
   // Where config.json states none.
   double norm_eps = 1e-6;
   std::string_view activation = "silu";
   std::size_t intermediate_factor = 0;  // times hidden; 0: the key must be there
   std::size_t window_size = 0;          // 0: no window
-  bool tied = false;                    // the output matrix is the word embedding
+  double rotary_theta = 10000.0;
+  double rotary_share = 1.0;  // of each head, with partial_rotary
+  bool tied = false;          // the output matrix is the word embedding
 };
 
 // All rows, in a fixed order.

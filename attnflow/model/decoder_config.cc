@@ -43,8 +43,18 @@ void refuse_decoder_variants(const DecoderConfigReader& reader) {
     std::string_view key;
     bool usual;
   };
-  constexpr std::array kSwitches = {Switch{"add_cross_attention", false}, Switch{"scale_attn_weights", true},
-                                    Switch{"scale_attn_by_inverse_layer_idx", false}, Switch{"use_mrope", false}};
+  constexpr std::array kSwitches = {Switch{"add_cross_attention", false},
+                                    Switch{"scale_attn_weights", true},
+                                    Switch{"scale_attn_by_inverse_layer_idx", false},
+                                    Switch{"use_mrope", false},
+                                    Switch{"use_bias", true},
+                                    Switch{"enable_bias", true},
+                                    Switch{"do_layer_norm_before", true},
+                                    Switch{"layer_norm_elementwise_affine", true},
+                                    Switch{"_remove_final_layer_norm", false},
+                                    Switch{"qk_layernorm", false},
+                                    Switch{"use_parallel_residual", false},
+                                    Switch{"use_bidirectional_attention", false}};
   for (const Switch& one : kSwitches) {
     if (reader.flag_or(one.key, one.usual) != one.usual) {
       reader.fail(
@@ -76,13 +86,23 @@ void refuse_rotary(const DecoderConfigReader& reader, const std::string& what) {
               what + "; supported are the rope types default, linear and llama3 over whole heads");
 }
 
+struct Rotary {
+  RotaryConfig config;
+  double share = 1.0;  // of each head
+};
+
 // The settings lie in "rope_scaling" (transformers 4, beside "rope_theta") or "rope_parameters" (transformers 5).
-RotaryConfig read_rotary(const DecoderConfigReader& reader) {
-  RotaryConfig rotary;
-  rotary.theta = reader.number_or("rope_theta", rotary.theta, 1.0, kLargestTheta);
-  if (reader.number_or("partial_rotary_factor", 1.0, 0.0, kLargestFactor) != 1.0) {
-    refuse_rotary(reader, "partial_rotary_factor is not 1");
-  }
+Rotary read_rotary(const DecoderConfigReader& reader, const DecoderArchitecture& architecture) {
+  Rotary read;
+  RotaryConfig& rotary = read.config;
+  const auto read_share = [&](const DecoderConfigReader& from, double fallback) {
+    read.share = from.number_or("partial_rotary_factor", fallback, 0.0, kLargestFactor);
+    if (read.share != 1.0 && (!architecture.partial_rotary || read.share > 1.0)) {
+      refuse_rotary(reader, "partial_rotary_factor is not 1");
+    }
+  };
+  rotary.theta = reader.number_or("rope_theta", architecture.rotary_theta, 1.0, kLargestTheta);
+  read_share(reader, architecture.rotary_share);
   const Json* object = nullptr;
   for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
     const Json* found = reader.find(key);
@@ -90,7 +110,7 @@ RotaryConfig read_rotary(const DecoderConfigReader& reader) {
     if (!found->is_object()) reader.wrong(key, "an object", *found);
     if (!found->empty()) object = found;
   }
-  if (object == nullptr) return rotary;
+  if (object == nullptr) return read;
 
   const DecoderConfigReader rope(*object, reader.source());
   constexpr std::array<std::string_view, 8> kKnown = {"rope_type",
@@ -106,18 +126,16 @@ RotaryConfig read_rotary(const DecoderConfigReader& reader) {
       refuse_rotary(reader, fmt::format("the rotary embedding has a setting {}", quote_name(key)));
     }
   }
-  if (rope.number_or("partial_rotary_factor", 1.0, 0.0, kLargestFactor) != 1.0) {
-    refuse_rotary(reader, "partial_rotary_factor is not 1");
-  }
+  read_share(rope, read.share);
   rotary.theta = rope.number_or("rope_theta", rotary.theta, 1.0, kLargestTheta);
   const std::string type = rope.text_or("rope_type", rope.text_or("type", "default"));
-  if (type == "default") return rotary;
+  if (type == "default") return read;
   if (type != "linear" && type != "llama3") refuse_rotary(reader, "rope_type is " + quote_name(type));
   rope.require("rope_type " + type, {"factor"});
   rotary.factor = rope.number_or("factor", 1.0, 1.0, kLargestFactor);
   if (type == "linear") {
     rotary.scaling = RotaryConfig::Scaling::kLinear;
-    return rotary;
+    return read;
   }
   rotary.scaling = RotaryConfig::Scaling::kLlama3;
   rope.require("rope_type llama3", {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
@@ -128,7 +146,26 @@ RotaryConfig read_rotary(const DecoderConfigReader& reader) {
     reader.fail(ErrorKind::kBadFile, fmt::format("expected 0 < low_freq_factor < high_freq_factor, found {} and {}",
                                                  rotary.low, rotary.high));
   }
-  return rotary;
+  return read;
+}
+
+// Of which layers queries and keys are turned.
+std::vector<bool> read_rotary_layers(const DecoderConfigReader& reader, const DecoderKeys& keys, std::size_t layers) {
+  std::vector<bool> turned(layers, true);
+  if (keys.rotary_layers.empty()) return turned;
+  const Json* const found = reader.find(keys.rotary_layers);
+  if (found == nullptr) {
+    constexpr std::size_t kUsualInterval = 4;
+    const std::size_t interval = reader.size_or(keys.rotary_interval, kUsualInterval);
+    for (std::size_t layer = interval; layer <= layers; layer += interval) turned[layer - 1] = false;
+    return turned;
+  }
+  const bool is_list =
+      found->is_array() && found->size() >= layers &&
+      std::all_of(found->begin(), found->end(), [](const Json& one) { return one == Json(0) || one == Json(1); });
+  if (!is_list) reader.wrong(keys.rotary_layers, fmt::format("at least {} numbers, each 0 or 1,", layers), *found);
+  for (std::size_t layer = 0; layer < layers; ++layer) turned[layer] = (*found)[layer] == Json(1);
+  return turned;
 }
 
 std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
@@ -188,10 +225,34 @@ void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& ar
     reader.fail(ErrorKind::kBadFile, fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.hidden,
                                                  keys.heads, config.hidden, config.heads));
   }
-  if (architecture.positions == PositionKind::kRotary && config.head_width % 2 != 0) {
+}
+
+void read_positions(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
+  config.positions = reader.size(architecture.keys.positions);
+  config.rotary_layers = read_rotary_layers(reader, architecture.keys, config.layers);
+  if (architecture.positions != PositionKind::kRotary) return;
+  const Rotary rotary = read_rotary(reader, architecture);
+  config.rotary = rotary.config;
+  config.rotary_width = static_cast<std::size_t>(static_cast<double>(config.head_width) * rotary.share);
+  if (config.rotary_width == 0 || config.rotary_width % 2 != 0) {
     reader.fail(ErrorKind::kBadFile,
-                fmt::format("expected an even head size for the rotary embedding, found {}", config.head_width));
+                fmt::format("expected an even head size for the rotary embedding, found {}", config.rotary_width));
   }
+}
+
+void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
+  const DecoderKeys& keys = architecture.keys;
+  const auto factor = [&](std::string_view key, double fallback) {
+    constexpr double kLeast = 1e-6;
+    return key.empty() ? fallback : reader.number_or(key, fallback, kLeast, kLargestFactor);
+  };
+  const double root = architecture.root_embedding ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;
+  config.embedding_factor = root * factor(keys.embedding_factor, 1.0);
+  // Where it can be stated and is not, transformers multiplies by 1.
+  config.score_factor = keys.score_factor.empty() ? 1.0 / std::sqrt(static_cast<double>(config.head_width))
+                                                  : factor(keys.score_factor, 1.0);
+  config.residual_factor = factor(keys.residual_factor, 1.0);
+  config.logit_factor = 1.0 / factor(keys.logit_divisor, 1.0);
 }
 
 bool has_bias(const DecoderConfigReader& reader, BiasRule rule, std::string_view key) {
@@ -237,11 +298,12 @@ DecoderConfig parse_decoder_config(std::string_view text, const std::string& sou
   read_heads(reader, architecture, config);
   config.intermediate = reader.size_or(keys.intermediate, architecture.intermediate_factor * config.hidden);
   config.vocabulary = reader.size("vocab_size");
-  config.positions = reader.size(keys.positions);
-  if (architecture.positions == PositionKind::kRotary) config.rotary = read_rotary(reader);
+  read_positions(reader, architecture, config);
+  read_factors(reader, architecture, config);
   config.windows = read_windows(reader, architecture, config.layers);
   config.norm_eps = reader.number_or(keys.norm_eps, architecture.norm_eps, 0.0, 1.0);
   config.activation = reader.activation(keys.activation, architecture.activation);
+  if (architecture.gelu_is_tanh && config.activation == Activation::kGelu) config.activation = Activation::kGeluTanh;
   config.query_key_value_bias = has_bias(reader, architecture.query_key_value_bias, keys.attention_bias);
   config.attention_output_bias = has_bias(reader, architecture.attention_output_bias, keys.attention_bias);
   config.feed_forward_bias = has_bias(reader, architecture.feed_forward_bias, keys.feed_forward_bias);

@@ -42,12 +42,19 @@ struct DecoderConfig {
   std::size_t heads = 0;            // a multiple of key_value_heads
   std::size_t key_value_heads = 0;  // heads h * heads / key_value_heads and on share key-value head h
   std::size_t head_width = 0;       // numbers of a query, a key or a value
+  std::size_t rotary_width = 0;     // the first of them, which are turned; with PositionKind::kRotary
   std::size_t intermediate = 0;     // width inside the feed-forward net
   std::size_t vocabulary = 0;       // rows of the word embedding
   std::size_t positions = 0;        // tokens that a sequence may have
 
   RotaryConfig rotary;               // with PositionKind::kRotary
+  std::vector<bool> rotary_layers;   // [layers]: whether queries and keys are turned there
   std::vector<std::size_t> windows;  // [layers]: positions that a query sees, itself among them; 0: all before it
+
+  double embedding_factor = 1.0;  // of embeddings
+  double score_factor = 0.0;      // of q k^T
+  double residual_factor = 1.0;   // of what each half of a layer adds
+  double logit_factor = 1.0;
 
   double norm_eps = 0.0;
   Activation activation = Activation::kSilu;

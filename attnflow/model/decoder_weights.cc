@@ -20,7 +20,7 @@ class DecoderTensorFinder {
         row_(*config.architecture),
         finder_(checkpoint, row_.model_type),
         hidden_key_(row_.keys.hidden),
-        prefix_(finder_.has_prefix(row_.prefix) ? row_.prefix : "") {}
+        prefix_(finder_.has_prefix(row_.prefix) ? row_.prefix : row_.base_prefix) {}
 
   void find_all(DecoderWeights& weights) {
     const DecoderNames& names = row_.names;
@@ -28,9 +28,9 @@ class DecoderTensorFinder {
     weights.word_embedding =
         finder_.tensor({in_base(names.word) + ".weight"}, {config_.vocabulary, config_.hidden}, tables);
     if (row_.positions == PositionKind::kLearnt) {
-      weights.position_embedding =
-          finder_.tensor({in_base(names.position) + ".weight"}, {config_.positions, config_.hidden},
-                         std::string(row_.keys.positions) + " and " + hidden_key_);
+      weights.position_embedding = finder_.tensor({in_base(names.position) + ".weight"},
+                                                  {config_.positions + row_.position_offset, config_.hidden},
+                                                  std::string(row_.keys.positions) + " and " + hidden_key_);
     }
     for (std::size_t layer = 0; layer < config_.layers; ++layer) weights.layers.push_back(find_layer(layer));
     weights.final_norm = norm(in_base(names.final_norm));
@@ -58,7 +58,7 @@ class DecoderTensorFinder {
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
 
   NormWeights norm(const std::string& name) {
-    return finder_.norm(name, config_.hidden, hidden_key_, row_.norm == NormKind::kRms);
+    return finder_.norm(name, config_.hidden, hidden_key_, row_.norm != NormKind::kLayer);
   }
 
   LinearWeights linear(const std::string& name, std::size_t out, std::size_t in, bool bias, const std::string& source) {
@@ -82,6 +82,13 @@ class DecoderTensorFinder {
       layer.key = linear(prefix + std::string(names.key), keys, config_.hidden, bias, source);
       layer.value = linear(prefix + std::string(names.value), keys, config_.hidden, bias, source);
     }
+    if (!names.query_norm.empty()) {
+      const auto head_norm = [&](std::string_view name) {
+        return finder_.norm(prefix + std::string(name), config_.head_width, "the size of a head", /*rms=*/true);
+      };
+      layer.query_norm = head_norm(names.query_norm);
+      layer.key_norm = head_norm(names.key_norm);
+    }
     layer.attention_output = linear(prefix + std::string(names.attention_output), config_.hidden, queries,
                                     config_.attention_output_bias, source);
   }
@@ -97,8 +104,15 @@ class DecoderTensorFinder {
     layer.attention_norm = norm(full(names.attention_norm));
     find_query_key_value(prefix, layer);
     layer.feed_forward_norm = norm(full(names.feed_forward_norm));
-    if (!names.gate.empty()) layer.gate = linear(full(names.gate), config_.intermediate, config_.hidden, bias, sizes);
-    layer.feed_forward_in = linear(full(names.feed_forward_in), config_.intermediate, config_.hidden, bias, sizes);
+    const std::size_t inside = config_.intermediate;
+    if (!names.gate_and_in.empty()) {
+      const LinearWeights both = linear(full(names.gate_and_in), 2 * inside, config_.hidden, bias, sizes);
+      layer.gate = both.rows(0, inside);
+      layer.feed_forward_in = both.rows(inside, inside);
+    } else {
+      if (!names.gate.empty()) layer.gate = linear(full(names.gate), inside, config_.hidden, bias, sizes);
+      layer.feed_forward_in = linear(full(names.feed_forward_in), inside, config_.hidden, bias, sizes);
+    }
     layer.feed_forward_out = linear(full(names.feed_forward_out), config_.hidden, config_.intermediate, bias, sizes);
     return layer;
   }

@@ -66,8 +66,11 @@ void find_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
   if (!names.norm.empty()) {
     weights.embedding_norm = finder.norm(finder.in_base(names.norm), config.embedding, width);
   }
-  if (!names.projection.empty()) {
-    weights.embedding_projection = finder.linear(finder.in_base(names.projection), config.hidden, config.embedding,
+  const std::string projection = finder.in_base(names.projection);
+  // Some are only there where the two widths differ.
+  const bool projected = config.embedding != config.hidden || finder.has(projection + ".weight");
+  if (!names.projection.empty() && projected) {
+    weights.embedding_projection = finder.linear(projection, config.hidden, config.embedding,
                                                  width + " and " + std::string(config.architecture->keys.hidden));
   }
 }

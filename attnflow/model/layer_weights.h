@@ -30,15 +30,16 @@ struct LinearWeights {
 };
 
 struct NormWeights {
-  const StoredTensor* scale = nullptr;  // [width]
+  const StoredTensor* scale = nullptr;  // [width]; null: there is no such norm
   const StoredTensor* shift = nullptr;  // [width], or null: RMS norm
 };
 
 struct LayerWeights {
   NormWeights attention_norm;
-  LinearWeights query;             // hidden -> heads * head width, heads side by side
-  LinearWeights key, value;        // hidden -> key-value heads * head width
-  LinearWeights attention_output;  // heads * head width -> hidden
+  LinearWeights query;               // hidden -> heads * head width, heads side by side
+  LinearWeights key, value;          // hidden -> key-value heads * head width
+  NormWeights query_norm, key_norm;  // of each head; without a scale: none
+  LinearWeights attention_output;    // heads * head width -> hidden
   NormWeights feed_forward_norm;
   LinearWeights gate;                                // hidden -> intermediate; without a weight: nothing is gated
   LinearWeights feed_forward_in;                     // hidden -> intermediate

@@ -4,10 +4,10 @@
 # A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
-STAGES=(release cli training serve oracle python capture viewer browser consumer lint dev tsan)
+STAGES=(release cli training serve oracle families python capture viewer browser consumer lint dev tsan)
 # All but the first run two at a time: most use one processor, and only the first measures. The longest begin; stages on one
 # line follow each other, since they make the same files.
-LINES=(browser dev cli 'python capture' serve tsan training oracle lint consumer viewer)
+LINES=(browser dev cli 'python capture' serve tsan training oracle families lint consumer viewer)
 RESULTS=build/test-results
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
@@ -88,6 +88,13 @@ stage_python() {
   PYTHON="$interpreter" unittest_folder python/tests
 }
 
+# The program's own families, against transformers.
+stage_families() {
+  local interpreter
+  interpreter="$(models_python)" || return 1
+  PYTHON="$interpreter" unittest_folder tests/families
+}
+
 # Attention of models of transformers, family by family.
 stage_capture() {
   local interpreter
@@ -141,7 +148,7 @@ task_environments() {
   [[ " ${stages[*]} " != *' serve '* ]] || serve_python
   [[ " ${stages[*]} " != *' oracle '* ]] || torch_python
   [[ " ${stages[*]} " != *' python '* ]] || package_python
-  [[ " ${stages[*]} " != *' capture '* ]] || models_python
+  [[ " ${stages[*]} " != *' capture '* && " ${stages[*]} " != *' families '* ]] || models_python
 }
 
 # run_stage NAME: its output goes to a log, shown when it fails (or with -v as it comes), its numbers to a file.
@@ -243,7 +250,7 @@ command_test() {
   local -a groups=(build)
   for stage in "${stages[@]}"; do
     case "$stage" in
-      cli | training | serve | oracle | python | capture | browser | release | dev) groups+=(test) ;;
+      cli | training | serve | oracle | families | python | capture | browser | release | dev) groups+=(test) ;;
       lint) groups+=(lint) ;;
     esac
   done

@@ -325,7 +325,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     };
     model.value = [&](const at::Tensor& x) {
       const at::Tensor read = x[0].narrow(0, to_signed(position), 1);
-      return internal::value_of(target, ops.linear(tensors_.output, ops.normed(tensors_.final_norm, read))[0]);
+      return internal::value_of(target, tensors_.logits(ops, read)[0]);
     };
     const at::NoGradGuard no_gradients;  // differentiate_layers() takes them where it wants them
     at::Tensor embedding = tensors_.embed(ids, 0);
@@ -344,7 +344,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
         const at::Tensor hidden = run_chunks(pass);
         if (hidden.size(0) == 0) return at::empty({0, to_signed(info_.vocabulary)}, hidden.options());
         const internal::BlockedOps ops(at::kCPU, threads_, internal::OneRow::kVector);
-        return ops.linear(tensors_.output, tensors_.final_norm(hidden));
+        return tensors_.logits(ops, hidden);
       });
     } catch (...) {
       clear();

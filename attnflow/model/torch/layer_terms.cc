@@ -21,6 +21,7 @@ void send_terms(const TransformerLayer& layer, const AttendedLayer& attended, At
   const LayerForm& form = layer.form;
   at::Tensor projection = layer.attention_output.weight.t();  // [H d, hidden]
   if (layer.attention_scale.defined()) projection = projection * layer.attention_scale;
+  if (form.residual_factor != 1.0) projection = projection * form.residual_factor;
   projection = on_host(projection.reshape({form.heads, form.head_width, -1}));
   const at::Tensor attention = on_host(attended.attention);
   const at::Tensor values = on_host(attended.values);

@@ -12,6 +12,11 @@ Linear::Linear(TensorSource& source, const LinearWeights& weights) {
   if (weights.bias != nullptr) bias = rows(source.get(*weights.bias));
 }
 
+Norm::Norm(TensorSource& source, const NormWeights& weights, double epsilon, bool plus_one)
+    : scale(source.find(weights.scale)), shift(source.find(weights.shift)), eps(epsilon) {
+  if (plus_one && scale.defined()) scale = scale + 1.0;
+}
+
 at::Tensor Norm::operator()(const at::Tensor& x) const {
   if (shift.defined()) return at::layer_norm(x, scale.sizes(), scale, shift, eps);
   return x * at::rsqrt((x * x).mean(-1, /*keepdim=*/true) + eps) * scale;
@@ -29,7 +34,9 @@ at::Tensor Rotation::operator()(const at::Tensor& x) const {
   const std::int64_t half = cos.size(-1);
   const at::Tensor first = x.narrow(-1, 0, half);
   const at::Tensor second = x.narrow(-1, half, half);
-  return at::cat({first * cos - second * sin, second * cos + first * sin}, -1);
+  std::vector<at::Tensor> turned = {first * cos - second * sin, second * cos + first * sin};
+  if (2 * half < x.size(-1)) turned.push_back(x.narrow(-1, 2 * half, x.size(-1) - 2 * half));
+  return at::cat(turned, -1);
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
@@ -50,13 +57,15 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
 
 TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& weights, const LayerForm& layer_form)
     : form(layer_form),
-      attention_norm(source, weights.attention_norm, form.norm_eps),
+      attention_norm(source, weights.attention_norm, form.norm_eps, form.norm_plus_one),
       query(source, weights.query),
       key(source, weights.key),
       value(source, weights.value),
       attention_output(source, weights.attention_output),
+      query_norm(source, weights.query_norm, form.norm_eps, form.norm_plus_one),
+      key_norm(source, weights.key_norm, form.norm_eps, form.norm_plus_one),
       attention_scale(source.find(weights.attention_scale)),
-      feed_forward_norm(source, weights.feed_forward_norm, form.norm_eps),
+      feed_forward_norm(source, weights.feed_forward_norm, form.norm_eps, form.norm_plus_one),
       feed_forward_in(source, weights.feed_forward_in),
       feed_forward_out(source, weights.feed_forward_out),
       feed_forward_scale(source.find(weights.feed_forward_scale)) {

@@ -6,10 +6,11 @@
 //   norm after (BERT)                 x' = N(x + attention(x)),   x'' = N(x' + ffn(x'))
 // With H heads of d numbers, of which G have keys and values of their own (head h uses those of key-value head h G /
 // H),
-//   attention(x) = W_o [.., softmax(q_h k_h^T / sqrt(d) + mask) v_h, ..]   q, k, v linear maps of x; q and k turned by
-//                                                                         their positions where these are rotary
+//   attention(x) = W_o [.., softmax(q_h k_h^T / sqrt(d) + mask) v_h, ..]   q, k, v linear maps of x; q and k normed by
+//                                                                         head (Qwen 3) and turned by their positions
+//                                                                         where these are rotary
 //   ffn(x) = W_out act(W_in x), or with a gate W_out (act(W_gate x) * W_in x)
-// What each of both gives may be scaled, number by number (layer scale).
+// What each of both gives may be scaled, number by number (layer scale) or by one factor (Granite).
 //
 // `Ops` is a policy that says how the steps are computed, and is shown x and x + attention (attended()):
 //   BlockedOps (blocked_ops.h)    one sequence, in place, cut into blocks that threads share out: the fast way
@@ -49,18 +50,18 @@ struct Linear {
 
 struct Norm {
   Norm() = default;
-  Norm(TensorSource& source, const NormWeights& weights, double epsilon)
-      : scale(source.get(*weights.scale)), shift(source.find(weights.shift)), eps(epsilon) {}
+  Norm(TensorSource& source, const NormWeights& weights, double epsilon, bool plus_one = false);
   at::Tensor operator()(const at::Tensor& x) const;
   // The same number, but for the gradient a map with sigma as a constant (BackwardRule::kAttnLrp).
   at::Tensor with_constant_sigma(const at::Tensor& x) const;
 
-  at::Tensor scale;
+  at::Tensor scale;  // undefined: no norm, which is not called
   at::Tensor shift;  // undefined: RMS norm
   double eps = 0.0;
 };
 
-// cos and sin of the angles of T positions, [T, 1, d / 2]; undefined without a rotary embedding.
+// cos and sin of the angles of T positions, [T, 1, w / 2], by which the first w numbers of a head are turned; undefined
+// without a rotary embedding.
 struct Rotation {
   // x is [.., T, heads, d].
   at::Tensor operator()(const at::Tensor& x) const;
@@ -76,10 +77,18 @@ struct LayerForm {
   NormPlace norm_place = NormPlace::kBefore;
   Activation activation = Activation::kGelu;
   double norm_eps = 0.0;
+  bool norm_plus_one = false;        // norms multiply by 1 + scale
   std::int64_t heads = 1;            // H
   std::int64_t key_value_heads = 1;  // G
   std::int64_t head_width = 1;       // d
   std::int64_t window = 0;           // causal: positions that a query sees, itself among them; 0: all before it
+  bool rotary = true;                // queries and keys are turned, where there is a rotary embedding
+  double score_factor = 0.0;         // of q k^T; 0: 1 / sqrt(d)
+  double residual_factor = 1.0;      // of what each half of the layer adds
+
+  double of_scores() const {
+    return score_factor > 0.0 ? score_factor : 1.0 / std::sqrt(static_cast<double>(head_width));
+  }
 };
 
 struct TransformerLayer {
@@ -88,6 +97,7 @@ struct TransformerLayer {
   LayerForm form;
   Norm attention_norm;
   Linear query, key, value, attention_output;
+  Norm query_norm, key_norm;   // of each head, or none
   at::Tensor attention_scale;  // [hidden], or undefined: none
   Norm feed_forward_norm;
   Linear gate;  // without a weight: none
@@ -96,6 +106,13 @@ struct TransformerLayer {
   at::Tensor feed_forward_scale;  // as above
 };
 
+// What half of a layer adds, with its scale where that is defined.
+template <typename Ops>
+at::Tensor added(Ops& ops, const LayerForm& form, at::Tensor x, const at::Tensor& scale) {
+  if (scale.defined()) x = ops.scaled(x, scale);
+  return form.residual_factor == 1.0 ? x : ops.scaled(x, form.residual_factor);
+}
+
 template <typename Ops>
 at::Tensor self_attention(Ops& ops, const TransformerLayer& layer, std::size_t index, const at::Tensor& x) {
   const LayerForm& form = layer.form;
@@ -103,17 +120,20 @@ at::Tensor self_attention(Ops& ops, const TransformerLayer& layer, std::size_t i
   const auto by_head = [&](std::size_t map) {  // [B, T, heads, d]
     return std::exchange(maps[map], {}).view({x.size(0), x.size(1), -1, form.head_width});
   };
-  at::Tensor query = ops.scaled(ops.rotation(by_head(0)), 1.0 / std::sqrt(static_cast<double>(form.head_width)));
-  at::Tensor key = ops.rotation(by_head(1));
+  const auto placed = [&](std::size_t map, const Norm& norm) {
+    at::Tensor heads = by_head(map);
+    if (norm.scale.defined()) heads = ops.normed(norm, heads);
+    return form.rotary ? ops.rotation(heads) : heads;
+  };
+  at::Tensor query = ops.scaled(placed(0, layer.query_norm), form.of_scores());
+  at::Tensor key = placed(1, layer.key_norm);
   const at::Tensor context = ops.attend(form, index, std::move(query), std::move(key), by_head(2));
-  const at::Tensor mixed = ops.linear(layer.attention_output, context);
-  return layer.attention_scale.defined() ? ops.scaled(mixed, layer.attention_scale) : mixed;
+  return added(ops, form, ops.linear(layer.attention_output, context), layer.attention_scale);
 }
 
 template <typename Ops>
 at::Tensor feed_forward(Ops& ops, const TransformerLayer& layer, const at::Tensor& x) {
-  const at::Tensor result = ops.linear(layer.feed_forward_out, ops.ffn_hidden(layer, x));
-  return layer.feed_forward_scale.defined() ? ops.scaled(result, layer.feed_forward_scale) : result;
+  return added(ops, layer.form, ops.linear(layer.feed_forward_out, ops.ffn_hidden(layer, x)), layer.feed_forward_scale);
 }
 
 // What follows the attention block: from the residual stream behind it (norm before), or from the sum that the block's
