@@ -151,10 +151,20 @@ def untrained_model(program, prose):
     return program.trained("untrained", "agreement", "--prose", inside(prose), "--seed", 1, *steps)
 
 
-def sentiment_model(program, sst2):
+BERT_BASE = ROOT / ".cache" / "models" / "bert-base-uncased"
+
+
+def sentiment_model(program, sst2, pretrained=False):
+    """A DistilBERT trained on sentences with labels alone, or begun from every other layer of BERT-base."""
     files = ["--data", "train", "--validation", "dev", "--test", "test"]
     words = [word if word.startswith("--") else inside(sst2 / f"{word}.tsv") for word in files]
-    return program.trained("sentiment", "sentiment", *words, "--seed", 1)
+    if not pretrained:
+        return program.trained("sentiment", "sentiment", *words, "--seed", 1)
+    if not (BERT_BASE / "config.json").exists():
+        raise ExperimentError(f"expected BERT-base in {BERT_BASE}, found none; tools/fetch_bert_base fetches it")
+    return program.trained(
+        "sentiment-pretrained", "sentiment", *words, "--seed", 1, "--init-from-bert", inside(BERT_BASE)
+    )
 
 
 SMOLLM2 = ROOT / ".cache" / "models" / "smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
