@@ -204,6 +204,7 @@ describe("pictures", () => {
       });
 
       test("the map has the colours of its legend", async () => {
+        await page.locator('#overlay input[value="colour"]').check({ force: true });
         await choose(page, "raw");
         await setRange(page, "#layer", last);
         const token = report.output_token;
@@ -232,6 +233,7 @@ describe("pictures", () => {
         const least = Math.min(...values);
         if (least < expected) assert.ok(Math.abs(numberOf(stretched) - least) <= 0.00006 + 0.06 * least, stretched);
         await page.locator("#least").uncheck();
+        await page.locator('#overlay input[value="opacity"]').check({ force: true });
       });
 
       test("a smooth map keeps the range of the values and has more pixels", async () => {

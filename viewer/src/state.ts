@@ -56,9 +56,9 @@ const USUAL = {
   head: 0,
   comparison: null as Comparison,
   /** how a map lies over a picture */
-  overlay: "colour" as Overlay,
+  overlay: "opacity" as Overlay,
   /** over a picture: how opaque the map is, 0 to 1 */
-  opacity: 0.65,
+  opacity: 0.8,
   /** linear between patches, not a colour for each */
   smooth: false,
   /** the picture without its colours */

@@ -100,6 +100,8 @@ describe("the link", () => {
     const of = await report(["a", "b", "c", "d"]);
     const initial = initialChoices(of);
     expect(writeLink(initial, initial)).toBe("");
+    // Pictures open with the map that anybody can read.
+    expect(initial.overlay).toBe("opacity");
     const all = {
       ...initial,
       method: "raw" as const,

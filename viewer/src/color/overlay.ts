@@ -11,6 +11,9 @@ export const OVERLAYS: readonly Overlay[] = ["colour", "opacity", "outline", "be
 /** The one colour of "opacity": no grey is like it, with or without red-green blindness. */
 export const MARK: Rgb = [253, 122, 0];
 
+/** What a bar of a map is drawn over: the middle between a picture's light and dark parts. */
+export const BEHIND = "#808080";
+
 /** A map's colours; of values with signs both ends of a diverging scale, around nothing in the middle. */
 export type MapColours = Scale | DivergingScale;
 

@@ -1,5 +1,5 @@
 // Maps over a picture as one SVG document: the picture, cells with their values, titles, colour bars.
-import { barStops, mapOpacity, pixelOf } from "../color/overlay";
+import { barStops, BEHIND, mapOpacity, pixelOf } from "../color/overlay";
 import type { DivergingScale } from "../color/scale";
 import { bordersOf, CASING, heldBy, lineLook, pathOf } from "../report/contours";
 import { cutOf, type MapScale, type Picture, SMALL_PICTURE } from "../report/picture";
@@ -138,20 +138,17 @@ export function exportedStages(
       const box = `x="56" y="${bar}" width="110" height="18"`;
       const words = values.signed ? formatSigned : format;
       parts.push(`<text y="${bar + 13}">${words(values.low)}</text>`);
-      if (overlay !== "beside") parts.push(`<rect ${box} fill="url(#ground)"/>`);
+      if (overlay !== "beside") parts.push(`<rect ${box} fill="${BEHIND}"/>`);
       parts.push(`<rect ${box} fill="url(#ramp${k})"/>`);
       parts.push(`<text x="172" y="${bar + 13}">${words(values.top)}</text>`);
       if (values.signed) parts.push(`<text y="${bar + 34}">red ${AGAINST}, blue ${FOR}</text>`);
     }
     parts.push("</g>");
   }
-  // What maps lie over: white to black.
-  const ground =
-    '<linearGradient id="ground" x2="0" y2="1"><stop offset="0" stop-color="#ffffff"/><stop offset="1" stop-color="#000000"/></linearGradient>';
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${total.width}" height="${total.height}" ` +
     `viewBox="0 0 ${total.width} ${total.height}" font-family="system-ui, sans-serif" font-size="13" fill="${ink}">` +
-    `<defs>${ground}${ramps.join("")}` +
+    `<defs>${ramps.join("")}` +
     `<pattern id="beyond" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
     `<rect width="1" height="6" fill="${line}"/></pattern></defs>` +
     `<rect width="${total.width}" height="${total.height}" fill="${paper}"/>${parts.join("")}</svg>`
@@ -195,7 +192,7 @@ function lineLegend(map: Numbers, top: number): string {
       const text = `${Math.round(100 * share)}% on ${patches} ${patches === 1 ? "patch" : "patches"}`;
       const inside =
         tint > 0 ? `<rect y="${middle}" width="44" height="${high / 2}" fill="${colour}" fill-opacity="${tint}"/>` : "";
-      return `<rect y="${y}" width="44" height="${high}" fill="url(#ground)"/>${inside}${cased(`M4 ${middle}H40`, k, 34)}<text x="52" y="${middle + 5}">${text}</text>`;
+      return `<rect y="${y}" width="44" height="${high}" fill="${BEHIND}"/>${inside}${cased(`M4 ${middle}H40`, k, 34)}<text x="52" y="${middle + 5}">${text}</text>`;
     })
     .join("");
 }

@@ -1,5 +1,5 @@
 // How the map lies over the picture: the choice, and what colours and lines mean.
-import { barCss, barStops, type Overlay } from "../color/overlay";
+import { barCss, barStops, BEHIND, type Overlay } from "../color/overlay";
 import { Radios } from "../components/fields";
 import { useViewer } from "../context";
 import { CASING, heldBy, lineLook, SHARES } from "../report/contours";
@@ -20,9 +20,8 @@ const KINDS: { overlay: Overlay; label: string; title: string }[] = [
 ];
 
 export const EXPLAINED: Record<Overlay, string> = {
-  colour: "The bar is drawn over white to black: so values look over light and dark parts of the picture.",
-  opacity:
-    "The larger the value, the more it covers of the picture, which is gray. The bar is drawn over white to black.",
+  colour: "Colors look lighter over light parts of the picture, darker over dark ones; the bar is over gray.",
+  opacity: "The larger the value, the more it covers of the picture.",
   outline:
     "Outlined: the fewest patches that together hold 50, 80 and 95% of what falls on patches; those of 50% are tinted. Numbers are in the table and below the pointer.",
   beside: "The map without the picture has exactly its bar's colors.",
@@ -65,7 +64,7 @@ export function MapLegend({ scale: ends, map = null }: { scale: MapScale; map?: 
       <span
         class={over ? "ramp over" : "ramp"}
         aria-hidden="true"
-        style={{ background: over ? `${bar}, linear-gradient(to bottom, #ffffff, #000000)` : bar }}
+        style={{ background: over ? `${bar}, ${BEHIND}` : bar }}
       />
       <span>{signed ? `${formatSigned(top)} ${FOR}` : format(top)}</span>
       {above > top && <span>(itself {format(above)})</span>}

@@ -128,7 +128,16 @@ export function ImageOverlay() {
             {bitmap.problem.value}
           </p>
         )}
-        {!viewer.scored && <Specials picture={picture} />}
+        <div class="row">
+          {!viewer.scored && <Specials picture={picture} />}
+          {report.methods.length > 1 && (
+            <div class="control check" id="side-control">
+              <CheckBox id="side" on={choices.sideBySide}>
+                Every method
+              </CheckBox>
+            </div>
+          )}
+        </div>
         <div id="stages">
           {maps.map((shown, k) => (
             <Figure key={k} picture={picture} {...shown} />
@@ -403,7 +412,7 @@ function PictureReadout({ picture }: { picture: Picture }) {
 
 function Options() {
   const viewer = useViewer();
-  const { report, state, scored } = viewer;
+  const { state, scored } = viewer;
   const { choices } = state;
   const overlay = choices.overlay.value;
   const lines = overlay === "outline";
@@ -411,7 +420,6 @@ function Options() {
   const begins = scaleIn(viewer, method, mapIn(viewer, method, layer)).low > 0;
   const forced = overlay === "opacity";
   const boxes = [
-    { id: "side", label: "Every method", choice: choices.sideBySide, off: "" },
     { id: "smooth", label: "Smooth", choice: choices.smooth, off: lines ? "Outlines follow patches" : "" },
     {
       id: "grey",
@@ -449,21 +457,13 @@ function Options() {
           choose={(percent) => (choices.opacity.value = percent / 100)}
         />
       </div>
-      {boxes.map(
-        ({ id, label, choice, off }) =>
-          (id !== "side" || report.methods.length > 1) && (
-            <div class="control check" id={`${id}-control`} key={id} title={off || undefined}>
-              <CheckBox
-                id={id}
-                disabled={off !== ""}
-                checked={id === "grey" ? isGrey(choices) : choice.value}
-                on={choice}
-              >
-                {label}
-              </CheckBox>
-            </div>
-          ),
-      )}
+      {boxes.map(({ id, label, choice, off }) => (
+        <div class="control check" id={`${id}-control`} key={id} title={off || undefined}>
+          <CheckBox id={id} disabled={off !== ""} checked={id === "grey" ? isGrey(choices) : choice.value} on={choice}>
+            {label}
+          </CheckBox>
+        </div>
+      ))}
     </div>
   );
 }
