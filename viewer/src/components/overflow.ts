@@ -7,24 +7,27 @@ export interface Overflow {
   before: boolean;
   /** something lies beyond the right end */
   after: boolean;
+  /** something lies beyond the lower end */
+  below: boolean;
   /** it scrolls, sideways or down */
   any: boolean;
 }
 
 export type Scrolled = Pick<
   HTMLElement,
-  "scrollLeft" | "scrollWidth" | "clientWidth" | "scrollHeight" | "clientHeight"
+  "scrollLeft" | "scrollWidth" | "clientWidth" | "scrollTop" | "scrollHeight" | "clientHeight"
 >;
 
 /** Sizes are rounded, places are not: less than this is nothing. */
 const SLACK = 1.5;
 
 export function overflowOf(box: Scrolled): Overflow {
-  const { scrollLeft, scrollWidth, clientWidth, scrollHeight, clientHeight } = box;
+  const { scrollLeft, scrollWidth, clientWidth, scrollTop, scrollHeight, clientHeight } = box;
   const hidden = scrollWidth - clientWidth;
   return {
     before: hidden > SLACK && scrollLeft > SLACK,
     after: hidden - scrollLeft > SLACK,
+    below: scrollHeight - clientHeight - scrollTop > SLACK,
     any: hidden > SLACK || scrollHeight - clientHeight > SLACK,
   };
 }

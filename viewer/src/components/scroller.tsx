@@ -1,4 +1,4 @@
-// A box whose content may be wider than it is: it scrolls, and a shadow at a side says that there is more.
+// A box whose content may be larger than it is: it scrolls, and a shadow at a side or below says that there is more.
 import type { HTMLAttributes, RefObject } from "preact";
 import { useRef } from "preact/hooks";
 import { useOverflow } from "./overflow";
@@ -7,18 +7,20 @@ import "../styles/scroller.css";
 export interface ScrollerProps extends HTMLAttributes<HTMLDivElement> {
   /** the element that scrolls */
   box?: RefObject<HTMLDivElement>;
+  /** pixels at its lower end that stay there while it scrolls */
+  stuck?: number;
 }
 
 /** Without anything inside that takes the focus, it needs tabIndex, role and aria-label. */
-export function Scroller({ box, children, class: name, ...attributes }: ScrollerProps) {
+export function Scroller({ box, stuck = 0, children, class: name, ...attributes }: ScrollerProps) {
   const own = useRef<HTMLDivElement>(null);
   const inner = box ?? own;
   const outer = useRef<HTMLDivElement>(null);
-  useOverflow(inner, ({ before, after }, { offsetWidth, offsetHeight, clientWidth, clientHeight }) => {
+  useOverflow(inner, ({ before, after, below }, { offsetWidth, offsetHeight, clientWidth, clientHeight }) => {
     const frame = outer.current;
     if (!frame) return;
     // Written in place: scrolling draws nothing anew.
-    frame.dataset.more = [before && "before", after && "after"].filter(Boolean).join(" ");
+    frame.dataset.more = [before && "before", after && "after", below && "below"].filter(Boolean).join(" ");
     // Scroll bars stay uncovered.
     frame.style.setProperty("--bar-right", `${offsetWidth - clientWidth}px`);
     frame.style.setProperty("--bar-bottom", `${offsetHeight - clientHeight}px`);
@@ -30,6 +32,7 @@ export function Scroller({ box, children, class: name, ...attributes }: Scroller
       </div>
       <span class="more before" aria-hidden="true" />
       <span class="more after" aria-hidden="true" />
+      <span class="more below" aria-hidden="true" style={{ "--stuck": `${stuck}px` }} />
     </div>
   );
 }

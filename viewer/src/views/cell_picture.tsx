@@ -68,6 +68,8 @@ const LABELLED = 13;
 const MOST_NAMED_ON_PAPER = 90;
 /** Of more columns that would all be named, the whole stands in the box's width, and is stretched to look closer. */
 const MANY = 128;
+/** So few rows are not scrolled through. */
+const ALL_ROWS = 60;
 /** Above labels of columns: the frame of the last row. */
 const FRAME = 2;
 /** Labels that run from right to left: what is written last stands on the right, where they begin. */
@@ -162,6 +164,12 @@ export function CellPicture(props: CellPictureProps) {
     middle.current = at === undefined ? seen / (n * cell) : (at + 0.5) / n;
     setStretch(Math.max(1, Math.min((20 * unit() * n) / (width - left - 4), to)));
   };
+  // The row that is chosen is in sight.
+  const [row] = chosen;
+  useLayoutEffect(() => {
+    const at = { y: head + row * height, height, below: stays ? bottom : 0 };
+    if (row !== undefined && m > ALL_ROWS) revealRow(scroll.current, at);
+  }, [row, m, height]);
   const locate = (event: MouseEvent) => {
     const area = box.current?.getBoundingClientRect();
     if (!area) return null;
@@ -192,7 +200,13 @@ export function CellPicture(props: CellPictureProps) {
   };
   return (
     <>
-      <Scroller id={id} box={scroll} aria-busy={props.busy}>
+      <Scroller
+        id={id}
+        box={scroll}
+        class={m <= ALL_ROWS ? "all-rows" : ""}
+        stuck={stays && !onColumn ? bottom - FRAME : 0}
+        aria-busy={props.busy}
+      >
         <div
           class="sheets cells-picture"
           id={`${id}-cells`}
@@ -497,11 +511,21 @@ interface Revealed {
   below: number;
 }
 
+/** A box that scrolls. */
+type Scrolls = Pick<HTMLElement, "scrollLeft" | "scrollTop" | "clientWidth" | "clientHeight">;
+
 /** Scrolls the picture's box so that a cell is in it. */
-function reveal(box: HTMLElement | null, { x, y, width, height, below }: Revealed) {
+function reveal(box: Scrolls | null, place: Revealed) {
+  const { x, width } = place;
   if (!box) return;
   if (x - width < box.scrollLeft) box.scrollLeft = x - width;
   else if (x + width > box.scrollLeft + box.clientWidth) box.scrollLeft = x + width - box.clientWidth;
+  revealRow(box, place);
+}
+
+/** Only down or up. */
+export function revealRow(box: Scrolls | null, { y, height, below }: Omit<Revealed, "x" | "width">) {
+  if (!box) return;
   if (y < box.scrollTop) box.scrollTop = y - height;
   else if (y + 2 * height > box.scrollTop + box.clientHeight - below)
     box.scrollTop = Math.min(y, y + 2 * height - box.clientHeight + below);
