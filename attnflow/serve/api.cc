@@ -110,6 +110,7 @@ const std::vector<Route>& Api::routes() {
       {"POST", "/api/v1/image", true, kPictures, &Api::post_image},
       {"POST", "/api/v1/generate", true, kJson, &Api::post_generate},
       {"POST", "/api/v1/evaluate", true, kJson, &Api::post_evaluate},
+      {"POST", "/api/v1/stop", true, kJson, &Api::post_stop},
   };
   return kRoutes;
 }

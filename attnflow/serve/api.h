@@ -23,6 +23,7 @@
 #include "attnflow/serve/http_server.h"
 #include "attnflow/serve/model_shelf.h"
 #include "attnflow/serve/request_guard.h"
+#include "attnflow/serve/stop_table.h"
 #include "attnflow/serve/work_queue.h"
 
 namespace attnflow {
@@ -80,6 +81,7 @@ class Api {
   void post_image(const std::shared_ptr<HttpExchange>& exchange);
   void post_generate(const std::shared_ptr<HttpExchange>& exchange);
   void post_evaluate(const std::shared_ptr<HttpExchange>& exchange);
+  void post_stop(const std::shared_ptr<HttpExchange>& exchange);
 
  private:
   // The model of that name, or the first of the kinds that are taken. Throws ApiError.
@@ -94,6 +96,7 @@ class Api {
 
   ApiOptions options_;
   ModelShelf shelf_;
+  StopTable stops_;
   WorkQueue queue_;  // last: its jobs use the rest
 };
 

@@ -159,15 +159,25 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
   GenerateRequest request = read_generate_request(exchange->take_body());
   ShelfModel& shelf = model_for(request.model, {ModelKind::kGeneration});
   const WorkOptions work_options = work_options_for(exchange->request(), shelf, true);
-  queue_work(queue_, exchange, work_options, [this, &shelf, request = std::move(request)](const Work& work) {
+  const auto stop = stops_.open(request.stop_id);
+  queue_work(queue_, exchange, work_options, [this, &shelf, stop, request = std::move(request)](const Work& work) {
     const LoadedModel& loaded = load(shelf);
     GenerateOptions options = request.options;
     limit(work, options);
+    // Ends what runs whether the client asked or whatever ends all work does.
+    const std::stop_callback ends(work.stop_token(), [&stop] { stop->request_stop(); });
+    options.stop_token = stop->get_token();
     if (work.streams()) {
       options.on_start = [&](const GenerationStart& start) { work.event("prompt", start_json(start)); };
       options.on_token = [&](const GenerationStep& step) { work.event("token", step_json(step)); };
     }
-    Report report = generate(loaded.text.decoder(), loaded.text.codec(), request.prompt, options);
+    Report report;
+    try {
+      report = generate(loaded.text.decoder(), loaded.text.codec(), request.prompt, options);
+    } catch (const Cancelled&) {
+      if (work.stop_token().stop_requested()) throw;
+      throw ApiError(422, "stopped", "stopped before the first token");
+    }
     // What was generated within the time limit is worth having; nobody waits for it after the others.
     if (work.stop_reason() == StopReason::kClientLeft) throw Cancelled();
     if (work.stop_reason() == StopReason::kTimeLimit) {
@@ -175,6 +185,14 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
     }
     return document(report, request.compact);
   });
+}
+
+void Api::post_stop(const std::shared_ptr<HttpExchange>& exchange) {
+  HttpResponse response;
+  response.headers.emplace_back("Cache-Control", "no-store");
+  response.body =
+      stops_.stop(read_stop_request(exchange->take_body())) ? "{\"stopped\":true}\n" : "{\"stopped\":false}\n";
+  exchange->respond(std::move(response));
 }
 
 void Api::post_evaluate(const std::shared_ptr<HttpExchange>& exchange) {

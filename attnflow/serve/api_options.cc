@@ -26,6 +26,7 @@ using UnorderedJson = nlohmann::json;
 constexpr std::size_t kMaxShown = 60;
 constexpr std::size_t kMaxCertificates = 16;
 constexpr std::size_t kMaxGenerated = 4096;
+constexpr std::size_t kMaxStopId = 64;
 
 // A stranger may ask for no more than this.
 constexpr OptionLimits kLimits = {.listed = kMaxListed, .layers_text = kMaxLayersText, .top_k = kMaxTopK};
@@ -126,6 +127,15 @@ ImageRequest read_image_request(const NamedTexts& query) {
   return request;
 }
 
+std::string read_stop_request(std::string_view json) {
+  OptionFields fields = OptionFields::parse(json, kLimits);
+  std::string id;
+  fields.read("stop_id", id);
+  fields.finish();
+  if (id.empty()) fail("stop_id: expected that of a generation, found none");
+  return id;
+}
+
 GenerateRequest read_generate_request(std::string_view json) {
   OptionFields fields = OptionFields::parse(json, kLimits);
   GenerateRequest request;
@@ -165,6 +175,10 @@ GenerateRequest read_generate_request(std::string_view json) {
   fields.read("exclude_punctuation", options.filter.punctuation);
   fields.read("exclude_special", options.filter.special);
   fields.read("exclude_tokens", options.filter.indices);
+  fields.read("stop_id", request.stop_id);
+  if (request.stop_id.size() > kMaxStopId) {
+    fail(fmt::format("stop_id: expected at most {} bytes, found {}", kMaxStopId, request.stop_id.size()));
+  }
   fields.read("compact", request.compact);
   fields.finish();
   if (options.tokens == 0) fail("tokens: expected at least 1, found 0");

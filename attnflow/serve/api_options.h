@@ -44,9 +44,12 @@ struct GenerateRequest {
   std::string model;
   std::string prompt;
   GenerateOptions options;
+  std::string stop_id;  // by which the client may end it early
   bool compact = false;
 };
 GenerateRequest read_generate_request(std::string_view json);
+// The name of what a client wants to end.
+std::string read_stop_request(std::string_view json);
 
 struct EvaluateRequest {
   std::string model;

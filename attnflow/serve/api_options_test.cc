@@ -161,10 +161,11 @@ TEST(GenerateRequest, Fields) {
   const GenerateRequest request = read_generate_request(
       R"({"prompt": "a", "tokens": 5, "chat": true, "system": "b", "temperature": 0.5, "top_p": 0.9, "seed": 7,
           "ignore_end": true, "mask_columns": "first", "generated_columns": true, "method": "flow", "flow_tokens": [3, 0],
-          "flow_layers": "2", "exclude_stop_words": "en,de", "exclude_punctuation": true, "exclude_special": true,
+          "stop_id": "mine", "flow_layers": "2", "exclude_stop_words": "en,de", "exclude_punctuation": true, "exclude_special": true,
           "exclude_tokens": ["0", "3-7"]})");
   const GenerateOptions& options = request.options;
   EXPECT_EQ(options.tokens, 5U);
+  EXPECT_EQ(request.stop_id, "mine");
   EXPECT_TRUE(options.chat);
   EXPECT_EQ(options.system, "b");
   EXPECT_EQ(options.sampling.temperature, 0.5);
@@ -178,6 +179,10 @@ TEST(GenerateRequest, Fields) {
   EXPECT_NE(wrong("{}").find("prompt: expected"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 0})").find("tokens: expected at least 1"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 99999})").find("tokens: expected at most"), std::string::npos);
+  EXPECT_NE(wrong(R"({"prompt": "a", "stop_id": ")" + std::string(65, 'x') + "\"}").find("stop_id: expected at most"),
+            std::string::npos);
+  EXPECT_EQ(read_stop_request(R"({"stop_id": "mine"})"), "mine");
+  EXPECT_NE(message_of([] { read_stop_request("{}"); }).find("stop_id: expected"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "flow_tokens": [1]})").find("require method flow"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "exclude_matching": "(a+)+"})").find("found \"exclude_matching\""),
             std::string::npos);

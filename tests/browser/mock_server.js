@@ -25,6 +25,7 @@ export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nG
 export async function startMockServer({ page, document, token = "", steps = [], hold, breaks, pause = 5 }) {
   const asked = [];
   const sockets = new Set();
+  const stopped = new Set();
   const models = {
     models: [
       model("masked-model", "text", "masked", {
@@ -69,6 +70,11 @@ export async function startMockServer({ page, document, token = "", steps = [], 
       type: request.headers["content-type"],
       left: false,
     };
+    // Another name each time.
+    if (path === "generate") {
+      one.stopId = one.body.stop_id;
+      delete one.body.stop_id;
+    }
     asked.push(one);
     response.on("close", () => (one.left = !response.writableFinished));
     const refuse = ({ status, kind, message }) => {
@@ -81,6 +87,11 @@ export async function startMockServer({ page, document, token = "", steps = [], 
     if (path === "models") {
       response.writeHead(200, { "Content-Type": "application/json" });
       return response.end(JSON.stringify(models));
+    }
+    if (path === "stop") {
+      stopped.add(one.body.stop_id);
+      response.writeHead(200, { "Content-Type": "application/json" });
+      return response.end(JSON.stringify({ stopped: true }));
     }
     let answer;
     try {
@@ -100,6 +111,7 @@ export async function startMockServer({ page, document, token = "", steps = [], 
       for (const [said, data] of steps.entries()) {
         say(said === 0 ? "prompt" : "token", data);
         await (hold ? hold(said + 1) : wait());
+        if (stopped.has(one.stopId)) break;
         if (breaks?.after !== said + 1) continue;
         if (!breaks.error) return response.destroy();
         say("error", { error: breaks.error });

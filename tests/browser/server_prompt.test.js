@@ -457,21 +457,37 @@ describe("a prompt", () => {
     );
   });
 
-  test("what came before it was cancelled stays", async () => {
+  test("a generation that is discarded leaves nothing, and the server hears of it", async () => {
     await held(async ({ tab, server, go }) => {
       await go(1);
       await said(tab, 1);
       await go(1);
       await said(tab, 2);
-      await tab.locator("#cancel").click();
-      await tab.locator("#failure").filter({ hasText: "cancelled" }).waitFor();
-      // The server hears of it when it does.
+      assert.match(await tab.locator("#status-text").textContent(), /^Generating: token 2 of 40/u);
+      await tab.locator("#cancel").filter({ hasText: "Discard" }).click();
+      await tab.locator("#welcome").waitFor();
       for (let k = 0; k < 500 && !asks(server, "generate")[0].left; ++k) await tab.waitForTimeout(10);
       assert.equal(asks(server, "generate")[0].left, true);
-      assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "false");
-      await tab.locator('#generated [data-token="0"]').click();
-      assert.equal(await tab.locator("#step").textContent(), "1 of 2");
+      assert.equal(await tab.locator("#page").count(), 0);
       await go(1);
+    });
+  });
+
+  test("a generation that is stopped is finished with the tokens so far", async () => {
+    await held(async ({ tab, server, go }) => {
+      assert.equal(await tab.locator("#stop").count(), 0);
+      await go(1);
+      await said(tab, 1);
+      await tab.locator("#stop").click();
+      await tab.locator("#stop:disabled").waitFor();
+      for (let k = 0; k < 500 && asks(server, "stop").length === 0; ++k) await tab.waitForTimeout(10);
+      const [{ stopId }] = asks(server, "generate");
+      assert.match(stopId, /^[0-9a-f]{32}$/u);
+      assert.deepEqual(asks(server, "stop")[0].body, { stop_id: stopId });
+      await go(1);
+      await tab.locator("#heat-card").waitFor();
+      assert.equal(await tab.locator("#stop, #failure").count(), 0);
+      assert.equal(asks(server, "generate")[0].left, false);
     });
   });
 });

@@ -1,6 +1,7 @@
 """Each endpoint of `attnflow serve`: what it answers is what the command line computes."""
 
 import base64
+import concurrent.futures
 import json
 import os
 import shutil
@@ -325,6 +326,20 @@ class ApiTest(ServerTest):
                     self.assert_near(token.get("rollout_generated", []), generated[t][:t])
                 else:
                     self.assertNotIn("rollout_generated", token)
+
+    def test_a_generation_is_ended_early_with_the_tokens_so_far(self):
+        self.assertEqual(self.server.post("stop", {"stop_id": "nobody"}).json(), {"stopped": False})
+        self.refuse(self.server.post("stop", {}), 400, "bad_request", "stop_id")
+        ask = {"prompt": "The author", "tokens": 4096, "model": LLAMA.name, "method": "raw", "ignore_end": True, "stop_id": "mine"}  # fmt: skip
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            answer = pool.submit(self.server.post, "generate", ask, accept="text/event-stream")
+            while not self.server.post("stop", {"stop_id": "mine"}).json()["stopped"]:
+                self.assertFalse(answer.done(), "it was over before it was stopped")
+        name, report = answer.result().events()[-1]
+        if name == "error":  # before the first token
+            self.assertEqual(report["error"]["kind"], "stopped")
+        else:
+            self.assertEqual(report["generation"]["stopped"], "interrupted")
 
     def test_generate_without_rollout_says_no_rows(self):
         ask = {"prompt": "The author", "tokens": 3, "model": LLAMA.name, "method": "raw"}

@@ -49,3 +49,20 @@ describe("a full queue", () => {
     await expect(new Client("http://x/").explain({ text: "a" })).rejects.toMatchObject({ kind: "time_limit" });
   });
 });
+
+describe("a generation", () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  it("is ended early by its name", async () => {
+    vi.stubGlobal("location", { hash: "" });
+    const asked = vi.fn((url: URL | string, init: RequestInit) => {
+      void [url, init];
+      return Promise.resolve(new Response(JSON.stringify({ stopped: true })));
+    });
+    vi.stubGlobal("fetch", asked);
+    expect(await new Client("http://x/").stop("mine")).toBe(true);
+    const [[url, init]] = asked.mock.calls;
+    expect(String(url)).toMatch(/\/api\/v1\/stop$/u);
+    expect([init.method, init.body]).toEqual(["POST", '{"stop_id":"mine"}']);
+  });
+});

@@ -205,6 +205,16 @@ export class Client {
     return this.post("generate", body, handlers, signal);
   }
 
+  /** Ends a generation with the tokens so far; its own answer has them. False: it was over. */
+  async stop(id: string): Promise<boolean> {
+    const init = {
+      method: "POST",
+      body: JSON.stringify({ stop_id: id }),
+      headers: { "Content-Type": "application/json" },
+    };
+    return ((await (await this.ask("stop", init)).json()) as { stopped: boolean }).stopped;
+  }
+
   evaluate(body: Record<string, unknown>, handlers: Handlers = {}, signal?: AbortSignal) {
     return this.post("evaluate", body, handlers, signal);
   }

@@ -435,6 +435,7 @@ export function bytesText(bytes: number): string {
 function Status({ state }: { state: ServerState }) {
   const working = state.working.value;
   const progress = state.progress.value;
+  const ending = state.ending.value;
   const waiting = progress?.position ?? null;
   let said = working;
   if (working && waiting !== null) {
@@ -453,8 +454,19 @@ function Status({ state }: { state: ServerState }) {
             {...(partial && progress ? { value: progress.done, max: progress.total } : {})}
           />
           <span id="status-text">{said} …</span>
-          <button type="button" id="cancel" onClick={() => state.cancel()}>
-            Cancel
+          {ending && (
+            <button
+              type="button"
+              id="stop"
+              disabled={ending === "asked"}
+              title="Ends the text here, with everything about the tokens so far"
+              onClick={() => void state.stop()}
+            >
+              {ending === "asked" ? "Stopping…" : "Stop"}
+            </button>
+          )}
+          <button type="button" id="cancel" onClick={() => (ending ? state.discard() : state.cancel())}>
+            {ending ? "Discard" : "Cancel"}
           </button>
         </>
       )}

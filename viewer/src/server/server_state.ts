@@ -50,6 +50,10 @@ function recipeFields(recipe: Recipe, { needs, rule }: MixingInfo) {
   return { ...(needs === "attention" && { heads }), ...(rule === "convex" && { residual }), ...others };
 }
 
+/** Nobody else's: 16 random bytes. */
+const randomName = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
 export class ServerState {
   readonly table = signal<ModelTable | null>(null);
   readonly task = signal<Task>("text");
@@ -81,6 +85,8 @@ export class ServerState {
 
   readonly progress = signal<Progress | null>(null);
   readonly working = signal("");
+  /** Of a generation of which tokens have come: it can be ended with those. */
+  readonly ending = signal<"" | "possible" | "asked">("");
   /** What the address asks for now. */
   readonly wanted = signal<WantedPicture | null>(null);
   /** the picture that was sent last */
@@ -105,6 +111,10 @@ export class ServerState {
   /** What was shown before the newest continuation: it comes back where nothing comes of that. */
   private beneath: Shown = null;
   private running: AbortController | null = null;
+  /** What the server knows the newest generation by. */
+  private stopId = "";
+  /** Its tokens are not wanted. */
+  private discards = false;
 
   readonly models: ReadonlySignal<ServedModel[]> = computed(() => {
     const task = this.task.value;
@@ -155,7 +165,7 @@ export class ServerState {
 
   private fail(error: unknown, task: Task) {
     if (error instanceof DOMException && error.name === "AbortError") {
-      this.announcement.value = "Cancelled";
+      this.announcement.value = "Canceled";
       return;
     }
     // The login field says it.
@@ -164,6 +174,24 @@ export class ServerState {
 
   cancel() {
     this.running?.abort();
+  }
+
+  /** Ends the generation with the tokens so far. */
+  async stop() {
+    if (this.ending.peek() !== "possible") return;
+    this.ending.value = "asked";
+    try {
+      await this.client.stop(this.stopId);
+    } catch (error) {
+      this.ending.value = "possible";
+      this.fail(error, "generation");
+    }
+  }
+
+  /** Ends the generation and throws its tokens away. */
+  discard() {
+    this.discards = true;
+    this.cancel();
   }
 
   /** One piece of work at a time: a newer one ends the one before. */
@@ -187,6 +215,7 @@ export class ServerState {
         batch(() => {
           this.running = null;
           this.working.value = "";
+          this.ending.value = "";
           this.progress.value = null;
         });
       }
@@ -541,7 +570,7 @@ export class ServerState {
   }
 
   /** What is asked of a continuation; what samples is said only where it does. */
-  promptRequest(): Record<string, unknown> {
+  promptRequest() {
     const samples = this.temperature.value > 0;
     const layers = this.layers.value.trim();
     return {
@@ -563,7 +592,9 @@ export class ServerState {
   async generate({ what = "Generating", fragment = "" } = {}) {
     if (!fragment) this.note("generation", "");
     const asked = this.promptRequest();
-    const body = { ...asked, generated_columns: true, compact: true };
+    this.stopId = randomName();
+    this.discards = false;
+    const body = { ...asked, generated_columns: true, stop_id: this.stopId, compact: true };
     const ask = writePromptAsk(asked);
     const now = this.results.peek().generation;
     // Nothing will come of one that waits for its first token: this one ends it.
@@ -594,7 +625,13 @@ export class ServerState {
         if (here && ask && askOfAddress() !== ask) moveTo(`v=1&${new URLSearchParams({ ask }).toString()}`);
         live.begin(event);
       };
-      const token = (event: LiveToken) => live.token(event);
+      const token = (event: LiveToken) => {
+        live.token(event);
+        batch(() => {
+          this.progress.value = { position: null, phase: "token", done: event.index + 1, total: asked.tokens };
+          this.ending.value ||= "possible";
+        });
+      };
       await live.report(await this.client.generate(body, { ...handlers, prompt, token }, signal));
       return true;
     });
@@ -602,13 +639,13 @@ export class ServerState {
     const shown = this.results.peek().generation;
     const mine = shown && "live" in shown && shown.live === live;
     const problem = this.problems.peek().generation ?? "";
-    if (live.tokens.peek().length > 0) {
+    if (live.tokens.peek().length > 0 && !this.discards) {
       // Said where the text is.
-      live.fail(problem || "it was cancelled");
+      live.fail(problem || "it was canceled");
       if (mine) this.say("generation", "");
     } else {
-      live.fail("it was cancelled");
-      // Nothing came of it: what was shown before stays.
+      live.fail("it was canceled");
+      // Nothing came of it, or is wanted: what was shown before stays.
       if (mine) this.put("generation", before);
     }
   }
