@@ -405,7 +405,9 @@ describe("comparison", () => {
         });
       const check = async (first, second) => {
         const shares = await page.locator("#compare-shares").isChecked();
-        const part = (values) => (shares ? values.map((value) => value / sum(values)) : values);
+        const hides = await page.locator("#skip-special").isChecked();
+        const visible = (values) => values.filter((_, i) => !(hides && report.input.tokens[i].special));
+        const part = (values) => (shares ? values.map((value) => value / sum(visible(values))) : values);
         const [a, b] = [part(first), part(second)];
         for (const [name, expected] of [
           ["first", a],

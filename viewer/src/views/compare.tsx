@@ -13,7 +13,15 @@ import type { Comparison as Chosen } from "../state";
 import { acceptDrops, CompareBar, nameOf } from "./compare_bar";
 import { differenceColours, endsOfSides, sideColours } from "./compare_colours";
 import { mapTitle } from "./image_overlay";
-import { CompareReadout, difference, missingSides, missingValues, unlikeWords } from "./compare_difference";
+import {
+  CompareReadout,
+  difference,
+  missingSides,
+  missingValues,
+  rankAgreement,
+  rankWords,
+  unlikeWords,
+} from "./compare_difference";
 import { Half, LayerMaps } from "./compare_maps";
 import {
   explanationOf,
@@ -103,6 +111,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
   const [a, b] = sides;
   const [first, second] = [a.row(a.layer), b.row(b.layer)];
   const apart = first && second ? difference(first, second, match) : null;
+  const ranks = first && second ? rankAgreement(sides, first, second, match) : null;
   // Whether the two mean the same.
   const signs = [a, b].map(({ method }) => isScore(method));
   const alike = a.method === b.method && a.report.mixing === b.report.mixing;
@@ -119,7 +128,8 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
       layers: null,
       notes: [
         "Red: B is smaller than A; blue: larger.",
-        ...(chosen.shares ? ["Each side is normalized to sum 1."] : []),
+        ...(chosen.shares ? ["Each side is normalized to sum 1 over the tokens that count."] : []),
+        ...(ranks ? [rankWords(ranks)] : []),
         ...(match.some((j) => j < 0) ? ["Hatched tokens have no counterpart in the other report."] : []),
         ...(unlike ? [`The two were made differently: ${unlike}.`] : []),
       ],
@@ -209,6 +219,11 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
           back={null}
         />
       </div>
+      {ranks && (
+        <p class="readout" id="compare-ranks" title="1: the same order, 0: none, −1: the reverse">
+          {rankWords(ranks)}
+        </p>
+      )}
       <CompareReadout sides={sides} first={first} second={second} apart={apart} match={match} />
       {!signs[0] && !signs[1] && (a.method !== b.method || foreign) && report.layers.length > 1 && (
         <LayerMaps sides={sides} match={match} common={common} />

@@ -120,7 +120,7 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
         take={(chosenFile) => void open(viewer, chosenFile)}
       />
       <CheckBox id="compare-shares" class="check" on={inOtherForm(chosen.shares, (shares) => change({ shares }))}>
-        Normalize to sum 1
+        Normalize visible tokens to sum 1
       </CheckBox>
     </div>
   );

@@ -3,7 +3,8 @@ import type { ComponentChildren } from "preact";
 import { Own, TokenName } from "../components/own_text";
 import { useViewer } from "../context";
 import { recipesApart, type Recipe } from "../report/recipe";
-import { format } from "../report/text";
+import { spearman } from "../compute/spearman";
+import { format, signed } from "../report/text";
 import type { Side } from "./compare_sides";
 
 /** The second side minus the first, for each token of the first; NaN where the second has no counterpart. */
@@ -39,6 +40,32 @@ export function missingValues({ method, layer, report, token, missing }: Side): 
     </>
   );
 }
+
+/** How alike both sides order the tokens that count in both, and how many those are; null: that says nothing. */
+export function rankAgreement(
+  [{ counts }, other]: readonly [Pick<Side, "counts">, Pick<Side, "counts">],
+  first: Float64Array,
+  second: Float64Array,
+  match: Int32Array,
+): { rho: number; tokens: number } | null {
+  const both = [...match.keys()].filter(
+    (i) =>
+      match[i] >= 0 &&
+      counts[i] &&
+      other.counts[match[i]] &&
+      Number.isFinite(first[i]) &&
+      Number.isFinite(second[match[i]]),
+  );
+  const rho = spearman(
+    both.map((i) => first[i]),
+    both.map((i) => second[match[i]]),
+  );
+  return rho === null ? null : { rho, tokens: both.length };
+}
+
+/** "Spearman's rank correlation of A and B: 0.83 (12 tokens)." */
+export const rankWords = ({ rho, tokens }: { rho: number; tokens: number }): string =>
+  `Spearman’s rank correlation of A and B: ${signed(rho.toFixed(2))} (${tokens} tokens).`;
 
 interface ReadoutProps {
   sides: [Side, Side];

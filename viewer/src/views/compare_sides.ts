@@ -30,7 +30,7 @@ export interface SideChoice {
   method: Method;
   layer: number;
   token: number;
-  /** divided by the sum */
+  /** divided by the sum over the tokens that count */
   shares: boolean;
   counts: readonly boolean[];
   instead?: number | null;
@@ -44,7 +44,7 @@ export function sideOf(explanation: Explanation, choice: SideChoice): Side {
     const copy = Float64Array.from(values);
     if (!shares) return copy;
     let sum = 0;
-    for (const value of copy) if (value < Infinity) sum += Math.abs(value);
+    for (const [i, value] of copy.entries()) if (counts[i] && value < Infinity) sum += Math.abs(value);
     return sum > 0 ? copy.map((value) => value / sum) : copy;
   };
   const { report } = explanation;
