@@ -142,7 +142,13 @@ describe("pictures of a report with heads", () => {
 
   test("the graph traces a token or shows the weights on its paths", async () => {
     const lines = () => page.locator("#graph .lines line").count();
+    const few = await lines();
+    await page.locator("#graph-arcs").fill("16");
+    const most = await lines();
+    assert.ok(most > few, "all arcs are more than three of each node");
+    await page.locator("#graph-own").check();
     const share = await lines();
+    assert.ok(share > most, "arcs from a token to itself come in addition");
     await page.locator('input[name="graph-kind"][value="attention"]').check({ force: true });
     assert.ok((await lines()) > share, "the weights of all paths are more lines than one token's strong shares");
     await page.locator('input[name="graph-kind"][value="share"]').check({ force: true });

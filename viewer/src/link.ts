@@ -6,7 +6,7 @@ import { PALETTES } from "./color/scale";
 import { LONGEST_PATTERN } from "./filters";
 import { isScore, METHODS, type Method } from "./report/document";
 import type { Report } from "./report/report";
-import type { Choices, State } from "./state";
+import { ALL_ARCS, type Choices, type State } from "./state";
 
 const VERSION = "1";
 
@@ -123,6 +123,8 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
     write: (token) => (token === null ? "" : String(token)),
     read: (text, report) => (text === "" ? null : whole(text, 0, report.n - 1)),
   },
+  graphOwn: flag("go"),
+  graphArcs: plain("gk", (text) => whole(text, 1, ALL_ARCS)),
   head: plain("hd", (text, report) => whole(text, 0, report.model.heads - 1)),
   comparison: {
     key: "b",

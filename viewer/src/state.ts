@@ -13,6 +13,8 @@ import type { WordReport } from "./report/words";
 
 /** What the arcs of the graph show. */
 export type GraphKind = "share" | "attention" | "flow";
+/** Of the number of each node's arcs: as many as there are. */
+export const ALL_ARCS = 16;
 /** What is shown beside, with the difference; null: nothing. */
 export type Comparison = {
   method: Method;
@@ -52,6 +54,10 @@ const USUAL = {
   threshold: 0,
   /** input token of the pair whose flow the graph shows; null: the one that the output token draws on most */
   input: null as number | null,
+  /** the graph shows arcs from a token to itself, too */
+  graphOwn: false,
+  /** the graph shows so many of each node's arcs; ALL_ARCS: all that are strong enough */
+  graphArcs: 3,
   /** the head that the head grid shows large */
   head: 0,
   comparison: null as Comparison,

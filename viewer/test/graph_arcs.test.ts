@@ -1,6 +1,6 @@
 // The arcs that the graph's picture shows.
 import { expect, test } from "vitest";
-import { graphArcs } from "../src/compute/graph_arcs";
+import { graphArcs, pathsThrough } from "../src/compute/graph_arcs";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
 import { recomputedRow } from "../src/compute/recompute";
 import { finish } from "../src/compute/slices";
@@ -70,4 +70,37 @@ test("weights are those of the layers with the residual, on the paths of the out
       0.6 * (report.graphValues()?.row((layer - 1) * report.n + from)[to] ?? NaN) + (from === to ? 0.4 : 0),
       12,
     );
+});
+
+test("a picture may have each node's strongest alone, none to itself, and none of what is excluded", async () => {
+  const { shape } = await question();
+  const all = { ...shape, outputToken: 5, floor: 0, most: 10_000 };
+  const { arcs } = finish(graphArcs(all));
+  const own = finish(graphArcs({ ...all, own: false }));
+  expect(own.arcs).toEqual(arcs.filter(({ from, to }) => from !== to));
+  // The scale of widths is that of what is shown.
+  expect(own.strongest).toBe(own.arcs[0].weight);
+  const allows = (token: number) => token !== 0;
+  expect(finish(graphArcs({ ...all, allows })).arcs).toEqual(arcs.filter(({ from, to }) => from !== 0 && to !== 0));
+  const few = finish(graphArcs({ ...all, own: false, perNode: 2 })).arcs;
+  const strongest = own.arcs.filter(
+    (arc) => own.arcs.filter(({ layer, from }) => layer === arc.layer && from === arc.from).indexOf(arc) < 2,
+  );
+  expect(new Set(few)).toEqual(new Set(strongest));
+});
+
+test("paths through a node run through all layers, and shares of it split up", () => {
+  const arc = (layer: number, from: number, to: number, weight: number) => ({ layer, from, to, weight });
+  const arcs = [arc(3, 2, 1, 1), arc(2, 1, 0, 3), arc(2, 1, 1, 1), arc(1, 0, 0, 1), arc(1, 2, 2, 9)];
+  const through = pathsThrough(arcs, { layer: 2, token: 1 }, true);
+  expect(through.map(({ arc: { layer, from, to }, share }) => [layer, from, to, share])).toEqual([
+    [2, 1, 0, 0.75],
+    [2, 1, 1, 0.25],
+    [1, 0, 0, 0.75],
+    [3, 2, 1, 1],
+  ]);
+  // Where arcs of a token to itself are not shown, half stays there.
+  const hidden = arcs.filter(({ from, to }) => from !== to);
+  expect(pathsThrough(hidden, { layer: 3, token: 2 }, false).map(({ share }) => share)).toEqual([0.5, 0.25]);
+  expect(pathsThrough([], { layer: 1, token: 0 }, true)).toEqual([]);
 });

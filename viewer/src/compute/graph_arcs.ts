@@ -37,6 +37,12 @@ export interface ArcQuestion {
   /** weaker arcs than this share of the strongest are not shown */
   floor?: number;
   most?: number;
+  /** arcs from a token to itself, which the residual makes strong, are among them; figures have them */
+  own?: boolean;
+  /** from each node so many, its strongest; figures have all */
+  perNode?: number;
+  /** tokens that arcs begin and end at */
+  allows?: (token: number) => boolean;
 }
 
 /** The strongest of many. */
@@ -86,9 +92,15 @@ class Strongest {
   }
 }
 
+/** The strongest of one node's arcs, of equal ones those to the first tokens. */
+function strongestOf(arcs: GraphArc[], most: number): GraphArc[] {
+  return arcs.length <= most ? arcs : arcs.sort((a, b) => b.weight - a.weight || a.to - b.to).slice(0, most);
+}
+
 /** Arcs on the paths from the output token, of A with the residual. */
 export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
   const { mixing, rule, residual, layer, toLayer, kind, floor = WEAKEST_ARC, most = MAX_ARCS } = question;
+  const { own: withOwn = true, perNode = Infinity, allows = () => true } = question;
   const { n } = mixing;
   const start = question.outputToken ?? new Float64Array(n).fill(1 / n);
   const masses = rolloutMasses({ ...question, outputToken: start });
@@ -104,16 +116,70 @@ export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
     if (shares) order.sort((a, b) => mass[b] - mass[a]);
     for (const q of order) {
       if (shares && mass[q] < floor * strongest) break;
+      if (!allows(q)) continue;
       const row = weights.row(k, q);
+      const mine: GraphArc[] = [];
       const { own, stays } = residualOf(rule, residual, () => weights.sum(k, q));
       for (let j = 0; j < n; ++j) {
+        if ((j === q && !withOwn) || !allows(j)) continue;
         const mixed = own * row[j] + (j === q ? stays : 0);
         const weight = shares ? mass[q] * mixed : mixed;
         if (weight > strongest) strongest = weight;
-        if (weight > 0 && weight >= floor * strongest) found.add(k, q, j, weight);
+        if (weight > 0 && weight >= floor * strongest) mine.push({ layer: k, from: q, to: j, weight });
       }
+      for (const { to, weight } of strongestOf(mine, perNode)) found.add(k, q, to, weight);
       yield;
     }
   }
   return { ...found.finish(floor), masses: shares ? masses : null };
+}
+
+/** Of what passes a node, less than this share is not followed. */
+const FOLLOWED = 0.05;
+
+/**
+ * The paths through a node, of the arcs that are shown, through all layers up and down: of each arc on them, which share
+ * of what passes the node it takes along. Where arcs from a token to itself are not shown, half stays in place.
+ */
+export function pathsThrough(
+  arcs: readonly GraphArc[],
+  node: { layer: number; token: number },
+  own: boolean,
+): { arc: GraphArc; share: number }[] {
+  const stays = own ? 0 : 0.5;
+  const found: { arc: GraphArc; share: number }[] = [];
+  const follow = (down: boolean) => {
+    const begins = ({ layer, from, to }: GraphArc) => (down ? [layer, from] : [layer - 1, to]);
+    const at = new Map<string, GraphArc[]>();
+    for (const arc of arcs) {
+      const key = begins(arc).join();
+      const there = at.get(key);
+      if (there) there.push(arc);
+      else at.set(key, [arc]);
+    }
+    let here = new Map([[node.token, 1]]);
+    const [least, most] = arcs.reduce(
+      ([a, b], { layer }) => [Math.min(a, layer - 1), Math.max(b, layer)],
+      [Infinity, 0],
+    );
+    for (let layer = node.layer; down ? layer > least : layer < most; layer += down ? -1 : 1) {
+      const next = new Map<number, number>();
+      const arrive = (token: number, share: number) => next.set(token, (next.get(token) ?? 0) + share);
+      for (const [token, part] of here) {
+        const mine = at.get(`${layer},${token}`) ?? [];
+        const sum = mine.reduce((all, { weight }) => all + weight, 0);
+        if (stays > 0) arrive(token, part * (sum > 0 ? stays : 1));
+        for (const arc of mine) {
+          const share = part * (1 - stays) * (arc.weight / sum);
+          if (share < FOLLOWED) continue;
+          found.push({ arc, share });
+          arrive(down ? arc.to : arc.from, share);
+        }
+      }
+      here = new Map([...next].filter(([, share]) => share >= FOLLOWED));
+    }
+  };
+  follow(true);
+  follow(false);
+  return found;
 }

@@ -5,9 +5,10 @@ import { Fragment } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
-import { Radios, Select } from "../components/fields";
+import { CheckBox } from "../components/check_box";
+import { Radios, Select, Slider } from "../components/fields";
 import { TokenName } from "../components/own_text";
-import { graphArcs, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
+import { graphArcs, pathsThrough, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
 import { flowFits, maximumFlow, type Arc, type PairFlow } from "../compute/max_flow";
 import { mixingOf } from "../compute/mixing";
 import { arcsRule, mixedRow, residualRule } from "../compute/recompute";
@@ -24,7 +25,7 @@ import type { Report } from "../report/report";
 import { targetWords } from "../report/setting_words";
 import { WordReport } from "../report/words";
 import { format, formatWithin, shorten, percentage } from "../report/text";
-import type { GraphKind } from "../state";
+import { ALL_ARCS, type GraphKind } from "../state";
 import { printing } from "../theme";
 import { ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
 import "../styles/pictures.css";
@@ -79,6 +80,9 @@ export function FlowGraph() {
     return explanation.value.ranking(method, layer, token, counts.value)[0]?.token ?? token;
   }, [choices.input.value, explanation.value, layer, token, counts.value]);
   const from = fromAll(report, kind) ? null : token;
+  const [own, perNode] = [choices.graphOwn.value, choices.graphArcs.value];
+  // The output token has arcs even where it is excluded: everything begins there.
+  const allows = (i: number) => counts.value[i] || i === token;
   const floor = Math.max(WEAKEST_ARC, choices.threshold.value);
   const sparse = Boolean(report.graphValues()?.add);
   const cheap = steps * n * (sparse ? 100 : n) < CHEAP && kind !== "flow" && n <= 256;
@@ -91,7 +95,8 @@ export function FlowGraph() {
       const { residual } = recipe;
       if (kind !== "flow") {
         const question = { mixing, rule, residual, layer, toLayer, outputToken: from, kind: arcKind(kind), floor };
-        return { kind, pair: null, error, ...(yield* graphArcs(question)) };
+        const shown = { own, perNode: perNode === ALL_ARCS ? Infinity : perNode, allows };
+        return { kind, pair: null, error, ...(yield* graphArcs({ ...question, ...shown })) };
       }
       if (noFlow !== null) return null;
       const row = (k: number, query: number) => mixedRow(mixing, rule, residual, k, query, k === layer);
@@ -107,7 +112,22 @@ export function FlowGraph() {
       const more = strong.length > MAX_ARCS;
       return { kind, pair, error, arcs: strong.slice(0, MAX_ARCS), strongest, more, masses };
     },
-    [mixing, report, recipe.residual, layer, toLayer, kind, from, pairOf, floor, missing, noFlow],
+    [
+      mixing,
+      report,
+      recipe.residual,
+      layer,
+      toLayer,
+      kind,
+      from,
+      pairOf,
+      floor,
+      missing,
+      noFlow,
+      own,
+      perNode,
+      counts.value,
+    ],
     cheap,
   );
 
@@ -121,7 +141,8 @@ export function FlowGraph() {
   const pitch = named ? Math.max((printing.value ? 13 : 20) * u, Math.min(300 * u, room / n)) : room / n;
   const level = named && labelWidth + 8 <= pitch;
   const rise = u * Math.max(30, Math.min(58, 520 / Math.max(1, steps)));
-  const top = 14;
+  // Above, too, the tokens have their names.
+  const top = named ? (level ? 30 * u : labelWidth + 20 * u) : 14;
   const x = (i: number) => left + (i + 0.5) * pitch;
   const y = (l: number) => top + (layer - l) * rise;
   const bottom = level ? 32 * u : labelWidth + 22 * u;
@@ -242,7 +263,7 @@ export function FlowGraph() {
                             cy={y(l)}
                             r={sink ? 6 : radius(mass).toFixed(2)}
                             class={chosen ? "node chosen" : sink ? "node sink" : "node"}
-                            fill-opacity={mass > 0.002 || chosen ? 1 : 0.25}
+                            fill-opacity={mass > 0.002 || chosen ? (kind === "flow" || allows(i) ? 1 : 0.3) : 0.25}
                           />
                         );
                       })}
@@ -253,19 +274,28 @@ export function FlowGraph() {
                   </g>
                 );
               })}
-              <Traced arcs={current?.arcs ?? []} strongest={scaleOf} stroke={stroke} x={x} y={y} toLayer={toLayer} />
+              <Traced arcs={current?.arcs ?? []} own={own || kind === "flow"} {...{ x, y, toLayer, stroke }} />
               {named ? (
-                labels.map((label, i) => (
-                  <TokenLabel
-                    key={i}
-                    x={x(i)}
-                    y={y(toLayer) + 14}
-                    label={label}
-                    level={level}
-                    title={report.tokens[i].label}
-                    class={i === token || (kind === "flow" && i === input) ? "label chosen" : "label"}
-                  />
-                ))
+                [false, true].map((above) =>
+                  labels.map((label, i) => (
+                    <TokenLabel
+                      key={`${i} ${above}`}
+                      x={x(i)}
+                      y={above ? y(layer) - 14 : y(toLayer) + 14}
+                      label={label}
+                      level={level}
+                      above={above}
+                      title={report.tokens[i].label}
+                      class={[
+                        "label",
+                        (i === token || (!above && kind === "flow" && i === input)) && "chosen",
+                        kind !== "flow" && !allows(i) && "excluded",
+                      ]
+                        .filter(Boolean)
+                        .join(" ")}
+                    />
+                  )),
+                )
               ) : (
                 <StrongLabels
                   labels={labels}
@@ -287,7 +317,8 @@ export function FlowGraph() {
       <div class="row foot">
         {current && <LineLegend strongest={current.strongest} stroke={stroke} colour={colour} />}
         <p class="help key" id="graph-help">
-          {missing ?? explain(report, kind)} {kind === "flow" && noFlow}
+          {missing ?? explain(report, kind)} {kind !== "flow" && !own && "Arcs from a token to itself are hidden. "}
+          {kind === "flow" && noFlow}
           {words && kind === "share" && "With words merged the graph is that of the merged attention. "}
           {current?.more && `The ${current.arcs.length} strongest arcs are drawn. `}
           {choices.threshold.value > WEAKEST_ARC &&
@@ -300,7 +331,11 @@ export function FlowGraph() {
 }
 
 /** What widths of lines mean. */
-function LineLegend({ strongest, stroke, colour }: Pick<TracedProps, "strongest" | "stroke"> & { colour: string }) {
+function LineLegend({
+  strongest,
+  stroke,
+  colour,
+}: Pick<TracedProps, "stroke"> & { strongest: number; colour: string }) {
   return (
     <div class="legend" role="group" aria-label="Widths of lines">
       {[0.05, 0.3, 1].map((share) => {
@@ -419,26 +454,25 @@ function Cut({ pair, x, y, few }: { pair: PairFlow; few: boolean } & Places) {
 
 interface TracedProps extends Places {
   arcs: readonly GraphArc[];
-  strongest: number;
+  /** arcs from a token to itself are among them */
+  own: boolean;
   stroke: (share: number) => { width: number; opacity: number };
   toLayer: number;
 }
 
-/** The arcs at the node pointed at; of a token pointed at elsewhere, those that end there. */
-function Traced({ arcs, strongest, stroke, x, y, toLayer }: TracedProps) {
+/** The paths through the node pointed at, up and down; of a token pointed at elsewhere, those that end there. */
+function Traced({ arcs, own, stroke, x, y, toLayer }: TracedProps) {
   const { pointed } = useViewer().state;
   if (!pointed.value) return null;
   const { input, layer, view } = pointed.value;
   const at = view === "graph" && layer !== undefined ? layer : toLayer;
-  const touching = arcs
-    .filter((arc) => (arc.layer === at && arc.from === input) || (arc.layer - 1 === at && arc.to === input))
-    .slice(0, 200);
+  const paths = pathsThrough(arcs, { layer: at, token: input }, own).sort((a, b) => a.share - b.share);
   return (
     <g class="traced pointing" aria-hidden="true">
-      {touching.map((arc) => {
-        const { width, opacity } = stroke(arc.weight / strongest);
+      {paths.slice(-400).map(({ arc, share }) => {
+        const { width, opacity } = stroke(share);
         return (
-          <ArcLine key={keyOf(arc)} {...{ arc, x, y }} width={Math.max(1, width)} opacity={Math.max(0.5, opacity)} />
+          <ArcLine key={keyOf(arc)} {...{ arc, x, y }} width={Math.max(1.5, width)} opacity={Math.max(0.6, opacity)} />
         );
       })}
       <circle cx={x(input)} cy={y(at)} r={8} class="cell" />
@@ -504,6 +538,25 @@ function GraphTools({ input, noFlow }: { input: number; noFlow: string | null })
           choose={(kind) => (choices.graph.value = kind)}
         />
       </div>
+      {choices.graph.value !== "flow" && (
+        <>
+          <label for="graph-arcs">
+            <output for="graph-arcs">{choices.graphArcs.value === ALL_ARCS ? "All" : choices.graphArcs.value}</output>{" "}
+            {choices.graphArcs.value === 1 ? "arc" : "arcs"} per node
+          </label>
+          <Slider
+            id="graph-arcs"
+            min={1}
+            max={ALL_ARCS}
+            step={1}
+            value={choices.graphArcs.value}
+            choose={(count) => (choices.graphArcs.value = count)}
+          />
+          <CheckBox id="graph-own" on={choices.graphOwn} class="check">
+            Same-token arcs
+          </CheckBox>
+        </>
+      )}
       {choices.graph.value === "flow" && (
         <label>
           to{" "}
