@@ -28,6 +28,8 @@ std::string Folder::name() const {
   std::error_code error;
   fs::path path = fs::absolute(path_, error).lexically_normal();
   if (path.filename().empty()) path = path.parent_path();
+  // A folder that is called "model" is named by what it is the model of.
+  if (path.filename() == "model" && path.parent_path().has_filename()) path = path.parent_path();
   const std::string name = path.filename().string();
   return name.empty() ? path_.string() : name;
 }

@@ -24,6 +24,7 @@ TEST(Folder, OnDisk) {
   EXPECT_TRUE(folder.exists());
   EXPECT_EQ(folder.path(), temporary.path());
   EXPECT_EQ(folder.name(), temporary.path().filename().string());
+  EXPECT_EQ(Folder(temporary / "minilm" / "model").name(), "minilm");
   EXPECT_EQ(folder.label(), temporary.path().string());
   EXPECT_EQ(folder.label("a.txt"), (temporary / "a.txt").string());
   EXPECT_TRUE(folder.has("a.txt"));
