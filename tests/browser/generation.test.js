@@ -363,7 +363,7 @@ describe("generations", () => {
         const all = report.allValues(first, token);
         assert.equal(lines.length, all.filter((value) => value > 0).length);
         for (const [column, position, value] of lines) {
-          assert.equal(position, column < report.m ? String(column) : `+${column - report.m}`);
+          assert.equal(position, column < report.m ? String(column) : `generated ${column - report.m + 1}`);
           assertClose([value], [all[column]], precision, `column ${column}`);
         }
         // They can be excluded, too.

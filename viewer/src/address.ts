@@ -33,24 +33,41 @@ export function moveTo(fragment: string, how: "push" | "replace" = "push") {
 /** Keeps the address and what is chosen alike; back and forward step through settled choices. Returns how to stop. */
 export function followAddress({ fragment, settled, onMove }: Follower): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Choices follow each other: they share an entry of the history, which `entered` says is there. */
+  let moving = true;
+  let entered = false;
   const write = (next: string) => {
     const here = location.hash.replace(/^#/, "");
     if (next === here || (next === "" && !here.startsWith("v="))) return;
-    moveTo(next);
+    moveTo(next, entered ? "replace" : "push");
+    entered = true;
   };
   const stop = effect(() => {
     const next = fragment();
     clearTimeout(timer);
-    // A slider and the player pass many values; one entry where they rest.
-    if (settled()) timer = setTimeout(() => write(next), 400);
+    if (!settled()) return;
+    // The first of them stands there at once, for who reloads. A slider passes many values; one entry where it rests.
+    if (!moving) write(next);
+    moving = true;
+    timer = setTimeout(() => {
+      write(next);
+      moving = false;
+      entered = false;
+    }, 400);
   });
-  addEventListener("popstate", onMove);
-  addEventListener("hashchange", onMove);
+  // Where the address has moved to is not written over by what was chosen before.
+  const moved = () => {
+    clearTimeout(timer);
+    moving = entered = false;
+    onMove();
+  };
+  addEventListener("popstate", moved);
+  addEventListener("hashchange", moved);
   return () => {
     stop();
     clearTimeout(timer);
-    removeEventListener("popstate", onMove);
-    removeEventListener("hashchange", onMove);
+    removeEventListener("popstate", moved);
+    removeEventListener("hashchange", moved);
   };
 }
 

@@ -7,21 +7,51 @@ import type { Report } from "../report/report";
 
 const MOST = 5;
 
-const ChoiceBar = ({ choice: { label, probability } }: { choice: Choice }) => (
-  <Bar share={probability} words={percentage(probability)} data-value={probability}>
-    <Own text={label} />
-  </Bar>
-);
+/** "+4.2 pp": percentage points more than before. */
+const changeWords = (by: number) => `${by > 0 ? "+" : by < 0 ? "−" : "±"}${(100 * Math.abs(by)).toFixed(1)} pp`;
+
+function ChoiceBar({ choice: { label, probability }, before }: { choice: Choice; before?: number }) {
+  const words = percentage(probability);
+  return (
+    <Bar
+      share={probability}
+      words={before === undefined ? words : `${words} (${changeWords(probability - before)})`}
+      data-value={probability}
+    >
+      <Own text={label} />
+    </Bar>
+  );
+}
+
+/** In the order of another prediction, so that the same stands side by side; what that does not name comes behind. */
+export function inOrderOf(choices: readonly Choice[], other: readonly Choice[]): Choice[] {
+  const place = new Map(other.map(({ label }, k) => [label, k]));
+  const at = ({ label }: Choice) => place.get(label) ?? Infinity;
+  return [...choices].sort((a, b) => (at(a) === at(b) ? 0 : at(a) - at(b)));
+}
 
 interface PredictionsProps {
   report: Report;
   id?: string;
   /** whose, where there are several */
   heading?: string;
+  /** set beside that of another report: in its order, with what has changed */
+  beside?: Report;
 }
 
-function One({ prediction, report, heading }: { prediction: Prediction; report: Report; heading: string }) {
-  const { kind, position, choices, candidates = [] } = prediction;
+interface OneProps {
+  prediction: Prediction;
+  report: Report;
+  heading: string;
+  /** of the report beside */
+  other?: Prediction;
+}
+
+function One({ prediction, report, heading, other }: OneProps) {
+  const { kind, position, candidates = [] } = prediction;
+  const choices = other ? inOrderOf(prediction.choices, other.choices.slice(0, MOST)) : prediction.choices;
+  const before = (all: readonly Choice[] | undefined, label: string) =>
+    all?.find((choice) => choice.label === label)?.probability;
   const token = report.tokens[position ?? -1];
   return (
     <section>
@@ -37,11 +67,11 @@ function One({ prediction, report, heading }: { prediction: Prediction; report: 
       </h3>
       <ol class="bars">
         {choices.slice(0, MOST).map((choice, k) => (
-          <ChoiceBar key={k} choice={choice} />
+          <ChoiceBar key={k} choice={choice} before={before(other?.choices, choice.label)} />
         ))}
         {candidates.length > 0 && <li class="help">Candidates</li>}
         {candidates.map((choice, k) => (
-          <ChoiceBar key={`c${k}`} choice={choice} />
+          <ChoiceBar key={`c${k}`} choice={choice} before={before(other?.candidates, choice.label)} />
         ))}
       </ol>
     </section>
@@ -49,13 +79,13 @@ function One({ prediction, report, heading }: { prediction: Prediction; report: 
 }
 
 /** The sections alone; null where the model said nothing. */
-export function Predictions({ report, id, heading = "Prediction" }: PredictionsProps) {
+export function Predictions({ report, id, heading = "Prediction", beside }: PredictionsProps) {
   const predictions = report.document.predictions ?? [];
   if (predictions.length === 0) return null;
   return (
     <div id={id} class="predictions">
       {predictions.map((prediction, k) => (
-        <One key={k} prediction={prediction} report={report} heading={heading} />
+        <One key={k} {...{ prediction, report, heading }} other={beside?.document.predictions?.[k]} />
       ))}
     </div>
   );

@@ -56,6 +56,9 @@ export function stemOf(document: ReportDocument, title: string, shown: Shown, us
 // Whatever stands around it, a user's text keeps its own direction.
 const [ISOLATE, END] = ["\u2068", "\u2069"];
 export const quoted = (text: string, most = 120) => `“${ISOLATE}${shorten(visible(text.trim()), most)}${END}”`;
+/** The same for tables, which no one reads. */
+export const undirected = (text: string): string => text.replaceAll(ISOLATE, "").replaceAll(END, "");
+
 /** Positions count from 0, and say that they are positions: whoever reads a bare number counts from 1. */
 export const tokenWords = (position: number, label: string) => `${quoted(label, 30)} (position ${position})`;
 /** "12 of 12 “.”": the place of a generated token, counted from 1. */
@@ -200,7 +203,7 @@ export function savingOf(viewer: Viewer): Saving {
       stemOf(viewer.report.document, title, shown, [
         method.value,
         ...(viewer instanceof GenerationViewer
-          ? [`position${token.value}`]
+          ? [`generated${token.value + 1}`]
           : viewer.scored
             ? []
             : [`layer${layer.value}`, `token${token.value}`]),
@@ -208,7 +211,13 @@ export function savingOf(viewer: Viewer): Saving {
     about(card) {
       const { model, input, generation } = viewer.report.document;
       const generated = generation && { generated: generation.text };
-      return { view: card, model: model.name, text: input.text, ...generated, choices: choicesOf() };
+      return {
+        view: card === "strip" ? "text" : card,
+        model: model.name,
+        text: input.text,
+        ...generated,
+        choices: choicesOf(),
+      };
     },
     caption: (title, shown) => captionOf(viewer, title, shown),
     announce: (text) => (viewer.announcement.value = text),

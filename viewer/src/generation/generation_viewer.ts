@@ -82,13 +82,14 @@ export class GenerationViewer extends Viewer {
 
   override name(token: number): { label: string; index: number | string; space: boolean } {
     const { label, space } = this.report.tokens[token];
-    return { label, space, index: `position ${this.positionText(token)}` };
+    return { label, space, index: token >= this.report.m ? this.placeText(token) : `position ${token}` };
   }
 
-  /** "12" in the prompt, "+3" among the generated tokens: positions, from 0, as files and the command line name them. */
-  positionText(token: number): string {
+  /** "12" in the prompt, a position from 0; "generated 4" behind it, counted from 1 as everywhere on the page. */
+  placeText(token: number): string {
     const { report } = this;
-    return `${token >= report.m ? "+" : ""}${report.placeOf(token)}`;
+    const place = report.placeOf(token);
+    return token >= report.m ? `generated ${place + 1}` : String(place);
   }
 
   /** A token as tables have it: which part it stands in, its position there, its text. */

@@ -231,7 +231,11 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
       {foreign && (says(report) || says(b.report)) && (
         <div class="compare predictions-pair">
           <Predictions report={report} heading="Prediction (A)" />
-          <Predictions report={b.report} heading={without ? `Prediction ${without}` : "Prediction (B)"} />
+          <Predictions
+            report={b.report}
+            heading={without ? `Prediction ${without}` : "Prediction (B)"}
+            beside={report}
+          />
         </div>
       )}
       <p class="help key">

@@ -24,7 +24,7 @@ import { arcOpacity, arcStrength, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "..
 import type { Report } from "../report/report";
 import { targetWords } from "../report/setting_words";
 import { WordReport } from "../report/words";
-import { format, formatWithin, shorten, percentage } from "../report/text";
+import { format, formatWithin, percent, percentage, shorten } from "../report/text";
 import { ALL_ARCS, type GraphKind } from "../state";
 import { printing } from "../theme";
 import { ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
@@ -581,6 +581,17 @@ interface GraphReadoutProps {
   input: number;
 }
 
+/** "70% in layer 6, 16% in layer 4, 14% in other layers": where a cut lies, all of it. @param shares of each layer */
+export function cutWords(shares: ReadonlyMap<number, number>): string {
+  const sorted = [...shares].sort((a, b) => b[1] - a[1]);
+  const few = sorted.length > 4 ? 3 : 4;
+  const rest = sorted.slice(few).reduce((sum, [, share]) => sum + share, 0);
+  return [
+    ...sorted.slice(0, few).map(([layer, share]) => `${percent(share)} in layer ${layer}`),
+    ...(rest > 0 ? [`${percent(rest)} in other layers`] : []),
+  ].join(", ");
+}
+
 /** How much of the output token's rollout, or of the flow, passes the node that is pointed at. */
 function GraphTip({ found, layer }: Pick<GraphReadoutProps, "found" | "layer">) {
   const viewer = useViewer();
@@ -608,13 +619,13 @@ function GraphReadout({ found, layer, toLayer, input }: GraphReadoutProps) {
     const rollout = explanation.value.result("rollout", layer, token);
     const shares = new Map<number, number>();
     for (const arc of pair.cut) shares.set(arc.layer, (shares.get(arc.layer) ?? 0) + arc.capacity / pair.cutValue);
-    const where = [...shares].sort((a, b) => b[1] - a[1]).slice(0, 3);
+    const where = cutWords(shares);
     return (
       <p class="readout" id="graph-readout" data-value={pair.value}>
         Flow from {name(token)} to {name(input)}: <b>{formatWithin(pair.value, error)}</b>
         {rollout && ` (rollout ${formatWithin(rollout.values[input], rollout.error)})`}.{" "}
         {pair.cut.length > 0 &&
-          `The minimum cut nearest the output token has ${pair.cut.length} ${pair.cut.length === 1 ? "arc" : "arcs"} of ${formatWithin(pair.cutValue, error)} together: ${where.map(([l, share]) => `${(100 * share).toFixed(0)}% in layer ${l}`).join(", ")}.`}
+          `The minimum cut nearest the output token has ${pair.cut.length} ${pair.cut.length === 1 ? "arc" : "arcs"} of ${formatWithin(pair.cutValue, error)} together: ${where}.`}
       </p>
     );
   }

@@ -361,9 +361,12 @@ export function HeadGrid() {
           <button
             type="button"
             id="explain-with-head"
+            title={explains ? undefined : "Heads of the same number in different layers have nothing in common"}
             onClick={() => (choices.heads.value = explains ? report.settings.heads : String(head))}
           >
-            {explains ? `Explain with heads as computed (${report.settings.heads})` : `Explain with head ${head}`}
+            {explains
+              ? `Explain with heads as computed (${report.settings.heads})`
+              : `Explain with head ${head} of every layer`}
           </button>
         )}
       </div>

@@ -236,7 +236,7 @@ function Line({ entry: { token, rank, value, degenerate }, largest, columns, mas
       {viewer instanceof GenerationViewer ? (
         <>
           <td class="number index" title={generated ? "position among the generated tokens" : "position in the prompt"}>
-            {viewer.positionText(token)}
+            {viewer.placeText(token)}
           </td>
           <th scope="row">
             <Piece {...viewer.name(token)} />

@@ -5,7 +5,7 @@ import { arrayName } from "../report/document";
 import { recipeOf, type Recipe } from "../report/recipe";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { pictureOf } from "../export/element_picture";
-import { tokenWords } from "../export/name";
+import { tokenWords, undirected } from "../export/name";
 import type { GenerationReport } from "../report/generation_report";
 import type { Report } from "../report/report";
 import { pictureIn } from "../report/picture";
@@ -248,7 +248,7 @@ export function SettingsCard() {
     shown: () => ({ method: null, layers: null, output: null, recipe: false, filters: false, file: [] }),
     rows: () => ({
       columns: ["setting", "value", "in_the_report"],
-      rows: rows.map(({ term, text, report }) => [term, text, report ?? text]),
+      rows: rows.map(({ term, text, report }) => [term, text, report ?? text].map(undirected)),
     }),
   };
   /** The button goes with what it takes back; the keyboard stays in the list. */

@@ -20,6 +20,7 @@ export function Strip() {
   // Where the keyboard is while no output token is chosen in the text.
   const place = useSignal(choices.token.peek());
   const row = viewer.row();
+  const reasons = state.reasons.value;
   const flags = viewer.degenerate();
   const choose = (token: number) => {
     if (scored) pointed.value = { input: (place.value = token), view: "strip" };
@@ -31,13 +32,14 @@ export function Strip() {
       scored
         ? scoreTable(viewer)
         : {
-            columns: ["layer", "output_token", "input_token", "token", choices.method.value],
+            columns: ["layer", "output_token", "input_token", "token", choices.method.value, "excluded"],
             rows: report.tokens.map(({ index, label }) => [
               choices.layer.value,
               choices.token.value,
               index,
               label,
               row?.[index] ?? null,
+              reasons[index],
             ]),
           },
   };
