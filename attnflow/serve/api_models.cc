@@ -64,6 +64,7 @@ Json model_json(const ShelfModel& model) {
           {"methods", names_of(methods_of(info))},
           {"blanks", model.blanks},
           {"evaluates", model.evaluates},
+          {"chat", model.chat},
           {"mask", model.mask.empty() ? Json() : Json(model.mask)},
           {"examples", examples_json(model.examples)},
           {"loaded", model.loaded()}};

@@ -12,6 +12,8 @@
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
 #include "attnflow/model/builtin_models.h"
+#include "attnflow/model/gguf_info.h"
+#include "attnflow/text/chat_template.h"
 
 namespace attnflow {
 namespace {
@@ -122,6 +124,8 @@ void ModelShelf::describe(ShelfModel& model) {
     model.kind = ModelKind::kImage;
   } else if (info.causal) {
     model.kind = ModelKind::kGeneration;
+    model.chat = model.folder_ ? internal::ChatTemplate(*model.folder_).exists()
+                               : gguf_info(model.gguf_, read_gguf_file(model.gguf_).header).chat_template;
   }
   model.evaluates = model.kind != ModelKind::kImage && can_be_evaluated(info);
   if (model.kind == ModelKind::kText) {

@@ -46,6 +46,7 @@ class ShelfModel {
   bool built_in = false;
   bool blanks = false;     // explain takes blank: there is a token that says nothing, which decoders do not have
   bool evaluates = false;  // evaluate takes it: the model predicts something, and has the means to score it
+  bool chat = false;       // generate takes chat: the files have a chat template
   std::string mask;        // how a masked language model's mask is written in a text; else empty
   std::vector<Example> examples;
 

@@ -23,6 +23,8 @@ class ChatTemplate {
   explicit ChatTemplate(const Folder& folder);
   // `text`, as it stands in the file `source`.
   ChatTemplate(std::string text, std::string source);
+  // Whether the model has one.
+  bool exists() const { return !text_.empty(); }
 
   // The conversation up to where the answer begins. `special_tokens`: their pieces by role ("bos_token"), which
   // templates may use. The date that some templates write into the system's turn is today's in local time, or that of

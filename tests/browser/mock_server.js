@@ -16,13 +16,23 @@ export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nG
  * @param {(path: string, body: any, asked: object) => object} options.document what a request's answer is; it may throw
  *   {status, kind, message}
  * @param {string} [options.token] wanted of every request
+ * @param {boolean} [options.chat] whether the model of continuations has a chat template
  * @param {object[]} [options.steps] of a generation: data of its "prompt" and then of each "token"
  * @param {(said: number) => Promise<void>} [options.hold] waited for behind each of them; how many there were
  * @param {{after: number, error?: object}} [options.breaks] after so many of them the generation ends with an error event,
  *   or, without one, the connection breaks
  * @param {number} [options.pause] milliseconds between events
  */
-export async function startMockServer({ page, document, token = "", steps = [], hold, breaks, pause = 5 }) {
+export async function startMockServer({
+  page,
+  document,
+  token = "",
+  chat = false,
+  steps = [],
+  hold,
+  breaks,
+  pause = 5,
+}) {
   const asked = [];
   const sockets = new Set();
   const stopped = new Set();
@@ -46,7 +56,7 @@ export async function startMockServer({ page, document, token = "", steps = [], 
       model("pictures", "image", "classification", {
         examples: [{ name: "ankle boot", type: "image/png", data: PIXEL }],
       }),
-      model("writer", "generation", "causal", { examples: [{ text: "Once upon" }] }),
+      model("writer", "generation", "causal", { chat, examples: [{ text: "Once upon" }] }),
     ],
     default: { text: "masked-model", image: "pictures", generation: "writer" },
     limits: {},
@@ -152,6 +162,7 @@ function model(name, kind, head, more = {}) {
     methods: ["raw", "rollout", "flow"],
     blanks: false,
     evaluates: false,
+    chat: false,
     mask: null,
     examples: [],
   };

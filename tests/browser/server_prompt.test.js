@@ -18,13 +18,14 @@ describe("a prompt", () => {
     const words = ["Once", " upon", " a", " time"];
     // A server that does not say what tokens drew on as they come.
     const steps = [{ text: "Begin", tokens: [], layers: [1] }, ...words.map((text, index) => ({ index, text }))];
-    await serve({ steps, pause: 250 }, async (tab, server) => {
+    await serve({ steps, pause: 250, chat: true }, async (tab, server) => {
       await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
       await tab.locator("#ask-prompt").fill("Begin");
+      // On where the model has a template, and in sight.
+      assert.ok(await tab.locator("#ask-chat").isChecked());
       await tab.locator("#sampling-button").click();
       await tab.locator("#ask-tokens").fill("4");
       await tab.locator("#ask-temperature").fill("0.5");
-      await tab.locator("#ask-chat").check();
       await tab.locator("#ask-system").fill("Be brief.");
       await tab.keyboard.press("Escape");
       await tab.evaluate(() => {
@@ -95,16 +96,8 @@ describe("a prompt", () => {
         await tab.keyboard.press("Tab");
         reached.add(await tab.evaluate(() => document.activeElement.id || document.activeElement.value));
       }
-      for (const id of [
-        "ask-tokens",
-        "raw",
-        "rollout",
-        "flow",
-        "ask-layers",
-        "ask-mask-first",
-        "ask-temperature",
-        "ask-chat",
-      ])
+      assert.equal(await tab.locator("#ask-chat").count(), 0);
+      for (const id of ["ask-tokens", "raw", "rollout", "flow", "ask-layers", "ask-mask-first", "ask-temperature"])
         assert.ok(reached.has(id), id);
       await tab.locator("#sampling-button").click();
       if (!(await tab.locator("#ask-tokens").isVisible())) await tab.locator("#sampling-button").click();
@@ -160,7 +153,7 @@ describe("a prompt", () => {
     });
     assert.equal(asked.seed, 77);
     await serve(
-      { steps, document, pause: 30 },
+      { steps, document, pause: 200 },
       async (tab, server) => {
         await tab.locator("#status-text").filter({ hasText: "Restoring, with its seed 77" }).waitFor();
         await tab.locator("#map-card").waitFor();

@@ -23,6 +23,8 @@ export interface ServedModel {
   blanks: boolean;
   /** evaluate takes it */
   evaluates: boolean;
+  /** its files have a chat template; absent from older servers */
+  chat?: boolean;
   /** how a masked language model's mask is written in a text */
   mask: string | null;
   /** good inputs to begin with */

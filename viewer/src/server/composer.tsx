@@ -13,10 +13,10 @@ import type { ServedModel } from "./client";
 import { addressOf, fileOf, picturesOf, textsOf } from "./examples";
 import { USUAL_TOKENS, type ServerState, type Task } from "./server_state";
 
-const TASKS: { task: Task; label: string }[] = [
-  { task: "text", label: "Explain a text" },
-  { task: "image", label: "Explain a picture" },
-  { task: "generation", label: "Generate" },
+const TASKS: { task: Task; label: string; model: string }[] = [
+  { task: "text", label: "Explain a text", model: "DIR" },
+  { task: "image", label: "Explain a picture", model: "DIR" },
+  { task: "generation", label: "Generate", model: "FILE.gguf" },
 ];
 
 const describe = ({ architecture, layers, heads, head }: ServedModel) =>
@@ -48,9 +48,10 @@ export function Composer({ state }: { state: ServerState }) {
           <Radios
             name="task"
             value={task}
-            options={TASKS.map(({ task: value, label }) => ({
+            options={TASKS.map(({ task: value, label, model }) => ({
               value,
               words: <span>{label}</span>,
+              title: available(value) ? undefined : `No model for this: start with attnflow serve --model ${model}`,
               disabled: !available(value),
             }))}
             choose={(name) => state.choose(name)}
@@ -326,6 +327,16 @@ const PromptFields = ({ state }: { state: ServerState }) => (
     <button type="submit" class="primary" id="continue" disabled={state.prompt.value.trim() === ""}>
       Generate
     </button>
+    {state.chosen.value?.chat && (
+      <CheckBox
+        id="ask-chat"
+        class="check"
+        title="The prompt is a user's turn, in the model's chat template; otherwise the model continues the text"
+        on={inOtherForm(state.chat.value, (on) => (state.chatChoice.value = on))}
+      >
+        Chat
+      </CheckBox>
+    )}
     <PromptOptions state={state} />
   </AskArea>
 );
@@ -336,7 +347,6 @@ function PromptOptions({ state }: { state: ServerState }) {
   const samples = state.temperature.value > 0;
   const changed =
     samples ||
-    state.chat.value ||
     state.maskFirst.value ||
     state.mixing.value !== "auto" ||
     state.layers.value.trim() !== "" ||
@@ -383,9 +393,6 @@ function PromptOptions({ state }: { state: ServerState }) {
           <NumberLine id="ask-seed" label="Seed" value={state.seed} min={0} step={1} />
         </>
       )}
-      <CheckBox id="ask-chat" on={state.chat} class="check">
-        Chat mode (the model's template)
-      </CheckBox>
       {state.chat.value && <Line id="ask-system" label="System prompt" value={state.system} />}
     </Popover>
   );

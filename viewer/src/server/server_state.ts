@@ -73,7 +73,8 @@ export class ServerState {
   readonly referents = signal("");
   /** of generate */
   readonly tokens = signal(USUAL_TOKENS);
-  readonly chat = signal(false);
+  /** Whether the prompt is a turn of a conversation; null: as the model is made for. */
+  readonly chatChoice = signal<boolean | null>(null);
   readonly system = signal("");
   readonly methods = signal<readonly Method[]>(AGGREGATIONS.filter((method) => method !== "flow"));
   readonly maskFirst = signal(false);
@@ -126,6 +127,9 @@ export class ServerState {
     const name = this.model.value[this.task.value];
     return this.models.value.find((model) => model.name === name) ?? this.models.value[0] ?? null;
   });
+
+  /** Whether the prompt is given to the model in its chat template. */
+  readonly chat = computed(() => (this.chosen.value?.chat ?? false) && (this.chatChoice.value ?? true));
 
   constructor(readonly client: Client) {}
 
@@ -429,7 +433,7 @@ export class ServerState {
       this.prompt.value = found.prompt;
       this.tokens.value = found.tokens ?? this.tokens.peek();
       this.methods.value = METHODS.filter((one) => (found.method ?? this.methods.peek()).includes(one));
-      this.chat.value = found.chat ?? false;
+      this.chatChoice.value = found.chat ?? false;
       this.system.value = found.system ?? "";
       this.temperature.value = found.temperature ?? 0;
       this.topP.value = found.top_p ?? 1;
