@@ -8,16 +8,21 @@ import { Agreement } from "./agreement";
 import { askAhead } from "./ask_ahead";
 import { Composer } from "./composer";
 import type { ServerState } from "./server_state";
+import { keepDrafts } from "./tab";
 import { WhatIf } from "./what_if";
 import "../styles/server.css";
 
 export function ServerApp({ state }: { state: ServerState }) {
   useEffect(() => acceptPictures(state), [state]);
   useEffect(() => {
+    const stop = keepDrafts({ text: state.text, prompt: state.prompt });
     void state.begin().then(() => state.followAddress());
     const onMove = () => void state.followAddress();
     addEventListener("popstate", onMove);
-    return () => removeEventListener("popstate", onMove);
+    return () => {
+      stop();
+      removeEventListener("popstate", onMove);
+    };
   }, [state]);
   const shown = state.shown.value;
   return (
