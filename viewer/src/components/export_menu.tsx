@@ -3,7 +3,7 @@ import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ViewerContext } from "../context";
 import { kindsOf, type Exporter, type ExportKind } from "../export/exporter";
 import { savingOf } from "../export/name";
-import { save } from "../export/save";
+import { copyLatex, copyPicture, paper, save } from "../export/save";
 import "../styles/export.css";
 
 const NAMES: Record<ExportKind, string> = {
@@ -12,6 +12,12 @@ const NAMES: Record<ExportKind, string> = {
   csv: "CSV, the numbers",
   json: "JSON, the numbers",
 };
+
+const WIDTHS: { inches: number | null; words: string }[] = [
+  { inches: null, words: "Width as shown" },
+  { inches: 3.3, words: "One column (3.3 in)" },
+  { inches: 6.8, words: "Two columns (6.8 in)" },
+];
 
 export function ExportMenu({ card, title, exporter }: { card: string; title: string; exporter: Exporter }) {
   const viewer = useContext(ViewerContext);
@@ -34,7 +40,7 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
     button.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const items = [...(root.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
+    const items = [...(root.current?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
     const at = items.indexOf(document.activeElement as HTMLElement);
     const to: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 };
     if (event.key === "Escape") close();
@@ -52,6 +58,10 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
     } catch (error) {
       saving.announce(`${title} could not be saved: ${error instanceof Error ? error.message : String(error)}`);
     }
+  };
+  const copy = async (what: string, done: Promise<boolean>) => {
+    close();
+    saving?.announce((await done) ? `Copied the ${what}` : `This browser does not let the page copy the ${what}`);
   };
   return (
     <div class="export" ref={root}>
@@ -86,6 +96,47 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
               {NAMES[kind]}
             </button>
           ))}
+          {exporter.svg && saving && (
+            <button
+              type="button"
+              role="menuitem"
+              tabIndex={-1}
+              onClick={() => void copy("picture", copyPicture({ card, title }, exporter, saving))}
+            >
+              Copy picture
+            </button>
+          )}
+          {exporter.rows && (
+            <button type="button" role="menuitem" tabIndex={-1} onClick={() => void copy("table", copyLatex(exporter))}>
+              Copy LaTeX table
+            </button>
+          )}
+          {exporter.svg && (
+            <>
+              <hr />
+              <button
+                type="button"
+                role="menuitemcheckbox"
+                aria-checked={paper.captions.value}
+                tabIndex={-1}
+                onClick={() => (paper.captions.value = !paper.captions.value)}
+              >
+                Title and caption
+              </button>
+              {WIDTHS.map(({ inches, words }) => (
+                <button
+                  type="button"
+                  role="menuitemradio"
+                  aria-checked={paper.inches.value === inches}
+                  tabIndex={-1}
+                  key={words}
+                  onClick={() => (paper.inches.value = inches)}
+                >
+                  {words}
+                </button>
+              ))}
+            </>
+          )}
         </div>
       )}
     </div>

@@ -151,13 +151,23 @@ export function panels(all: readonly { title: string; svg: string }[], widest = 
 /** Legends below a view; those within it are in its picture already. */
 const legendsOf = (card: Element | null) => [...(card?.querySelectorAll<HTMLElement>(".foot .legend") ?? [])];
 
+/** The same document, so many inches wide on paper. */
+export function inInches(svg: string, inches: number): string {
+  const { width, height } = sizeOf(svg);
+  const side = (length: number) => Number(((length / width) * inches).toFixed(4));
+  return svg.replace(/^<svg\b[^>]*>/, (head) =>
+    head.replace(/ width="[^"]*"/, ` width="${inches}in"`).replace(/ height="[^"]*"/, ` height="${side(height)}in"`),
+  );
+}
+
 /**
+ * @param caption null: the picture and its legends alone
  * @param card the view's, whose legends are drawn
  */
-export function framed(svg: string, caption: Caption, card: Element | null): string {
+export function framed(svg: string, caption: Caption | null, card: Element | null, title = ""): string {
   const { paper, ink, soft } = themeOf();
   const picture = sizeOf(svg);
-  const room = Math.max(picture.width, LEAST_WIDTH * unit());
+  const room = caption ? Math.max(picture.width, LEAST_WIDTH * unit()) : picture.width;
   const width = Math.ceil(room + 2 * PADDING);
   const parts: string[] = [];
   let y = PADDING;
@@ -172,9 +182,11 @@ export function framed(svg: string, caption: Caption, card: Element | null): str
     });
     if (lines.length > 0) parts.push(`<g data-part="${part}">${lines.join("\n")}</g>`);
   };
-  write(wordsOf(caption.title), TITLE(), "title");
-  write(wordsOf(caption.subject.join(" · ")), SUBJECT(), "subject");
-  y += 8;
+  if (caption) {
+    write(wordsOf(caption.title), TITLE(), "title");
+    write(wordsOf(caption.subject.join(" · ")), SUBJECT(), "subject");
+    y += 8;
+  }
   parts.push(nested(svg, PADDING, y, "v", "picture"));
   y += Math.ceil(picture.height) + 8;
 
@@ -189,18 +201,20 @@ export function framed(svg: string, caption: Caption, card: Element | null): str
     lowest = Math.max(lowest, y + size.height + 4);
   }
   y = lowest;
-  const facts = caption.facts.map(([term, text], k, all) => [
-    ...wordsOf(term, true),
-    ...wordsOf(k + 1 < all.length ? `${text};` : `${text}.`),
-  ]);
-  write(facts.flat(), FACTS(), "facts");
-  const notes = [...caption.notes];
-  const marked = /<[^>]* data-mark="degenerate"/.test(svg);
-  if (marked && !notes.some((note) => note.startsWith("°"))) notes.push(`° ${DEGENERATE_WORDS}.`);
-  for (const note of notes) write(wordsOf(note, true), FACTS(), "note");
+  if (caption) {
+    const facts = caption.facts.map(([term, text], k, all) => [
+      ...wordsOf(term, true),
+      ...wordsOf(k + 1 < all.length ? `${text};` : `${text}.`),
+    ]);
+    write(facts.flat(), FACTS(), "facts");
+    const notes = [...caption.notes];
+    const marked = /<[^>]* data-mark="degenerate"/.test(svg);
+    if (marked && !notes.some((note) => note.startsWith("°"))) notes.push(`° ${DEGENERATE_WORDS}.`);
+    for (const note of notes) write(wordsOf(note, true), FACTS(), "note");
+  }
   const height = Math.ceil(y + PADDING - 4);
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${FAMILY}">` +
-    `<title>${xmlText(caption.title)}</title><rect width="${width}" height="${height}" fill="${paper}"/>\n${parts.join("\n")}\n</svg>\n`
+    `<title>${xmlText(caption?.title ?? title)}</title><rect width="${width}" height="${height}" fill="${paper}"/>\n${parts.join("\n")}\n</svg>\n`
   );
 }

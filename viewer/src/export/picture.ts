@@ -102,8 +102,8 @@ export const canvasUrl = (canvas: HTMLCanvasElement) => canvas.toDataURL("image/
 
 const MOST_PIXELS = 16_000;
 
-/** A PNG of an SVG document, two pixels for one where that fits in a canvas. */
-export async function rasterise(svg: string): Promise<Blob> {
+/** A PNG of an SVG document, two pixels for one, or so many, where that fits in a canvas. */
+export async function rasterise(svg: string, most = 2): Promise<Blob> {
   const image = new Image();
   const loaded = new Promise<void>((done, failed) => {
     image.onload = () => done();
@@ -112,7 +112,7 @@ export async function rasterise(svg: string): Promise<Blob> {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await loaded;
   const side = Math.max(image.width, image.height, 1);
-  const scale = Math.min(2, MOST_PIXELS / side);
+  const scale = Math.min(most, MOST_PIXELS / side);
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, Math.round(image.width * scale));
   canvas.height = Math.max(1, Math.round(image.height * scale));

@@ -1,9 +1,11 @@
 // Makes a file of a view and hands it to the browser.
 import type { Exporter, ExportKind } from "./exporter";
-import { framed } from "./frame";
+import { signal } from "@preact/signals";
+import { copyText } from "../components/copy_text";
+import { framed, inInches } from "./frame";
 import type { Saving } from "./name";
 import { rasterise, standalone } from "./picture";
-import { toCsv, toJson } from "./tables";
+import { toCsv, toJson, toLatex } from "./tables";
 
 /** A view: its card's id and title. */
 export interface View {
@@ -11,12 +13,19 @@ export interface View {
   title: string;
 }
 
+/** How pictures leave the page: with title and caption, and so many inches wide on paper (null: as shown). */
+export const paper = { captions: signal(true), inches: signal<number | null>(null) };
+
+/** Pixels for one of the page: 300 to an inch on paper. */
+const sharpness = () => (paper.inches.value === null ? 2 : 300 / 96);
+
 function svgOf({ card, title }: View, exporter: Exporter, saving: Saving): string {
   const picture = exporter.svg?.();
   if (!picture) throw new Error("this view has no picture");
   const svg = typeof picture === "string" ? picture : standalone(picture);
-  const caption = saving.caption(title, exporter.shown?.() ?? {});
-  return framed(svg, caption, document.getElementById(`${card}-card`));
+  const caption = paper.captions.value ? saving.caption(title, exporter.shown?.() ?? {}) : null;
+  const whole = framed(svg, caption, document.getElementById(`${card}-card`), title);
+  return paper.inches.value === null ? whole : inInches(whole, paper.inches.value);
 }
 
 async function makeFile(kind: ExportKind, view: View, exporter: Exporter, saving: Saving): Promise<Blob> {
@@ -24,7 +33,7 @@ async function makeFile(kind: ExportKind, view: View, exporter: Exporter, saving
     case "svg":
       return new Blob([svgOf(view, exporter, saving)], { type: "image/svg+xml" });
     case "png":
-      return rasterise(svgOf(view, exporter, saving));
+      return rasterise(svgOf(view, exporter, saving), sharpness());
     default: {
       const table = exporter.rows?.();
       if (!table) throw new Error("this view has no numbers");
@@ -50,4 +59,21 @@ export async function save(kind: ExportKind, view: View, exporter: Exporter, sav
   const name = `${saving.stem(view.title, exporter.shown?.() ?? {})}.${kind}`;
   download(await makeFile(kind, view, exporter, saving), name);
   return name;
+}
+
+/** Puts the picture on the clipboard, as a PNG; whether that was possible. */
+export async function copyPicture(view: View, exporter: Exporter, saving: Saving): Promise<boolean> {
+  try {
+    const png = rasterise(svgOf(view, exporter, saving), sharpness());
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Puts the numbers on the clipboard, as a table of LaTeX; whether that was possible. */
+export async function copyLatex(exporter: Exporter): Promise<boolean> {
+  const table = exporter.rows?.();
+  return table ? copyText(toLatex(table)) : false;
 }

@@ -1,4 +1,4 @@
-// Tables as CSV (RFC 4180) and JSON.
+// Tables as CSV (RFC 4180), JSON and LaTeX.
 import type { Table } from "./exporter";
 
 type Cell = string | number | boolean | null;
@@ -20,4 +20,35 @@ export function toJson({ columns, rows }: Table, about: Record<string, unknown>)
   const lines = Array.from(rows, (row) => JSON.stringify(row));
   const head = JSON.stringify({ ...about, columns }, null, 1).replace(/\n\}$/, "");
   return `${head},\n "rows": [\n  ${lines.join(",\n  ")}\n ]\n}\n`;
+}
+
+const LATEX: Readonly<Record<string, string>> = {
+  "\\": "\\textbackslash{}",
+  "~": "\\textasciitilde{}",
+  "^": "\\textasciicircum{}",
+};
+const latexText = (text: string) => text.replace(/[\\~^]|[&%$#_{}]/g, (sign) => LATEX[sign] ?? `\\${sign}`);
+
+function latexCell(cell: Cell): string {
+  if (cell === null || (typeof cell === "number" && Number.isNaN(cell))) return "";
+  if (typeof cell !== "number") return latexText(String(cell));
+  return Number.isInteger(cell)
+    ? String(cell)
+    : `$${String(Number(cell.toPrecision(4))).replace(/e(.+)$/, " \\cdot 10^{$1}")}$`;
+}
+
+/** For a paper: numbers with four digits, columns of numbers to the right. */
+export function toLatex({ columns, rows }: Table): string {
+  const all = [...rows];
+  const sides = columns.map((_, k) => (all.every((row) => row[k] === null || typeof row[k] === "number") ? "r" : "l"));
+  const line = (cells: readonly string[]) => `  ${cells.join(" & ")} \\\\`;
+  return [
+    `\\begin{tabular}{${sides.join("")}}`,
+    "  \\hline",
+    line(columns.map(latexText)),
+    "  \\hline",
+    ...all.map((row) => line(row.map(latexCell))),
+    "  \\hline",
+    "\\end{tabular}\n",
+  ].join("\n");
 }
