@@ -1,4 +1,4 @@
-"""Writes attnflow/_options.pyi: the options as a TypedDict, from the table in the library.
+"""Writes attnflow/_options.pyi: the options of each question as a TypedDict, from the table in the library.
 
 write_options.py FOLDER_OF_CORE OUTPUT
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+
+# What functions ask, as described_options() names it, and what hints.py calls their options.
+CLASSES = {"attribute": "Options", "values": "ValueOptions", "explain": "TextOptions"}
 
 
 def main(arguments: list[str]) -> None:
@@ -19,11 +22,11 @@ def main(arguments: list[str]) -> None:
         "",
         "from collections.abc import Sequence",
         "from typing import TypedDict",
-        "",
-        "class Options(TypedDict, total=False):",
     ]
-    for name, annotation, text in _core.described_options():
-        lines += [f"    {name}: {annotation}", f'    """{text}"""']
+    for asks, name in CLASSES.items():
+        lines += ["", f"class {name}(TypedDict, total=False):"]
+        for option, annotation, text in _core.described_options(asks):
+            lines += [f"    {option}: {annotation}", f'    """{text}"""']
     Path(output).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -76,11 +76,14 @@ const NoteValue* Note::find(std::string_view name) const {
   return found == values.end() ? nullptr : &found->second;
 }
 
-std::string note_text(const Note& note) { return note.advice.empty() ? note.text : note.text + ' ' + note.advice; }
+std::string note_text(const Note& note, OptionNames names) {
+  if (note.advice.empty()) return note.text;
+  return note.text + ' ' + (names == OptionNames::kFields ? with_field_names(note.advice) : note.advice);
+}
 
-std::vector<std::string> note_texts(const std::vector<Note>& notes) {
+std::vector<std::string> note_texts(const std::vector<Note>& notes, OptionNames names) {
   std::vector<std::string> texts;
-  for (const Note& note : notes) texts.push_back(note_text(note));
+  for (const Note& note : notes) texts.push_back(note_text(note, names));
   return texts;
 }
 

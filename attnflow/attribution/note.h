@@ -25,6 +25,8 @@
 #include <variant>
 #include <vector>
 
+#include "attnflow/attribution/option_names.h"
+
 namespace attnflow {
 
 // What a note is of. Documents have the names in docs/report-format.md.
@@ -111,9 +113,9 @@ struct Note {
   friend bool operator==(const Note&, const Note&) = default;
 };
 
-// Text and advice.
-std::string note_text(const Note& note);
-std::vector<std::string> note_texts(const std::vector<Note>& notes);
+// Text and advice, which names options.
+std::string note_text(const Note& note, OptionNames names = OptionNames::kShell);
+std::vector<std::string> note_texts(const std::vector<Note>& notes, OptionNames names = OptionNames::kShell);
 
 // "flow-degenerate", and back.
 std::string to_text(NoteCode code);

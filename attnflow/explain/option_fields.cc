@@ -265,30 +265,4 @@ void sort_once(std::vector<std::size_t>& values) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
-std::string with_field_names(const std::string& message) {
-  std::string result;
-  for (std::size_t i = 0; i < message.size(); ++i) {
-    const auto is_letter = [&](std::size_t at) {
-      return at < message.size() && message[at] >= 'a' && message[at] <= 'z';
-    };
-    const bool begins = i == 0 || message[i - 1] == ' ' || message[i - 1] == '(' || message[i - 1] == '\'';
-    if (begins && message.compare(i, 2, "--") == 0 && is_letter(i + 2)) {
-      std::size_t end = i + 2;
-      while (is_letter(end) || (end < message.size() && message[end] == '-' && is_letter(end + 1))) {
-        result += message[end] == '-' ? '_' : message[end];
-        ++end;
-      }
-      i = end - 1;
-      continue;
-    }
-    if (i == 0 && message.starts_with("-n:")) {
-      result += "tokens";
-      i = 1;
-      continue;
-    }
-    result += message[i];
-  }
-  return result;
-}
-
 }  // namespace attnflow

@@ -77,10 +77,6 @@ Settings default_settings(SettingUse use);
 // Each once, increasing.
 void sort_once(std::vector<std::size_t>& values);
 
-// A message with options of the command line spelled as fields: "--flow-tolerance: expected ..." is
-// "flow_tolerance: ...".
-std::string with_field_names(const std::string& message);
-
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_EXPLAIN_OPTION_FIELDS_H_

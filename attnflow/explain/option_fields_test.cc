@@ -43,12 +43,5 @@ TEST(OptionFields, Refuses) {
   EXPECT_EQ(refusal(R"({"layers": [1, 2, 3], "residual": 0.5})"), "");
 }
 
-TEST(OptionFields, MessagesNameThem) {
-  EXPECT_EQ(with_field_names("--flow-tolerance: expected x"), "flow_tolerance: expected x");
-  EXPECT_EQ(with_field_names("pass --truncate to cut it (--top-k 3)"), "pass truncate to cut it (top_k 3)");
-  EXPECT_EQ(with_field_names("-n: expected 1"), "tokens: expected 1");
-  EXPECT_EQ(with_field_names("a -- b x--y 1 - 2 --"), "a -- b x--y 1 - 2 --");
-}
-
 }  // namespace
 }  // namespace attnflow::option_fields_test

@@ -97,7 +97,7 @@ std::vector<Content> contents_of(const Report& report) {
   return contents;
 }
 
-std::vector<std::string> closing_lines(const Report& report, const std::vector<Content>& contents) {
+std::vector<std::string> closing_lines(const Report& report, const std::vector<Content>& contents, OptionNames names) {
   std::vector<std::string> lines;
   double sink = 0.0;
   std::size_t sinks = 0;
@@ -123,7 +123,7 @@ std::vector<std::string> closing_lines(const Report& report, const std::vector<C
         shares ? fmt::format("; they hold {:.0f}% of the prompt's share", 100.0 * contents.front().excluded_share)
                : ""));
   }
-  for (const Note& note : report.notes) lines.push_back("Note: " + clean_line(note_text(note)));
+  for (const Note& note : report.notes) lines.push_back("Note: " + clean_line(note_text(note, names)));
   return lines;
 }
 
@@ -172,7 +172,7 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
       out += text + "\n";
     }
   }
-  for (const std::string& line : closing_lines(report, contents)) paragraph(line);
+  for (const std::string& line : closing_lines(report, contents, options.option_names)) paragraph(line);
   return out;
 }
 
@@ -203,7 +203,9 @@ std::string generation_markdown_table(const Report& report) {
                          content.has_share ? fmt::format(" {:.3f} |", line.prompt_share) : "", ranked);
     }
   }
-  for (const std::string& line : closing_lines(report, contents)) out += "\n" + markdown_escaped(line) + "\n";
+  for (const std::string& line : closing_lines(report, contents, OptionNames::kShell)) {
+    out += "\n" + markdown_escaped(line) + "\n";
+  }
   return out;
 }
 

@@ -47,6 +47,7 @@ class TableWriter {
       : report_(report),
         width_(std::max(options.width, kMinWidth)),
         color_(options.color),
+        option_names_(options.option_names),
         marks_(options.ascii ? kAscii : kUnicode) {}
 
   std::string write() {
@@ -68,7 +69,7 @@ class TableWriter {
     for (const ReportCertificate& certificate : report_.certificates) certify(certificate);
     if (!report_.notes.empty()) {
       out_ += '\n';
-      for (const Note& note : report_.notes) paragraph("Note: " + clean_line(note_text(note)));
+      for (const Note& note : report_.notes) paragraph("Note: " + clean_line(note_text(note, option_names_)));
     }
     return std::move(out_);
   }
@@ -268,6 +269,7 @@ class TableWriter {
   const Report& report_;
   std::size_t width_;
   bool color_;
+  OptionNames option_names_;
   const Marks& marks_;
   std::size_t layer_ = 0;  // index in settings.layers
   std::string out_;

@@ -14,14 +14,16 @@
 #include <cstddef>
 #include <string>
 
+#include "attnflow/attribution/option_names.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
 
 struct TableOptions {
-  std::size_t width = 80;  // cells of a terminal line; less than 40 counts as 40
-  bool color = false;      // ANSI escape sequences
-  bool ascii = false;      // bars and marks in ASCII; tokens keep their own characters
+  std::size_t width = 80;                          // cells of a terminal line; less than 40 counts as 40
+  bool color = false;                              // ANSI escape sequences
+  bool ascii = false;                              // bars and marks in ASCII; tokens keep their own characters
+  OptionNames option_names = OptionNames::kShell;  // in notes
 };
 
 // Lines: the model; the output token, the layer looked at (the last of settings.layers) and the settings in words; the

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/attribution/option_names.h"
 #include "attnflow/base/error.h"
-#include "attnflow/explain/option_fields.h"
 
 namespace attnflow {
 

@@ -9,11 +9,12 @@ from attnflow import _core
 from attnflow.arrays import as_layers
 from attnflow.capture import Captured, divide_rows
 from attnflow.errors import Error
-from attnflow.hints import NDArray, Options, np
+from attnflow.hints import NDArray, Options, ValueOptions, describes_options, np
 from attnflow.progress import Progress
 from attnflow.report import Report
 
 
+@describes_options("attribute")
 def attribute(
     attentions: Any,
     tokens: Sequence[str] | None = None,
@@ -51,20 +52,22 @@ def attribute(
     return Report(core)
 
 
-def _values(method: str, attentions: Any, options: Options) -> NDArray[np.float64]:
+def _values(method: str, attentions: Any, options: ValueOptions) -> NDArray[np.float64]:
     if "method" in options:
         raise Error(f"expected no method for {method}(), found one; attribute() takes several", kind="usage")
-    asked: Options = {**options, "method": method}
+    asked: dict[str, Any] = {**options, "method": method}
     values: NDArray[np.float64] = getattr(attribute(attentions, **asked), method)
     return values
 
 
-def raw(attentions: Any, **options: Unpack[Options]) -> NDArray[np.float64]:
+@describes_options("values")
+def raw(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]:
     """The attention of each layer, heads fused: [layer, output_token, input_token]."""
     return _values("raw", attentions, options)
 
 
-def rollout(attentions: Any, **options: Unpack[Options]) -> NDArray[np.float64]:
+@describes_options("values")
+def rollout(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]:
     """Attention rollout down to the input: [layer, output_token, input_token]. [-1, 0] is what the first token draws on.
 
     Weights are shares: what a token draws on is the sum over all paths of the product of their weights (Abnar and
@@ -73,7 +76,8 @@ def rollout(attentions: Any, **options: Unpack[Options]) -> NDArray[np.float64]:
     return _values("rollout", attentions, options)
 
 
-def flow(attentions: Any, **options: Unpack[Options]) -> NDArray[np.float64]:
+@describes_options("values")
+def flow(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]:
     """Attention flow down to the input: [layer, output_token, input_token].
 
     Weights are capacities: each value is the maximum flow between two tokens (Abnar and Zuidema, ACL 2020). Above 128
@@ -81,13 +85,3 @@ def flow(attentions: Any, **options: Unpack[Options]) -> NDArray[np.float64]:
     is certified, and where flow only shows one layer.
     """
     return _values("flow", attentions, options)
-
-
-def _describe_options() -> None:
-    lines = [f"    {name} ({annotation}): {text}" for name, annotation, text in _core.described_options()]
-    described = "\n\n    Options, as of `attnflow explain`:\n\n" + "\n".join(lines) + "\n    "
-    for function in (attribute, raw, rollout, flow):
-        function.__doc__ = (function.__doc__ or "").rstrip() + described
-
-
-_describe_options()

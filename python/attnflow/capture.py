@@ -25,7 +25,7 @@ from typing import Any, Unpack, overload
 from attnflow import _core
 from attnflow.arrays import as_array, as_layers
 from attnflow.errors import Error
-from attnflow.hints import Options
+from attnflow.hints import TextOptions, describes_options
 from attnflow.progress import Progress
 from attnflow.report import Report
 from attnflow.text import encode, predictions, require_words
@@ -344,14 +344,17 @@ def _output_attentions(model: Any, keep: Callable[[str, Any], None], exchangeabl
 
 
 @overload
-def explain(model: Any, tokenizer: Any, text: str, **options: Unpack[Options]) -> Report: ...
+def explain(model: Any, tokenizer: Any, text: str, **options: Unpack[TextOptions]) -> Report: ...
 @overload
-def explain(model: Any, tokenizer: Any, text: Sequence[str], **options: Unpack[Options]) -> list[Report]: ...
-def explain(model: Any, tokenizer: Any, text: str | Sequence[str], **options: Unpack[Options]) -> Report | list[Report]:
+def explain(model: Any, tokenizer: Any, text: Sequence[str], **options: Unpack[TextOptions]) -> list[Report]: ...
+@describes_options("explain")
+def explain(
+    model: Any, tokenizer: Any, text: str | Sequence[str], **options: Unpack[TextOptions]
+) -> Report | list[Report]:
     """Attention of a loaded Transformers model on a text, as a report; of several texts, a report each.
 
-    The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding. Options as
-    of attribute(). Encoders and decoders; of others capture() keeps the attention of each module.
+    The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding. Encoders
+    and decoders; of others capture() keeps the attention of each module.
     """
     _check(model)
     _check_explained(model)
@@ -360,7 +363,7 @@ def explain(model: Any, tokenizer: Any, text: str | Sequence[str], **options: Un
     return [_explain_text(model, tokenizer, one, options) for one in text]
 
 
-def _explain_text(model: Any, tokenizer: Any, text: str, options: Options) -> Report:
+def _explain_text(model: Any, tokenizer: Any, text: str, options: TextOptions) -> Report:
     import torch
 
     asked: dict[str, Any] = dict(options)

@@ -133,6 +133,14 @@ class Report:
 
     # Files.
 
+    @classmethod
+    def from_json(cls, document: str) -> Report:
+        """The report of a document that to_json() or the program wrote."""
+        return cls(_core.Report.from_json(document))
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return Report.from_json, (self.to_json(),)
+
     @overload
     def to_json(self, path: None = None) -> str: ...
     @overload

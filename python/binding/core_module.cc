@@ -180,7 +180,8 @@ NB_MODULE(_core, module) {
   raise_errors_in_python();
   bind_report(module);
   module.def("version", [] { return ATTNFLOW_VERSION; });
-  module.def("described_options", described_options, nb::sig("def described_options() -> list[tuple[str, str, str]]"));
+  module.def("described_options", described_options, nb::arg("asks"),
+             nb::sig("def described_options(asks: str) -> list[tuple[str, str, str]]"));
   nb::class_<FusedLayer>(module, "FusedLayer")
       .def_prop_ro(
           "shape",

@@ -6,8 +6,8 @@
 #include <exception>
 #include <string>
 
+#include "attnflow/attribution/option_names.h"
 #include "attnflow/base/error.h"
-#include "attnflow/explain/option_fields.h"
 
 namespace attnflow::python {
 namespace {

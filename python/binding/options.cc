@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "attnflow/attribution/methods.h"
+#include "attnflow/attribution/mixings.h"
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
 #include "attnflow/explain/explain_attention.h"
@@ -92,16 +94,47 @@ struct PlainOption {
   const char* name;
   const char* annotation;
   const char* help;
+  bool of_reports = false;  // changes a report alone, not its raw attention, rollout and flow
 };
 constexpr PlainOption kPlain[] = {
     {"renormalize", "bool", "Divide each row by its sum"},
     {"any_weights", "bool", "Accept rows that do not sum to 1"},
-    {"keep_attention", "bool", "Keep the attention of all heads in the report"},
+    {"keep_attention", "bool", "Keep the attention of all heads in the report", true},
     {"certificate", "str | Sequence[str]",
-     "Certify the flow of these pairs, such as \"cls,5\" (arc flows and a minimum cut)"},
-    {"referents", "str | Sequence[str]", "Tokens whose weights are compared, layer by layer"},
+     "Certify the flow of these pairs, such as \"cls,5\" (arc flows and a minimum cut)", true},
+    {"referents", "str | Sequence[str]", "Tokens whose weights are compared, layer by layer", true},
     {"threads", "int", "Number of threads; 0: one per processor"},
 };
+
+bool is_offered(std::string_view name, std::string_view asks) {
+  if (name == "target" || name == "against") return false;  // of a prediction, by gradients
+  if (name == "words") return asks == "explain";            // arrays have no text
+  if (name == "mixing") return asks != "explain";           // of finished contributions
+  if (name == "method" || name == "top_k") return asks != "values";
+  return true;
+}
+
+// The help of an option that takes names out of a table, with the rows that Python has.
+std::string help_of(const SettingOption& option) {
+  std::string help;
+  const auto list = [&](std::string_view introduction, const auto& rows, const auto& has) {
+    help = introduction;
+    for (const auto& row : rows) {
+      if (has(row)) help += fmt::format("{}{} ({})", help.back() == ' ' ? "" : "; ", row.name, row.help);
+    }
+  };
+  if (std::string_view(option.name) == "method") {
+    list("One or several of ", all_methods(), [](const MethodInfo& method) { return method.aggregates(); });
+    return help;
+  }
+  if (std::string_view(option.name) == "mixing") {
+    list("What the matrices are: ", all_mixings(), [](const MixingInfo& mixing) {
+      return mixing.mixing == Mixing::kAttention || mixing.needs == MixingNeeds::kTerms;
+    });
+    return help;
+  }
+  return option.help;
+}
 
 }  // namespace
 
@@ -133,12 +166,16 @@ ExplainOptions read_options(const nb::dict& given) {
   return options;
 }
 
-nb::list described_options() {
+nb::list described_options(const std::string& asks) {
   nb::list all;
   for (const SettingOption& option : setting_options()) {
-    if ((option.uses & kForExplain) != 0) all.append(nb::make_tuple(option.name, annotation(option), option.help));
+    if ((option.uses & kForExplain) == 0 || !is_offered(option.name, asks)) continue;
+    all.append(nb::make_tuple(option.name, annotation(option), help_of(option)));
   }
-  for (const PlainOption& option : kPlain) all.append(nb::make_tuple(option.name, option.annotation, option.help));
+  for (const PlainOption& option : kPlain) {
+    if (option.of_reports && asks == "values") continue;
+    all.append(nb::make_tuple(option.name, option.annotation, option.help));
+  }
   return all;
 }
 

@@ -4,6 +4,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 #include "attnflow/explain/explain_options.h"
 
 namespace attnflow::python {
@@ -13,8 +15,10 @@ namespace attnflow::python {
 // stands for an option that is not given. Throws Error(kUsage).
 ExplainOptions read_options(const nanobind::dict& given);
 
-// What Python says of them: a list of (name, type, help) for each, the type as an annotation.
-nanobind::list described_options();
+// What Python says of them: a list of (name, type, help) for each, the type as an annotation. `asks` says who does:
+// "attribute" (arrays to a report), "values" (arrays to one array), "explain" (a model and a text). Options are left
+// out that a question never takes, or that need what Python does not have: a model's gradients.
+nanobind::list described_options(const std::string& asks);
 
 }  // namespace attnflow::python
 

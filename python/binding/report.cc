@@ -13,8 +13,8 @@
 
 #include "attnflow/attribution/input.h"
 #include "attnflow/attribution/note.h"
+#include "attnflow/attribution/option_names.h"
 #include "attnflow/draw/html.h"
-#include "attnflow/explain/option_fields.h"
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_arrays.h"
 #include "attnflow/report/report_csv.h"
@@ -101,23 +101,19 @@ void bind_report(nb::module_& module) {
                      for (const InputToken& token : report.input.tokens) special.push_back(token.special);
                      return special;
                    })
-      .def_prop_ro("notes",
-                   [](const Report& report) {
-                     std::vector<std::string> texts = note_texts(report.notes);
-                     for (std::string& text : texts) text = with_field_names(text);
-                     return texts;
-                   })
+      .def_prop_ro("notes", [](const Report& report) { return note_texts(report.notes, OptionNames::kFields); })
       .def_prop_ro("name", [](const Report& report) { return report.model.name; })
       .def_prop_ro("causal", [](const Report& report) { return report.model.causal; })
       .def("settings_json", [](const Report& report) { return internal::settings_json(report.settings).dump(); })
       .def(
           "table",
           [](const Report& report, std::size_t width, bool color) {
-            return terminal_table(report, {.width = width, .color = color});
+            return terminal_table(report, {.width = width, .color = color, .option_names = OptionNames::kFields});
           },
           nb::arg("width"), nb::arg("color"))
-      .def("markdown", markdown_table)
       .def("json", json_of, Unlocked())
+      .def_static(
+          "from_json", [](const std::string& json) { return report_from_json(json); }, nb::arg("json"), Unlocked())
       .def("csv", csv_of, Unlocked())
       .def("html", html_of<PageForm::kPage>, Unlocked())
       .def("embedded_html", html_of<PageForm::kEmbedded>, Unlocked())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import unittest
 from collections import OrderedDict
 from typing import Any
@@ -117,6 +118,17 @@ class ArraysOut(PackageTest):
         table = report.to_arrow()
         self.assertEqual(table.column_names, list(frame.columns))
         self.assertEqual(table["rollout"].to_pylist(), report.rollout.ravel().tolist())
+
+    def test_pickles(self) -> None:
+        report = attnflow.attribute(random_attention(), keep_attention=True, layers=[2, 3], name="tiny")
+        again = pickle.loads(pickle.dumps(report))
+        self.assertEqual(again.to_json(), report.to_json())
+        for name in ("raw", "rollout", "flow", "flow_gap", "attention"):
+            self.assert_same_bits(getattr(again, name), getattr(report, name), name)
+        self.assertEqual(str(again), str(report))
+        self.assertEqual(attnflow.Report.from_json(report.to_json()).notes, report.notes)
+        with self.assertRaisesRegex(attnflow.Error, "expected"):
+            attnflow.Report.from_json("{}")
 
     def test_what_was_not_asked_for(self) -> None:
         report = attnflow.attribute(random_attention(), method="raw")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import unittest
 from typing import Any
 
 import numpy as np
+from attnflow.hints import Options
 from support import PackageTest, random_attention
 
 import attnflow
@@ -95,7 +97,7 @@ class Errors(PackageTest):
             with self.subTest(**options):
                 self.refuse(words, good, kind="usage", **options)
         with self.assertRaisesRegex(attnflow.Error, "attribute\\(\\) takes several"):
-            attnflow.rollout(good, method="flow")
+            attnflow.rollout(good, method="flow")  # type: ignore[call-arg]
 
     def test_options_of_numpy(self) -> None:
         good = random_attention()
@@ -106,6 +108,46 @@ class Errors(PackageTest):
         self.assert_same_bits(attnflow.rollout(good, residual=0.25, layers=2, heads="1"), expected)
         not_given: dict[str, Any] = {"residual": None}
         self.assert_same_bits(attnflow.rollout(good, **not_given), attnflow.rollout(good))
+
+    def test_what_users_wrote_is_quoted_as_it_is(self) -> None:
+        good = random_attention()
+        self.refuse(
+            "heads: expected mean, max, min or the index of a head, found '--top-k'", good, "usage", heads="--top-k"
+        )
+        self.refuse("found 'it's --top-k'", good, "usage", output_token="it's --top-k")
+
+    def test_options_are_named_as_in_python(self) -> None:
+        attention = np.zeros((4, 1, 6, 6), np.float32)
+        attention[..., 0] = 1.0
+        report = attnflow.attribute(attention, ["--top-k", "b", "c", "d", "e", "f"])
+        self.assertTrue(any("layers" in note for note in report.notes), report.notes)
+        table = str(report)
+        self.assertIn("Note: ", table)
+        self.assertNotRegex(table.replace("--top-k", ""), r"(^|[ (])--[a-z]")
+        self.assertIn("--top-k", table)
+
+    def test_help_offers_what_works(self) -> None:
+        good = random_attention()
+        offered = {
+            function: {name for name in Options.__annotations__ if f"\n    {name} (" in (function.__doc__ or "")}
+            for function in (attnflow.attribute, attnflow.rollout, attnflow.explain)
+        }
+        for options in offered.values():
+            self.assertTrue({"residual", "layers"} <= options)
+            self.assertFalse({"target", "against"} & options)
+        self.assertNotIn("words", offered[attnflow.attribute])
+        self.assertNotIn("method", offered[attnflow.rollout])
+        self.assertNotIn("gradient", attnflow.attribute.__doc__ or "")
+        usual: dict[str, Any] = {"method": "raw", "mixing": "attention", "layers": 1, "certificate": "0,1"}
+        usual |= {"referents": ["a", "b"], "heads": 0, "output_token": 1, "mask_columns": [0], "normalize": "row"}
+        for name in offered[attnflow.attribute]:
+            if name in usual:
+                attnflow.attribute(good, list("abcdef"), **{name: usual[name]})
+
+    def test_errors_survive_other_processes(self) -> None:
+        error = attnflow.Error("expected 1, found 2", kind="usage")
+        again = pickle.loads(pickle.dumps(error))
+        self.assertEqual((str(again), again.kind), (str(error), "usage"))
 
     def test_files(self) -> None:
         report = attnflow.attribute(random_attention())
