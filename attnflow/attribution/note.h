@@ -35,6 +35,7 @@ enum class NoteCode : std::uint8_t {
   // The input
   kTextCut,
   kUnknownWords,
+  kJointLayers,
   kTokensBlanked,
   kFewClasses,
   kReferentsPossible,

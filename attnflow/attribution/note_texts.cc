@@ -59,6 +59,16 @@ std::string unknown_words_text(const Note& note) {
                      fmt::join(texts_in(note, "words"), ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
+std::string joint_layers_text(const Note& note) {
+  const std::size_t encoder = count_in(note, "encoder_layers");
+  const std::size_t last = encoder + 2 * count_in(note, "decoder_layers");
+  return fmt::format(
+      "The first {} tokens are the encoder's, the others the decoder's, in one graph: layers 1 to {} are the "
+      "encoder's; of "
+      "layers {} to {} each two are one of the decoder's, its attention to its own tokens, then to the encoder's.",
+      count_in(note, "source_tokens"), encoder, encoder + 1, last);
+}
+
 std::string system_turn_text(const Note& note) {
   const std::string& turn = text_in(note, "turn");
   return fmt::format("The model's chat template begins with a system turn of its own{}.",
@@ -220,6 +230,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kText, "text", "", ""},
     {Code::kTextCut, "text-cut", "tokens", "The text was cut to {tokens} tokens, the model's maximum."},
     {Code::kUnknownWords, "unknown-words", "count words not_listed", unknown_words_text},
+    {Code::kJointLayers, "joint-layers", "source_tokens encoder_layers decoder_layers", joint_layers_text},
     {Code::kTokensBlanked, "tokens-blanked", "blank positions", blanked_text},
     {Code::kFewClasses, "few-classes", "width height classes labels",
      "The model sees {width} x {height} pixels of the image and knows {classes} classes ({labels}): it names one of "

@@ -53,19 +53,6 @@ std::size_t positions(const AttentionInput& input) {
                        : input.contributions.contributions.extent(1);
 }
 
-// The layers are used up.
-AttentionGraph graph_of(FusedAttention& fused, const MixingOptions& mixing) {
-  const std::size_t n = fused.layers.front().extent(0);
-  AttentionGraph graph;
-  graph.residual = mixing.residual;
-  graph.weights = Tensor<double>({fused.layers.size(), n, n});
-  for (std::size_t l = 0; l < fused.layers.size(); ++l) {
-    const Tensor<double> weights = finish_fused(std::exchange(fused.layers[l], {}), mixing);
-    std::copy_n(weights.data(), weights.size(), graph.weights.data() + l * n * n);
-  }
-  return graph;
-}
-
 }  // namespace
 
 AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
@@ -97,6 +84,18 @@ FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, 
         return fused;
       },
       weights);
+}
+
+AttentionGraph attention_graph(FusedAttention& fused, const MixingOptions& mixing) {
+  const std::size_t n = fused.layers.front().extent(0);
+  AttentionGraph graph;
+  graph.residual = mixing.residual;
+  graph.weights = Tensor<double>({fused.layers.size(), n, n});
+  for (std::size_t l = 0; l < fused.layers.size(); ++l) {
+    const Tensor<double> weights = finish_fused(std::exchange(fused.layers[l], {}), mixing);
+    std::copy_n(weights.data(), weights.size(), graph.weights.data() + l * n * n);
+  }
+  return graph;
 }
 
 void append(FusedAttention& all, FusedAttention more, std::string_view source) {
@@ -157,8 +156,10 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
   report.settings = options.settings;
   report.input.kind = input.text ? "text" : "attention";
   report.input.text = input.text.value_or("");
+  report.input.text_pair = std::move(input.text_pair);
   report.input.tokens = std::move(input.tokens);
   report.predictions = std::move(input.predictions);
+  report.notes = std::move(input.notes);
   if (options.any_weights) {
     report.notes.emplace_back(NoteCode::kAnyWeights);
   }
@@ -173,7 +174,7 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
     const std::size_t n = fused.layers.front().extent(0);
     const bool causal = fused.causal && n > 1;
     const ReportQuestion question = ask(fused.layers.size(), fused.heads, n, causal);
-    fill_report(report, GraphSource(graph_of(fused, question.settings.mixing), causal), question, options);
+    fill_report(report, GraphSource(attention_graph(fused, question.settings.mixing), causal), question, options);
     return report;
   }
   std::visit(

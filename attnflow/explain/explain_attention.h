@@ -9,9 +9,11 @@
 #include <variant>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/graph/attention_stack.h"
+#include "attnflow/graph/mixing.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -34,8 +36,10 @@ struct AttentionInput {
   FusedAttention fused = {};
   // Of a model that read a text: the text, in which the tokens have their places, what the model is, what it said.
   std::optional<std::string> text = {};
+  std::string text_pair = {};  // a second text, of tokens of segment 1
   std::string architecture = {};
   std::vector<ReportPrediction> predictions = {};
+  std::vector<Note> notes = {};  // on how the attention was made
 };
 
 // [layer, head, query, key], float32 or float64, checked. float64, and rows that were renormalised, stay float64.
@@ -51,6 +55,9 @@ bool can_fuse(const ExplainOptions& options);
 // is its number in messages.
 FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, std::size_t layer,
                            std::string_view source, const ExplainOptions& options);
+
+// What rollout and flow take of such layers, which are used up.
+AttentionGraph attention_graph(FusedAttention& fused, const MixingOptions& mixing);
 
 // Puts layers together. Throws Error(kBadFile) unless they have one shape.
 void append(FusedAttention& all, FusedAttention more, std::string_view source);

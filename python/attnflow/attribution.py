@@ -45,9 +45,10 @@ def attribute(
             asked,
             progress,
             [],
-            None,
+            [],
             "",
             [],
+            None,
         )
     return Report(core)
 

@@ -26,9 +26,10 @@ from attnflow import _core
 from attnflow.arrays import as_array, as_layers
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
+from attnflow.joint import is_encoder_decoder, joint_of
 from attnflow.progress import Progress
 from attnflow.report import Report
-from attnflow.text import encode, predictions, require_words
+from attnflow.text import encode, encode_target, predictions, require_words
 
 # Under which transformers knows the attention function here.
 _NAME = "attnflow"
@@ -52,7 +53,13 @@ class Captured:
 
     @property
     def attentions(self) -> tuple[Any, ...]:
-        """A layer each, in the order in which the model ran them: [batch, head, query, key]."""
+        """A layer each, in the order in which the model ran them: [batch, head, query, key].
+
+        Of an encoder-decoder: over source and target tokens together, the layers of the encoder, then for each of the
+        decoder two, its attention to the target and to the source.
+        """
+        if is_encoder_decoder(self.model):
+            return joint_of(self.model, self.calls).layers()
         layers = _layers_of(self.model)
         names = [call.module for call in self.calls]
         if layers is None or len(self.calls) != layers:
@@ -94,11 +101,11 @@ def _one_stack(names: Sequence[str]) -> bool:
 
 
 def _layers_of(model: Any) -> int | None:
-    """How many layers of attention the model says it has; None where it does not, or where they are no one stack: an encoder
-    and a decoder, patches in an order drawn by chance.
+    """How many layers of attention the model says it has; None where it does not, or where they are no one stack: patches in
+    an order drawn by chance.
     """
     config = model.config
-    if getattr(config, "is_encoder_decoder", False) or config.model_type == "vit_mae":
+    if config.model_type == "vit_mae":
         return None
     for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers"):
         found = getattr(config, name, None)
@@ -194,19 +201,14 @@ def _check(model: Any) -> None:
         raise Error("expected a model with weights, found one on the device meta", kind="usage")
 
 
-def _check_explained(model: Any) -> None:
+def check_explained(model: Any) -> None:
+    _check(model)
     # A model of transformers has loaded transformers; others need not have it.
     transformers = sys.modules.get("transformers")
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         raise Error(
             f"expected a model of transformers (PreTrainedModel), found {type(model).__name__}; pass the model that it wraps",
             kind="usage",
-        )
-    if getattr(model.config, "is_encoder_decoder", False):
-        raise Error(
-            f"expected an encoder or a decoder, found the encoder-decoder {type(model).__name__}; capture() keeps the "
-            "attention of each of its modules",
-            kind="unsupported_model",
         )
 
 
@@ -244,12 +246,12 @@ def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
     """
     if fuse not in (None, "mean", "max", "min"):
         raise Error(f"fuse: expected mean, max or min, found {fuse!r}", kind="usage")
-    with _capture(model, _as_given if fuse is None else partial(_fused, fuse)) as captured:
+    with capture_with(model, _as_given if fuse is None else partial(_fused, fuse)) as captured:
         yield captured
 
 
 @contextmanager
-def _capture(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Captured]:
+def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Captured]:
     """keep_as(weights, layer) says what is kept of a call, the first of which is layer 1."""
     global _recorder
     _check(model)
@@ -331,9 +333,18 @@ def _output_attentions(model: Any, keep: Callable[[str, Any], None], exchangeabl
     def take(_: Any, __: tuple[Any, ...], output: Any) -> None:
         if threading.get_ident() != thread:
             return
-        for layer, weights in enumerate(getattr(output, "attentions", None) or ()):
+        stacks = [
+            [(f"attentions[{layer}]", one) for layer, one in enumerate(getattr(output, "attentions", None) or ())]
+        ]
+        if is_encoder_decoder(model):
+            names = ("encoder_attentions", "decoder_attentions", "cross_attentions")
+            named = [
+                [(f"{name}[{i}]", one) for i, one in enumerate(getattr(output, name, None) or ())] for name in names
+            ]
+            stacks = [named[0], [call for layer in zip(*named[1:], strict=False) for call in layer]]
+        for name, weights in (call for stack in stacks for call in stack):
             if weights is not None:
-                keep(f"attentions[{layer}]", weights)
+                keep(name, weights)
 
     hooks = [model.register_forward_pre_hook(ask, with_kwargs=True), model.register_forward_hook(take)]
     try:
@@ -344,68 +355,116 @@ def _output_attentions(model: Any, keep: Callable[[str, Any], None], exchangeabl
 
 
 @overload
-def explain(model: Any, tokenizer: Any, text: str, **options: Unpack[TextOptions]) -> Report: ...
+def explain(
+    model: Any, tokenizer: Any, text: str, *, target_text: str | None = None, **options: Unpack[TextOptions]
+) -> Report: ...
 @overload
-def explain(model: Any, tokenizer: Any, text: Sequence[str], **options: Unpack[TextOptions]) -> list[Report]: ...
+def explain(
+    model: Any,
+    tokenizer: Any,
+    text: Sequence[str],
+    *,
+    target_text: Sequence[str] | None = None,
+    **options: Unpack[TextOptions],
+) -> list[Report]: ...
 @describes_options("explain")
 def explain(
-    model: Any, tokenizer: Any, text: str | Sequence[str], **options: Unpack[TextOptions]
+    model: Any,
+    tokenizer: Any,
+    text: str | Sequence[str],
+    *,
+    target_text: str | Sequence[str] | None = None,
+    **options: Unpack[TextOptions],
 ) -> Report | list[Report]:
     """Attention of a loaded Transformers model on a text, as a report; of several texts, a report each.
 
-    The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding. Encoders
-    and decoders; of others capture() keeps the attention of each module.
+    The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding.
+    target_text: of an encoder-decoder, what its decoder is given, behind its first token ("": that alone). Tokens of both
+        texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says otherwise.
     """
-    _check(model)
-    _check_explained(model)
+    check_explained(model)
     if isinstance(text, str):
-        return _explain_text(model, tokenizer, text, options)
-    return [_explain_text(model, tokenizer, one, options) for one in text]
+        if target_text is not None and not isinstance(target_text, str):
+            raise Error("expected target_text as a text, as text is one, found a list", kind="usage")
+        return _explain_text(model, tokenizer, text, target_text, options)
+    texts = list(text)
+    targets: list[str | None] = [None] * len(texts)
+    if target_text is not None:
+        targets = [] if isinstance(target_text, str) else list(target_text)
+        if len(targets) != len(texts):
+            raise Error(f"expected target_text as a list of {len(texts)} texts, one for each text", kind="usage")
+    pairs = zip(texts, targets, strict=True)
+    return [_explain_text(model, tokenizer, one, target, options) for one, target in pairs]
 
 
-def _explain_text(model: Any, tokenizer: Any, text: str, options: TextOptions) -> Report:
+def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None, options: TextOptions) -> Report:
     import torch
 
     asked: dict[str, Any] = dict(options)
     fuses = _core.can_fuse(asked)  # and options that are wrong are told before the model runs
     if asked.get("words"):
         require_words(tokenizer)
-    encoded = encode(tokenizer, text, partial(_check_ids, model))
-    ids = encoded.ids
+    is_joint = is_encoder_decoder(model)
+    if is_joint != (target_text is not None):
+        raise Error(
+            'expected target_text, what the decoder is given ("": its first token alone), found none'
+            if is_joint
+            else f"expected no target_text, which encoder-decoders take, found one for {type(model).__name__}",
+            kind="usage",
+        )
+    encoded = encode(tokenizer, text, partial(check_ids, model))
     device = next(model.parameters()).device
-    inputs = {"input_ids": torch.tensor([ids], device=device)}
+    inputs = {"input_ids": torch.tensor([encoded.ids], device=device)}
     inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+    parts = [encoded]
+    if target_text is not None:
+        parts.append(encode_target(model, tokenizer, target_text, partial(check_ids, model)))
+        inputs["decoder_input_ids"] = torch.tensor([parts[1].ids], device=device)
+        if asked.get("output_token") is None:
+            asked["output_token"] = "last"
+
+    def fused(weights: Any, layer: int, heads: int = 0) -> Any:
+        return _core.fuse_layer([as_array(weights[0])], layer, asked, heads)
 
     def keep(weights: Any, layer: int) -> Any:
         if captured.rounded:
             divide_rows(asked)
         kept = _as_given(weights, layer)
-        if not fuses or kept.dim() != 4 or kept.shape[0] != 1 or kept.shape[2] != kept.shape[3]:
+        if not fuses or is_joint or kept.dim() != 4 or kept.shape[0] != 1 or kept.shape[2] != kept.shape[3]:
             return kept  # what is no layer is refused below
-        return _core.fuse_layer([as_array(kept[0])], layer, asked)
+        return fused(kept, layer)
 
-    with _capture(model, keep) as captured, torch.no_grad():
+    with capture_with(model, keep) as captured, torch.no_grad():
         output = model(**inputs)
-    attentions = captured.attentions
-    fused = [layer for layer in attentions if isinstance(layer, _core.FusedLayer)]
+    joint = joint_of(model, captured.calls) if is_joint else None
+    if joint is not None and fuses:
+        layers = [fused(joint.layer(index), index + 1, joint.heads) for index in range(len(joint.steps))]
+    else:
+        attentions = captured.attentions
+        layers = [layer for layer in attentions if isinstance(layer, _core.FusedLayer)]
     with Progress("flow") as progress:
         core = _core.explain(
-            [] if fused else as_layers(attentions)[0],
+            [] if layers else as_layers(attentions)[0],
             [],
-            encoded.tokens,
-            encoded.special,
-            str(getattr(model.config, "name_or_path", "") or type(model).__name__),
+            [token for part in parts for token in part.tokens],
+            [flag for part in parts for flag in part.special],
+            model_name(model),
             asked,
             progress,
-            fused,
-            encoded.text,
+            layers,
+            [part.text for part in parts if part.text is not None],
             str(model.config.model_type),
-            predictions(model, tokenizer, ids, output),
+            predictions(model, tokenizer, parts, output),
+            None if joint is None else joint.shape,
         )
     return Report(core)
 
 
-def _check_ids(model: Any, ids: Sequence[int]) -> None:
+def model_name(model: Any) -> str:
+    return str(getattr(model.config, "name_or_path", "") or type(model).__name__)
+
+
+def check_ids(model: Any, ids: Sequence[int]) -> None:
     if not ids:
         raise Error("expected text with at least one token, found none", kind="usage")
     vocabulary = model.get_input_embeddings().weight.shape[0]
@@ -415,7 +474,7 @@ def _check_ids(model: Any, ids: Sequence[int]) -> None:
             "another model",
             kind="bad_input",
         )
-    most = _positions(model)
+    most = positions(model)
     if most is not None and len(ids) > most > 0:
         raise Error(
             f"expected at most {most} tokens (the positions of the model), found {len(ids)}; shorten the text",
@@ -423,7 +482,7 @@ def _check_ids(model: Any, ids: Sequence[int]) -> None:
         )
 
 
-def _positions(model: Any) -> int | None:
+def positions(model: Any) -> int | None:
     """How many tokens the model has positions for, where it says so."""
     import torch
 

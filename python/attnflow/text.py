@@ -22,20 +22,23 @@ class Encoded:
     tokens: list[str]
     special: list[bool]
     text: _core.GivenText | None  # None where the tokenizer does not say where its tokens stand
+    places: list[tuple[int, int, int] | None] | None = None  # those in `text`
 
 
-def encode(tokenizer: Any, text: str, check: Callable[[Sequence[int]], None]) -> Encoded:
+def encode(
+    tokenizer: Any, text: str, check: Callable[[Sequence[int]], None], name: str = "text", **how: Any
+) -> Encoded:
     """The tokens of a text with the template around it.
 
     Fast tokenizers (of the library tokenizers) say where each token stands. Without that the tokens are shown one by one,
     as people read them, and they are in no words. check(ids) refuses what the model cannot take.
     """
     if not getattr(tokenizer, "is_fast", False):
-        ids = list(tokenizer(text)["input_ids"])
+        ids = list(tokenizer(**{name: text}, **how)["input_ids"])
         check(ids)
         flags = tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
-        return Encoded(ids, [_readable(tokenizer, token) for token in ids], [bool(flag) for flag in flags], None)
-    encoding = tokenizer(text, return_offsets_mapping=True)
+        return Encoded(ids, [readable(tokenizer, token) for token in ids], [bool(flag) for flag in flags], None)
+    encoding = tokenizer(**{name: text}, return_offsets_mapping=True, **how)
     ids = list(encoding["input_ids"])
     check(ids)
     added = tokenizer.added_tokens_decoder
@@ -57,7 +60,34 @@ def encode(tokenizer: Any, text: str, check: Callable[[Sequence[int]], None]) ->
         known = added.get(token)
         special.append(known is not None and known.special and text[begin:end].strip() == known.content.strip())
     pieces = [str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)]
-    return Encoded(ids, pieces, special, _core.given_text(text, places))
+    return Encoded(ids, pieces, special, _core.given_text(text, places), places)
+
+
+def encode_target(model: Any, tokenizer: Any, text: str, check: Callable[[Sequence[int]], None]) -> Encoded:
+    """What a decoder of an encoder-decoder is given of a text: its first token, then the text without its end."""
+    start = getattr(model.config, "decoder_start_token_id", None)
+    if start is None:
+        start = getattr(getattr(model, "generation_config", None), "decoder_start_token_id", None)
+    if start is None:
+        raise Error(
+            f"expected decoder_start_token_id in the configuration of {type(model).__name__}, found none", kind="usage"
+        )
+    first = Encoded([int(start)], [str(tokenizer.convert_ids_to_tokens(int(start)))], [True], None)
+    check(first.ids)
+    if text == "":
+        return Encoded(first.ids, first.tokens, first.special, _core.given_text("", [None]))
+    rest = encode(tokenizer, text, check, "text_target")
+    end = len(rest.ids) - 1 if rest.special[-1] else len(rest.ids)
+    places = None if rest.places is None else [None, *rest.places[:end]]
+    whole = Encoded(
+        first.ids + rest.ids[:end],
+        first.tokens + rest.tokens[:end],
+        first.special + rest.special[:end],
+        None if places is None else _core.given_text(text, places),
+        places,
+    )
+    check(whole.ids)
+    return whole
 
 
 def require_words(tokenizer: Any) -> None:
@@ -70,8 +100,10 @@ def require_words(tokenizer: Any) -> None:
         )
 
 
-def predictions(model: Any, tokenizer: Any, ids: Sequence[int], output: Any) -> list[Said]:
+def predictions(model: Any, tokenizer: Any, parts: Sequence[Encoded], output: Any) -> list[Said]:
     """What the model said in this run, as far as its head says something that a report has."""
+    ids = parts[-1].ids
+    before = sum(len(part.ids) for part in parts[:-1])  # tokens of the encoder
     kind = _head(model)
     logits = getattr(output, "logits", None)
     if kind is None or logits is None:
@@ -82,13 +114,13 @@ def predictions(model: Any, tokenizer: Any, ids: Sequence[int], output: Any) -> 
             return []
         names = config.id2label or {}
         multi_label = config.problem_type == "multi_label_classification"
-        return [(kind, None, _numbers(logits[0]), multi_label, lambda c: str(names.get(c, f"LABEL_{c}")))]
+        return [(kind, None, numbers(logits[0]), multi_label, lambda c: str(names.get(c, f"LABEL_{c}")))]
     if logits.dim() != 3 or logits.shape[1] != len(ids):
         return []
     mask = getattr(tokenizer, "mask_token_id", None)
     positions = [len(ids) - 1] if kind == "next" else [t for t, token in enumerate(ids) if token == mask]
-    name = partial(_readable, tokenizer)
-    return [(kind, position, _numbers(logits[0, position]), False, name) for position in positions]
+    name = partial(readable, tokenizer)
+    return [(kind, before + position, numbers(logits[0, position]), False, name) for position in positions]
 
 
 def _head(model: Any) -> str | None:
@@ -96,6 +128,7 @@ def _head(model: Any) -> str | None:
 
     names = {kind.__name__ for kind in type(model).__mro__}
     for said, table in (
+        ("next", "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"),
         ("classification", "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES"),
         ("masked", "MODEL_FOR_MASKED_LM_MAPPING_NAMES"),
         ("next", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"),
@@ -107,11 +140,11 @@ def _head(model: Any) -> str | None:
     return None
 
 
-def _numbers(logits: Any) -> Any:
+def numbers(logits: Any) -> Any:
     return logits.detach().float().cpu().contiguous().numpy()
 
 
-def _readable(tokenizer: Any, token: int) -> str:
+def readable(tokenizer: Any, token: int) -> str:
     """A token as people read it: without the marks of spaces and bytes that some tokenizers use."""
     piece = tokenizer.convert_ids_to_tokens(int(token))
     if piece is None:  # vocabularies of models may be larger than those of their tokenizers
@@ -124,4 +157,24 @@ def _readable(tokenizer: Any, token: int) -> str:
     text = twice[len(alone) :] if twice.startswith(alone) else alone
     if len(text) > 1 and text.startswith(" "):
         text = text[1:]
-    return str(piece) if not text or "\ufffd" in text else text
+    if text and "\ufffd" not in text:
+        return text
+    byte = _byte_of(str(piece))
+    return str(piece) if byte is None else f"<0x{byte:02X}>"
+
+
+def _byte_of(piece: str) -> int | None:
+    """The byte that a character stands for where tokenizers write bytes as characters (GPT-2's table)."""
+    if len(piece) != 1:
+        return None
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    if ord(piece) in shown:
+        return ord(piece)
+    hidden = [byte for byte in range(256) if byte not in shown]
+    place = ord(piece) - 256
+    return hidden[place] if 0 <= place < len(hidden) else None
+
+
+def is_special(tokenizer: Any, token: int) -> bool:
+    known = getattr(tokenizer, "added_tokens_decoder", {}).get(int(token))
+    return (known is not None and known.special) or int(token) in tokenizer.all_special_ids

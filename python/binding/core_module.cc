@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/probabilities.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/attribution/text_places.h"
@@ -59,11 +61,14 @@ struct FusedLayer {
   std::size_t tokens() const { return only.layers.front().extent(0); }
 };
 
-FusedLayer fuse_layer(const nb::list& attention, std::size_t layer, const nb::dict& options) {
+// heads: how many the layer counts as, where layers have different numbers; 0: those it has.
+FusedLayer fuse_layer(const nb::list& attention, std::size_t layer, const nb::dict& options, std::size_t heads) {
   const ExplainOptions asked = read_options(options);
   const GivenArrays given(attention);
   const nb::gil_scoped_release released;
-  return {fused_layer(given.stacked(), layer, kSource, asked)};
+  FusedLayer fused{fused_layer(given.stacked(), layer, kSource, asked)};
+  if (heads != 0) fused.only.heads = heads;
+  return fused;
 }
 
 // Heads fused as rollout and flow do it: [head, query, key] -> [query, key].
@@ -112,16 +117,24 @@ ReportPrediction prediction_of(const Said& said, std::size_t top_k) {
   return prediction;
 }
 
-// A text in which the tokens stand, for models that read one.
+// A text in which tokens stand, for models that read one; of encoder-decoders there are two.
 struct GivenText {
   std::string text;
   std::vector<std::optional<std::tuple<std::size_t, std::size_t, std::size_t>>> places;  // begin, end, split
 };
 
-void place_in(AttentionInput& input, const GivenText& given) {
+// The tokens from `first` on, as many as the text has places. Words are counted from `word`; returns the next one.
+std::size_t place_in(std::vector<InputToken>& tokens, std::size_t first, const GivenText& given, std::size_t segment,
+                     std::size_t word) {
+  if (first + given.places.size() > tokens.size()) {
+    throw Error(ErrorKind::kBadFile, fmt::format("tokens: expected at most {} places in texts, found {}", tokens.size(),
+                                                 first + given.places.size()));
+  }
   InputText text;
   text.text = given.text;
-  text.tokens = std::move(input.tokens);
+  const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto end = begin + static_cast<std::ptrdiff_t>(given.places.size());
+  text.tokens.assign(begin, end);
   std::vector<std::optional<TokenPlace>> places;
   for (const auto& place : given.places) {
     places.push_back(place
@@ -130,15 +143,34 @@ void place_in(AttentionInput& input, const GivenText& given) {
                          : std::nullopt);
   }
   place_tokens(text, places);
-  input.tokens = std::move(text.tokens);
-  input.text = given.text;
+  std::size_t next = word;
+  for (InputToken& token : text.tokens) {
+    token.segment = segment;
+    if (!token.word) continue;
+    *token.word += word;
+    next = std::max(next, *token.word + 1);
+  }
+  std::copy(text.tokens.begin(), text.tokens.end(), begin);
+  return next;
 }
+
+void place_in(AttentionInput& input, const std::vector<GivenText>& texts) {
+  if (texts.empty()) return;
+  const std::size_t word = place_in(input.tokens, 0, texts[0], 0, 0);
+  input.text = texts[0].text;
+  if (texts.size() == 1) return;
+  place_in(input.tokens, texts[0].places.size(), texts[1], 1, word);
+  input.text_pair = texts[1].text;
+}
+
+// Of an encoder-decoder as one graph: tokens of the source, layers of the encoder, layers of the decoder.
+using Joint = std::tuple<std::size_t, std::size_t, std::size_t>;
 
 Report explain_arrays(const nb::list& attention, const nb::list& contributions, const std::vector<std::string>& tokens,
                       const std::vector<bool>& special, const std::string& name, const nb::dict& options,
                       const nb::object& progress, const std::vector<const FusedLayer*>& fused,
-                      const std::optional<GivenText>& text, const std::string& architecture,
-                      const std::vector<Said>& predictions) {
+                      const std::vector<GivenText>& texts, const std::string& architecture,
+                      const std::vector<Said>& predictions, const std::optional<Joint>& joint) {
   ExplainOptions asked = read_options(options);
   const GivenArrays weights(attention);
   const GivenArrays made(contributions);
@@ -154,6 +186,11 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
   input.name = name;
   input.architecture = architecture;
   for (const Said& said : predictions) input.predictions.push_back(prediction_of(said, asked.settings.top_k));
+  if (joint) {
+    const auto& [source, encoder, decoder] = *joint;
+    input.notes.push_back({NoteCode::kJointLayers,
+                           {{"source_tokens", source}, {"encoder_layers", encoder}, {"decoder_layers", decoder}}});
+  }
   Report report;
   run_without_lock(
       [&](const ProgressFunction& tell, const std::stop_token& stop) {
@@ -163,7 +200,7 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
         if (!made.empty()) input.contributions = contributions_of(made, asked.settings);
         if (!fused.empty()) input.fused = stack_of(fused);
         set_tokens(input, tokens, special, kSource);
-        if (text) place_in(input, *text);
+        place_in(input, texts);
         report = explain_attention(std::move(input), asked);
       },
       progress);
@@ -187,9 +224,9 @@ NB_MODULE(_core, module) {
           "shape",
           [](const FusedLayer& fused) { return nb::make_tuple(1, fused.only.heads, fused.tokens(), fused.tokens()); },
           nb::sig("def shape(self) -> tuple[int, int, int, int]"));
-  module.def("fuse_layer", fuse_layer, nb::arg("attention"), nb::arg("layer"), nb::arg("options"),
+  module.def("fuse_layer", fuse_layer, nb::arg("attention"), nb::arg("layer"), nb::arg("options"), nb::arg("heads") = 0,
              nb::sig("def fuse_layer(attention: list[numpy.typing.NDArray[typing.Any]], layer: int, options: "
-                     "dict[str, object]) -> FusedLayer"));
+                     "dict[str, object], heads: int = 0) -> FusedLayer"));
   module.def(
       "can_fuse", [](const nb::dict& options) { return attnflow::can_fuse(read_options(options)); }, nb::arg("options"),
       nb::sig("def can_fuse(options: dict[str, object]) -> bool"));
@@ -206,12 +243,12 @@ NB_MODULE(_core, module) {
       nb::sig("def given_text(text: str, places: collections.abc.Sequence[tuple[int, int, int] | None]) -> GivenText"));
   module.def("explain", explain_arrays, nb::arg("attention"), nb::arg("contributions"), nb::arg("tokens"),
              nb::arg("special"), nb::arg("name"), nb::arg("options"), nb::arg("progress").none(), nb::arg("fused"),
-             nb::arg("text").none(), nb::arg("architecture"), nb::arg("predictions"),
+             nb::arg("texts"), nb::arg("architecture"), nb::arg("predictions"), nb::arg("joint").none(),
              nb::sig("def explain(attention: list[numpy.typing.NDArray[typing.Any]], contributions: "
                      "list[numpy.typing.NDArray[typing.Any]], tokens: collections.abc.Sequence[str], special: "
                      "collections.abc.Sequence[bool], name: str, options: dict[str, object], progress: "
                      "collections.abc.Callable[[int, int], None] | None, fused: collections.abc.Sequence[FusedLayer], "
-                     "text: GivenText | None, architecture: str, predictions: "
+                     "texts: collections.abc.Sequence[GivenText], architecture: str, predictions: "
                      "collections.abc.Sequence[tuple[str, int | None, numpy.typing.NDArray[numpy.float32], bool, "
-                     "collections.abc.Callable[[int], str]]]) -> Report"));
+                     "collections.abc.Callable[[int], str]]], joint: tuple[int, int, int] | None) -> Report"));
 }

@@ -12,6 +12,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
+import attnflow.joint
 import torch
 import transformers
 
@@ -50,10 +51,11 @@ SMALL: dict[str, Any] = {
 class Family:
     """A type of models, and what its smallest configuration needs besides."""
 
-    name: str
+    name: str  # of its configuration
     given: dict[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     model: str = ""  # the class, where it is not that of AutoModel
+    label: str = ""  # in the table, where it is not its name
 
     def build(self) -> Any:
         make = transformers.CONFIG_MAPPING[self.name]
@@ -98,7 +100,9 @@ def _families() -> list[Family]:
         Family("xlnet", {"n_layer": 2, "d_inner": 48}, without=("max_position_embeddings", "num_hidden_layers")),
         Family("t5", model="T5EncoderModel"),
         Family("umt5", model="UMT5EncoderModel"),
-        Family("bart"),
+        Family("t5", model="T5Model", label="t5 (encoder and decoder)"),
+        Family("umt5", model="UMT5Model", label="umt5 (encoder and decoder)"),
+        *(Family(name) for name in "bart blenderbot m2m_100 marian mbart pegasus plbart".split()),
     ]
     families += [Family(name) for name in "beit deit dinov2 dinov2_with_registers ijepa vit vit_mae vit_msn".split()]
     families += [
@@ -131,6 +135,8 @@ def inputs_of(model: Any) -> dict[str, Any]:
         inputs["input_ids"] = torch.randint(5, 99, (2, 12))
         inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
         inputs["attention_mask"][1, :4] = 0
+        if attnflow.joint.is_encoder_decoder(model):
+            inputs["decoder_input_ids"] = torch.randint(5, 99, (2, 7))
     return inputs
 
 
@@ -141,6 +147,23 @@ class Outcome:
     how: str  # captured, asked, refused
     error: float = 0.0
     reason: str = ""
+
+
+def joined(output: Any) -> list[torch.Tensor]:
+    """The attention of an encoder-decoder between source and target tokens, put together by hand."""
+    own = [(weights, 0, 0) for weights in output.encoder_attentions]
+    source, target = output.cross_attentions[0].shape[-1], output.cross_attentions[0].shape[-2]
+    for itself, cross in zip(output.decoder_attentions, output.cross_attentions, strict=True):
+        own += [(itself, source, source), (cross, source, 0)]
+    layers = []
+    for weights, row, column in own:
+        layer = torch.zeros(*weights.shape[:2], source + target, source + target)
+        for position in range(source + target):
+            if not row <= position < row + weights.shape[2]:
+                layer[:, :, position, position] = 1.0
+        layer[:, :, row : row + weights.shape[2], column : column + weights.shape[3]] = weights
+        layers.append(layer)
+    return layers
 
 
 def outcome_of(family: Family) -> Outcome:
@@ -159,7 +182,8 @@ def outcome_of(family: Family) -> Outcome:
     if how == "captured":
         model.set_attn_implementation("eager")
     with torch.no_grad():
-        expected = model(**inputs, output_attentions=True).attentions
+        output = model(**inputs, output_attentions=True)
+    expected = joined(output) if "decoder_input_ids" in inputs else output.attentions
     if len(found) != len(expected):
         raise AssertionError(f"{family.name}: {len(found)} layers were captured of {len(expected)}")
     padded = 4 if "attention_mask" in inputs else 0  # rows of padding mean nothing
@@ -170,7 +194,7 @@ def outcome_of(family: Family) -> Outcome:
 
 def table() -> str:
     """The table of docs/python.md."""
-    outcomes = {family.name: outcome_of(family) for family in FAMILIES}
+    outcomes = {family.label or family.name: outcome_of(family) for family in FAMILIES}
     lines = ["| how | families |", "| --- | --- |"]
     for how, words in (("captured", "captured"), ("asked", "asked for `output_attentions`"), ("refused", "refused")):
         names = sorted(name for name, outcome in outcomes.items() if outcome.how == how)

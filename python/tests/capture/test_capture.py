@@ -106,12 +106,6 @@ class Traps(PackageTest):
         with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
             attnflow.rollout([layer[:1] for layer in captured_of(model).attentions])
 
-    def test_encoder_decoders_are_no_stack(self) -> None:
-        captured = captured_of(model_of("bart"))
-        with self.assertRaisesRegex(attnflow.Error, r"one stack of layers, found 6 calls.*encoder\.layers\.0"):
-            _ = captured.attentions
-        self.assertEqual(sum("encoder_attn" in call.module for call in captured.calls), 2)
-
     def test_families_of_their_own_are_asked_and_it_is_said(self) -> None:
         model = model_of("bloom")
         with self.assertWarnsRegex(UserWarning, "output_attentions=True"), attnflow.capture(model) as captured:

@@ -1,0 +1,119 @@
+"""Encoder-decoders: the attention of the encoder, of the decoder, and from one to the other, as one graph.
+
+Source and target tokens are one set. In a layer of the encoder target tokens keep to themselves; a layer of the decoder is
+two, its attention to the target and then to the source, in both of which source tokens keep to themselves. So rollout and
+flow of a target token reach the words of the source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnflow.errors import Error
+
+_CROSS = re.compile(r"cross|enc_?dec|encoder_(decoder_)?att", re.IGNORECASE)
+
+
+def is_encoder_decoder(model: Any) -> bool:
+    """Whether it has both; encoders alone may be configured like the whole."""
+    if not getattr(model.config, "is_encoder_decoder", False):
+        return False
+    return any("decoder" in name.split(".") for name, _ in model.named_modules())
+
+
+def _kind(module: str) -> str | None:
+    """Whose attention a call is: encoder, self (of the decoder) or cross; None where the path does not say."""
+    if module.startswith(("encoder_attentions[", "decoder_attentions[", "cross_attentions[")):
+        return {"e": "encoder", "d": "self", "c": "cross"}[module[0]]
+    parts = module.split(".")
+    first = next((at for at, part in enumerate(parts) if part in ("encoder", "decoder")), None)
+    if first is None:
+        return None
+    if parts[first] == "encoder":
+        return "encoder"
+    return "cross" if any(_CROSS.search(part) for part in parts[first + 1 :]) else "self"
+
+
+def _layers(config: Any, part: str, names: Sequence[str]) -> int | None:
+    for holder in (config, getattr(config, part, None)):
+        for name in names:
+            found = getattr(holder, name, None)
+            if isinstance(found, int):
+                return found
+    return None
+
+
+@dataclass
+class Joint:
+    """The calls of one run as the layers of one graph over `source` + `target` tokens."""
+
+    source: int
+    target: int
+    encoder_layers: int
+    decoder_layers: int
+    steps: list[tuple[str, Any]]  # encoder, self or cross, and the weights [batch, head, query, key]
+
+    @property
+    def heads(self) -> int:
+        """Of the layer that has most."""
+        return max(int(weights.shape[1]) for _, weights in self.steps)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.source, self.encoder_layers, self.decoder_layers
+
+    def layer(self, index: int) -> Any:
+        """[batch, head, source + target, source + target], as a tensor of the weights' type."""
+        import torch
+
+        kind, weights = self.steps[index]
+        n, s = self.source + self.target, self.source
+        whole = torch.eye(n, dtype=weights.dtype).repeat(weights.shape[0], weights.shape[1], 1, 1)
+        rows = slice(0, s) if kind == "encoder" else slice(s, n)
+        columns = slice(s, n) if kind == "self" else slice(0, s)
+        whole[:, :, rows] = 0
+        whole[:, :, rows, columns] = weights
+        return whole
+
+    def layers(self) -> tuple[Any, ...]:
+        if len({int(weights.shape[1]) for _, weights in self.steps}) != 1:
+            raise Error(
+                "expected encoder and decoder to have as many heads, found "
+                f"{sorted({int(weights.shape[1]) for _, weights in self.steps})}; pass fuse to capture(), or leave "
+                "keep_attention and single heads out of explain(); .calls has each call",
+                kind="unsupported_model",
+            )
+        return tuple(self.layer(index) for index in range(len(self.steps)))
+
+
+def joint_of(model: Any, calls: Sequence[Any]) -> Joint:
+    """Compares the calls with the layers that the model says it has, and with each other."""
+    config = model.config
+    encoder = _layers(config, "encoder", ("encoder_layers", "num_layers", "num_hidden_layers"))
+    decoder = _layers(config, "decoder", ("decoder_layers", "num_decoder_layers", "num_layers", "num_hidden_layers"))
+    kinds = [_kind(call.module) for call in calls]
+    if encoder is None or decoder is None or kinds != ["encoder"] * encoder + ["self", "cross"] * decoder:
+        raise Error(
+            f"expected attention of {encoder} layers of an encoder, then twice of each of {decoder} layers of a decoder, "
+            f"to itself and to the encoder, found {len(calls)} calls of attention in {type(model).__name__} "
+            f"({', '.join(call.module for call in calls[:3]) or 'none'}); .calls has each of them",
+            kind="unsupported_model",
+        )
+    steps = [(kind, call.weights) for kind, call in zip(kinds, calls, strict=True) if kind is not None]
+    source, target = int(calls[0].weights.shape[-1]), int(calls[-1].weights.shape[-2])
+    sizes = {"encoder": (source, source), "self": (target, target), "cross": (target, source)}
+    for (kind, weights), call in zip(steps, calls, strict=True):
+        if (
+            weights.dim() != 4
+            or tuple(weights.shape[2:]) != sizes[kind]
+            or weights.shape[0] != calls[0].weights.shape[0]
+        ):
+            raise Error(
+                f"expected attention [batch, head, {sizes[kind][0]}, {sizes[kind][1]}] of {call.module}, found "
+                f"{list(weights.shape)}; .calls has each of them",
+                kind="unsupported_model",
+            )
+    return Joint(source, target, encoder, decoder, steps)

@@ -1,0 +1,183 @@
+"""Encoder-decoders: source and target as one graph."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unittest
+import warnings
+from pathlib import Path
+from typing import Any
+
+import architectures
+import numpy as np
+import torch
+import transformers
+
+import attnflow
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from laws import STEP, maximum_flow, mixed  # noqa: E402
+from support import ROOT, PackageTest  # noqa: E402
+
+transformers.logging.set_verbosity_error()
+BERT = ROOT / "tests" / "golden" / "models" / "bert_masked_lm"
+SMALL: dict[str, Any] = {"d_model": 32, "max_position_embeddings": 64}
+OF_BART: dict[str, Any] = {
+    "encoder_layers": 2,
+    "decoder_layers": 1,
+    "encoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+}
+
+
+def model_of(name: str, tokenizer: Any, **given: Any) -> Any:
+    special = {
+        "vocab_size": len(tokenizer),
+        "pad_token_id": tokenizer.pad_token_id,
+        "decoder_start_token_id": tokenizer.cls_token_id,
+        "eos_token_id": tokenizer.sep_token_id,
+        "bos_token_id": tokenizer.cls_token_id,
+    }
+    torch.manual_seed(0)
+    model: Any
+    if name == "t5":
+        config = transformers.T5Config(
+            **special, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_decoder_layers=1, num_heads=4
+        )
+        model = transformers.T5ForConditionalGeneration(config)
+    elif name == "bart":
+        model = transformers.BartForConditionalGeneration(
+            transformers.BartConfig(**special, **SMALL, **OF_BART, **{"decoder_attention_heads": 4} | given)
+        )
+    else:
+        model = transformers.MarianMTModel(
+            transformers.MarianConfig(**special, **SMALL, **OF_BART, decoder_attention_heads=4)
+        )
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    return model.eval()
+
+
+class Joint(PackageTest):
+    tokenizer: Any
+    source = "the key to the cabinets"
+    target = "they are here"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.tokenizer = transformers.AutoTokenizer.from_pretrained(BERT)
+
+    def eager(self, model: Any) -> np.ndarray[Any, Any]:
+        """[layer, head, n, n] of the model's own output, put together by hand."""
+        ids = self.tokenizer(self.target)["input_ids"]
+        given = [self.tokenizer.cls_token_id, *ids[:-1]]
+        model.set_attn_implementation("eager")
+        with torch.no_grad():
+            output = model(
+                **{"input_ids": self.tokenizer(self.source, return_tensors="pt")["input_ids"]},
+                decoder_input_ids=torch.tensor([given]),
+                output_attentions=True,
+            )
+        self.logits = output.logits
+        return torch.stack(architectures.joined(output))[:, 0].numpy()
+
+    def test_rollout_and_flow(self) -> None:
+        for name in ("t5", "bart", "marian"):
+            with self.subTest(name):
+                model = model_of(name, self.tokenizer)
+                report = attnflow.explain(model, self.tokenizer, self.source, target_text=self.target)
+                matrices = mixed(self.eager(model))
+                n = matrices.shape[-1]
+                self.assertEqual(report.rollout.shape, (4, n, n))
+                product = np.eye(n)
+                for layer, matrix in enumerate(matrices):
+                    product = matrix @ product
+                    np.testing.assert_allclose(report.rollout[layer], product, atol=1e-6)
+                self.assertEqual(report.output_token, n - 1)
+                for layer, output in ((0, 1), (1, n - 1), (2, n - 1), (3, n - 1), (3, n - 2), (3, 0)):
+                    for source in range(n):
+                        expected = maximum_flow(matrices[: layer + 1], output, source)
+                        low = float(report.flow[layer, output, source])
+                        high = low + float(report.flow_gap[layer, output, source])
+                        # Weights of float32 that differ by 1e-7, in a cut of at most 4 n arcs.
+                        self.assertLessEqual(low, expected + 4 * n * (STEP + 1e-7))
+                        self.assertGreaterEqual(high, expected - 4 * n * 1e-7)
+
+    def test_tokens_stand_in_two_texts(self) -> None:
+        model = model_of("bart", self.tokenizer)
+        report = attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, method="rollout")
+        document = json.loads(report.to_json())
+        found = document["input"]
+        self.assertEqual((found["kind"], found["text"], found["text_pair"]), ("text", self.source, self.target))
+        texts = []
+        words = []
+        for token in found["tokens"]:
+            if "begin" in token:
+                text = (self.source if token["segment"] == 0 else self.target).encode()
+                texts.append(text[token["begin"] : token["end"]].decode())
+                words.append(token["word"])
+        self.assertEqual("".join(texts), (self.source + self.target).replace(" ", ""))
+        self.assertEqual(words, sorted(words))
+        self.assertEqual(len(set(words)), len((self.source + " " + self.target).split()))
+        (note,) = [note for note in document["notes"] if note["code"] == "joint-layers"]
+        source = len(self.tokenizer(self.source)["input_ids"])
+        self.assertEqual(note["values"], {"source_tokens": source, "encoder_layers": 2, "decoder_layers": 1})
+        self.assertEqual(found["tokens"][source]["text"], "[CLS]")
+        (said,) = document["predictions"]
+        self.assertEqual((said["kind"], said["position"]), ("next", len(report.tokens) - 1))
+        self.eager(model)
+        best = int(self.logits[0, -1].argmax())
+        probability = float(torch.softmax(self.logits[0, -1].double(), 0)[best])
+        self.assertAlmostEqual(said["choices"][0]["probability"], probability, places=5)
+        by_words = attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, words=True)
+        self.assertEqual(len(by_words.tokens), len((self.source + " " + self.target).split()) + 4)
+
+    def test_fused_is_what_all_heads_give(self) -> None:
+        model = model_of("t5", self.tokenizer)
+        for heads in ("mean", "max"):
+            fused = attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, heads=heads)
+            kept = attnflow.explain(
+                model, self.tokenizer, self.source, target_text=self.target, heads=heads, keep_attention=True
+            )
+            for name in ("raw", "rollout", "flow"):
+                self.assert_same_bits(getattr(fused, name), getattr(kept, name), name)
+            np.testing.assert_allclose(kept.attention, self.eager(model), atol=1e-5)
+
+    def test_heads_that_differ(self) -> None:
+        model = model_of("bart", self.tokenizer, decoder_attention_heads=2)
+        report = attnflow.explain(model, self.tokenizer, self.source, target_text=self.target)
+        self.assertTrue(np.isfinite(report.rollout).all())
+        with self.assertRaisesRegex(attnflow.Error, r"as many heads, found \[2, 4\]"):
+            attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, keep_attention=True)
+
+    def test_batches(self) -> None:
+        model = model_of("marian", self.tokenizer)
+        both = attnflow.explain(model, self.tokenizer, [self.source, "a"], target_text=["", self.target])
+        self.assertEqual(both[0].tokens[-1], "[CLS]")
+        alone = attnflow.explain(model, self.tokenizer, "a", target_text=self.target)
+        self.assertEqual(alone.to_json(), both[1].to_json())
+
+    def test_refusals(self) -> None:
+        model = model_of("bart", self.tokenizer)
+        bert = transformers.AutoModelForMaskedLM.from_pretrained(BERT).eval()
+        with self.assertRaisesRegex(attnflow.Error, "expected target_text, what the decoder is given"):
+            attnflow.explain(model, self.tokenizer, self.source)
+        with self.assertRaisesRegex(attnflow.Error, "expected no target_text.*BertForMaskedLM"):
+            attnflow.explain(bert, self.tokenizer, self.source, target_text="a")
+        with self.assertRaisesRegex(attnflow.Error, "a list of 2 texts"):
+            attnflow.explain(model, self.tokenizer, ["a", "b"], target_text=["a"])
+        with self.assertRaisesRegex(attnflow.Error, "at most 64 tokens"):
+            attnflow.explain(model, self.tokenizer, "a", target_text="a " * 80)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with attnflow.capture(model) as captured, torch.no_grad():
+                model.model.encoder(input_ids=torch.tensor([[5, 6]]))
+        with self.assertRaisesRegex(attnflow.Error, r"attention of 2 layers of an encoder.*found 2 calls"):
+            _ = captured.attentions
+
+
+if __name__ == "__main__":
+    unittest.main()
