@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 # What functions ask, as described_options() names it, and what hints.py calls their options.
-CLASSES = {"attribute": "Options", "values": "ValueOptions", "explain": "TextOptions"}
+CLASSES = {"attribute": "Options", "values": "ValueOptions", "explain": "TextOptions", "generate": "GenerationOptions"}
 
 
 def main(arguments: list[str]) -> None:

@@ -13,6 +13,7 @@ from attnflow import _core
 from attnflow.attribution import attribute, flow, raw, rollout
 from attnflow.capture import Captured, capture, explain
 from attnflow.errors import Error
+from attnflow.generation import generate
 from attnflow.notebook import show
 from attnflow.report import Report
 
@@ -27,6 +28,7 @@ __all__ = [
     "capture",
     "explain",
     "flow",
+    "generate",
     "raw",
     "rollout",
     "show",

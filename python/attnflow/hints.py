@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from attnflow._options import Options, TextOptions, ValueOptions
+    from attnflow._options import GenerationOptions, Options, TextOptions, ValueOptions
 else:
     from typing import TypedDict
 
@@ -41,6 +41,7 @@ else:
     Options = _options("Options", "attribute")
     ValueOptions = _options("ValueOptions", "values")
     TextOptions = _options("TextOptions", "explain")
+    GenerationOptions = _options("GenerationOptions", "generate")
 
 
 def describes_options(asks: str) -> Callable[[Function], Function]:
@@ -55,4 +56,4 @@ def describes_options(asks: str) -> Callable[[Function], Function]:
     return add
 
 
-__all__ = ["NDArray", "Options", "TextOptions", "ValueOptions", "describes_options", "np"]
+__all__ = ["GenerationOptions", "NDArray", "Options", "TextOptions", "ValueOptions", "describes_options", "np"]

@@ -74,6 +74,21 @@ class Report:
         return self._core.flow_output_tokens
 
     @property
+    def flow_layers(self) -> NDArray[np.int64]:
+        """The layers of flow: `layers`, but of a generation only those that were asked for."""
+        return self._core.flow_layers
+
+    @property
+    def generated_text(self) -> str | None:
+        """What generate() made of the prompt, whose tokens `tokens` are."""
+        return self._core.generated_text
+
+    @property
+    def generated_tokens(self) -> list[str] | None:
+        """Its tokens. Row t of the arrays is that of the position that chose token t."""
+        return self._core.generated_tokens
+
+    @property
     def raw(self) -> NDArray[np.float64]:
         """The attention of each layer, heads fused, without the residual."""
         return self._present("raw", self._core.raw)
@@ -220,7 +235,7 @@ class Report:
     def columns(self) -> dict[str, Any]:
         """The values as columns of equal length, one row for each layer, output token and input token.
 
-        layer, output_token, output_text, input_token, input_text, input_special, then the methods; flow, flow_gap and
+        layer, output_token, output_text (of a generation, the token chosen there), input_token, input_text, input_special, then the methods; flow, flow_gap and
         flow_degenerate are absent (NaN, 255) where flow was not computed.
         """
         import numpy as np
@@ -230,6 +245,8 @@ class Report:
             outputs = self.flow_output_tokens
         shape = (len(layers), len(outputs), n)
         texts = np.array(self.tokens, dtype=object)
+        made = self.generated_tokens
+        output_texts = texts[outputs] if made is None else np.array(made, dtype=object)[outputs - (n - 1)]
 
         def spread(values: Any, axis: int) -> Any:
             steps = [1, 1, 1]
@@ -239,7 +256,7 @@ class Report:
         columns: dict[str, Any] = {
             "layer": spread(layers, 0),
             "output_token": spread(outputs, 1),
-            "output_text": spread(texts[outputs], 1),
+            "output_text": spread(output_texts, 1),
             "input_token": spread(np.arange(n), 2),
             "input_text": spread(texts, 2),
             "input_special": spread(self.special, 2),
@@ -249,10 +266,11 @@ class Report:
                 columns[method] = getattr(self, method).reshape(-1)
                 continue
             rows = np.searchsorted(outputs, self.flow_output_tokens)
+            of_layers = np.searchsorted(layers, self.flow_layers)
             for name, absent in (("flow", np.nan), ("flow_gap", np.nan), ("flow_degenerate", 255)):
                 values = getattr(self, name)
                 spaced = np.full(shape, absent, values.dtype)
-                spaced[:, rows] = values
+                spaced[np.ix_(of_layers, rows)] = values
                 columns[name] = spaced.reshape(-1)
         return columns
 

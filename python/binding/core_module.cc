@@ -28,6 +28,7 @@
 #include "attnflow/base/version.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_attention.h"
+#include "attnflow/explain/explain_generation.h"
 #include "attnflow/graph/mixing.h"
 #include "python/binding/arrays.h"
 #include "python/binding/errors.h"
@@ -207,6 +208,72 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
   return report;
 }
 
+// A generated token: its id, how the tokenizer spells it, its bytes in the text, whether it is special, and the logits
+// that it was chosen by.
+using Generated = std::tuple<std::int64_t, std::string, std::size_t, std::size_t, bool,
+                             nb::ndarray<const float, nb::ndim<1>, nb::c_contig>>;
+
+GeneratedToken generated_token(const Generated& given, std::size_t choices, const IdToText& name) {
+  const auto& [id, piece, begin, end, special, values] = given;
+  const std::span<const float> logits(values.data(), values.size());
+  GeneratedToken token;
+  token.id = id;
+  token.text = piece;
+  token.begin = begin;
+  token.end = end;
+  token.special = special;
+  token.probability = candidate_predictions(logits, std::span(&id, 1), name).front().probability;
+  for (const Prediction& p : top_predictions(logits, choices, name)) token.choices.push_back({p.text, p.probability});
+  return token;
+}
+
+Report explain_generation_arrays(const nb::list& attention, const std::vector<const FusedLayer*>& fused,
+                                 const std::vector<std::string>& tokens, const std::vector<bool>& special,
+                                 const std::vector<GivenText>& texts, const std::vector<Generated>& generated,
+                                 const std::string& text, const std::string& stopped,
+                                 const std::tuple<double, double, std::uint64_t>& sampling, bool chat,
+                                 const nb::callable& name_of, const std::string& name, const std::string& architecture,
+                                 const nb::dict& options, const nb::object& progress) {
+  GenerationOptions asked = read_generation_options(options);
+  constexpr std::size_t kChoices = 5;  // as the program keeps
+  const GivenArrays weights(attention);
+  GenerationInput input;
+  input.name = name;
+  input.architecture = architecture;
+  Generation& generation = input.generation;
+  generation.text = text;
+  generation.stopped = stopped;
+  generation.sampling = {std::get<0>(sampling), std::get<1>(sampling), std::get<2>(sampling)};
+  generation.chat = chat;
+  const IdToText id_to_text = [&](std::int64_t id) { return nb::cast<std::string>(name_of(id)); };
+  for (const Generated& token : generated) generation.tokens.push_back(generated_token(token, kChoices, id_to_text));
+  if (special.size() != tokens.size()) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("tokens: expected {} special flags, found {}", tokens.size(), special.size()));
+  }
+  std::vector<InputToken>& prompt = input.prompt.tokens;
+  prompt.resize(tokens.size());
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    prompt[t].text = tokens[t];
+    prompt[t].special = special[t];
+  }
+  if (!texts.empty()) {
+    place_in(prompt, 0, texts[0], 0, 0);
+    input.prompt.text = texts[0].text;
+  }
+  Report report;
+  run_without_lock(
+      [&](const ProgressFunction& tell, const std::stop_token& stop) {
+        asked.explain.progress = tell;
+        asked.explain.stop_token = stop;
+        if (!weights.empty()) input.stack = attention_stack(weights.stacked(), kSource, asked.explain);
+        if (!fused.empty()) input.fused = stack_of(fused);
+        report = explain_generation(std::move(input), asked.explain, asked.columns);
+      },
+      progress);
+  return report;
+}
+
 }  // namespace
 }  // namespace attnflow::python
 
@@ -251,4 +318,18 @@ NB_MODULE(_core, module) {
                      "texts: collections.abc.Sequence[GivenText], architecture: str, predictions: "
                      "collections.abc.Sequence[tuple[str, int | None, numpy.typing.NDArray[numpy.float32], bool, "
                      "collections.abc.Callable[[int], str]]], joint: tuple[int, int, int] | None) -> Report"));
+  module.def("explain_generation", explain_generation_arrays, nb::arg("attention"), nb::arg("fused"), nb::arg("tokens"),
+             nb::arg("special"), nb::arg("texts"), nb::arg("generated"), nb::arg("text"), nb::arg("stopped"),
+             nb::arg("sampling"), nb::arg("chat"), nb::arg("name_of"), nb::arg("name"), nb::arg("architecture"),
+             nb::arg("options"), nb::arg("progress").none(),
+             nb::sig("def explain_generation(attention: list[numpy.typing.NDArray[typing.Any]], fused: "
+                     "collections.abc.Sequence[FusedLayer], tokens: collections.abc.Sequence[str], special: "
+                     "collections.abc.Sequence[bool], texts: collections.abc.Sequence[GivenText], generated: "
+                     "collections.abc.Sequence[tuple[int, str, int, int, bool, numpy.typing.NDArray[numpy.float32]]], "
+                     "text: str, stopped: str, sampling: tuple[float, float, int], chat: bool, name_of: "
+                     "collections.abc.Callable[[int], str], name: str, architecture: str, options: dict[str, object], "
+                     "progress: collections.abc.Callable[[int, int], None] | None) -> Report"));
+  module.def(
+      "check_generation_options", [](const nb::dict& options) { read_generation_options(options); }, nb::arg("options"),
+      nb::sig("def check_generation_options(options: dict[str, object]) -> None"));
 }

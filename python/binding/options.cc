@@ -17,6 +17,7 @@
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
 #include "attnflow/explain/explain_attention.h"
+#include "attnflow/explain/fill_generation.h"
 #include "attnflow/explain/option_fields.h"
 #include "attnflow/explain/referents.h"
 
@@ -94,22 +95,27 @@ struct PlainOption {
   const char* name;
   const char* annotation;
   const char* help;
-  bool of_reports = false;  // changes a report alone, not its raw attention, rollout and flow
+  const char* asks = "attribute values explain generate";
 };
+// What changes a report alone, not its raw attention, rollout and flow.
+constexpr const char* kOfReports = "attribute explain";
 constexpr PlainOption kPlain[] = {
     {"renormalize", "bool", "Divide each row by its sum"},
     {"any_weights", "bool", "Accept rows that do not sum to 1"},
-    {"keep_attention", "bool", "Keep the attention of all heads in the report", true},
+    {"keep_attention", "bool", "Keep the attention of all heads in the report", kOfReports},
     {"certificate", "str | Sequence[str]",
-     "Certify the flow of these pairs, such as \"cls,5\" (arc flows and a minimum cut)", true},
-    {"referents", "str | Sequence[str]", "Tokens whose weights are compared, layer by layer", true},
+     "Certify the flow of these pairs, such as \"cls,5\" (arc flows and a minimum cut)", kOfReports},
+    {"referents", "str | Sequence[str]", "Tokens whose weights are compared, layer by layer", kOfReports},
+    {"generated_columns", "bool", "Keep the values on generated tokens, too", "generate"},
+    {"flow_tokens", "str | Sequence[int]", "Generated tokens whose flow is wanted (default: all)", "generate"},
+    {"flow_layers", "str | Sequence[int]", "Layers that flow starts from (default: the last)", "generate"},
     {"threads", "int", "Number of threads; 0: one per processor"},
 };
 
 bool is_offered(std::string_view name, std::string_view asks) {
-  if (name == "target" || name == "against") return false;  // of a prediction, by gradients
-  if (name == "words") return asks == "explain";            // arrays have no text
-  if (name == "mixing") return asks != "explain";           // of finished contributions
+  if (name == "target" || name == "against") return false;               // of a prediction, by gradients
+  if (name == "words") return asks == "explain" || asks == "generate";   // arrays have no text
+  if (name == "mixing") return asks == "attribute" || asks == "values";  // of finished contributions
   if (name == "method" || name == "top_k") return asks != "values";
   return true;
 }
@@ -136,9 +142,7 @@ std::string help_of(const SettingOption& option) {
   return option.help;
 }
 
-}  // namespace
-
-ExplainOptions read_options(const nb::dict& given) {
+OptionFields fields_of(const nb::dict& given) {
   Json object = Json::object();
   for (const auto& [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
@@ -149,16 +153,27 @@ ExplainOptions read_options(const nb::dict& given) {
     const auto found = object.find(option.name);
     if (found != object.end() && takes_layers(option) && found->is_number()) *found = Json::array({*found});
   }
-  OptionFields fields(std::move(object), {});
+  return OptionFields(std::move(object), {});
+}
+
+ExplainOptions read_common(OptionFields& fields, SettingUse use) {
   ExplainOptions options;
-  options.settings = default_settings(kForExplain);
-  fields.read_settings(options.settings, kForExplain);
+  options.settings = default_settings(use);
+  fields.read_settings(options.settings, use);
   fields.read("renormalize", options.renormalize);
   fields.read("any_weights", options.any_weights);
+  fields.read("threads", options.threads);
+  return options;
+}
+
+}  // namespace
+
+ExplainOptions read_options(const nb::dict& given) {
+  OptionFields fields = fields_of(given);
+  ExplainOptions options = read_common(fields, kForExplain);
   fields.read("keep_attention", options.keep_attention);
   fields.read_pairs("certificate", options.certificates);
   fields.read("referents", options.referents);
-  fields.read("threads", options.threads);
   fields.finish();
   validate(options.settings);
   check_attention_options(options);
@@ -166,14 +181,28 @@ ExplainOptions read_options(const nb::dict& given) {
   return options;
 }
 
+GenerationOptions read_generation_options(const nb::dict& given) {
+  OptionFields fields = fields_of(given);
+  GenerationOptions options{.explain = read_common(fields, kForGenerate), .columns = {}};
+  fields.read("generated_columns", options.columns.generated);
+  fields.read("flow_tokens", options.columns.flow_tokens,
+              [](const std::string& text) { return parse_positions("flow-tokens", text); });
+  fields.read_layers("flow_layers", options.columns.flow_layers);
+  fields.finish();
+  check_generation_settings(options.explain.settings);
+  check_attention_options(options.explain);
+  return options;
+}
+
 nb::list described_options(const std::string& asks) {
   nb::list all;
   for (const SettingOption& option : setting_options()) {
-    if ((option.uses & kForExplain) == 0 || !is_offered(option.name, asks)) continue;
+    if ((option.uses & (asks == "generate" ? kForGenerate : kForExplain)) == 0 || !is_offered(option.name, asks))
+      continue;
     all.append(nb::make_tuple(option.name, annotation(option), help_of(option)));
   }
   for (const PlainOption& option : kPlain) {
-    if (option.of_reports && asks == "values") continue;
+    if (std::string_view(option.asks).find(asks) == std::string_view::npos) continue;
     all.append(nb::make_tuple(option.name, option.annotation, option.help));
   }
   return all;

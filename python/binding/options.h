@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "attnflow/explain/explain_generation.h"
 #include "attnflow/explain/explain_options.h"
 
 namespace attnflow::python {
@@ -15,8 +16,17 @@ namespace attnflow::python {
 // stands for an option that is not given. Throws Error(kUsage).
 ExplainOptions read_options(const nanobind::dict& given);
 
+// The options of a generation: the settings that it takes, renormalize, any_weights, threads, generated_columns,
+// flow_tokens and flow_layers. Throws Error(kUsage), too, for what no generation takes.
+struct GenerationOptions {
+  ExplainOptions explain;
+  GenerationColumns columns;
+};
+GenerationOptions read_generation_options(const nanobind::dict& given);
+
 // What Python says of them: a list of (name, type, help) for each, the type as an annotation. `asks` says who does:
-// "attribute" (arrays to a report), "values" (arrays to one array), "explain" (a model and a text). Options are left
+// "attribute" (arrays to a report), "values" (arrays to one array), "explain" (a model and a text), "generate" (a
+// model and a prompt). Options are left
 // out that a question never takes, or that need what Python does not have: a model's gradients.
 nanobind::list described_options(const std::string& asks);
 

@@ -95,6 +95,30 @@ void bind_report(nb::module_& module) {
             return texts;
           },
           nb::sig("def tokens(self) -> list[str]"))
+      .def_prop_ro(
+          "generated_text",
+          [](const Report& report) -> nb::object {
+            return report.generation ? text_of(report.generation->text) : nb::none();
+          },
+          nb::sig("def generated_text(self) -> str | None"))
+      .def_prop_ro(
+          "generated_tokens",
+          [](const Report& report) -> nb::object {
+            if (!report.generation) return nb::none();
+            nb::list texts;
+            for (std::size_t t = 0; t < report.generation->tokens.size(); ++t) {
+              texts.append(text_of(generated_text(*report.generation, t)));
+            }
+            return texts;
+          },
+          nb::sig("def generated_tokens(self) -> list[str] | None"))
+      .def_prop_ro(
+          "flow_layers",
+          [](nb::handle self) {
+            const Report& report = nb::cast<const Report&>(self);
+            return as_numpy(report.flow_layers.empty() ? report.settings.layers : report.flow_layers, self);
+          },
+          signature("def flow_layers(self) -> numpy.typing.NDArray[numpy.int64]"))
       .def_prop_ro("special",
                    [](const Report& report) {
                      std::vector<bool> special;

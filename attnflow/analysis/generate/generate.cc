@@ -28,8 +28,8 @@
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
+#include "attnflow/explain/fill_generation.h"
 #include "attnflow/explain/fill_report.h"
-#include "attnflow/explain/sink_note.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/model/model_input.h"
 #include "attnflow/unicode/display_width.h"
@@ -108,22 +108,6 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
       options.max_memory);
 }
 
-// The question what the output at `position` depends on by one method: on columns of the prompt, which are words where
-// they are merged, and with `all_columns` on the generated tokens before it.
-Query query_of(Method method, const Prompt& prompt, const Report& report, std::size_t position, bool all_columns) {
-  const Settings& settings = report.settings;
-  Query query{.method = method, .outputs = {{position}}};
-  query.layers = *method_values(report, method).layers;
-  query.start_layer = settings.start_layer;
-  query.flow_tolerance = settings.flow_tolerance;
-  const std::size_t m = prompt.ids.size();
-  if (settings.words || !all_columns) {
-    query.inputs = settings.words ? prompt.words : single_tokens(m);
-    for (std::size_t j = m; all_columns && j <= position; ++j) query.inputs.push_back({j});
-  }
-  return query;
-}
-
 // The mean over layers of rollout, of the prompt's columns and the generated ones that are kept.
 std::vector<double> step_rollout(internal::GenerationSource& source, const Query& query) {
   const Tensor<double> rows = attribute(source, query).values;
@@ -133,110 +117,6 @@ std::vector<double> step_rollout(internal::GenerationSource& source, const Query
   }
   return mean;
 }
-
-// Where the values of each generated token come from.
-using Sources = std::vector<std::shared_ptr<AttentionSource>>;
-
-// The outputs are the positions that chose the tokens.
-void place_outputs(Report& report) {
-  const std::size_t first = report.input.tokens.size() - 1;
-  for (std::size_t t = 0; t < report.generation->tokens.size(); ++t) report.output_tokens.push_back(first + t);
-  report.output_token = first;
-  report.all_output_tokens = true;
-}
-
-// The numbers of a finished generation.
-class ValueFiller {
- public:
-  ValueFiller(const GenerateOptions& options, const GenerationSink& sink, Sources sources, const Prompt& prompt,
-              Report& report)
-      : options_(options), sink_(sink), sources_(std::move(sources)), prompt_(prompt), report_(report) {}
-
-  void add_raw() { add(Method::kRaw, report_.raw, report_.raw_beside); }
-  void add_rollout() { add(Method::kRollout, report_.rollout, report_.rollout_beside); }
-
-  void add_flow() {
-    std::vector<std::size_t>& outputs = report_.flow_output_tokens;
-    for (const std::size_t t : options_.flow_tokens) {
-      if (t < count()) outputs.push_back(report_.output_tokens[t]);
-    }
-    std::sort(outputs.begin(), outputs.end());
-    if (options_.flow_tokens.empty()) outputs = report_.output_tokens;
-    if (outputs.empty()) {
-      report_.flow_layers.clear();
-    } else {
-      const Shape shape{report_.flow_layers.size(), outputs.size(), columns()};
-      report_.flow_gap = Tensor<double>(shape);
-      report_.flow_degenerate = Tensor<std::uint8_t>(shape);
-      add(Method::kFlow, report_.flow, report_.flow_beside);
-    }
-    if (outputs.size() < options_.flow_tokens.size()) {
-      report_.notes.push_back({NoteCode::kFlowTokensNotGenerated, {{"tokens", count()}}});
-    }
-  }
-
-  void add_sink_share() {
-    const std::vector<std::size_t>& layers = report_.settings.layers;
-    Tensor<double>& share = report_.generation->sink_share;
-    share = Tensor<double>({layers.size(), count()});
-    for (std::size_t l = 0; l < layers.size(); ++l) {
-      for (std::size_t t = 0; t < count(); ++t) share(l, t) = sink_.first_share(layers[l], prompt_.ids.size() - 1 + t);
-    }
-  }
-
-  std::size_t flagged() const { return flagged_; }
-
- private:
-  std::size_t count() const { return report_.generation->tokens.size(); }
-  std::size_t columns() const { return report_.input.tokens.size(); }
-
-  // Rows of generated tokens, each of the network of the positions that it sees.
-  void add(Method method, Tensor<double>& values, GenerationValues& beside) {
-    const MethodValues place = method_values(report_, method);
-    const std::size_t layers = place.layers->size();
-    const std::size_t rows = place.output_tokens->size();
-    const bool by_field = options_.settings.normalization == Normalization::kReceptiveField;
-    // Every token of the row takes part in flow and in the row's sum, whether its column is kept or not.
-    const bool all_columns = options_.generated_columns || by_field || method == Method::kFlow;
-    values = Tensor<double>({layers, rows, columns()});
-    if (options_.generated_columns) beside.generated = Tensor<double>({layers, rows, count()});
-    if (by_field) beside.normalized = Tensor<double>({layers, rows, columns()});
-    std::size_t flagged = 0;  // counts when all rows are there
-    for (std::size_t row = 0; row < rows; ++row) {
-      const std::size_t t = chosen_token(report_, (*place.output_tokens)[row]);
-      Query query = query_of(method, prompt_, report_, prompt_.ids.size() - 1 + t, all_columns);
-      query.baseline = by_field;
-      Attribution found =
-          attribute(*sources_[t], query, {.threads = options_.threads, .stop_token = options_.stop_token});
-      for (std::size_t l = 0; l < layers; ++l) {
-        const std::span<const double> all(found.values[l][0].data(), found.values.extent(2));
-        std::copy_n(all.begin(), columns(), values[l][row].data());
-        if (options_.generated_columns) {
-          std::copy(all.begin() + static_cast<std::ptrdiff_t>(columns()), all.end(), beside.generated[l][row].data());
-        }
-        if (!found.gap.empty()) {
-          std::copy_n(found.gap[l][0].data(), columns(), report_.flow_gap[l][row].data());
-          std::copy_n(found.degenerate[l][0].data(), columns(), report_.flow_degenerate[l][row].data());
-        }
-      }
-      if (by_field) {
-        flagged += normalize(found, Normalization::kReceptiveField);
-        for (std::size_t l = 0; l < layers; ++l) {
-          std::copy_n(found.values[l][0].data(), columns(), beside.normalized[l][row].data());
-        }
-      }
-      if (method == Method::kFlow && options_.progress) options_.progress(row + 1, rows);
-    }
-    flagged_ += flagged;
-  }
-
-  const GenerateOptions& options_;
-  const GenerationSink& sink_;
-  Sources sources_;
-  const Prompt& prompt_;
-  Report& report_;
-  std::size_t flagged_ = 0;
-};
 
 // The same rules one by one: each says which tokens it excludes.
 std::vector<TokenFilterOptions> single_rules(const TokenFilterOptions& filter) {
@@ -268,36 +148,6 @@ std::vector<ExcludedTokens> excluded_tokens(const InputText& input, const TokenF
     }
   }
   return excluded;
-}
-
-double mean_of(const Tensor<double>& values) {
-  return std::accumulate(values.span().begin(), values.span().end(), 0.0) / static_cast<double>(values.size());
-}
-
-void note_generation_sink(Report& report) {
-  // What falls on the first token, but brings nothing from there, counts for attention alone.
-  if (report.settings.mixing != Mixing::kAttention) return;
-  if (report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
-  auto note = sink_note(NoteCode::kAttentionSinkGenerated, mean_of(report.generation->sink_share),
-                        display_text(report.input, 0));
-  if (note) report.notes.push_back(*std::move(note));
-}
-
-void note_next_generation_sink(Report& report) {
-  const Tensor<double>& values = report.rollout;
-  const Settings& settings = report.settings;
-  if (settings.mixing != Mixing::kAttention) return;
-  if (settings.column_mask.kind != ColumnMask::Kind::kFirst || settings.normalization != Normalization::kNone ||
-      settings.start_layer != 0 || values.empty() || values.extent(2) < 2) {
-    return;
-  }
-  double sum = 0.0;
-  for (std::size_t l = 0; l < values.extent(0); ++l) {
-    for (std::size_t row = 0; row < values.extent(1); ++row) sum += values(l, row, 1);
-  }
-  const double share = sum / static_cast<double>(values.extent(0) * values.extent(1));
-  auto note = sink_note(NoteCode::kSecondTokenSinkGenerated, share, display_text(report.input, 1));
-  if (note) report.notes.push_back(*std::move(note));
 }
 
 // What the template says before the user does is in every table and picture, and is not the user's.
@@ -394,7 +244,8 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     std::vector<double> row;
     if (options.settings.wants(Method::kRollout) && !options.settings.has_target()) {
       const std::size_t position = prompt.ids.size() - 1 + t;
-      row = step_rollout(source, query_of(Method::kRollout, prompt, report, position, options.generated_columns));
+      row = step_rollout(source, generation_query(Method::kRollout, prompt.ids.size(), prompt.words, report, position,
+                                                  options.generated_columns));
     }
     const std::span<const double> values(row);
     const std::size_t columns = std::min(report.input.tokens.size(), values.size());
@@ -410,8 +261,8 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
   for (std::size_t t = 0; t < tokens.size(); ++t) std::tie(tokens[t].begin, tokens[t].end) = text.range(t);
 }
 
-Sources sources_of(Decoder& decoder, const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt,
-                   Report& report) {
+GenerationSources sources_of(Decoder& decoder, const GenerateOptions& options, const GenerationSink& sink,
+                             const Prompt& prompt, Report& report) {
   const std::vector<GeneratedToken>& tokens = report.generation->tokens;
   if (!options.settings.wants_aggregation()) return {};
   if (!options.settings.has_target()) return {tokens.size(), std::make_shared<internal::GenerationSource>(sink)};
@@ -424,29 +275,6 @@ Sources sources_of(Decoder& decoder, const GenerateOptions& options, const Gener
   return internal::relevance_sources(decoder, ids, targets,
                                      resolve_mixing(options.settings, prompt.tokens, decoder.info().heads),
                                      options.threads, options.stop_token, report.notes);
-}
-
-void fill_values(const GenerateOptions& options, const GenerationSink& sink, Sources sources, const Prompt& prompt,
-                 Report& report) {
-  ValueFiller values(options, sink, std::move(sources), prompt, report);
-  if (options.settings.wants(Method::kRaw)) values.add_raw();
-  if (options.settings.wants(Method::kRollout)) values.add_rollout();
-  if (options.settings.wants(Method::kFlow)) {
-    try {
-      values.add_flow();
-    } catch (const Cancelled&) {  // flow takes longest; what is cheap is kept
-      report.flow = report.flow_gap = {};
-      report.flow_degenerate = {};
-      report.flow_beside = {};
-      report.flow_output_tokens.clear();
-      report.flow_layers.clear();
-      report.notes.emplace_back(NoteCode::kFlowInterrupted);
-    }
-  }
-  values.add_sink_share();
-  note_generation_sink(report);
-  note_next_generation_sink(report);
-  if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
 }
 
 void add_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
@@ -473,25 +301,12 @@ void drop_values(Report& report) {
 }  // namespace
 
 void check_generate_options(const GenerateOptions& options) {
-  const Settings& settings = options.settings;
-  validate(settings);
+  check_generation_settings(options.settings);
   const auto expect = [](bool holds, const std::string& message) {
     if (!holds) throw Error(ErrorKind::kUsage, message);
   };
   expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
-  expect(settings.discard == 0.0,
-         "--discard is not available for a generation: it drops the smallest weights of whole layers, and a generation "
-         "adds row after row");
-  expect(settings.normalization != Normalization::kRow,
-         "--normalize: expected none or receptive-field for a generation, found row");
   expect(!options.system || options.chat, "--system requires --chat");
-  // Rows of rollout are kept as they come, and below a head's own layer lie the mean's.
-  expect(
-      !settings.heads.is_single() || (!settings.wants(Method::kRollout) && !settings.wants(Method::kFlow)),
-      fmt::format(
-          "--heads {0}: expected --method raw, the only method for a single head of a generation, found --method {1}; "
-          "for rollout and flow use --heads mean, max or min, or attnflow explain --heads {0} on the finished text",
-          to_text(settings.heads), fmt::join(to_texts(settings.methods), ",")));
 }
 
 Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& given) {
@@ -548,7 +363,16 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   continue_prompt(decoder, codec, options, prompt, most, sink, report);
   place_outputs(report);
   try {
-    fill_values(options, sink, sources_of(decoder, options, sink, prompt, report), prompt, report);
+    fill_generation(report, {.prompt_tokens = prompt.ids.size(),
+                             .words = prompt.words,
+                             .sources = sources_of(decoder, options, sink, prompt, report),
+                             .first_share = [&](std::size_t layer,
+                                                std::size_t position) { return sink.first_share(layer, position); },
+                             .generated_columns = options.generated_columns,
+                             .flow_tokens = options.flow_tokens,
+                             .threads = options.threads,
+                             .progress = options.progress,
+                             .stop_token = options.stop_token});
   } catch (const Cancelled&) {  // a generation keeps its text
     if (!settings.has_target()) throw;
     drop_values(report);

@@ -1,0 +1,183 @@
+#include "attnflow/explain/explain_generation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/attribution/source.h"
+#include "attnflow/base/error.h"
+#include "attnflow/explain/fill_generation.h"
+#include "attnflow/explain/fill_report.h"
+#include "attnflow/graph/layers.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+// A causal graph, in which each position is asked of what it sees.
+class CausalGraphSource : public AttentionSource {
+ public:
+  explicit CausalGraphSource(AttentionGraph graph) : graph_(std::move(graph)) {}
+  std::size_t layers() const override { return graph_.layers(); }
+  std::size_t tokens() const override { return graph_.tokens(); }
+
+  Tensor<double> raw(const RowQuestion& question, const AttributeOptions&) override {
+    const std::size_t n = graph_.tokens();
+    return rows(question, [&](std::size_t layer, std::size_t position) {
+      const double* const row = graph_.weights.data() + ((layer - 1) * n + position) * n;
+      return std::vector<double>(row, row + position + 1);
+    });
+  }
+
+  Tensor<double> rollout(const RowQuestion& question, const AttributeOptions&) override {
+    return rows(question, [&](std::size_t layer, std::size_t position) {
+      std::vector<double> row = rollout_row(graph_, position, layer, question.start_layer);
+      row.resize(position + 1);
+      return row;
+    });
+  }
+
+  FlowResult flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
+                  const AttributeOptions& options) override {
+    return causal_flow([&](std::size_t tokens) { return first(tokens); }, question, inputs, tolerance, options);
+  }
+
+  std::unique_ptr<AttentionSource> uniform() const override {
+    return std::make_unique<UniformCausalSource>(graph_.layers(), graph_.residual);
+  }
+
+ private:
+  static Tensor<double> rows(const RowQuestion& question, const auto& row_of) {
+    const std::size_t columns = *std::max_element(question.positions.begin(), question.positions.end()) + 1;
+    Tensor<double> values({question.layers.size(), question.positions.size(), columns});
+    for (std::size_t l = 0; l < question.layers.size(); ++l) {
+      for (std::size_t p = 0; p < question.positions.size(); ++p) {
+        const std::vector<double> row = row_of(question.layers[l], question.positions[p]);
+        std::copy(row.begin(), row.end(), values[l][p].data());
+      }
+    }
+    return values;
+  }
+
+  AttentionGraph first(std::size_t tokens) const {
+    AttentionGraph part;
+    part.residual = graph_.residual;
+    part.weights = Tensor<double>({graph_.layers(), tokens, tokens});
+    const std::size_t n = graph_.tokens();
+    for (std::size_t l = 0; l < graph_.layers(); ++l) {
+      for (std::size_t q = 0; q < tokens; ++q) {
+        std::copy_n(graph_.weights.data() + (l * n + q) * n, tokens, part.weights.data() + (l * tokens + q) * tokens);
+      }
+    }
+    return part;
+  }
+
+  AttentionGraph graph_;
+};
+
+// What the attention is, whatever holds it.
+struct Extent {
+  std::size_t layers = 0;
+  std::size_t heads = 0;
+  std::size_t tokens = 0;
+  bool causal = false;
+};
+
+Extent extent_of(const GenerationInput& input) {
+  if (!input.fused.layers.empty()) {
+    return {input.fused.layers.size(), input.fused.heads, input.fused.layers.front().extent(0), input.fused.causal};
+  }
+  return std::visit(
+      [](const auto& stack) {
+        return Extent{stack.layers(), stack.heads(), stack.tokens(), is_causal(stack.weights().view())};
+      },
+      input.stack);
+}
+
+// The mean over heads, of every position from the prompt's last on, that falls on position 0: [layer, position].
+Tensor<double> first_shares(const GenerationInput& input, const Extent& extent, std::size_t first_row) {
+  Tensor<double> shares({extent.layers, extent.tokens - first_row});
+  for (std::size_t l = 0; l < extent.layers; ++l) {
+    for (std::size_t q = first_row; q < extent.tokens; ++q) {
+      double& share = shares(l, q - first_row);
+      if (!input.fused.layers.empty()) {
+        share = input.fused.layers[l](q, 0);
+        continue;
+      }
+      std::visit(
+          [&](const auto& stack) {
+            for (std::size_t h = 0; h < extent.heads; ++h) share += static_cast<double>(stack.weights()(l, h, q, 0));
+          },
+          input.stack);
+      share /= static_cast<double>(extent.heads);
+    }
+  }
+  return shares;
+}
+
+}  // namespace
+
+Report explain_generation(GenerationInput input, const ExplainOptions& given, const GenerationColumns& columns) {
+  Settings settings = given.settings;
+  if (settings.mixing == Mixing::kAuto) settings.mixing = Mixing::kAttention;
+  check_generation_settings(settings);
+  if (settings.mixing != Mixing::kAttention) {
+    throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected attention, the only one of a generation without "
+                                               "the program's own models, found {}",
+                                               to_text(settings.mixing)));
+  }
+  const Extent extent = extent_of(input);
+  const std::size_t m = input.prompt.tokens.size();
+  const std::size_t generated = input.generation.tokens.size();
+  if (m == 0 || generated == 0 || extent.tokens != m + generated - 1) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("attention: expected {} prompt tokens and all but the last of {} generated ones, found {}",
+                            m, generated, extent.tokens));
+  }
+  if (!extent.causal) {
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("{}: expected a decoder, whose tokens see none behind them, found one whose tokens do",
+                            input.name));
+  }
+  Report report;
+  report.settings = settings;
+  report.model = {input.name, input.architecture, extent.layers, extent.heads, true};
+  report.input = std::move(input.prompt);
+  report.input.kind = "generation";
+  report.generation = std::move(input.generation);
+  if (given.any_weights) report.notes.emplace_back(NoteCode::kAnyWeights);
+  const std::vector<InputToken> tokens = report.input.tokens;
+  GenerationQuestion question{.prompt_tokens = m,
+                              .generated_columns = columns.generated,
+                              .flow_tokens = columns.flow_tokens,
+                              .threads = given.threads,
+                              .progress = given.progress,
+                              .stop_token = given.stop_token};
+  std::size_t none = 0;
+  if (settings.words) question.words = merge_words(report, none);
+  report.settings.layers = resolve_layers(settings.layers, settings.start_layer, extent.layers);
+  if (settings.wants(Method::kFlow)) {
+    report.flow_layers = columns.flow_layers.empty()
+                             ? std::vector<std::size_t>{report.settings.layers.back()}
+                             : resolve_layers(columns.flow_layers, settings.start_layer, extent.layers);
+  }
+  const Tensor<double> shares = first_shares(input, extent, m - 1);
+  question.first_share = [&](std::size_t layer, std::size_t position) { return shares(layer - 1, position - (m - 1)); };
+  const MixingOptions mixing = resolve_mixing(settings, tokens, extent.heads).mixing;
+  AttentionGraph graph =
+      input.fused.layers.empty()
+          ? std::visit([&](const auto& stack) { return attention_graph(stack, mixing); }, input.stack)
+          : attention_graph(input.fused, mixing);
+  question.sources.assign(generated, std::make_shared<CausalGraphSource>(std::move(graph)));
+  place_outputs(report);
+  fill_generation(report, question);
+  return report;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,40 @@
+// From the attention of a finished generation to its report, without a model: what the Python package does.
+#ifndef ATTNFLOW_EXPLAIN_EXPLAIN_GENERATION_H_
+#define ATTNFLOW_EXPLAIN_EXPLAIN_GENERATION_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "attnflow/explain/explain_attention.h"
+#include "attnflow/explain/explain_options.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// A prompt of m tokens and what a decoder made of it.
+struct GenerationInput {
+  // Causal attention between the m tokens of the prompt and all generated tokens but the last, which nothing has read:
+  // one of the two.
+  AnyAttentionStack stack;
+  FusedAttention fused = {};  // heads fused by their mean
+  ReportInput prompt = {};
+  Generation generation = {};  // text, tokens, why it ended
+  std::string name;            // of the model
+  std::string architecture;
+};
+
+// What is asked beside the options of an explanation.
+struct GenerationColumns {
+  bool generated = false;                     // keep the values on generated tokens too
+  std::vector<std::size_t> flow_tokens = {};  // generated tokens whose flow is wanted; empty: all
+  std::vector<std::size_t> flow_layers = {};  // layers that flow starts from; empty: the last of settings.layers
+};
+
+// Throws Error(kUsage) for settings that no generation takes, and mixings that need a model; Error(kBadFile) for
+// attention of another number of tokens; Error(kUnsupportedModel) for attention that is not causal; Cancelled.
+Report explain_generation(GenerationInput input, const ExplainOptions& given, const GenerationColumns& columns = {});
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_EXPLAIN_EXPLAIN_GENERATION_H_

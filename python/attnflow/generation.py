@@ -1,0 +1,209 @@
+"""What a decoder goes on with, and what each of the tokens depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Unpack
+
+from attnflow import _core
+from attnflow.arrays import as_array
+from attnflow.capture import (
+    capture_with,
+    check_explained,
+    check_ids,
+    divide_rows,
+    model_name,
+    positions,
+)
+from attnflow.errors import Error
+from attnflow.hints import GenerationOptions, describes_options
+from attnflow.joint import is_encoder_decoder
+from attnflow.progress import Progress
+from attnflow.report import Report
+from attnflow.text import Encoded, encode, is_special, numbers, readable, require_words
+
+
+@describes_options("generate")
+def generate(
+    model: Any,
+    tokenizer: Any,
+    prompt: str,
+    *,
+    tokens: int = 64,
+    temperature: float = 0.0,
+    top_p: float = 1.0,
+    seed: int = 1,
+    chat: bool = False,
+    system: str | None = None,
+    ignore_end: bool = False,
+    generation: Mapping[str, Any] | None = None,
+    **options: Unpack[GenerationOptions],
+) -> Report:
+    """Continues a prompt with a loaded decoder of Transformers, and says what each generated token depends on.
+
+    The text is made by the model's own generate(), with its kernels and its cache. Then prompt and text are read once more,
+    in one pass, whose attention the report is of: row t of its arrays is that of the position that chose generated token t.
+
+    tokens: how many, at most. temperature, top_p, seed: 0 takes the most probable token.
+    chat, system: whether the prompt is the user's turn in the tokenizer's chat template, and the system's turn before it.
+    ignore_end: goes on past a token that ends the text.
+    generation: further arguments of model.generate(), such as {"num_beams": 4} or {"repetition_penalty": 1.2}.
+    """
+    check_explained(model)
+    if is_encoder_decoder(model) or not hasattr(model, "generate"):
+        raise Error(
+            f"expected a decoder that generates text, found {type(model).__name__}; of an encoder-decoder, explain() takes "
+            "a text as target_text",
+            kind="unsupported_model",
+        )
+    if tokens < 1:
+        raise Error("tokens: expected at least 1 token to generate, found 0", kind="usage")
+    if system is not None and not chat:
+        raise Error("system requires chat", kind="usage")
+    asked: dict[str, Any] = dict(options)
+    _core.check_generation_options(asked)
+    if asked.get("words"):
+        require_words(tokenizer)
+    encoded = _encode_prompt(model, tokenizer, prompt, chat, system)
+    most = tokens
+    room = positions(model)
+    if room is not None:
+        most = min(tokens, room - len(encoded.ids) + 1)
+    sampling = {"temperature": temperature, "top_p": top_p, "top_k": 0} if temperature > 0 else {}
+    made = _continue(model, tokenizer, encoded.ids, most, ignore_end, seed, sampling, generation or {})
+    ends = _ends(model)
+    stopped = "end" if made[-1] in ends and not ignore_end else "length" if len(made) >= tokens else "context"
+    text, places = _placed(tokenizer, encoded.ids, made)
+    layers, logits = _read(model, encoded.ids + made[:-1], len(encoded.ids), asked)
+    fused = [layer for layer in layers if isinstance(layer, _core.FusedLayer)]
+    with Progress("flow") as progress:
+        core = _core.explain_generation(
+            [] if fused else layers,
+            fused,
+            encoded.tokens,
+            encoded.special,
+            [] if encoded.text is None else [encoded.text],
+            [
+                (token, str(tokenizer.convert_ids_to_tokens(token)), *place, is_special(tokenizer, token), row)
+                for token, place, row in zip(made, places, logits, strict=True)
+            ],
+            text,
+            stopped,
+            (temperature, top_p, seed),
+            chat,
+            partial(readable, tokenizer),
+            model_name(model),
+            str(model.config.model_type),
+            asked,
+            progress,
+        )
+    return Report(core)
+
+
+def _encode_prompt(model: Any, tokenizer: Any, prompt: str, chat: bool, system: str | None) -> Encoded:
+    if not chat:
+        return encode(tokenizer, prompt, partial(check_ids, model))
+    messages = [] if system is None else [{"role": "system", "content": system}]
+    messages.append({"role": "user", "content": prompt})
+    whole = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    # The template writes the tokens that the tokenizer would put in front.
+    return encode(tokenizer, whole, partial(check_ids, model), add_special_tokens=False)
+
+
+def _continue(
+    model: Any,
+    tokenizer: Any,
+    ids: Sequence[int],
+    most: int,
+    ignore_end: bool,
+    seed: int,
+    sampling: Mapping[str, Any],
+    further: Mapping[str, Any],
+) -> list[int]:
+    import torch
+
+    given: dict[str, Any] = {"max_new_tokens": most, "do_sample": bool(sampling), **sampling}
+    if not sampling:  # what the model's own configuration may say of sampling does not apply
+        given |= {"temperature": None, "top_p": None, "top_k": None}
+    if ignore_end:
+        given["min_new_tokens"] = most
+    if model.generation_config.pad_token_id is None:
+        given["pad_token_id"] = next(iter(sorted(_ends(model))), tokenizer.pad_token_id)
+    device = next(model.parameters()).device
+    inputs = torch.tensor([list(ids)], device=device)
+    given |= further
+    with torch.no_grad(), torch.random.fork_rng():
+        torch.manual_seed(seed)
+        output = model.generate(inputs, attention_mask=torch.ones_like(inputs), **given)
+    sequences = output if isinstance(output, torch.Tensor) else output.sequences
+    made = [int(token) for token in sequences[0, len(ids) :]]
+    ends = _ends(model)
+    if not ignore_end:  # padding behind the end, of beams that were longer
+        first = next((at for at, token in enumerate(made) if token in ends), len(made))
+        made = made[: first + 1]
+    if not made:
+        raise Error("expected at least one generated token, found none", kind="other")
+    return made
+
+
+def _ends(model: Any) -> set[int]:
+    found = model.generation_config.eos_token_id
+    return set() if found is None else {int(token) for token in (found if isinstance(found, list) else [found])}
+
+
+def _placed(tokenizer: Any, prompt: Sequence[int], made: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
+    """The generated text, and in it the bytes of each token: whole characters; all pieces of a character have its place."""
+    decode = partial(tokenizer.decode, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    # Behind the end of the prompt, so that a space in front is kept.
+    context = list(prompt[-4:])
+    base = len(decode(context))
+    texts = [decode(context + list(made[:count]))[base:] for count in range(len(made) + 1)]
+    whole = texts[-1]
+    # Where the text is settled that the first so many tokens make: an unfinished character is not, which is shown as U+FFFD
+    # until it is whole (bytes that are no character stay so).
+    settled: list[int] = []
+    unfinished: list[bool] = []
+    for text in texts:
+        known = text if whole.startswith(text) else text.rstrip("\ufffd")
+        unfinished.append(known != text)
+        settled.append(len(known) if whole.startswith(known) else settled[-1] if settled else 0)
+    ends = list(settled)
+    for at in range(len(made) - 1, 0, -1):
+        if unfinished[at]:
+            ends[at] = ends[at + 1]
+    in_bytes = [0]
+    for character in whole:
+        in_bytes.append(in_bytes[-1] + len(character.encode("utf-8", "replace")))
+    return whole, [(in_bytes[settled[at]], in_bytes[max(ends[at + 1], settled[at])]) for at in range(len(made))]
+
+
+def _read(model: Any, ids: Sequence[int], prompt: int, asked: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The attention of a pass over prompt and text, and the logits of the positions that chose the text."""
+    import torch
+
+    # The mean over heads is what generations say of the first token as well; of others all heads are needed.
+    fuses = asked.get("heads") in (None, "mean")
+
+    def keep(weights: Any, layer: int) -> Any:
+        if captured.rounded:
+            divide_rows(asked)
+        kept = weights.detach().cpu()
+        if not fuses or kept.dim() != 4 or kept.shape[2] != kept.shape[3]:
+            return kept
+        return _core.fuse_layer([as_array(kept[0])], layer, {name: asked[name] for name in _OF_ROWS if name in asked})
+
+    device = next(model.parameters()).device
+    inputs = torch.tensor([list(ids)], device=device)
+    with capture_with(model, keep) as captured, torch.no_grad():
+        output = model(input_ids=inputs, attention_mask=torch.ones_like(inputs))
+    logits = getattr(output, "logits", None)
+    if logits is None or logits.dim() != 3:
+        raise Error(f"expected a model with a language modeling head, found {type(model).__name__}", kind="usage")
+    layers = list(captured.attentions)
+    if not fuses:
+        layers = [as_array(layer[0]) for layer in layers]
+    return layers, [numbers(row) for row in logits[0, prompt - 1 :]]
+
+
+_OF_ROWS = ("renormalize", "any_weights", "threads")

@@ -1,0 +1,170 @@
+"""A generation is that of `attnflow generate` on the same weights."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import unittest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+
+import attnflow
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from support import ROOT, PackageTest  # noqa: E402
+
+transformers.logging.set_verbosity_error()
+DECODERS = ROOT / "tests" / "golden" / "decoders"
+PROMPT = "the key to"
+
+
+def loaded(name: str) -> tuple[Any, Any]:
+    folder = DECODERS / name
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    return model, transformers.AutoTokenizer.from_pretrained(folder)
+
+
+class SameAsProgram(PackageTest):
+    def check(self, name: str, tokens: int = 5, **options: Any) -> Any:
+        arguments: list[str] = []
+        for option, value in options.items():
+            arguments.append("--" + option.replace("_", "-"))
+            if value is not True:
+                arguments.append(",".join(value) if isinstance(value, list) else str(value))
+        self.run_program(
+            *("generate", PROMPT, "--model", DECODERS / name, "-n", tokens, "--mixing", "attention", "--ignore-end"),
+            *(*arguments, "-o", "program.json"),
+        )
+        program = attnflow.Report.from_json((self.folder / "program.json").read_text(encoding="utf-8"))
+        model, tokenizer = loaded(name)
+        report = attnflow.generate(model, tokenizer, PROMPT, tokens=tokens, ignore_end=True, **options)
+        self.assertEqual(report.methods, program.methods)
+        for method in report.methods:
+            np.testing.assert_allclose(getattr(report, method), getattr(program, method), atol=1e-5)
+        found, expected = json.loads(report.to_json()), json.loads(program.to_json())
+        self.assertEqual(found["settings"], expected["settings"])
+        self.assertEqual(found["output_tokens"], expected["output_tokens"])
+        self.assertEqual(found["input"], expected["input"])
+        self.assertEqual([note["code"] for note in found["notes"]], [note["code"] for note in expected["notes"]])
+        for key in ("text", "stopped", "sampling", "chat", "excluded"):
+            self.assertEqual(found["generation"].get(key), expected["generation"].get(key), key)
+        for one, other in zip(found["generation"]["tokens"], expected["generation"]["tokens"], strict=True):
+            self.assertEqual([one[key] for key in ("id", "text")], [other[key] for key in ("id", "text")])
+            self.assertEqual([one.get(key) for key in ("begin", "end")], [other.get(key) for key in ("begin", "end")])
+            self.assertAlmostEqual(one["probability"], other["probability"], places=5)
+            self.assertEqual([c["label"] for c in one["choices"]], [c["label"] for c in other["choices"]])
+        return report
+
+    def test_llama(self) -> None:
+        report = self.check("llama_grouped")
+        self.assertEqual(report.rollout.shape[1:], (5, len(report.tokens)))
+        self.assertEqual(pickle.loads(pickle.dumps(report)).to_json(), report.to_json())
+
+    def test_methods_and_columns(self) -> None:
+        self.check("llama_grouped", method=["raw", "rollout", "flow"])
+        self.check("llama_grouped", heads="max", residual=0.3)
+        self.check("gpt2_tied", normalize="receptive-field", mask_columns="first")
+        self.check("llama_grouped", method="raw", heads=1)
+        self.check("llama_grouped", generated_columns=True, method=["rollout", "flow"])
+
+    def test_windows(self) -> None:
+        self.check("mistral_window", tokens=8)
+
+    def test_words(self) -> None:
+        self.check("llama_grouped", words=True, method=["rollout", "flow"])
+
+
+class Generate(PackageTest):
+    model: Any
+    tokenizer: Any
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.model, cls.tokenizer = loaded("llama_grouped")
+
+    def test_is_the_models_own_text(self) -> None:
+        given = {"num_beams": 3, "repetition_penalty": 1.3}
+        report = attnflow.generate(self.model, self.tokenizer, PROMPT, tokens=4, ignore_end=True, generation=given)
+        inputs = self.tokenizer(PROMPT, return_tensors="pt")
+        with torch.no_grad():
+            expected = self.model.generate(
+                inputs["input_ids"],
+                attention_mask=torch.ones_like(inputs["input_ids"]),
+                max_new_tokens=4,
+                min_new_tokens=4,
+                do_sample=False,
+                pad_token_id=0,
+                **given,
+            )
+        document = json.loads(report.to_json())
+        made = [token["id"] for token in document["generation"]["tokens"]]
+        self.assertEqual(made, expected[0, inputs["input_ids"].shape[1] :].tolist())
+
+    def test_seeds(self) -> None:
+        texts = [
+            json.loads(
+                attnflow.generate(self.model, self.tokenizer, PROMPT, tokens=6, temperature=1.5, seed=seed).to_json()
+            )["generation"]["text"]
+            for seed in (1, 1, 2)
+        ]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+
+    def test_shows_itself(self) -> None:
+        report = attnflow.generate(self.model, self.tokenizer, PROMPT, tokens=3, ignore_end=True)
+        self.assertIn("<iframe", report._repr_html_())
+        self.assertIn("depends most on", str(report))
+        frame = report.columns()
+        self.assertEqual(len(frame["rollout"]), report.rollout.size)
+        self.assertEqual(list(frame["output_text"][:: len(report.tokens)][:3]), report.generated_tokens)
+        self.assertEqual("".join(report.generated_tokens or []), report.generated_text)
+        flow = attnflow.generate(self.model, self.tokenizer, PROMPT, tokens=3, ignore_end=True, method=["raw", "flow"])
+        table = flow.to_pandas()
+        last = table[table.layer == flow.flow_layers[0]]
+        np.testing.assert_array_equal(last.flow, flow.flow.ravel())
+        self.assertTrue(table[table.layer != flow.flow_layers[0]].flow.isna().all())
+        self.assertIn("<svg", report.to_svg())
+
+    def test_pieces_of_a_character(self) -> None:
+        from attnflow.generation import _placed
+
+        class Bytes:
+            """A token is a byte."""
+
+            def decode(self, ids: list[int], **_: Any) -> str:
+                return bytes(ids).decode("utf-8", "replace")
+
+        made = list("a\u00e9\U0001f600b".encode())
+        text, places = _placed(Bytes(), list(b"the "), made)
+        self.assertEqual(text, "a\u00e9\U0001f600b")
+        self.assertEqual(places, [(0, 1), (1, 3), (1, 3), *4 * [(3, 7)], (7, 8)])
+
+    def test_refusals(self) -> None:
+        refused = [
+            ("tokens: expected at least 1", {"tokens": 0}),
+            ("system requires chat", {"system": "be short"}),
+            ("discard", {"discard": 0.5}),
+            ("normalize: expected none or receptive-field", {"normalize": "row"}),
+            ("expected method raw", {"heads": 1, "method": "rollout"}),
+            ("expected attention, the only one", {"mixing": "alti"}),
+        ]
+        for words, options in refused:
+            with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
+                attnflow.generate(self.model, self.tokenizer, PROMPT, **options)  # type: ignore[arg-type]
+        bert = ROOT / "tests" / "golden" / "models" / "bert_masked_lm"
+        with self.assertRaises(attnflow.Error):
+            attnflow.generate(
+                transformers.AutoModelForMaskedLM.from_pretrained(bert).eval(),
+                transformers.AutoTokenizer.from_pretrained(bert),
+                "the key",
+                tokens=2,
+            )
+
+
+if __name__ == "__main__":
+    unittest.main()
