@@ -12,6 +12,7 @@ names and meanings of the command line's (`attnflow explain --help`), with under
 from attnflow import _core
 from attnflow.attribution import attribute, flow, raw, rollout
 from attnflow.capture import Captured, capture, explain
+from attnflow.comparison import Comparison, compare
 from attnflow.errors import Error
 from attnflow.generation import generate
 from attnflow.notebook import show
@@ -21,11 +22,13 @@ __version__ = _core.version()
 
 __all__ = [
     "Captured",
+    "Comparison",
     "Error",
     "Report",
     "__version__",
     "attribute",
     "capture",
+    "compare",
     "explain",
     "flow",
     "generate",

@@ -59,6 +59,11 @@ class Report:
         return self._core.layers
 
     @property
+    def causal(self) -> bool:
+        """Whether no token sees one behind it, as in decoders."""
+        return self._core.causal
+
+    @property
     def output_token(self) -> int:
         """The position of the output token that is shown first."""
         return self._core.output_token

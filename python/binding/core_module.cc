@@ -26,6 +26,7 @@
 #include "attnflow/attribution/text_places.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/version.h"
+#include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/explain_generation.h"
@@ -300,6 +301,18 @@ NB_MODULE(_core, module) {
   module.def("fuse_heads", fuse_heads_of, nb::arg("attention"), nb::arg("heads"),
              nb::sig("def fuse_heads(attention: list[numpy.typing.NDArray[typing.Any]], heads: str) -> "
                      "numpy.typing.NDArray[numpy.float64]"));
+  using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig>;
+  module.def(
+      "spearman",
+      [](const Values& first, const Values& second, const Values& first_gaps, const Values& second_gaps) {
+        const auto span = [](const Values& values) { return std::span<const double>(values.data(), values.size()); };
+        return attnflow::spearman(span(first), span(second),
+                                  {.first_gaps = span(first_gaps), .second_gaps = span(second_gaps)});
+      },
+      nb::arg("first"), nb::arg("second"), nb::arg("first_gaps"), nb::arg("second_gaps"),
+      nb::sig("def spearman(first: numpy.typing.NDArray[numpy.float64], second: numpy.typing.NDArray[numpy.float64], "
+              "first_gaps: numpy.typing.NDArray[numpy.float64], second_gaps: numpy.typing.NDArray[numpy.float64]) -> "
+              "float | None"));
   nb::class_<GivenText>(module, "GivenText");
   module.def(
       "given_text",

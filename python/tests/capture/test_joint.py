@@ -70,7 +70,7 @@ class Joint(PackageTest):
     def setUpClass(cls) -> None:
         cls.tokenizer = transformers.AutoTokenizer.from_pretrained(BERT)
 
-    def eager(self, model: Any) -> np.ndarray[Any, Any]:
+    def eager(self, model: Any) -> Any:
         """[layer, head, n, n] of the model's own output, put together by hand."""
         ids = self.tokenizer(self.target)["input_ids"]
         given = [self.tokenizer.cls_token_id, *ids[:-1]]
