@@ -9,7 +9,7 @@ Attention comes as a framework hands it over (NumPy, PyTorch, JAX, ...); numbers
 names and meanings of the command line's (`attnflow explain --help`), with underscores.
 """
 
-from attnflow import _core
+from attnflow import _core, data
 from attnflow.attribution import attribute, flow, raw, rollout
 from attnflow.capture import Captured, capture, explain
 from attnflow.comparison import Comparison, compare
@@ -29,6 +29,7 @@ __all__ = [
     "attribute",
     "capture",
     "compare",
+    "data",
     "explain",
     "flow",
     "generate",

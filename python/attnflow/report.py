@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 from attnflow import _core
 from attnflow.errors import Error
@@ -31,6 +31,14 @@ class Figure(TypedDict, total=False):
     layers: Sequence[int]  # as their mean; none: the last
     method: str | Sequence[str]
     width: float  # in pixels of 1/96 inch
+
+
+class Prediction(NamedTuple):
+    """What a model's head said."""
+
+    kind: str  # classification, masked (the token at `position`), next (the one behind it)
+    position: int | None
+    choices: list[tuple[str, float]]  # label and probability, the most probable first
 
 
 class Report:
@@ -125,6 +133,11 @@ class Report:
         if found is None:
             raise Error("expected attention that was kept, found none; ask with keep_attention=True", kind="usage")
         return found
+
+    @property
+    def predictions(self) -> list[Prediction]:
+        """What the model said in the same run."""
+        return [Prediction(*said) for said in self._core.predictions]
 
     @property
     def notes(self) -> list[str]:

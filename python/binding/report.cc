@@ -119,6 +119,20 @@ void bind_report(nb::module_& module) {
             return as_numpy(report.flow_layers.empty() ? report.settings.layers : report.flow_layers, self);
           },
           signature("def flow_layers(self) -> numpy.typing.NDArray[numpy.int64]"))
+      .def_prop_ro(
+          "predictions",
+          [](const Report& report) {
+            nb::list all;
+            for (const ReportPrediction& prediction : report.predictions) {
+              nb::list choices;
+              for (const ReportChoice& choice : prediction.choices) {
+                choices.append(nb::make_tuple(text_of(choice.label), choice.probability));
+              }
+              all.append(nb::make_tuple(prediction.kind, prediction.position, choices));
+            }
+            return all;
+          },
+          nb::sig("def predictions(self) -> list[tuple[str, int | None, list[tuple[str, float]]]]"))
       .def_prop_ro("special",
                    [](const Report& report) {
                      std::vector<bool> special;

@@ -1,0 +1,165 @@
+"""A corpus in one process, into Parquet files that can be gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from attnflow.data.rows import Explainer, schema, table_of
+from attnflow.errors import Error
+from attnflow.hints import TextOptions, describes_options
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_SETTINGS = "settings.json"
+
+
+@describes_options("explain")
+def explain(
+    dataset: Iterable[Any],
+    model: Any,
+    tokenizer: Any,
+    folder: str | os.PathLike[str],
+    *,
+    column: str = "text",
+    target_column: str | None = None,
+    rows_per_file: int = 1000,
+    worker: int = 0,
+    workers: int = 1,
+    **options: Unpack[TextOptions],
+) -> int:
+    """Explains every row of a dataset into a folder of Parquet files, and returns how many rows this call added.
+
+    dataset: an iterable of texts or of mappings, such as a list, a generator, or a dataset of Hugging Face, also a streamed
+        one. Its order has to be the same every time.
+    folder: gets a file for each `rows_per_file` rows, written beside its place and then moved there: a file that is there is
+        whole. Called again, the work goes on with the rows of files that are missing; a killed process loses the file that
+        it was at. A folder of other options is refused.
+    column, target_column: the columns of the text and, of encoder-decoders, of what the decoder is given.
+    worker, workers: of several processes on one folder, each with its own `worker` from 0, whose share of the files each makes.
+
+    A row that cannot be explained has the message in its column `error`; schema() says what the columns are, and read()
+    gives the table.
+    """
+    if rows_per_file < 1 or not 0 <= worker < workers:
+        raise Error(
+            f"expected rows_per_file from 1 and worker from 0 to {workers - 1}, found {rows_per_file} and {worker}",
+            kind="usage",
+        )
+    explainer = Explainer(model, tokenizer, column, target_column, **options)
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    _claim(place, explainer, rows_per_file)
+    added = 0
+    for number, count, rows in _parts(dataset, rows_per_file):
+        path = place / f"rows-{number:06}.parquet"
+        if number % workers != worker or _rows_in(path) == count:
+            continue
+        _write(path, [explainer.row(number * rows_per_file + at, one) for at, one in enumerate(rows())])
+        added += count
+    return added
+
+
+def _rows_in(path: Path) -> int:
+    """Of a file that is there; the last of a dataset that has grown since has too few."""
+    if not path.exists():
+        return 0
+    import pyarrow.parquet as pq
+
+    rows: int = pq.read_metadata(path).num_rows
+    return rows
+
+
+def read(folder: str | os.PathLike[str]) -> pyarrow.Table:
+    """The rows of a folder, in order."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = [pq.read_table(path, schema=schema()) for path in sorted(Path(folder).glob("rows-*.parquet"))]
+    return pa.concat_tables(tables) if tables else schema().empty_table()
+
+
+def _parts(dataset: Iterable[Any], size: int) -> Iterator[tuple[int, int, Any]]:
+    """The number of each part, how many rows it has, and a function that gives its rows; a part that nobody asks for is passed over, by a dataset
+    that can without reading it.
+    """
+    if hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__") and not hasattr(dataset, "keys"):
+        whole: Any = dataset
+        count = len(whole)
+        for number in range(-(-count // size)):
+            begin, end = number * size, min((number + 1) * size, count)
+
+            yield number, end - begin, partial(_between, whole, begin, end)
+        return
+    rows = iter(dataset)
+    number = 0
+    while True:
+        part = [row for _, row in zip(range(size), rows, strict=False)]
+        if not part:
+            return
+        yield number, len(part), partial(iter, part)
+        number += 1
+
+
+def _between(dataset: Any, begin: int, end: int) -> Iterator[Any]:
+    return (dataset[at] for at in range(begin, end))
+
+
+def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
+    """Writes what the folder's rows are made by, or compares it."""
+    options = {name: _plain(value) for name, value in sorted(explainer.options.items()) if value is not None}
+    made_by = {
+        "model": str(getattr(explainer.model.config, "name_or_path", "") or type(explainer.model).__name__),
+        "column": explainer.column,
+        "target_column": explainer.target_column,
+        "rows_per_file": rows_per_file,
+        "options": options,
+    }
+    path = place / _SETTINGS
+    if not path.exists():
+        if any(place.glob("rows-*.parquet")):
+            raise Error(
+                f"expected {_SETTINGS} beside the rows in '{place}', found none; choose an empty folder", kind="usage"
+            )
+        _replace(path, json.dumps(made_by, indent=1).encode())
+        return
+    found = json.loads(path.read_text(encoding="utf-8"))
+    for name, value in made_by.items():
+        if found.get(name) != value:
+            raise Error(
+                f"expected the folder's own {name}, {found.get(name)}, found {value}; choose another folder",
+                kind="usage",
+            )
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple | list) else value
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    made = pa.BufferOutputStream()
+    pq.write_table(table_of(rows), made)
+    _replace(path, made.getvalue().to_pybytes())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """A whole file or none, whenever the process ends."""
+    beside = path.with_name(f".{path.name}-{os.getpid()}.tmp")
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

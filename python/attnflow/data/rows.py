@@ -1,0 +1,128 @@
+"""What is kept of a report in a corpus, and how a row of text becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+from attnflow import _core
+from attnflow.errors import Error
+from attnflow.hints import TextOptions
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from attnflow.report import Report
+
+
+def schema() -> pyarrow.Schema:
+    """The columns of a corpus.
+
+    index: the row's number in the dataset; text and target_text, as they were read; tokens and special; output_token and
+    layer, whose row the methods' columns are: raw, rollout and flow, a value for each token (absent: not asked for);
+    prediction and probability: what the model's head says first, where it has one; notes; error: what was wrong with the
+    row, whose other columns are then absent.
+    """
+    import pyarrow as pa
+
+    values = pa.list_(pa.float64())
+    return pa.schema(
+        [
+            pa.field("index", pa.int64(), nullable=False),
+            ("text", pa.string()),
+            ("target_text", pa.string()),
+            ("tokens", pa.list_(pa.string())),
+            ("special", pa.list_(pa.bool_())),
+            ("output_token", pa.int64()),
+            ("layer", pa.int64()),
+            *((method, values) for method in ("raw", "rollout", "flow")),
+            ("prediction", pa.string()),
+            ("probability", pa.float64()),
+            ("notes", pa.list_(pa.string())),
+            ("error", pa.string()),
+        ]
+    )
+
+
+def row_of(report: Report) -> dict[str, Any]:
+    """The last layer's row of the report's output token, and what the model said."""
+    found: dict[str, Any] = {
+        "tokens": report.tokens,
+        "special": report.special,
+        "output_token": report.output_token,
+        "layer": int(report.layers[-1]),
+        "notes": report.notes,
+    }
+    for method in report.methods:
+        outputs = report.flow_output_tokens if method == "flow" else report.output_tokens
+        row = outputs.tolist().index(report.output_token)
+        found[method] = getattr(report, method)[-1, row].copy()
+    said = report.predictions
+    if said:
+        found["prediction"], found["probability"] = said[0].choices[0]
+    return found
+
+
+class Explainer:
+    """A model that explains rows. Options are those of attnflow.explain(); flow, which takes longest, has to be asked for."""
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        column: str = "text",
+        target_column: str | None = None,
+        **options: Unpack[TextOptions],
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.column = column
+        self.target_column = target_column
+        self.options: dict[str, Any] = {"method": ["raw", "rollout"], **options}
+        if self.options.get("keep_attention"):
+            raise Error(
+                "keep_attention: expected false for a corpus, whose rows hold no attention, found true", kind="usage"
+            )
+        _core.can_fuse(self.options)  # wrong options end the work before it begins
+
+    def row(self, index: int, given: Any) -> dict[str, Any]:
+        """A row by the schema, of a text or of a mapping from columns to values. What is wrong with it is its error."""
+        from attnflow.capture import explain
+
+        found: dict[str, Any] = {"index": index}
+        try:
+            found["text"] = text = self._text(given, self.column)
+            target = None
+            if self.target_column is not None:
+                found["target_text"] = target = self._text(given, self.target_column)
+            found |= row_of(explain(self.model, self.tokenizer, text, target_text=target, **self.options))
+        except Error as error:
+            found["error"] = str(error)
+        except Exception as error:  # of tokenizers and models
+            found["error"] = f"{type(error).__name__}: {error}"
+        return found
+
+    def _text(self, given: Any, column: str) -> str:
+        if isinstance(given, str) and column == self.column:
+            return given
+        if not isinstance(given, Mapping):
+            raise Error(
+                f"expected a text or a row with the column {column!r}, found {type(given).__name__}", kind="bad_input"
+            )
+        if column not in given:
+            raise Error(
+                f"expected a column {column!r}, found {', '.join(map(repr, given)) or 'none'}", kind="bad_input"
+            )
+        value = given[column]
+        if not isinstance(value, str):
+            raise Error(f"expected a text in {column!r}, found {type(value).__name__}", kind="bad_input")
+        return value
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
+    """Rows as a table of the schema; what a row lacks is absent."""
+    import pyarrow as pa
+
+    made = schema()
+    columns = [pa.array([row.get(field.name) for row in rows], type=field.type) for field in made]
+    return pa.Table.from_arrays(columns, schema=made)
