@@ -85,8 +85,8 @@ def read(folder: str | os.PathLike[str]) -> pyarrow.Table:
 
 
 def _parts(dataset: Iterable[Any], size: int) -> Iterator[tuple[int, int, Any]]:
-    """The number of each part, how many rows it has, and a function that gives its rows; a part that nobody asks for is passed over, by a dataset
-    that can without reading it.
+    """The number of each part, how many rows it has, and a function that gives them. What can be asked for single rows is
+    only read where it is needed.
     """
     if hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__") and not hasattr(dataset, "keys"):
         whole: Any = dataset
