@@ -127,6 +127,7 @@ Report explain_generation(GenerationInput input, const ExplainOptions& given, co
   Settings settings = given.settings;
   if (settings.mixing == Mixing::kAuto) settings.mixing = Mixing::kAttention;
   check_generation_settings(settings);
+  require_aggregations(settings.methods, "attention of a generation");
   if (settings.mixing != Mixing::kAttention) {
     throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected attention, the only one of a generation without "
                                                "the program's own models, found {}",

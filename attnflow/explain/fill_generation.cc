@@ -142,7 +142,6 @@ void note_next_generation_sink(Report& report) {
 
 void check_generation_settings(const Settings& settings) {
   validate(settings);
-  require_aggregations(settings.methods, "a generation");
   const auto expect = [](bool holds, const std::string& message) {
     if (!holds) throw Error(ErrorKind::kUsage, message);
   };

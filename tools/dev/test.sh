@@ -85,6 +85,8 @@ package_into() {
 stage_python() {
   local interpreter
   interpreter="$(package_python)" && package_into "$interpreter" || return 1
+  ATTNFLOW_WHEEL_PYTHON="$(wheel_python)" && ATTNFLOW_OTHER_PYTHONS="$(other_pythons)" || return 1
+  export ATTNFLOW_WHEEL_PYTHON ATTNFLOW_OTHER_PYTHONS
   PYTHON="$interpreter" unittest_folder python/tests
 }
 
@@ -147,7 +149,7 @@ stage_lint() {
 task_environments() {
   [[ " ${stages[*]} " != *' serve '* ]] || serve_python
   [[ " ${stages[*]} " != *' oracle '* ]] || torch_python
-  [[ " ${stages[*]} " != *' python '* ]] || package_python
+  [[ " ${stages[*]} " != *' python '* ]] || { package_python && wheel_python && other_pythons; }
   [[ " ${stages[*]} " != *' capture '* && " ${stages[*]} " != *' families '* ]] || models_python
 }
 
