@@ -44,8 +44,8 @@ class Folder {
   }
 
   bool is_built_in() const { return built_in_; }
-  // "minilm" of "models/minilm/" and of "models/minilm/model", "." and the like made absolute first; the name that was given to it or, built in, to
-  // its files.
+  // "minilm" of "models/minilm/" and of "models/minilm/model", "." and the like made absolute first; the name that was
+  // given to it or, built in, to its files.
   std::string name() const;
   // What messages call the folder, and a file in it: "models/minilm/config.json", or "agreement/config.json (built
   // in)".

@@ -762,10 +762,14 @@ describe("files", () => {
     await withPage("short", {}, async (page) => {
       await page.locator("#rank-card .export button").focus();
       await page.keyboard.press("Enter");
-      const focused = () => page.evaluate(() => document.activeElement.dataset.kind ?? document.activeElement.title);
+      const focused = () =>
+        page.evaluate(() => {
+          const { dataset, title, textContent } = document.activeElement;
+          return dataset.kind ?? (title || textContent);
+        });
       assert.equal(await focused(), "svg");
       await page.keyboard.press("ArrowUp");
-      assert.equal(await focused(), "json");
+      assert.equal(await focused(), "Two columns (6.8 in)");
       await page.keyboard.press("ArrowDown");
       assert.equal(await focused(), "svg");
       await page.keyboard.press("Escape");
