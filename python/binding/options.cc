@@ -32,13 +32,20 @@ using Json = nlohmann::json;
                                              nb::cast<std::string>(nb::type_name(value.type()))));
 }
 
+// NumPy's own, which is no whole number: bool_, or bool from NumPy 2 on. (The stable ABI knows no tp_name.)
+bool is_numpy_bool(nb::handle type) {
+  const auto name = nb::cast<std::string>(nb::str(type.attr("__module__"))) + "." +
+                    nb::cast<std::string>(nb::str(type.attr("__name__")));
+  return name == "numpy.bool_" || name == "numpy.bool";
+}
+
 // A value as JSON has it. Whatever says that it is a whole number (NumPy's do) or a number is one. No option is a list
 // of lists of lists.
 Json json_of(const std::string& name, nb::handle value, int depth = 0) {
   constexpr int kMaxDepth = 3;
   if (depth > kMaxDepth) refuse(name, value);
   if (PyBool_Check(value.ptr()) != 0) return value.ptr() == Py_True;
-  if (std::string_view(Py_TYPE(value.ptr())->tp_name).starts_with("numpy.bool")) {
+  if (is_numpy_bool(value.type())) {
     const int truth = PyObject_IsTrue(value.ptr());
     if (truth < 0) nb::raise_python_error();
     return truth == 1;

@@ -383,9 +383,9 @@ class Explain(PackageTest):
                     explain(model, Plain(most + 1), "a")
                 self.assertEqual(caught.exception.kind, "input_too_long")
         self.assertEqual(len(explain(model_of("bert"), Plain(64), "a", method="rollout").tokens), 64)
-        with self.assertRaisesRegex(attnflow.Error, "found the encoder-decoder BartModel") as caught:
+        with self.assertRaisesRegex(attnflow.Error, "expected target_text") as caught:
             explain(model_of("bart"), self.tokenizer, "a")
-        self.assertEqual(caught.exception.kind, "unsupported_model")
+        self.assertEqual(caught.exception.kind, "usage")
         wrapped = torch.nn.Sequential(model_of("bert"))
         wrapped.config = wrapped[0].config
         with self.assertRaisesRegex(attnflow.Error, r"PreTrainedModel.*found Sequential"):
