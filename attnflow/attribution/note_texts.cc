@@ -64,8 +64,7 @@ std::string joint_layers_text(const Note& note) {
   const std::size_t last = encoder + 2 * count_in(note, "decoder_layers");
   return fmt::format(
       "The first {} tokens are the encoder's, the others the decoder's, in one graph: layers 1 to {} are the "
-      "encoder's; of "
-      "layers {} to {} each two are one of the decoder's, its attention to its own tokens, then to the encoder's.",
+      "encoder's; layers {} to {} are the decoder's, two for each: self-attention, then attention to the encoder.",
       count_in(note, "source_tokens"), encoder, encoder + 1, last);
 }
 

@@ -253,15 +253,17 @@ ValueRow FigureData::shown(const MethodScores& shown_scores) const {
   // Those of an explanation are of the prediction, not of an output token.
   if (!report.generation) return {.values = mean_of_scores(shown_scores.values, 0), .output = {}};
   const std::optional<std::size_t> row = row_shown(shown_scores.method);
-  ValueRow result{.values = mean_of_scores(shown_scores.values, row), .output = {}};
-  if (row) result.output = report.output_tokens[*row];
-  return result;
+  if (!row) return {.values = mean_of_scores(shown_scores.values, {}), .output = {}};
+  const std::size_t output = report.output_tokens[*row];
+  return {.values = mean_of_scores(shown_scores.values, chosen_token(report, output)), .output = output};
 }
 
 std::vector<double> FigureData::shown_generated(Method method) const {
   if (const MethodScores* const of_scores = method_scores(report, method)) {
     if (of_scores->generated.empty()) return {};
-    return mean_of_scores(of_scores->generated, row_shown(method));
+    const std::optional<std::size_t> row = row_shown(method);
+    return mean_of_scores(of_scores->generated,
+                          row ? std::optional(chosen_token(report, report.output_tokens[*row])) : std::nullopt);
   }
   const Tensor<double>& generated = method_values(report, method).beside->generated;
   if (options.normalized || generated.empty()) return {};
@@ -321,6 +323,7 @@ FigureData make_figure_data(const Report& report, const FigureOptions& options, 
   for (std::size_t i = 0; i < data.tokens; ++i) {
     if (data.unknown(i)) data.labels[i] += kUnknownMark;
   }
+  if (data.methods.empty() && data.scores.empty()) bad_report("expected values of at least one method, found none");
   check_layers(data);
   if (report.generation && options.output_token) {
     data.output_token = data.tokens - 1 + *options.output_token;

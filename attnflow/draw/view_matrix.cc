@@ -150,9 +150,9 @@ View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
   for (const MethodScores* const scores : data.scores) {
     if (!generation) break;  // of one prediction, without output tokens
     std::vector<ValueRow> rows;
-    for (std::size_t t = 0; t < data.report.output_tokens.size(); ++t) {
-      const double* const row = scores->values[t].data();
-      rows.push_back({{row, row + data.tokens}, data.report.output_tokens[t]});
+    for (const std::size_t output : data.report.output_tokens) {
+      const double* const row = scores->values[chosen_token(data.report, output)].data();
+      rows.push_back({{row, row + data.tokens}, output});
     }
     add_panel(scores->method, rows, scale_of_scores(data, rows));
   }

@@ -80,7 +80,6 @@ constexpr std::array kDecoders = {
         .query_key_value_bias = BiasRule::kSetting,
         .attention_output_bias = BiasRule::kSetting,
         .feed_forward_bias = BiasRule::kSetting,
-        .window = WindowRule::kSwitched,
         .rotary_theta = 2e6,
         .tied = true,
     },

@@ -38,7 +38,7 @@ enum class BiasRule {
 
 // Which layers see only the last `sliding_window` positions.
 enum class WindowRule {
-  kNone,      // none, whatever config.json says
+  kNone,      // none; a config.json that asks for some is refused
   kAll,       // all, where sliding_window is set
   kSwitched,  // where use_sliding_window is true: those that layer_types names, else from max_window_layers on
 };

@@ -82,8 +82,7 @@ void refuse_decoder_variants(const DecoderConfigReader& reader) {
 }
 
 void refuse_rotary(const DecoderConfigReader& reader, const std::string& what) {
-  reader.fail(ErrorKind::kUnsupportedModel,
-              what + "; supported are the rope types default, linear and llama3 over whole heads");
+  reader.fail(ErrorKind::kUnsupportedModel, what + "; supported are the rope types default, linear and llama3");
 }
 
 struct Rotary {
@@ -168,10 +167,21 @@ std::vector<bool> read_rotary_layers(const DecoderConfigReader& reader, const De
   return turned;
 }
 
+// Where no layer is known to have a window, none may be asked for.
+void refuse_windows(const DecoderConfigReader& reader) {
+  const std::vector<std::string> types = reader.texts("layer_types");
+  const bool named = std::find(types.begin(), types.end(), "sliding_attention") != types.end();
+  if (reader.find("sliding_window") == nullptr || (!named && !reader.flag_or("use_sliding_window", false))) return;
+  reader.fail(ErrorKind::kUnsupportedModel,
+              "the model has layers with a sliding window, which is not supported for its model type; expected "
+              "use_sliding_window false and no layer_types of \"sliding_attention\"");
+}
+
 std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
                                       std::size_t layers) {
   std::vector<std::size_t> windows(layers, 0);
   const bool switched = architecture.window == WindowRule::kSwitched;
+  if (architecture.window == WindowRule::kNone) refuse_windows(reader);
   if (architecture.window == WindowRule::kNone || (switched && !reader.flag_or("use_sliding_window", false))) {
     return windows;
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,11 +78,13 @@ Content content_of_aggregation(const Report& report, Method method) {
 }
 
 Content content_of_scores(const Report& report, Method method) {
-  Content content{.title = fmt::format("Prompt tokens that speak for each generated token over its runner-up (below 0: "
-                                       "against it), by {}.",
-                                       to_text(method)),
-                  .has_share = false,
-                  .lines = {}};
+  const std::optional<ReportTarget>& target = report.generation->tokens.front().target;
+  const bool compared = target && target->against;
+  Content content{
+      .title = fmt::format("Prompt tokens that speak for each generated token{} (below 0: against it), by {}.",
+                           compared ? " over its runner-up" : "", to_text(method)),
+      .has_share = false,
+      .lines = {}};
   for (const std::size_t output : report.output_tokens) content.lines.push_back(line_of(report, method, output));
   return content;
 }
@@ -93,7 +96,9 @@ std::vector<Content> contents_of(const Report& report) {
     const bool has_rollout = std::find(methods.begin(), methods.end(), Method::kRollout) != methods.end();
     contents.push_back(content_of_aggregation(report, has_rollout ? Method::kRollout : methods.front()));
   }
-  for (const MethodScores& scores : report.scores) contents.push_back(content_of_scores(report, scores.method));
+  for (const MethodScores& scores : report.scores) {
+    if (!scores.values.empty()) contents.push_back(content_of_scores(report, scores.method));
+  }
   return contents;
 }
 

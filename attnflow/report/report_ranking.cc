@@ -65,7 +65,8 @@ std::vector<RankedToken> ranked_scores(const Report& report, Method method, std:
   const MethodScores* const scores = method_scores(report, method);
   const std::vector<std::string> excluded = excluded_by(report);
   std::vector<RankedToken> ranked;
-  for (std::size_t j = 0; scores != nullptr && j < scores->values.extent(1); ++j) {
+  if (scores == nullptr || scores->values.empty()) return ranked;
+  for (std::size_t j = 0; j < scores->values.extent(1); ++j) {
     const double value = scores->values(scored_prediction(report, output_token), j);
     const InputToken& token = report.input.tokens[j];
     if (!(std::abs(value) > 0.0) || !excluded[j].empty()) continue;  // NaN too
@@ -164,7 +165,8 @@ std::vector<Method> ranked_methods(const Report& report) {
   std::vector<Method> methods;
   for (const Method method : report.settings.methods) {
     const bool held = std::find(aggregated.begin(), aggregated.end(), method) != aggregated.end();
-    if (held || method_scores(report, method) != nullptr) methods.push_back(method);
+    const MethodScores* const scores = method_scores(report, method);
+    if (held || (scores != nullptr && !scores->values.empty())) methods.push_back(method);
   }
   return methods;
 }

@@ -164,9 +164,7 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
     const LoadedModel& loaded = load(shelf);
     GenerateOptions options = request.options;
     limit(work, options);
-    // Ends what runs whether the client asked or whatever ends all work does.
-    const std::stop_callback ends(work.stop_token(), [&stop] { stop->request_stop(); });
-    options.stop_token = stop->get_token();
+    options.enough = stop->get_token();
     if (work.streams()) {
       options.on_start = [&](const GenerationStart& start) { work.event("prompt", start_json(start)); };
       options.on_token = [&](const GenerationStep& step) { work.event("token", step_json(step)); };

@@ -132,7 +132,7 @@ std::string read_stop_request(std::string_view json) {
   std::string id;
   fields.read("stop_id", id);
   fields.finish();
-  if (id.empty()) fail("stop_id: expected that of a generation, found none");
+  if (id.empty()) fail("stop_id: expected the stop_id of a generation, found none");
   return id;
 }
 

@@ -189,7 +189,8 @@ def _implementation(model: Any, name: str) -> Iterator[None]:
             config._attn_implementation = old
 
 
-def _check(model: Any) -> None:
+def check_model(model: Any) -> None:
+    """Refuses what no text can be explained with."""
     if not hasattr(model, "config") or not hasattr(model, "modules"):
         raise Error(f"expected a model of transformers, found {type(model).__name__}", kind="usage")
     if any(module.training for module in model.modules()):
@@ -202,7 +203,7 @@ def _check(model: Any) -> None:
 
 
 def check_explained(model: Any) -> None:
-    _check(model)
+    check_model(model)
     # A model of transformers has loaded transformers; others need not have it.
     transformers = sys.modules.get("transformers")
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
@@ -254,7 +255,7 @@ def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
 def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Captured]:
     """keep_as(weights, layer) says what is kept of a call, the first of which is layer 1."""
     global _recorder
-    _check(model)
+    check_model(model)
     if not _at_work.acquire(blocking=False):
         raise Error("expected one capture at a time, found another one at work", kind="usage")
     try:
@@ -397,6 +398,19 @@ def explain(
     return [_explain_text(model, tokenizer, one, target, options) for one, target in pairs]
 
 
+def check_target(model: Any, given: bool) -> None:
+    """Refuses an encoder-decoder without a target, and other models with one."""
+    is_joint = is_encoder_decoder(model)
+    if is_joint == given:
+        return
+    raise Error(
+        'expected target_text, what the decoder is given ("": its first token alone), found none'
+        if is_joint
+        else f"expected no target_text, which encoder-decoders take, found one for {type(model).__name__}",
+        kind="usage",
+    )
+
+
 def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None, options: TextOptions) -> Report:
     import torch
 
@@ -405,13 +419,7 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
     if asked.get("words"):
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)
-    if is_joint != (target_text is not None):
-        raise Error(
-            'expected target_text, what the decoder is given ("": its first token alone), found none'
-            if is_joint
-            else f"expected no target_text, which encoder-decoders take, found one for {type(model).__name__}",
-            kind="usage",
-        )
+    check_target(model, target_text is not None)
     encoded = encode(tokenizer, text, partial(check_ids, model))
     device = next(model.parameters()).device
     inputs = {"input_ids": torch.tensor([encoded.ids], device=device)}
@@ -452,7 +460,7 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
             asked,
             progress,
             layers,
-            [part.text for part in parts if part.text is not None],
+            [] if any(part.text is None for part in parts) else [part.text for part in parts],
             str(model.config.model_type),
             predictions(model, tokenizer, parts, output),
             None if joint is None else joint.shape,

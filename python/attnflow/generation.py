@@ -58,7 +58,8 @@ def generate(
             kind="unsupported_model",
         )
     if tokens < 1:
-        raise Error("tokens: expected at least 1 token to generate, found 0", kind="usage")
+        raise Error(f"tokens: expected at least 1 token to generate, found {tokens}", kind="usage")
+    _require_free(generation or {})
     if system is not None and not chat:
         raise Error("system requires chat", kind="usage")
     asked: dict[str, Any] = dict(options)
@@ -73,7 +74,8 @@ def generate(
     sampling = {"temperature": temperature, "top_p": top_p, "top_k": 0} if temperature > 0 else {}
     made = _continue(model, tokenizer, encoded.ids, most, ignore_end, seed, sampling, generation or {})
     ends = _ends(model)
-    stopped = "end" if made[-1] in ends and not ignore_end else "length" if len(made) >= tokens else "context"
+    ended = len(made) < most or (made[-1] in ends and not ignore_end)
+    stopped = "end" if ended else "length" if len(made) >= tokens else "context"
     text, places = _placed(tokenizer, encoded.ids, made)
     layers, logits = _read(model, encoded.ids + made[:-1], len(encoded.ids), asked)
     fused = [layer for layer in layers if isinstance(layer, _core.FusedLayer)]
@@ -99,6 +101,25 @@ def generate(
             progress,
         )
     return Report(core)
+
+
+_PARAMETERS = {
+    "max_new_tokens": "tokens",
+    "max_length": "tokens",
+    "temperature": "temperature",
+    "do_sample": "temperature",
+    "top_p": "top_p",
+    "eos_token_id": "ignore_end",
+}
+
+
+def _require_free(further: Mapping[str, Any]) -> None:
+    """What has a parameter of its own is said there."""
+    for name, parameter in _PARAMETERS.items():
+        if name in further:
+            raise Error(
+                f"generation: expected no {name!r}, which the parameter {parameter} is for, found one", kind="usage"
+            )
 
 
 def _encode_prompt(model: Any, tokenizer: Any, prompt: str, chat: bool, system: str | None) -> Encoded:

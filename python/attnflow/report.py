@@ -254,11 +254,13 @@ class Report:
         """The values as columns of equal length, one row for each layer, output token and input token.
 
         layer, output_token, output_text (of a generation, the token chosen there), input_token, input_text, input_special, then the methods; flow, flow_gap and
-        flow_degenerate are absent (NaN, 255) where flow was not computed.
+        flow_degenerate are absent (NaN, 255) where flow was not computed, as are the others of layers that only flow has.
         """
         import numpy as np
 
         layers, outputs, n = self.layers, self.output_tokens, len(self.tokens)
+        if "flow" in self.methods:  # a generation's may be of others
+            layers = np.union1d(layers, self.flow_layers) if self.methods != ["flow"] else self.flow_layers
         if not self.methods or self.methods == ["flow"]:
             outputs = self.flow_output_tokens
         shape = (len(layers), len(outputs), n)
@@ -281,7 +283,9 @@ class Report:
         }
         for method in self.methods:
             if method != "flow":
-                columns[method] = getattr(self, method).reshape(-1)
+                spaced = np.full(shape, np.nan)
+                spaced[np.searchsorted(layers, self.layers)] = getattr(self, method)
+                columns[method] = spaced.reshape(-1)
                 continue
             rows = np.searchsorted(outputs, self.flow_output_tokens)
             of_layers = np.searchsorted(layers, self.flow_layers)

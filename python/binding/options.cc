@@ -197,6 +197,7 @@ GenerationOptions read_generation_options(const nb::dict& given) {
   fields.read_layers("flow_layers", options.columns.flow_layers);
   fields.finish();
   check_generation_settings(options.explain.settings);
+  require_aggregations(options.explain.settings.methods, "attention of a generation");
   check_attention_options(options.explain);
   return options;
 }

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/explain/memory_check.h"
@@ -208,17 +209,20 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
   if (options.on_start) {
     options.on_start({report.model, report.input.text, report.input.tokens, report.settings.layers});
   }
+  std::stop_source first;  // of the pass over the prompt, which leaves nothing to keep
+  const std::stop_callback ended(options.stop_token, [&first] { first.request_stop(); });
+  const std::stop_callback sufficed(options.enough, [&first] { first.request_stop(); });
   std::vector<std::int64_t> next = prompt.ids;
   std::size_t told = 0;  // bytes of the text that on_token has had
   for (bool ends = false; !ends && tokens.size() < most;) {
     // The prompt itself can be given up; a generation keeps what it has.
-    if (!tokens.empty() && options.stop_token.stop_requested()) {
+    if (!tokens.empty() && (options.stop_token.stop_requested() || options.enough.stop_requested())) {
       generation.stopped = "interrupted";
       break;
     }
     Tensor<float> logits;
     try {
-      logits = decoder.append(next, &sink, tokens.empty() ? options.stop_token : std::stop_token());
+      logits = decoder.append(next, &sink, tokens.empty() ? first.get_token() : std::stop_token());
     } catch (const std::exception& error) {
       // Out of memory, most likely: what was generated until here is worth keeping.
       if (tokens.empty()) throw;
@@ -327,6 +331,9 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   check_room(info, m);
   check_decoder_head(info);
   check_methods(options.settings, decoder, options.integration_steps);
+  for (const Method method : {Method::kBlankOut, Method::kIntegratedGradients}) {
+    if (options.settings.wants(method)) find_blank_token(codec, info);  // before the text is made
+  }
   const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
   const bool by_default = options.settings.mixing == Mixing::kAuto;
   choose_mixing(options.settings, decoder,
@@ -382,7 +389,14 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
     drop_values(report);
     report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
   }
-  if (by_default || settings.explains_prediction()) add_scores(decoder, codec, options, prompt, report);
+  if (by_default || settings.explains_prediction()) {
+    try {
+      add_scores(decoder, codec, options, prompt, report);
+    } catch (const std::exception& error) {  // the text took longer than what went wrong
+      report.scores.clear();
+      report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
+    }
+  }
   const std::size_t generated = report.generation->tokens.size();
   for (Note& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));
   if (report.generation->stopped == "interrupted") {

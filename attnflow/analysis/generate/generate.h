@@ -72,6 +72,7 @@ struct GenerateOptions {
   bool as_it_runs = false;  // Mixing::kAuto stands for edges that a step can show, not for relevance
   std::size_t integration_steps = kIntegrationSteps;  // on the way from the blank input
   ProgressFunction progress = {};                     // of flow, then of scores, in generated tokens
+  std::stop_token enough = {};                        // ends the text; what is there is analyzed as usual
   std::stop_token stop_token = {};                    // ends the generation; what is there is kept
 };
 

@@ -46,25 +46,30 @@ class Scorer {
     const bool cheap = agreement_is_cheap(decoder_.info(), tokens_, options_.groups.size());
     const bool agrees = blank_ && (asked_ || cheap) && !stopped_;
     if (report_.scores.empty() && !agrees) return false;
+    const TextQuestion question = question_of(token, asked_ || !report_.scores.empty());
+    // Where nobody asked for blank-out, it is asked of the prompt alone, which agreement looks at.
+    const TextQuestion of_prompt = question_of(token, asked_);
+    const std::optional<BlankOut> blanked = agrees ? blanked_of(of_prompt) : std::nullopt;
+    for (MethodScores& scores : report_.scores) set_row(scores, t, method_scores(scores.method, question, blanked));
+    if (blanked) token.agreement = blank_out_agreement(report_, report_.output_tokens[t], *blanked, of_prompt);
+    return true;
+  }
+
+ private:
+  // About the prediction that chose a token: of the prompt's tokens, or of all before it.
+  TextQuestion question_of(const GeneratedToken& token, bool of_all) {
     TokenGroups groups = options_.groups;
-    // Agreement looks at the prompt alone.
-    if (!report_.scores.empty()) {
-      for (std::size_t position = options_.ids.size(); position < input_.ids.size(); ++position) {
-        groups.push_back({position});
-      }
+    for (std::size_t position = options_.ids.size(); of_all && position < input_.ids.size(); ++position) {
+      groups.push_back({position});
     }
     TextQuestion question = text_question(decoder_, input_, score_target(*token.target), std::move(groups), blank_);
     question.content = content_;
     question.steps = options_.steps;
     question.threads = options_.threads;
     question.stop_token = options_.stop_token;
-    const std::optional<BlankOut> blanked = agrees ? blanked_of(question) : std::nullopt;
-    for (MethodScores& scores : report_.scores) set_row(scores, t, method_scores(scores.method, question, blanked));
-    if (blanked) token.agreement = blank_out_agreement(report_, report_.output_tokens[t], *blanked, question);
-    return true;
+    return question;
   }
 
- private:
   void append(const GeneratedToken& token) {
     if (!token.special) content_.push_back(input_.ids.size());
     input_.ids.push_back(token.id);

@@ -1,10 +1,12 @@
-"""A corpus in one process, into Parquet files that can be gone on with."""
+"""A corpus in one process, into Parquet files; work that was ended is resumed."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -51,18 +53,43 @@ def explain(
             f"expected rows_per_file from 1 and worker from 0 to {workers - 1}, found {rows_per_file} and {worker}",
             kind="usage",
         )
+    _require_rows(dataset)
     explainer = Explainer(model, tokenizer, column, target_column, **options)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     _claim(place, explainer, rows_per_file)
-    added = 0
+    added = parts = 0
     for number, count, rows in _parts(dataset, rows_per_file):
+        parts = number + 1
         path = place / f"rows-{number:06}.parquet"
         if number % workers != worker or _rows_in(path) == count:
             continue
         _write(path, [explainer.row(number * rows_per_file + at, one) for at, one in enumerate(rows())])
         added += count
+    beyond = sorted(path.name for path in place.glob("rows-*.parquet") if int(path.stem.split("-")[1]) >= parts)
+    if beyond:
+        raise Error(
+            f"expected the files of {parts * rows_per_file} rows at most in '{place}', found {beyond[0]} of a longer "
+            "dataset; choose an empty folder",
+            kind="usage",
+        )
     return added
+
+
+def _require_rows(dataset: Any) -> None:
+    """Before the first row is explained: rows, and what writes them."""
+    if isinstance(dataset, str | Mapping) or hasattr(dataset, "iterrows"):
+        raise Error(
+            f"expected an iterable of texts or rows, such as a list or one split of a dataset, found "
+            f"{type(dataset).__name__}",
+            kind="usage",
+        )
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise Error(
+            "expected pyarrow, which writes Parquet files, found none; install it with pip", kind="usage"
+        ) from error
 
 
 def _rows_in(path: Path) -> int:
@@ -112,7 +139,11 @@ def _between(dataset: Any, begin: int, end: int) -> Iterator[Any]:
 
 def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
     """Writes what the folder's rows are made by, or compares it."""
-    options = {name: _plain(value) for name, value in sorted(explainer.options.items()) if value is not None}
+    # Threads change no number.
+    asked = {
+        name: value for name, value in sorted(explainer.options.items()) if value is not None and name != "threads"
+    }
+    options = json.loads(json.dumps(asked, default=lambda value: value.tolist()))
     made_by = {
         "model": str(getattr(explainer.model.config, "name_or_path", "") or type(explainer.model).__name__),
         "column": explainer.column,
@@ -126,8 +157,7 @@ def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
             raise Error(
                 f"expected {_SETTINGS} beside the rows in '{place}', found none; choose an empty folder", kind="usage"
             )
-        _replace(path, json.dumps(made_by, indent=1).encode())
-        return
+        _replace(path, json.dumps(made_by, indent=1).encode(), only_new=True)
     found = json.loads(path.read_text(encoding="utf-8"))
     for name, value in made_by.items():
         if found.get(name) != value:
@@ -135,12 +165,6 @@ def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
                 f"expected the folder's own {name}, {found.get(name)}, found {value}; choose another folder",
                 kind="usage",
             )
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return list(value) if isinstance(value, tuple | list) else value
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -152,14 +176,18 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> None:
     _replace(path, made.getvalue().to_pybytes())
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """A whole file or none, whenever the process ends."""
-    beside = path.with_name(f".{path.name}-{os.getpid()}.tmp")
+def _replace(path: Path, content: bytes, only_new: bool = False) -> None:
+    """A whole file or none, whenever the process ends; with `only_new`, what another one wrote first stays."""
+    beside = path.with_name(f".{path.name}-{uuid.uuid4().hex}.tmp")
     try:
         with open(beside, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        if only_new:
+            with contextlib.suppress(FileExistsError):
+                os.link(beside, path)
+        else:
+            os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)

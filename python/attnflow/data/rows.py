@@ -74,6 +74,8 @@ class Explainer:
         target_column: str | None = None,
         **options: Unpack[TextOptions],
     ) -> None:
+        from attnflow.capture import check_model, check_target
+
         self.model = model
         self.tokenizer = tokenizer
         self.column = column
@@ -83,7 +85,10 @@ class Explainer:
             raise Error(
                 "keep_attention: expected false for a corpus, whose rows hold no attention, found true", kind="usage"
             )
-        _core.can_fuse(self.options)  # wrong options end the work before it begins
+        # What would be wrong with every row ends the work before it begins.
+        _core.can_fuse(self.options)
+        check_model(model)
+        check_target(model, target_column is not None)
 
     def row(self, index: int, given: Any) -> dict[str, Any]:
         """A row by the schema, of a text or of a mapping from columns to values. What is wrong with it is its error."""
@@ -98,13 +103,17 @@ class Explainer:
             found |= row_of(explain(self.model, self.tokenizer, text, target_text=target, **self.options))
         except Error as error:
             found["error"] = str(error)
+        except MemoryError:
+            raise
         except Exception as error:  # of tokenizers and models
+            if type(error).__name__ == "OutOfMemoryError":  # torch's
+                raise
             found["error"] = f"{type(error).__name__}: {error}"
         return found
 
     def _text(self, given: Any, column: str) -> str:
         if isinstance(given, str) and column == self.column:
-            return given
+            return _valid(given)
         if not isinstance(given, Mapping):
             raise Error(
                 f"expected a text or a row with the column {column!r}, found {type(given).__name__}", kind="bad_input"
@@ -116,7 +125,16 @@ class Explainer:
         value = given[column]
         if not isinstance(value, str):
             raise Error(f"expected a text in {column!r}, found {type(value).__name__}", kind="bad_input")
-        return value
+        return _valid(value)
+
+
+def _valid(text: str) -> str:
+    """Text that a file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise Error(f"expected Unicode text, found half a character at {error.start}", kind="bad_input") from error
+    return text
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:

@@ -111,7 +111,7 @@ export function WholePicture() {
     <CellCard
       id="map"
       title="Full matrix (generated × input)"
-      name={`Picture of ${outputs.length} generated tokens by ${withGenerated ? n : m} tokens that could be drawn on${scored ? "" : `, ${viewer.layersText()}`}.`}
+      name={`Matrix of ${outputs.length} generated tokens by the ${withGenerated ? n : m} tokens before them${scored ? "" : `, ${viewer.layersText()}`}.`}
       {...{ rows, places, values, ends }}
       chosen={framed}
       onRow={(row) => state.step(outputs[row] - (m - 1))}

@@ -31,7 +31,7 @@ export class GenerationReport extends Report {
     super({ ...document, input: { ...input, text_pair: fields.text, tokens } }, arrays);
     this.fields = fields;
     this.prompt = input.tokens;
-    if (this.methods.length === 0) throw new Error("expected values of some method, found none");
+    if (this.methods.length === 0) throw new Error("expected values of at least one method, found none");
   }
 
   /** Reads a parsed document. Throws with a sentence for the user. */

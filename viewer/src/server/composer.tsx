@@ -466,7 +466,7 @@ function Status({ state }: { state: ServerState }) {
               type="button"
               id="stop"
               disabled={ending === "asked"}
-              title="Ends the text here, with everything about the tokens so far"
+              title="Stop here and show the results for the tokens so far"
               onClick={() => void state.stop()}
             >
               {ending === "asked" ? "Stopping…" : "Stop"}

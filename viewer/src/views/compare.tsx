@@ -128,7 +128,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
       layers: null,
       notes: [
         "Red: B is smaller than A; blue: larger.",
-        ...(chosen.shares ? ["Each side is normalized to sum 1 over the tokens that count."] : []),
+        ...(chosen.shares ? ["Each side is normalized to sum to 1 over the tokens that are not excluded."] : []),
         ...(ranks ? [rankWords(ranks)] : []),
         ...(match.some((j) => j < 0) ? ["Hatched tokens have no counterpart in the other report."] : []),
         ...(unlike ? [`The two were made differently: ${unlike}.`] : []),
