@@ -5,9 +5,11 @@
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
 STAGES=(release cli training serve oracle families python capture viewer browser consumer lint dev tsan)
-# All but the first run two at a time: most use one processor, and only the first measures. The longest begin; stages on one
-# line follow each other, since they make the same files.
-LINES=(browser dev cli 'python capture' serve tsan training oracle families lint consumer viewer)
+# These run alone: the first measures, the second opens two browsers at once, which wait for what they show.
+ALONE=(release browser)
+# The others run two at a time, since most use one processor. The longest begin; stages on one line follow each other,
+# because they make the same files.
+LINES=(dev cli 'python capture' serve tsan training oracle families lint consumer viewer)
 RESULTS=build/test-results
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
@@ -195,15 +197,12 @@ take_line() {
   echo "$number"
 }
 
-# work_off LINE...: takes one line after the other. Browsers wait for what they show, so the others stand back for them.
+# work_off LINE...: takes one line after the other.
 work_off() {
   local -a lines=("$@")
   local number stage
   while number="$(take_line)" && ((number < ${#lines[@]})); do
-    (
-      [[ "${lines[number]}" == browser ]] || renice -n 10 "$BASHPID" >/dev/null
-      for stage in ${lines[number]}; do run_stage "$stage"; done
-    )
+    for stage in ${lines[number]}; do run_stage "$stage"; done
   done
 }
 
@@ -270,7 +269,7 @@ command_test() {
   if ((verbose)); then
     for stage in "${stages[@]}"; do run_stage "$stage"; done
   else
-    if [[ " ${stages[*]} " == *' release '* ]]; then run_stage release; fi
+    for stage in "${ALONE[@]}"; do [[ " ${stages[*]} " != *" $stage "* ]] || run_stage "$stage"; done
     for line in "${LINES[@]}"; do
       local -a asked=()
       for stage in $line; do [[ " ${stages[*]} " != *" $stage "* ]] || asked+=("$stage"); done
