@@ -23,7 +23,7 @@ const MOST_BLOCKS = 0.02;
 const STATES = [
   { name: "short-light", page: "short", colorScheme: "light" },
   { name: "short-dark-flow", page: "short", colorScheme: "dark", fragment: "#v=1&m=flow&l=4&p=cividis" },
-  { name: "short-compare", page: "short", colorScheme: "light", fragment: "#v=1&b=raw.2" },
+  { name: "short-compare", page: "short", colorScheme: "light", fragment: "#v=1&b=raw.2", height: 1600 },
   { name: "short-narrow", page: "short", colorScheme: "light", width: 360, height: 900 },
   { name: "arabic-light", page: "arabic", colorScheme: "light" },
 ];
