@@ -16,6 +16,7 @@
 #include "attnflow/report/report_for_test.h"
 #include "attnflow/report/report_generation_for_test.h"
 #include "attnflow/report/report_json.h"
+#include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_table.h"
 
 namespace attnflow::report_scores_test {
@@ -180,8 +181,20 @@ TEST(ReportScores, OfAGenerationAreCsvRowsAndATable) {
   EXPECT_EQ(rows[1].back(), "");
   // By size, whatever the sign, without what is excluded (tokens 0 and 3).
   const std::string table = terminal_table(report);
-  EXPECT_NE(table.find("against it), by attnlrp."), std::string::npos) << table;
+  EXPECT_NE(table.find("against it), by\n  attnlrp."), std::string::npos) << table;
   EXPECT_NE(table.find(" is 2.500, sun 1.500, The -0.500"), std::string::npos) << table;
+}
+
+TEST(ReportScores, ThatAreNamedAndNotHeldAreNotRanked) {
+  for (const Report& whole : {scored_report(), scored_generation()}) {
+    nlohmann::json document = nlohmann::json::parse(report_to_json(whole));
+    for (const char* const array : {"integrated_gradients", "blank_out", "attnlrp"}) document["arrays"].erase(array);
+    const Report report = report_from_json(document.dump());
+    EXPECT_TRUE(report.scores.front().values.empty());
+    EXPECT_TRUE(rank_input_tokens(report, report.scores.front().method, report.output_token, {}).empty());
+    EXPECT_EQ(ranked_methods(report), methods_present(report));
+    EXPECT_FALSE(terminal_table(report).empty());
+  }
 }
 
 TEST(ReportScores, OfAGenerationNeedOneSumAToken) {
