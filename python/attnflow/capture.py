@@ -450,6 +450,7 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
     else:
         attentions = captured.attentions
         layers = [layer for layer in attentions if isinstance(layer, _core.FusedLayer)]
+    texts = [part.text for part in parts if part.text is not None]
     with Progress("flow") as progress:
         core = _core.explain(
             [] if layers else as_layers(attentions)[0],
@@ -460,7 +461,7 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
             asked,
             progress,
             layers,
-            [] if any(part.text is None for part in parts) else [part.text for part in parts],
+            texts if len(texts) == len(parts) else [],
             str(model.config.model_type),
             predictions(model, tokenizer, parts, output),
             None if joint is None else joint.shape,
