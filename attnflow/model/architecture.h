@@ -1,7 +1,7 @@
 // What distinguishes one encoder architecture from another: names and a few switches, as data.
 //
-// BERT, RoBERTa (with XLM-R, CamemBERT and data2vec), ERNIE, ELECTRA, DistilBERT and ALBERT are one computation. Embeddings
-// of the token, its position and its segment are added and normalised; every layer then mixes positions by
+// BERT, RoBERTa (with XLM-R, CamemBERT and data2vec), ERNIE, ELECTRA, DistilBERT and ALBERT are one computation.
+// Embeddings of the token, its position and its segment are added and normalised; every layer then mixes positions by
 // self-attention and transforms each position by a two-layer feed-forward net, with a layer norm after each of the two
 // residual additions; a head turns the last hidden states into logits. Megatron-BERT has GPT-2's blocks instead,
 // without the causal mask: a layer norm before self-attention and before the feed-forward net, none after the
