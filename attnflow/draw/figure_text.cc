@@ -263,8 +263,9 @@ Scene legend_block(const FigureData& data, const View& view) {
   if (data.report.generation && !data.methods.empty()) sentences.push_back(share_sentence(data));
   if (view.above) {
     sentences.push_back(
-        fmt::format("{}, and an output token's own position where rows share a scale, do not set a top that they lie "
-                    "far above: what is gray with a white corner is above it, and the largest value stands beside it.",
+        fmt::format("{}, and an output token's own position where rows share a scale, do not set the top of a scale if "
+                    "they lie far above the rest. Gray cells with a white corner exceed it; the largest value is given "
+                    "beside the scale.",
                     data.report.model.causal ? "Special tokens, the first token" : "Special tokens"));
   }
   if (view.without_value) sentences.emplace_back("Warm gray cells have no value.");
