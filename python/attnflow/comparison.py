@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attnflow import _core
+from attnflow.columns import Tabular
 from attnflow.errors import Error
 from attnflow.hints import NDArray, np
 from attnflow.report import Report
 
-if TYPE_CHECKING:
-    import pandas
-    import pyarrow
 
-
-class Comparison:
+class Comparison(Tabular):
     """What compare() gives. Arrays are [layer, output_token, input_token], of the layers and output tokens of both reports."""
 
     def __init__(self, a: Report, b: Report) -> None:
@@ -110,18 +107,6 @@ class Comparison:
             columns[f"{method}_b"] = second[method][rows_b]
             columns[f"{method}_difference"] = columns[f"{method}_a"] - columns[f"{method}_b"]
         return columns
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """columns() as a pandas data frame."""
-        import pandas
-
-        return pandas.DataFrame(self.columns())
-
-    def to_arrow(self) -> pyarrow.Table:
-        """columns() as an Arrow table."""
-        import pyarrow
-
-        return pyarrow.table(self.columns())
 
     def __str__(self) -> str:
         lines = []

@@ -8,14 +8,13 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 from attnflow import _core
+from attnflow.columns import Tabular
 from attnflow.errors import Error
 
 if TYPE_CHECKING:
     from typing import TypeVar
 
     import numpy as np
-    import pandas
-    import pyarrow
     from numpy.typing import NDArray
 
     Number = TypeVar("Number", np.float64, np.uint8)
@@ -41,7 +40,7 @@ class Prediction(NamedTuple):
     choices: list[tuple[str, float]]  # label and probability, the most probable first
 
 
-class Report:
+class Report(Tabular):
     """Raw attention, rollout and flow between the tokens of one input, as far as they were asked for.
 
     Arrays are [layer, output_token, input_token]: the first dimension as `layers`, the second as `output_tokens`
@@ -295,18 +294,6 @@ class Report:
                 spaced[np.ix_(of_layers, rows)] = values
                 columns[name] = spaced.reshape(-1)
         return columns
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """columns() as a pandas data frame."""
-        import pandas
-
-        return pandas.DataFrame(self.columns())
-
-    def to_arrow(self) -> pyarrow.Table:
-        """columns() as an Arrow table, for Parquet and Polars."""
-        import pyarrow
-
-        return pyarrow.table(self.columns())
 
     # On a screen.
 

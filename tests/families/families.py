@@ -104,8 +104,7 @@ ENCODERS = {
         Family("megatron-bert"),
     )
 }
-DECODERS = dict.fromkeys("gpt2 llama mistral qwen2 qwen3 smollm3 granite phi3 gemma starcoder2 stablelm opt".split())
-DECODERS |= {
+DECODERS = {
     name: Family(name, **more)
     for name, more in {
         "gpt2": {},
@@ -132,17 +131,22 @@ DECODERS |= {
 FAMILIES: dict[str, Family] = ENCODERS | DECODERS
 
 
+def vocabulary_of(family: Family) -> dict[str, int]:
+    if not family.is_decoder:
+        return {token: i for i, token in enumerate(SPECIAL + WORDS)}
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    return {token: i for i, token in enumerate(["<pad>", "<s>", "</s>", "<unk>", *alphabet])}
+
+
 def save(model: Any, family: Family, folder: Path) -> None:
     """The model with a tokenizer: of bytes for decoders, of words for the others."""
     model.save_pretrained(folder)
+    vocabulary = vocabulary_of(family)
     if family.is_decoder:
-        alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-        vocabulary = {token: i for i, token in enumerate(["<pad>", "<s>", "</s>", "<unk>", *alphabet])}
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer.decoder = tokenizers.decoders.ByteLevel()
     else:
-        vocabulary = {token: i for i, token in enumerate(SPECIAL + WORDS)}
         tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, "[UNK]"))
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
         tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
@@ -154,10 +158,9 @@ def save(model: Any, family: Family, folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(named))
 
 
-def ask(folder: Path, *options: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def ask(folder: Path, family: Family, *options: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """A report of the program's, and its arrays."""
-    decoder = transformers.AutoConfig.from_pretrained(folder).model_type in DECODERS
-    text = TEXT if decoder else TEXT.replace("old", "[MASK]")
+    text = TEXT if family.is_decoder else TEXT.replace("old", "[MASK]")
     files = [folder / "report.json", folder / "report.npz"]
     command = [str(PROGRAM), "explain", text, "--model", str(folder), *options, "--force"]
     for file in files:
@@ -238,9 +241,11 @@ def outcome_of(family: Family) -> Outcome:
         folder = Path(name)
         save(model, family, folder)
         methods = "raw,gradient-x-input" if family.is_decoder else "raw"
-        report, arrays = ask(folder, "--keep-attention", "--mixing", "attention", "--method", methods)
+        report, arrays = ask(folder, family, "--keep-attention", "--mixing", "attention", "--method", methods)
         if family.is_decoder:
-            contributions = ask(folder, "--mixing", "alti", "--method", "raw", "--output-token", "all")[1]["raw"]
+            contributions = ask(folder, family, "--mixing", "alti", "--method", "raw", "--output-token", "all")[1][
+                "raw"
+            ]
     vocabulary = vocabulary_of(family)
     ids = torch.tensor([[vocabulary[token["text"]] for token in report["input"]["tokens"]]])
     given, output = run(model, ids)
@@ -260,13 +265,6 @@ def outcome_of(family: Family) -> Outcome:
     outcome.gradient = float(np.abs(scores - arrays["gradient_x_input"][0]).max() / np.abs(scores).max())
     outcome.contributions = float(np.abs(contributions - alti_of(model, given)).max())
     return outcome
-
-
-def vocabulary_of(family: Family) -> dict[str, int]:
-    if not family.is_decoder:
-        return {token: i for i, token in enumerate(SPECIAL + WORDS)}
-    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    return {token: i for i, token in enumerate(["<pad>", "<s>", "</s>", "<unk>", *alphabet])}
 
 
 def table() -> str:
