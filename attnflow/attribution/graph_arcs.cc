@@ -14,6 +14,7 @@
 namespace attnflow {
 
 constexpr std::size_t kMaxArcs = internal::figures::kMaxArcs;
+constexpr std::size_t kArcsPerNode = internal::figures::kArcsPerNode;
 constexpr double kWeakestArc = internal::figures::kWeakestArc;
 
 namespace {
@@ -85,32 +86,44 @@ GraphArcs graph_arcs(const DrawnWeights& weights, const Settings& settings, cons
   std::vector<double> start(n, question.output_token ? 0.0 : 1.0 / static_cast<double>(n));
   if (question.output_token) start[*question.output_token] = 1.0;
 
+  const std::size_t per_node = question.arcs_per_node.value_or(n);
+  // All arcs of a node at a time that may be shown.
   const auto visit = [&](auto&& use) {
     std::vector<double> mass = start;
+    std::vector<GraphArc> node;
     for (std::size_t layer = question.layer; layer > settings.start_layer; --layer) {
       std::vector<double> below(n, 0.0);
       for (std::size_t p = 0; p < n; ++p) {
         if (mass[p] == 0.0) continue;
+        node.clear();
         for (std::size_t q = 0; q < n; ++q) {
           const double weight = mixed(layer, p, q);
           if (weight <= 0.0) continue;
           below[q] += mass[p] * weight;
-          use(GraphArc{by_share ? mass[p] * weight : weight, layer, p, q});
+          if (p == q && question.arcs_per_node) continue;
+          node.push_back(GraphArc{by_share ? mass[p] * weight : weight, layer, p, q});
         }
+        use(node);
       }
       mass = std::move(below);
     }
   };
   GraphArcs arcs;
-  visit([&](const GraphArc& arc) { arcs.strongest = std::max(arcs.strongest, arc.weight); });
+  visit([&](const std::vector<GraphArc>& node) {
+    for (const GraphArc& arc : node) arcs.strongest = std::max(arcs.strongest, arc.weight);
+  });
   // Of the arcs kept so far, the weakest is on top of the queue.
   std::priority_queue<GraphArc, std::vector<GraphArc>, Stronger> kept;
-  visit([&](const GraphArc& arc) {
-    if (arc.weight < kWeakestArc * arcs.strongest) return;
-    kept.push(arc);
-    if (kept.size() > max_arcs) {
-      kept.pop();
-      ++arcs.left_out;
+  visit([&](std::vector<GraphArc>& node) {
+    std::erase_if(node, [&](const GraphArc& arc) { return arc.weight < kWeakestArc * arcs.strongest; });
+    const auto end = node.begin() + static_cast<std::ptrdiff_t>(std::min(per_node, node.size()));
+    std::partial_sort(node.begin(), end, node.end(), Stronger{});
+    for (auto arc = node.begin(); arc != end; ++arc) {
+      kept.push(*arc);
+      if (kept.size() > max_arcs) {
+        kept.pop();
+        ++arcs.left_out;
+      }
     }
   });
   arcs.shown.resize(kept.size());

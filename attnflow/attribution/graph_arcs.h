@@ -14,16 +14,19 @@
 //     rollout          r_k[p] A_k[p, q]: the share of the output token that runs through it,
 //     raw and flow     A_k[p, q]: the weight itself, which is flow's capacity.
 //
-// Shown are the reached arcs of at least kWeakestArc times the strongest one's weight, of those the kMaxArcs strongest;
-// of equal ones the lower layer comes first, then the smaller p, then the smaller q.
+// Shown are, of each node (k, p), the kArcsPerNode strongest reached arcs to other tokens, or every reached arc, also
+// those from a token to itself; of those, the arcs of at least kWeakestArc times the strongest one's weight; and of
+// those the kMaxArcs strongest. Of equal ones the lower layer comes first, then the smaller p, then the smaller q.
 //
-// The limits stand for what stays readable, on paper and on the page alike. Below 0.5% of the strongest, a line of a
-// weight is hardly darker than paper. 1200 arcs are 100 between each two of 12 layers: with more, lines cover each
-// other and no arc can be followed. Both stand in attnflow/base/figures.json, which the page reads, too: page
-// (viewer/src/compute/graph_arcs.ts) and figure of one report show the same arcs.
+// The limits stand for what stays readable, on paper and on the page alike. The residual makes a token's arcs to itself
+// the strongest of all, which says nothing about the text, and the paths that decide are a few per node. Below 0.5% of
+// the strongest, a line of a weight is hardly darker than paper. 1200 arcs are 100 between each two of 12 layers: with
+// more, lines cover each other and no arc can be followed. All stand in attnflow/base/figures.json, which the page
+// reads, too: page (viewer/src/compute/graph_arcs.ts) and figure of one report show the same arcs.
 //
-// Method. Two walks from the top down: the first finds the strongest weight, the second keeps the strongest arcs in a
-// queue. O((l - m) n^2 log kMaxArcs) time at worst, O(n + kMaxArcs) memory beside the weights; no matrix is made.
+// Method. Two walks from the top down: the first finds the strongest weight, the second sorts out each node's strongest
+// arcs and keeps the strongest of all in a queue. O((l - m) n^2 (log n + log kMaxArcs)) time at worst, O(n + kMaxArcs)
+// memory beside the weights; no matrix is made.
 //
 // Determinism. float64 sums in the order of positions, one thread, and a total order of arcs: the same input gives the
 // same arcs. The page adds in another order, so that weights differ in the last bits.
@@ -33,8 +36,8 @@
 //     const Tensor<double> layer({1, 2, 2}, {0.25, 0.75, 1.0, 0.0});  // W_1 of two tokens
 //     const GraphArcs arcs = graph_arcs({.layers = layer.view()}, Settings{},
 //                                       {.method = Method::kRaw, .layer = 1, .output_token = 0});
-//     assert(arcs.shown.size() == 2);         // from token 0 to 0 and to 1
-//     assert(arcs.shown[0].weight == 0.625);  // 0.5 * 0.25 + 0.5 of the residual
+//     assert(arcs.shown.size() == 1);         // from token 0 to 1
+//     assert(arcs.shown[0].weight == 0.375);  // 0.5 * 0.75
 #ifndef ATTNFLOW_ATTRIBUTION_GRAPH_ARCS_H_
 #define ATTNFLOW_ATTRIBUTION_GRAPH_ARCS_H_
 
@@ -48,8 +51,9 @@
 
 namespace attnflow {
 
-// At most this many arcs in a picture, and none weaker than this share of the strongest.
+// At most this many arcs in a picture and of each node, and none weaker than this share of the strongest.
 extern const std::size_t kMaxArcs;
+extern const std::size_t kArcsPerNode;
 extern const double kWeakestArc;
 
 // From (layer, from) down to (layer - 1, to).
@@ -62,7 +66,7 @@ struct GraphArc {
 
 struct GraphArcs {
   std::vector<GraphArc> shown;  // the strongest first
-  double strongest = 0.0;       // weight of the strongest arc reached
+  double strongest = 0.0;       // weight of the strongest arc that may be shown
   std::size_t left_out = 0;     // not weak, but beyond the number that a picture may have
 };
 
@@ -79,6 +83,8 @@ struct ArcQuestion {
   Method method = Method::kRollout;
   std::size_t layer = 0;                         // l, above settings.start_layer (m) and at most L
   std::optional<std::size_t> output_token = {};  // t; nothing: all
+  // The strongest of each node to other tokens; nothing: every arc, also those from a token to itself.
+  std::optional<std::size_t> arcs_per_node = kArcsPerNode;
 };
 
 // Throws Error(kUsage) for a layer or output token that is not there.

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "attnflow/base/error.h"
@@ -37,12 +40,50 @@ TEST(GraphArcs, TheHeadersExample) {
   const Tensor<double> weights({1, 2, 2}, {0.25, 0.75, 1.0, 0.0});
   const GraphArcs arcs =
       graph_arcs({.layers = weights.view()}, Settings{}, {.method = Method::kRaw, .layer = 1, .output_token = 0});
-  ASSERT_EQ(arcs.shown.size(), 2u);
-  EXPECT_EQ(arcs.strongest, 0.625);
-  EXPECT_EQ(arcs.shown[0].to, 0u);
-  EXPECT_EQ(arcs.shown[1].to, 1u);
-  EXPECT_EQ(arcs.shown[1].weight, 0.375);
+  ASSERT_EQ(arcs.shown.size(), 1u);
+  EXPECT_EQ(arcs.strongest, 0.375);
+  EXPECT_EQ(arcs.shown[0].to, 1u);
+  EXPECT_EQ(arcs.shown[0].weight, 0.375);
   EXPECT_EQ(arcs.left_out, 0u);
+  const GraphArcs all = graph_arcs({.layers = weights.view()}, Settings{},
+                                   {.method = Method::kRaw, .layer = 1, .output_token = 0, .arcs_per_node = {}});
+  ASSERT_EQ(all.shown.size(), 2u);
+  EXPECT_EQ(all.strongest, 0.625);  // 0.5 * 0.25 + 0.5 of the residual
+  EXPECT_EQ(all.shown[0].to, 0u);
+  EXPECT_EQ(all.shown[1].to, 1u);
+}
+
+// Of every node the strongest to other tokens, of equal ones the smaller q.
+TEST(GraphArcs, OfEachNodeAFewAreShown) {
+  const AttentionGraph graph = test_graph();
+  const DrawnWeights weights{.layers = graph.weights.view()};
+  ArcQuestion question{.method = Method::kFlow, .layer = kLayers};
+  for (const std::size_t few : {std::size_t{1}, std::size_t{3}}) {
+    question.arcs_per_node = few;
+    std::map<std::pair<std::size_t, std::size_t>, std::vector<GraphArc>> shown;
+    for (const GraphArc& arc : graph_arcs(weights, settings_of(graph), question, kAll).shown) {
+      shown[{arc.layer, arc.from}].push_back(arc);
+    }
+    EXPECT_EQ(shown.size(), kLayers * kTokens);
+    for (const auto& [node, arcs] : shown) {
+      EXPECT_EQ(arcs.size(), few);
+      const auto row = graph.top(node.first);
+      for (std::size_t q = 0; q < kTokens; ++q) {
+        const bool is_shown = std::any_of(arcs.begin(), arcs.end(), [&](const GraphArc& arc) { return arc.to == q; });
+        if (q == node.second) {
+          EXPECT_FALSE(is_shown);
+        } else if (!is_shown) {
+          EXPECT_LE(row(node.second, q), arcs.back().weight);
+        }
+      }
+    }
+  }
+  const Tensor<double> even({1, 4, 4}, std::vector<double>(16, 0.25));
+  const GraphArcs arcs = graph_arcs({.layers = even.view()}, Settings{},
+                                    {.method = Method::kRaw, .layer = 1, .output_token = 1, .arcs_per_node = 2});
+  ASSERT_EQ(arcs.shown.size(), 2u);
+  EXPECT_EQ(arcs.shown[0].to, 0u);
+  EXPECT_EQ(arcs.shown[1].to, 2u);
 }
 
 // Everything that reaches a layer leaves it, and what arrives at the input is the rollout.
@@ -52,7 +93,7 @@ TEST(GraphArcs, SharesAddUpToRollout) {
     const Tensor<double> all = rollout(graph);
     for (const std::optional<std::size_t> output : {std::optional<std::size_t>(6), std::optional<std::size_t>()}) {
       const GraphArcs arcs = graph_arcs({.layers = graph.weights.view()}, settings_of(graph),
-                                        {.layer = kLayers, .output_token = output}, kAll);
+                                        {.layer = kLayers, .output_token = output, .arcs_per_node = {}}, kAll);
       std::vector<double> passed(kLayers + 1, 0.0);
       std::vector<double> arrived(kTokens, 0.0);
       for (const GraphArc& arc : arcs.shown) {
@@ -77,8 +118,9 @@ TEST(GraphArcs, WeightsAreTheMixingMatricesOnReachedPaths) {
     const AttentionGraph graph = test_graph(rule);
     Settings settings = settings_of(graph);
     settings.start_layer = 1;
-    const GraphArcs arcs = graph_arcs({.layers = graph.weights.view()}, settings,
-                                      {.method = Method::kFlow, .layer = 3, .output_token = 2}, kAll);
+    const GraphArcs arcs =
+        graph_arcs({.layers = graph.weights.view()}, settings,
+                   {.method = Method::kFlow, .layer = 3, .output_token = 2, .arcs_per_node = {}}, kAll);
     EXPECT_GT(arcs.shown.size(), kTokens);
     for (const GraphArc& arc : arcs.shown) {
       EXPECT_NEAR(arc.weight, graph.top(arc.layer)(arc.from, arc.to), 1e-15);
@@ -92,7 +134,7 @@ TEST(GraphArcs, WeightsAreTheMixingMatricesOnReachedPaths) {
 TEST(GraphArcs, NoneIsWeakAndTheStrongestAreKept) {
   const AttentionGraph graph = test_graph();
   const DrawnWeights weights{.layers = graph.weights.view()};
-  const ArcQuestion question{.layer = kLayers, .output_token = 0};
+  const ArcQuestion question{.layer = kLayers, .output_token = 0, .arcs_per_node = {}};
   const GraphArcs all = graph_arcs(weights, settings_of(graph), question, kAll);
   EXPECT_EQ(all.left_out, 0u);
   EXPECT_EQ(all.shown.front().weight, all.strongest);
@@ -110,7 +152,8 @@ TEST(GraphArcs, OfEqualArcsTheLowerLayerAndTheSmallerPositionComeFirst) {
   const Tensor<double> even({2, 4, 4}, std::vector<double>(32, 0.25));
   Settings settings;
   settings.residual = 0.0;
-  const GraphArcs arcs = graph_arcs({.layers = even.view()}, settings, {.method = Method::kRaw, .layer = 2}, 18);
+  const GraphArcs arcs =
+      graph_arcs({.layers = even.view()}, settings, {.method = Method::kRaw, .layer = 2, .arcs_per_node = {}}, 18);
   ASSERT_EQ(arcs.shown.size(), 18u);
   EXPECT_EQ(arcs.left_out, 14u);
   for (std::size_t i = 0; i < 18; ++i) {
@@ -128,7 +171,7 @@ TEST(GraphArcs, ASingleHeadHoldsInTheLayerLookedAt) {
   Settings settings;
   settings.residual = 0.0;
   settings.heads = {.fusion = HeadFusion::kSingle, .head = 1};
-  const ArcQuestion question{.method = Method::kRaw, .layer = 2, .output_token = 1};
+  const ArcQuestion question{.method = Method::kRaw, .layer = 2, .output_token = 1, .arcs_per_node = {}};
   const auto top_arcs = [&] {
     std::size_t count = 0;
     for (const GraphArc& arc : graph_arcs(drawn, settings, question).shown) count += arc.layer == 2 ? 1 : 0;
@@ -144,7 +187,8 @@ TEST(GraphArcs, ASingleHeadHoldsInTheLayerLookedAt) {
 TEST(GraphArcs, WhatIsNotFiniteCountsAsNothing) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Tensor<double> weights({1, 2, 2}, {nan, 1.0, 0.0, 1.0});
-  const GraphArcs arcs = graph_arcs({.layers = weights.view()}, Settings{}, {.layer = 1, .output_token = 0});
+  const GraphArcs arcs =
+      graph_arcs({.layers = weights.view()}, Settings{}, {.layer = 1, .output_token = 0, .arcs_per_node = {}});
   ASSERT_EQ(arcs.shown.size(), 2u);
   EXPECT_EQ(arcs.strongest, 0.5);
 }

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "attnflow/analysis/explain/explain.h"
@@ -39,10 +41,25 @@ struct ExplainArguments {
   std::string device = "cpu";
   bool allow_unused_weights = false;
   std::string view = "overview";
+  std::string arcs;  // of the graph; empty: as figures have them
   bool json = false;
   ReadSettings read_settings;
   ExplainOptions options;
 };
+
+void read_arcs(const std::string& arcs, FigureOptions* figure) {
+  if (arcs.empty()) return;
+  if (figure->view != FigureView::kGraph) throw Error(ErrorKind::kUsage, "--arcs requires --view graph");
+  figure->every_arc = arcs == "all";
+  if (figure->every_arc) return;
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(arcs.data(), arcs.data() + arcs.size(), count);
+  if (error != std::errc() || end != arcs.data() + arcs.size() || count == 0) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--arcs: expected all, or how many arcs of each node, at least 1, found '{}'", arcs));
+  }
+  figure->arcs_per_node = count;
+}
 
 TableOptions terminal_options() {
   TableOptions table;
@@ -66,6 +83,7 @@ void run_explain(ExplainArguments& arguments) {
                             arguments.view));
   }
   figure.view = *view;
+  read_arcs(arguments.arcs, &figure);
   for (const std::string& output : arguments.outputs) check_output(output);
   const bool from_file = !arguments.attention.empty();
   const bool draws = std::any_of(arguments.outputs.begin(), arguments.outputs.end(), is_picture);
@@ -193,6 +211,11 @@ void add_explain_command(CLI::App& app) {
       ->add_option("--view", arguments->view,
                    "Figure to draw in .svg, .pdf and .png: overview, graph, heatmap, strip, matrix or referents")
       ->capture_default_str()
+      ->group(show);
+  command
+      ->add_option("--arcs", arguments->arcs,
+                   "With --view graph: the strongest N arcs of each node to other tokens (default 3), or all")
+      ->type_name("N|all")
       ->group(show);
   comma_list(command->add_option("--candidates", arguments->options.candidates,
                                  "Comma-separated words whose probability at the mask is reported"))

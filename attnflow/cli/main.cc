@@ -1,4 +1,4 @@
-// attnflow: which input tokens did each output of a Transformer draw on?
+// attnflow: which input tokens did each output of a Transformer depend on?
 //
 // Standard output is data, standard error is messages. Exit codes are those of attnflow::ErrorKind.
 
@@ -36,7 +36,7 @@ void refuse_command(CLI::App& app, const std::string& name, const std::string& w
 int main(int argc, char** argv) {
   CLI::App app(
       "attnflow: attention rollout and attention flow (Abnar & Zuidema, ACL 2020).\nWhich input tokens did each output "
-      "of a Transformer draw on?");
+      "of a Transformer depend on?");
   app.name("attnflow");
   app.set_version_flag("--version", ATTNFLOW_VERSION);
   app.require_subcommand(1);

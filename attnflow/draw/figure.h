@@ -46,7 +46,10 @@ struct FigureOptions {
   // mean over all when absent.
   std::optional<std::size_t> output_token;
   std::optional<bool> all_output_tokens;  // graph: arcs of all output tokens; as the report says when absent
-  std::vector<std::size_t> layers;        // looked at, as their mean; empty: the last, or all of a generation
+  // graph: the strongest arcs of each node to other tokens (kArcsPerNode of attribution/graph_arcs.h when absent)
+  std::optional<std::size_t> arcs_per_node;
+  bool every_arc = false;           // graph: all arcs that are not too weak, also those from a token to itself
+  std::vector<std::size_t> layers;  // looked at, as their mean; empty: the last, or all of a generation
   // Of raw, rollout, flow. Empty: all that the report holds, or of a generation rollout where there is, else the first.
   std::vector<Method> methods;
   bool normalized = false;  // of a generation: the values after receptive-field normalization

@@ -280,7 +280,9 @@ TEST(FigureSvg, CellsOfTheHeatmapHaveTheirValuesAndColours) {
 TEST(FigureSvg, ArcsOfRolloutAddUpToRollout) {
   Report report = synthetic_report({"[CLS]", "a", "b", "c"}, 3);
   report.output_token = 2;
-  const SvgDocument svg = read_svg(figure_svg(report, view("graph")));
+  FigureOptions options = view("graph");
+  options.every_arc = true;
+  const SvgDocument svg = read_svg(figure_svg(report, options));
   std::map<std::string, double> arrived;
   double left = 0.0;
   for (const SvgElement& element : svg.elements) {
@@ -300,6 +302,29 @@ TEST(FigureSvg, ArcsOfRolloutAddUpToRollout) {
   for (std::size_t j = 0; j < 4; ++j) {
     // Three digits in each title, and arcs below 0.5% of the strongest are not drawn.
     EXPECT_NEAR(arrived[display_text(report.input, j)], report.rollout(2, 2, j), 0.01) << j;
+  }
+}
+
+TEST(FigureSvg, ThreeArcsOfEachNodeAreDrawnOrAsManyAsAreAskedFor) {
+  const Report report = synthetic_report({"[CLS]", "a", "b", "c", "d", "e", "f"}, 3);
+  for (const std::size_t few : {std::size_t{1}, kArcsPerNode}) {
+    FigureOptions options = view("graph");
+    if (few != kArcsPerNode) options.arcs_per_node = few;
+    const SvgDocument svg = read_svg(figure_svg(report, options));
+    std::map<std::string, std::size_t> arcs;  // of each node of flow's panel, "layer 1: a"
+    for (const SvgElement& element : svg.elements) {
+      if (element.name != "line" || element.groups.empty() || element.groups.back() != "attnflow-graph-flow-arcs") {
+        continue;
+      }
+      ++arcs[element.title.substr(0, element.title.find(" from "))];
+    }
+    EXPECT_GT(arcs.size(), 7u);
+    for (const auto& [node, count] : arcs) EXPECT_EQ(count, few) << node;
+    const std::string said =
+        few == 1 ? std::string("its strongest arc to") : fmt::format("its {} strongest arcs to", few);
+    EXPECT_TRUE(std::any_of(svg.texts.begin(), svg.texts.end(), [&](const std::string& text) {
+      return text.find(said) != std::string::npos;
+    })) << said;
   }
 }
 
@@ -326,6 +351,7 @@ TEST(FigureSvg, HeadOfItsOwnHoldsInTheLayerLookedAt) {
   for (std::size_t j = 0; j < 2; ++j) report.raw(1, 0, j) = j == 0 ? 0.25 : 0.75;
   FigureOptions options = view("graph");
   options.methods = {Method::kRaw};
+  options.every_arc = true;
   const SvgDocument svg = read_svg(figure_svg(report, options));
   EXPECT_EQ(std::count(svg.titles.begin(), svg.titles.end(), "layer 2: a from b, 0.375"), 1);  // 0.5 * 0.75
   EXPECT_EQ(std::count(svg.titles.begin(), svg.titles.end(), "layer 2: a from a, 0.625"), 1);  // 0.5 * 0.25 + 0.5

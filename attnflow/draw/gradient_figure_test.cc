@@ -59,6 +59,7 @@ TEST(GradientFigure, ArcsOfRolloutAreSharesOfRenormalisedRows) {
   const Report report = gradient_report("gradient");
   FigureOptions options;
   options.view = *figure_view_from_name("graph");
+  options.every_arc = true;
   const SvgDocument svg = read_svg(figure_svg(report, options));
   EXPECT_TRUE(any_text(svg, "rows divided by their sums"));
   const auto a = [&](std::size_t layer, std::size_t from, std::size_t to) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "attnflow/attribution/graph_arcs.h"
 #include "attnflow/base/error.h"
@@ -26,6 +27,12 @@ struct GraphShape {
   bool all = false;        // arcs of all output tokens
 };
 
+// Nothing: every arc.
+std::optional<std::size_t> arcs_per_node(const FigureOptions& options) {
+  if (options.every_arc) return std::nullopt;
+  return options.arcs_per_node.value_or(kArcsPerNode);
+}
+
 GraphArcs arcs_of(const FigureData& data, const GraphShape& shape, Method method) {
   const Report& report = data.report;
   DrawnWeights weights{.layers = report.graph.view()};
@@ -35,6 +42,7 @@ GraphArcs arcs_of(const FigureData& data, const GraphShape& shape, Method method
   }
   ArcQuestion question{.method = method, .layer = shape.top};
   if (!shape.all) question.output_token = data.output_token;
+  question.arcs_per_node = arcs_per_node(data.options);
   return graph_arcs(weights, report.settings, question);
 }
 
@@ -211,6 +219,11 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
                         matrix);
   }
   text += shape.all ? " Squares: mean over the output tokens." : " Squares: the value of each input token.";
+  if (const auto few = arcs_per_node(data.options)) {
+    text += *few == 1 ? std::string(" Each node has its strongest arc to another token;")
+                      : fmt::format(" Each node has its {} strongest arcs to other tokens;", *few);
+    text += " arcs from a token to itself are not drawn.";
+  }
   return text + fmt::format(" Arcs below {}% of the strongest are not drawn.", short_number(100.0 * kWeakestArc));
 }
 

@@ -69,9 +69,9 @@ def raw(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]
 
 @describes_options("values")
 def rollout(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]:
-    """Attention rollout down to the input: [layer, output_token, input_token]. [-1, 0] is what the first token draws on.
+    """Attention rollout to the input: [layer, output_token, input_token]. [-1, 0] is what the first token depends on.
 
-    Weights are shares: what a token draws on is the sum over all paths of the product of their weights (Abnar and
+    Weights are shares: what a token depends on is the sum over all paths of the product of their weights (Abnar and
     Zuidema, ACL 2020).
     """
     return _values("rollout", attentions, options)

@@ -316,6 +316,7 @@ class UsageTest(CommandTest):
             (["--top-k", "99999999999999999999999"], ["top-k", "whole number"]),
             (["--keep-attention"], ["--keep-attention", "-o"]),
             (["--view", "graph"], ["--view", "-o"]),
+            (["--arcs", "5"], ["--arcs requires --view graph"]),
             (["-o", "a.npz", "-o", "a.npz"], ["-o", "twice"]),
             (["more"], ["quote a text"]),
             (["--method", "raw,raw"], ["--method", "twice"]),
@@ -327,6 +328,13 @@ class UsageTest(CommandTest):
         ):
             with self.subTest(arguments):
                 self.explain(words, *arguments)
+
+    def test_arcs_of_a_graph(self):
+        for found in ("0", "-1", "none", "3x"):
+            with self.subTest(found):
+                self.explain(
+                    ["--arcs", "all", f"'{found}'"], "-o", "a.svg", "--view", "graph", "--arcs", found
+                )
 
     def test_output_ending(self):
         self.explain([".html", "out.docx"], "-o", "out.docx")

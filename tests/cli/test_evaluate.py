@@ -50,7 +50,7 @@ class SentencesTest(EvaluateTest):
         done = self.run_program("evaluate", "sentences", self.data, "--model", BERT, *FAST)
         self.assertEqual(done.stdout.count("  all tokens\n"), 2)
         self.assertEqual(done.stdout.count("  special tokens left out\n"), 2)
-        self.assertIn("Correlation of what the output token draws on with blank-out\n", done.stdout)
+        self.assertIn("Correlation of what the output token depends on with blank-out\n", done.stdout)
         self.assertIn("layer 1    layer 2\n", done.stdout)
         self.assertIn("7 of 7 samples from samples.tsv", done.stdout)
         self.assertIn("accuracy: ", done.stdout)
@@ -71,7 +71,7 @@ class SentencesTest(EvaluateTest):
             self.assertEqual((row["method"], int(row["layer"])), (cell["method"], cell["layer"]))
         page = (self.folder / "out.md").read_text()
         self.assertIn("| flow minus rollout | 2 |", page)
-        self.assertIn("## What the output token draws on, against blank-out\n", page)
+        self.assertIn("## What the output token depends on, against blank-out\n", page)
 
     def test_few_samples_have_no_interval(self):
         """Of 9 samples a bootstrap interval says nothing; of 10 there is one."""

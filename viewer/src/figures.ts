@@ -3,6 +3,8 @@ import table from "../../attnflow/base/figures.json";
 
 /** At most this many arcs in a picture of the graph; attnflow/attribution/graph_arcs.h says why. */
 export const MAX_ARCS = table.arcs.max;
+/** Of each node so many, its strongest to other tokens. */
+export const ARCS_PER_NODE = table.arcs.per_node;
 /** Weaker arcs than this share of the strongest are not shown. */
 export const WEAKEST_ARC = table.arcs.weakest;
 

@@ -4,6 +4,7 @@
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Overlay } from "./color/overlay";
 import type { PaletteName } from "./color/scale";
+import { ARCS_PER_NODE } from "./figures";
 import { readPattern, reasonsExcluded, toggled, type Filters } from "./filters";
 import { isScore, type Method } from "./report/document";
 import { GenerationReport } from "./report/generation_report";
@@ -57,7 +58,7 @@ const USUAL = {
   /** the graph shows arcs from a token to itself, too */
   graphOwn: false,
   /** the graph shows so many of each node's arcs; ALL_ARCS: all that are strong enough */
-  graphArcs: 3,
+  graphArcs: ARCS_PER_NODE,
   /** the head that the head grid shows large */
   head: 0,
   comparison: null as Comparison,

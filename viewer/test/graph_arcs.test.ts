@@ -21,7 +21,7 @@ const question = async () => {
   const report = await Report.read((JSON.parse(causal) as { report: ReportDocument }).report);
   const mixing = mixingOf(report, recipe) as Mixing;
   const shape = { mixing, rule: "convex" as const, residual: 0.4, layer: 5, toLayer: 0, kind: "share" as const };
-  return { report, shape };
+  return { report, shape: { ...shape, own: true, perNode: Infinity } };
 };
 
 test("shares of an output token: each layer passes all of it, and what arrives is its rollout", async () => {

@@ -284,7 +284,7 @@ TEST(EvaluateMixings, OutputsNameTheMixing) {
   const std::string table = correlations_table(report);
   for (const char* const part : {"  all tokens, over relevance\n", "  special tokens left out, over attention\n",
                                  "  special tokens left out, beside the graph\nattnlrp  ",
-                                 "draws on itself, over relevance (mean", "\nrelevance  "}) {
+                                 "of the output token on itself, over relevance (mean", "\nrelevance  "}) {
     EXPECT_NE(table.find(part), std::string::npos) << part << table;
   }
   const std::string page = correlations_markdown(report);

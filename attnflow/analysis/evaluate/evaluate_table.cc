@@ -87,9 +87,9 @@ std::string score_words(const ScoreName& score) {
 }
 
 std::string relevance_title(const std::string& relevance) {
-  if (relevance == "row") return "what the output token draws on";
-  if (relevance == "column-max") return "the most that any output token draws on a token";
-  return "what all output tokens together draw on a token";
+  if (relevance == "row") return "what the output token depends on";
+  if (relevance == "column-max") return "how much any one output token depends on a token, at most";
+  return "how much all output tokens together depend on a token";
 }
 
 std::string first_upper(std::string text) {
@@ -390,7 +390,7 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
   }
   for (const SeriesGroup& group : groups) {
     if (!group.mixing) continue;
-    text += '\n' + wrapped(fmt::format("What the output token draws on itself{} (mean over samples)",
+    text += '\n' + wrapped(fmt::format("Weight of the output token on itself{} (mean over samples)",
                                        group_words(report, group)),
                            width);
     text += terminal_rows(report, group.methods, width, [&](std::size_t m, std::size_t l) {
@@ -481,7 +481,7 @@ std::string correlations_markdown(const CorrelationReport& report) {
     }
   });
   if (!layered.empty()) {
-    text += "## What the output token draws on itself\n\nMean over samples:\n\n";
+    text += "## Weight of the output token on itself\n\nMean over samples:\n\n";
     text += layer_table(report, layered,
                         [&](std::size_t m, std::size_t l) { return three_places(own_share(report, m, l)); });
   }

@@ -26,7 +26,7 @@ constexpr double kLayerHeight = 96.0;
 // A picture below this size is enlarged by repeating its pixels, so that one sees them.
 constexpr std::size_t kSmallPicture = 96;
 
-// What one output token draws on at one layer.
+// What one output token depends on at one layer.
 struct ImageRow {
   Tensor<double> patches;  // [rows, columns]
   double largest = 0.0;
@@ -209,7 +209,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
   page.title = maps.image().name;
   page.subtitles = subtitles(report);
   const std::string token = report.input.tokens[maps.output()].text;
-  page.subtitles.push_back(fmt::format("What {} drew on in the picture.",
+  page.subtitles.push_back(fmt::format("Attribution for {}.",
                                        report.input.tokens[maps.output()].role == "patch" ? "patch " + token : token));
   page.notes = note_texts(report.notes);
 

@@ -44,7 +44,7 @@ TEST(ImagePage, OverviewHasAMapForEachMethodAndAStripForEach) {
   const Report report = report_of();
   const PicturePage page = image_page(report);
   EXPECT_EQ(page.title, "a.png");
-  EXPECT_TRUE(mentions(page.subtitles, "What [CLS] drew on"));
+  EXPECT_TRUE(mentions(page.subtitles, "Attribution for [CLS]"));
   EXPECT_TRUE(mentions(page.subtitles, "predicted: "));
   ASSERT_EQ(page.rows.size(), 4U);
   const auto& overlays = page.rows[0].panels;
@@ -106,7 +106,7 @@ TEST(ImagePage, OutlinesThePatchThatIsTheOutputToken) {
   // A strip of 3 columns and 2 rows of pixels is seen by no patch.
   const Report report = report_of(options, 14, 19);
   const PicturePage page = image_page(report);
-  EXPECT_TRUE(mentions(page.subtitles, "What patch 2,1 drew on"));
+  EXPECT_TRUE(mentions(page.subtitles, "Attribution for patch 2,1"));
   for (const PicturePanel& panel : page.rows[0].panels) {
     ASSERT_TRUE(panel.mark);
     EXPECT_NEAR(panel.mark->x, 4.0 / 19.0, 1e-12);

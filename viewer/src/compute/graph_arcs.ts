@@ -1,7 +1,7 @@
 // The arcs that the picture of the graph shows, and the mass at its nodes: those of attnflow's figures, by the definition
 // of attnflow/attribution/graph_arcs.h. Rows whose arcs cannot be strong enough are not looked at, so that a picture of
 // thousands of tokens takes no longer than its strong arcs do.
-import { MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
+import { ARCS_PER_NODE, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
 import type { ResidualRule } from "../report/mixings";
 import type { Mixing } from "./mixing";
 import { residualOf, rolloutMasses } from "./rollout";
@@ -37,9 +37,9 @@ export interface ArcQuestion {
   /** weaker arcs than this share of the strongest are not shown */
   floor?: number;
   most?: number;
-  /** arcs from a token to itself, which the residual makes strong, are among them; figures have them */
+  /** arcs from a token to itself, which the residual makes strong, are among them */
   own?: boolean;
-  /** from each node so many, its strongest; figures have all */
+  /** from each node so many, its strongest */
   perNode?: number;
   /** tokens that arcs begin and end at */
   allows?: (token: number) => boolean;
@@ -100,7 +100,7 @@ function strongestOf(arcs: GraphArc[], most: number): GraphArc[] {
 /** Arcs on the paths from the output token, of A with the residual. */
 export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
   const { mixing, rule, residual, layer, toLayer, kind, floor = WEAKEST_ARC, most = MAX_ARCS } = question;
-  const { own: withOwn = true, perNode = Infinity, allows = () => true } = question;
+  const { own: withOwn = false, perNode = ARCS_PER_NODE, allows = () => true } = question;
   const { n } = mixing;
   const start = question.outputToken ?? new Float64Array(n).fill(1 / n);
   const masses = rolloutMasses({ ...question, outputToken: start });
