@@ -23,6 +23,17 @@ const ARGUMENTS = [
 export const drawn = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
+/** The contents of an element once they do not change any more. */
+export async function still(page, selector) {
+  const element = page.locator(selector);
+  for (let before = ""; ;) {
+    const now = await element.innerHTML();
+    if (now && now === before) return now;
+    before = now;
+    await page.waitForTimeout(200);
+  }
+}
+
 /** A number as pages write it, with a minus sign. */
 export const numberOf = (text) => Number(text.replaceAll("−", "-"));
 

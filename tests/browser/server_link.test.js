@@ -17,7 +17,8 @@ const linkTo = (ask, choices = "") => `#v=1&ask=${encodeURIComponent(JSON.string
 /** Tasks can be chosen once the models are known. */
 const task = async (tab, name) => {
   await unfold(tab);
-  await tab.locator(`#tasks input[value="${name}"]:enabled`).check({ force: true });
+  // The form may fold again before a pointer reaches it.
+  await tab.locator(`#tasks input[value="${name}"]:enabled`).evaluate((input) => input.click());
 };
 const chosenTask = (tab) => tab.locator("#tasks input:checked").inputValue();
 /** Until a choice would stand in the address. */

@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { open, startBrowser } from "./browser.js";
+import { open, still, startBrowser } from "./browser.js";
 import { makePage, samplePages } from "./viewer_pages.js";
 
 const pages = new Map(samplePages("").map((page) => [page.name, page]));
@@ -187,8 +187,7 @@ describe("the link", () => {
       const { page, watch, close: end } = await open(browser, pages.get("short").html);
       await page.evaluate(() => history.replaceState(null, "", location.pathname)); // what is chosen goes
       await page.reload();
-      await page.locator('#strip [data-token="7"][aria-label]').waitFor(); // what is painted last
-      const before = await page.locator("#strip").innerHTML();
+      const before = await still(page, "#strip");
       await page.evaluate((hash) => (location.hash = hash), text);
       await page.waitForTimeout(100);
       assert.equal(await page.locator("#strip").innerHTML(), before, text);
