@@ -137,7 +137,7 @@ void check_network(const std::vector<UnitBlock>& blocks, const std::vector<std::
   for (int sink = 0; sink < 2; ++sink) {
     network.clear();
     for (std::size_t k = 1; k < blocks.size(); ++k) {
-      network.add_layer(truth[k], demand_of_layer(blocks, k));
+      network.add_layer(truth[k], truth[k], demand_of_layer(blocks, k));
       const std::size_t depth = k + 1;
       if (depth < 3) continue;
       const UnitBlock& top = blocks[depth - 1];

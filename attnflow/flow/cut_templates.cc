@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "attnflow/flow/flow_bounds.h"
 #include "attnflow/flow/layered_network.h"
@@ -31,11 +32,39 @@ void remember(std::vector<T>& list, T item, std::size_t most) {
 }  // namespace
 
 CutTemplates::CutTemplates(const std::vector<const Tensor<std::int64_t>*>& blocks, const SinkNetwork& network)
-    : blocks_(blocks), network_(network), upper_(blocks.size() + 1), lower_(blocks.size() + 1) {}
+    : blocks_(blocks), network_(network), upper_(blocks.size() + 1), lower_(blocks.size() + 1) {
+  bool down = true;
+  bool up = true;
+  for (std::size_t k = 1; k < blocks.size() && (down || up); ++k) {
+    const Tensor<std::int64_t>& block = *blocks[k];
+    for (std::size_t p = 0; p < block.extent(0); ++p) {
+      const std::int64_t* row = block.data() + p * block.extent(1);
+      const std::int64_t* end = row + block.extent(1);
+      const std::int64_t* own = std::min(row + p, end);
+      const auto is_arc = [](std::int64_t arc) { return arc != 0; };
+      down = down && (own == end || std::none_of(own + 1, end, is_arc));
+      up = up && std::none_of(row, own, is_arc);
+    }
+  }
+  if (down) direction_ = Direction::kDown;
+  if (up && !down) direction_ = Direction::kUp;
+}
+
+std::size_t CutTemplates::reach(std::size_t depth, const std::int64_t* row) const {
+  if (direction_ == Direction::kAny) return 0;
+  const std::size_t positions = blocks_[depth - 1]->extent(1);
+  std::size_t t = 0;
+  if (direction_ == Direction::kUp) {
+    while (t + 1 < positions && row[t] == 0) ++t;
+    return t;
+  }
+  for (t = positions - 1; t > 0 && row[t] == 0;) --t;
+  return t;
+}
 
 void CutTemplates::start_sink(const std::vector<std::int64_t>& column) {
   for (auto& halves : lower_) halves.clear();
-  lower_[1].push_back({.sink_side = {}, .price = 0, .room = column});
+  lower_[1].push_back({.sink_side = {}, .price = {0}, .room = column});
 }
 
 // Leaves `a` in arcs_ (or nothing there when the free layer is the top one: then a is the row). Saturates at limit + 1.
@@ -82,6 +111,8 @@ std::int64_t CutTemplates::upper_price(const UpperHalf& half, std::size_t depth,
 std::int64_t CutTemplates::upper_bound(std::size_t depth, std::size_t position, const std::int64_t* row,
                                        std::int64_t row_cut, std::int64_t flow, std::int64_t upper) {
   std::vector<UpperHalf>& uppers = upper_[depth];
+  if (uppers.empty()) return upper;
+  const std::size_t t = reach(depth, row);
   std::int64_t best = upper;
   std::size_t best_upper = 0;
   std::size_t best_lower = 0;
@@ -93,7 +124,7 @@ std::int64_t CutTemplates::upper_bound(std::size_t depth, std::size_t position, 
     if (price >= best) continue;
     const std::int64_t* a = free_layer + 1 == depth ? row : arcs_.data();
     for (std::size_t h = 0; h < lowers.size() && best > flow; ++h) {
-      const std::int64_t start = add_units(price, lowers[h].price);
+      const std::int64_t start = add_units(price, lowers[h].price_of(t));
       if (start >= best) continue;
       const std::int64_t sum = sum_of_minima(a, lowers[h].room.data(), lowers[h].room.size(), start);
       if (sum >= best) continue;
@@ -153,16 +184,27 @@ void CutTemplates::learn(std::size_t position, const FlowPass& pass) {
   for (const LowerHalf& known : lower_[free_layer]) {
     if (known.sink_side == lower.sink_side) return;
   }
+  std::size_t positions = 1;
+  if (direction_ != Direction::kAny) {
+    for (std::size_t k = 1; k < pass.depth; ++k) positions = std::max(positions, network_.layer(k).node_at.size());
+  }
+  lower.price.assign(positions, 0);
   for (std::size_t k = 1; k < free_layer; ++k) {
     for (std::size_t p = 0; p < pass.layers[k].nodes; ++p) {
       if (!on_source_side(k, p)) continue;
+      std::int64_t& price = lower.price[direction_ == Direction::kAny ? 0 : network_.layer(k).position[p]];
       if (k == 1) {
-        lower.price = add_units(lower.price, pass.sink_capacity[p]);
+        price = add_units(price, pass.sink_capacity[p]);
       } else {
         const std::int64_t* arcs = pass.layers[k].capacity + p * pass.layers[k].stride;
-        for (const std::uint32_t q : lower.sink_side[k - 2]) lower.price = add_units(lower.price, arcs[q]);
+        for (const std::uint32_t q : lower.sink_side[k - 2]) price = add_units(price, arcs[q]);
       }
     }
+  }
+  if (direction_ == Direction::kUp) {
+    std::partial_sum(lower.price.rbegin(), lower.price.rend(), lower.price.rbegin(), add_units);
+  } else {
+    std::partial_sum(lower.price.begin(), lower.price.end(), lower.price.begin(), add_units);
   }
   const SinkLayer& layer = network_.layer(free_layer);
   lower.room.assign(layer.node_at.size(), 0);

@@ -10,6 +10,12 @@
 //     capacity of the arcs it cuts below layer m - 1, and a vector, b[j] = the arcs from node j of layer m into
 //     R_(m-1).
 //
+// In causal networks arcs lead to the same or lower positions (upside down, to the same or higher ones), so that a
+// source whose arcs end at position t reaches none beyond t. For it the nodes beyond t, wherever the cut had them, can
+// stand on the sink's side: no arc leads there, and what they would have cost is saved. So the price of a lower half is
+// a number for each t. Sources that reach most should come first: a cut found for one then holds for those that reach
+// less.
+//
 // Any upper half with any lower half of the same free layer gives a cut for any pair, once each node j of the free
 // layer takes the cheaper side:  price(upper) + price(lower) + sum_j min(a[j], b[j]),  a[j] = the arcs from S_(m+1)
 // into j. Where that equals a known flow, the flow is proven maximum without any search.
@@ -19,6 +25,7 @@
 #ifndef ATTNFLOW_FLOW_CUT_TEMPLATES_H_
 #define ATTNFLOW_FLOW_CUT_TEMPLATES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -57,15 +64,22 @@ class CutTemplates {
   };
   struct LowerHalf {
     std::vector<std::vector<std::uint32_t>> sink_side;  // R_k by node, k = 1 ... free layer - 1
-    std::int64_t price = 0;
+    std::vector<std::int64_t> price;                    // by t, or one number
+    std::int64_t price_of(std::size_t t) const { return price[std::min(t, price.size() - 1)]; }
     std::vector<std::int64_t> room;  // b, by position of the free layer
   };
 
+  // Where the arcs of a network that is not layer 1's lead.
+  enum class Direction : std::uint8_t { kAny, kDown, kUp };
+
+  // t of a source, as an index into prices.
+  std::size_t reach(std::size_t depth, const std::int64_t* row) const;
   std::int64_t upper_price(const UpperHalf& half, std::size_t depth, std::size_t position, const std::int64_t* row,
                            std::int64_t row_cut, std::int64_t limit);
 
   const std::vector<const Tensor<std::int64_t>*>& blocks_;
   const SinkNetwork& network_;
+  Direction direction_ = Direction::kAny;
   std::vector<std::vector<UpperHalf>> upper_;  // by depth; last used first
   std::vector<std::vector<LowerHalf>> lower_;  // by free layer; last used first
   std::vector<std::int64_t> arcs_;             // a of the upper half at hand

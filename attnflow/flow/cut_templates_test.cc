@@ -41,9 +41,9 @@ void check_network(const std::vector<UnitBlock>& blocks,
     const auto& truth = truths[sink];
     network.clear();
     templates.start_sink(column_of(blocks[0], sink));
-    network.add_layer(truth[1], demand_of_layer(blocks, 1));
+    network.add_layer(truth[1], truth[1], demand_of_layer(blocks, 1));
     for (std::size_t depth = 3; depth <= blocks.size(); ++depth) {
-      network.add_layer(truth[depth - 1], demand_of_layer(blocks, depth - 1));
+      network.add_layer(truth[depth - 1], truth[depth - 1], demand_of_layer(blocks, depth - 1));
       const UnitBlock& top = blocks[depth - 1];
       for (std::size_t i = 0; i < top.extent(0); ++i) {
         const std::int64_t flow = truth[depth][i];

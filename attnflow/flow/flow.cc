@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <mutex>
+#include <optional>
 
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/parallel_for.h"
@@ -20,6 +22,11 @@ using internal::SinkProblem;
 using internal::SinkSolver;
 using internal::SinkValue;
 using Block = Tensor<std::int64_t>;
+
+// One output token: into how many shares the input tokens of a layer are divided, when so few layers are wanted that
+// threads would wait for each other.
+constexpr std::size_t kShares = 64;
+constexpr std::size_t kLayersForEachThread = 4;
 
 // The question in units.
 struct Problem {
@@ -48,16 +55,16 @@ struct Problem {
   void store(FlowResult& result, std::size_t wanted, std::size_t row, std::size_t sink, const SinkValue& value) const {
     const std::size_t depth = depth_of(wanted);
     const FixedPoint& fixed_point = below.fixed_point;
-    const double low = fixed_point.value_below(value.flow);
-    const double high = fixed_point.value_above(add_units(value.flow, spare_units(depth, sink)));
+    const double low = fixed_point.value_below(value.low);
+    const double high = fixed_point.value_above(add_units(value.high, spare_units(depth, sink)));
     result.flow(wanted, row, sink) = low;
     result.flow_gap(wanted, row, sink) = internal::gap_between(low, high);
     // A pair without any path has nothing to be degenerate about.
     if (depth > 1 && std::min(value.column_cut, value.row_cut) > 0) {
       FlowDegeneracy kind = FlowDegeneracy::kNone;
-      if (value.column_cut - value.flow <= tolerance_units) {
+      if (value.column_cut - value.low <= tolerance_units) {
         kind = FlowDegeneracy::kFirstLayerColumn;
-      } else if (value.row_cut - value.flow <= tolerance_units) {
+      } else if (value.row_cut - value.low <= tolerance_units) {
         kind = FlowDegeneracy::kTopRow;
       }
       result.degenerate(wanted, row, sink) = static_cast<std::uint8_t>(kind);
@@ -65,13 +72,12 @@ struct Problem {
   }
 };
 
-void add_counts(const FlowOptions& options, const FlowCounts& counts) {
-  if (options.counts == nullptr) return;
-  options.counts->bounds += counts.bounds;
-  options.counts->pushed += counts.pushed;
-  options.counts->greedy += counts.greedy;
-  options.counts->cuts += counts.cuts;
-  options.counts->search += counts.search;
+void add_counts(FlowCounts& to, const FlowCounts& counts) {
+  to.bounds += counts.bounds;
+  to.pushed += counts.pushed;
+  to.greedy += counts.greedy;
+  to.cuts += counts.cuts;
+  to.search += counts.search;
 }
 
 void check_stop(const FlowOptions& options) {
@@ -112,21 +118,26 @@ void solve_all(const Problem& problem, FlowResult& result) {
     std::size_t wanted = 0;
     if (problem.depth_of(0) == 1) {
       for (std::size_t i = 0; i < problem.top(0).extent(0); ++i) {
-        problem.store(result, 0, i, sink, {.flow = problem.top(0)(i, sink)});
+        const std::int64_t arc = problem.top(0)(i, sink);
+        problem.store(result, 0, i, sink, {.low = arc, .high = arc});
       }
       ++wanted;
     }
     if (deepest == 1) return;
     solver.start(column_of(problem.below.layers[0], sink));
+    std::vector<std::int64_t> low, high;
     for (std::size_t depth = 2; depth <= deepest; ++depth) {
       const Block& block = problem.below.layers[depth - 1];
       const bool is_wanted = problem.depth_of(wanted) == depth;
-      std::vector<std::int64_t> values(block.extent(0), 0);
+      low.assign(block.extent(0), 0);
+      high.assign(block.extent(0), 0);
       if (depth < deepest || problem.tops.empty()) {
-        for (std::size_t i = 0; i < block.extent(0); ++i) {
+        // The last tokens first: of a causal network they reach most (flow/cut_templates.h).
+        for (std::size_t i = block.extent(0); i-- > 0;) {
           check_stop(problem.options);
           const SinkValue value = solver.value(block.data() + i * block.extent(1), shared.reach_class[depth][i], i);
-          values[i] = value.flow;
+          low[i] = value.low;
+          high[i] = value.high;
           if (is_wanted && problem.tops.empty()) problem.store(result, wanted, i, sink, value);
         }
       }
@@ -139,62 +150,123 @@ void solve_all(const Problem& problem, FlowResult& result) {
         }
       }
       wanted += is_wanted;
-      if (depth < deepest) solver.climb(values);
+      if (depth < deepest) solver.climb(low, high);
     }
   };
   parallel_for(sinks, {threads, problem.options.progress, problem.options.stop_token}, solve_sink);
   for (const auto& solver : solvers) {
-    if (solver) add_counts(problem.options, solver->counts());
+    if (solver && problem.options.counts != nullptr) add_counts(*problem.options.counts, solver->counts());
   }
 }
 
-// One output token: the network upside down, where that token is the only sink and each input token a source. One
-// layer wanted at a time, since its top row is the sink's column.
-void solve_row(const Problem& problem, FlowResult& result) {
-  const std::size_t row = *problem.options.output_token;
-  std::vector<Block> upside_down;  // of the layers below the top, top first
-  for (std::size_t k = problem.below.depth(); k-- > 0;) upside_down.push_back(transposed(problem.below.layers[k]));
-  const std::size_t wanted_layers = problem.layers.size();
-  const std::size_t threads = std::min(wanted_layers, resolve_threads(problem.options.threads));
-
-  std::vector<FlowCounts> counts(wanted_layers);
-
-  const auto solve_layer = [&](std::size_t wanted, std::size_t) {
-    const std::size_t depth = problem.depth_of(wanted);
+// One output token after one layer: the network upside down, where that token is the only sink and each input token a
+// source.
+class UpsideDown {
+ public:
+  // upside_down: the layers below the top, top first.
+  UpsideDown(const Problem& problem, const std::vector<Block>& upside_down, std::size_t wanted)
+      : depth_(problem.depth_of(wanted)), bottom_({problem.top(wanted).extent(1), 1}) {
     const Block& top = problem.top(wanted);
-    const std::int64_t* arcs = top.data() + row * top.extent(1);
-    const std::size_t sinks = problem.sink_size.size();
-    if (depth == 1) {
-      for (std::size_t j = 0; j < sinks; ++j) problem.store(result, wanted, 0, j, {.flow = arcs[j]});
+    const std::int64_t* arcs = top.data() + *problem.options.output_token * top.extent(1);
+    column_.assign(arcs, arcs + top.extent(1));
+    // Layer 1 upside down is the wanted layer; its own arcs lead to the output token only.
+    std::copy(column_.begin(), column_.end(), bottom_.data());
+    blocks_.push_back(&bottom_);
+    for (std::size_t k = depth_ - 1; k >= 1; --k) blocks_.push_back(&upside_down[problem.below.depth() - k]);
+    shared_.emplace(blocks_);
+  }
+
+  // A solver that knows bounds of all levels but the last. What they enclose is needed for those bounds alone: with
+  // them, a pair of the last level takes a greedy pass, if that; without them, most pairs of most levels would.
+  std::unique_ptr<SinkSolver> solver(const Problem& problem) const {
+    auto solver = std::make_unique<SinkSolver>(*shared_);
+    solver->start(column_);
+    std::vector<std::int64_t> low, high;
+    for (std::size_t level = 2; level < depth_; ++level) {
+      check_stop(problem.options);
+      const Block& block = *blocks_[level - 1];
+      low.resize(block.extent(0));
+      high.resize(block.extent(0));
+      for (std::size_t q = 0; q < high.size(); ++q) {
+        const SinkValue value = solver->bounds(block.data() + q * block.extent(1), shared_->reach_class[level][q]);
+        low[q] = value.low;
+        high[q] = value.high;
+      }
+      solver->climb(low, high);
+    }
+    return solver;
+  }
+
+  // From an input token to the output token.
+  SinkValue value(SinkSolver& solver, std::size_t input) const {
+    const Block& block = *blocks_.back();
+    SinkValue value = solver.value(block.data() + input * block.extent(1), shared_->reach_class[depth_][input], input);
+    std::swap(value.column_cut, value.row_cut);
+    return value;
+  }
+
+ private:
+  std::size_t depth_;
+  Block bottom_;
+  std::vector<std::int64_t> column_;
+  std::vector<const Block*> blocks_;
+  std::optional<SinkProblem> shared_;
+};
+
+// One output token. Work is divided into shares of the input tokens of one layer wanted.
+void solve_row(const Problem& problem, FlowResult& result) {
+  std::vector<Block> upside_down;
+  for (std::size_t k = problem.below.depth(); k-- > 0;) upside_down.push_back(transposed(problem.below.layers[k]));
+  const std::size_t sinks = problem.sink_size.size();
+  const std::size_t wanted_layers = problem.layers.size();
+  // A worker makes a network for each layer that it has a share of.
+  const std::size_t threads = resolve_threads(problem.options.threads);
+  const std::size_t shares = wanted_layers >= kLayersForEachThread * threads ? 1 : std::min(sinks, kShares);
+
+  std::vector<std::once_flag> made(wanted_layers);
+  std::vector<std::unique_ptr<UpsideDown>> networks(wanted_layers);
+  struct Worker {
+    std::size_t wanted = 0;
+    std::unique_ptr<SinkSolver> solver = nullptr;
+    FlowCounts counts = {};
+    void finish() {
+      if (solver) add_counts(counts, solver->counts());
+      solver.reset();
+    }
+  };
+  std::vector<Worker> workers(threads);
+
+  const auto solve_share = [&](std::size_t unit, std::size_t number) {
+    const std::size_t wanted = unit / shares;
+    const std::size_t begin = unit % shares * sinks / shares;
+    const std::size_t end = (unit % shares + 1) * sinks / shares;
+    if (problem.depth_of(wanted) == 1) {
+      const Block& top = problem.top(wanted);
+      for (std::size_t j = begin; j < end; ++j) {
+        const std::int64_t arc = top(*problem.options.output_token, j);
+        problem.store(result, wanted, 0, j, {.low = arc, .high = arc});
+      }
       return;
     }
-    const std::vector<std::int64_t> column(arcs, arcs + top.extent(1));
-    // Layer 1 upside down is layer depth - 1; its own arcs lead to the output token only.
-    Block bottom({column.size(), 1});
-    std::copy(column.begin(), column.end(), bottom.data());
-    std::vector<const Block*> blocks{&bottom};
-    for (std::size_t k = depth - 1; k >= 1; --k) blocks.push_back(&upside_down[problem.below.depth() - k]);
-    const SinkProblem shared(blocks);
-    SinkSolver solver(shared);
-    solver.start(column);
-    for (std::size_t level = 2; level <= depth; ++level) {
-      const Block& block = *blocks[level - 1];
-      std::vector<std::int64_t> values(block.extent(0));
-      for (std::size_t q = 0; q < values.size(); ++q) {
-        check_stop(problem.options);
-        SinkValue value = solver.value(block.data() + q * block.extent(1), shared.reach_class[level][q], q);
-        values[q] = value.flow;
-        if (level == depth) {
-          std::swap(value.column_cut, value.row_cut);
-          problem.store(result, wanted, 0, q, value);
-        }
-      }
-      if (level < depth) solver.climb(values);
+    std::call_once(made[wanted],
+                   [&] { networks[wanted] = std::make_unique<UpsideDown>(problem, upside_down, wanted); });
+    const UpsideDown& network = *networks[wanted];
+    Worker& worker = workers[number];
+    if (!worker.solver || worker.wanted != wanted) {
+      worker.finish();
+      worker.wanted = wanted;
+      worker.solver = network.solver(problem);
     }
-    counts[wanted] = solver.counts();
+    for (std::size_t j = begin; j < end; ++j) {
+      check_stop(problem.options);
+      problem.store(result, wanted, 0, j, network.value(*worker.solver, j));
+    }
   };
-  parallel_for(wanted_layers, {threads, problem.options.progress, problem.options.stop_token}, solve_layer);
-  for (const FlowCounts& layer : counts) add_counts(problem.options, layer);
+  parallel_for(wanted_layers * shares, {threads, problem.options.progress, problem.options.stop_token}, solve_share);
+  for (Worker& worker : workers) {
+    worker.finish();
+    if (problem.options.counts != nullptr) add_counts(*problem.options.counts, worker.counts);
+  }
 }
 
 // Sums the columns of each group.

@@ -31,7 +31,8 @@
 // values one layer down are known; a pair is settled by the first of these that will: the two bounds above; the lower
 // bound further down; a greedy pass; a cut of a shape that settled another pair; augmenting paths (Dinic). Each is
 // described where it lives: flow/sink_solver.h and what it includes. One output token is the same problem upside down:
-// the token is the only sink, and all input tokens come out together.
+// the token is the only sink, and each input token a source. Of the levels between, only bounds are found (O(n) a
+// node), so that the flows of one level, not of all, take more.
 //
 // Enclosure. Rounding capacities down loses less than one unit for each arc of a minimum cut, so the true value lies in
 // [flow, flow + flow_gap] with a gap of at most (n^2 ceil((L - 2) / 2) + 2 n) 2^-60 and two roundings: below 1e-12 for
@@ -44,7 +45,7 @@
 // and known before the work starts: flow/flow_memory.h.
 //
 // Determinism: same input, same bits, whatever the thread count and the processor's vector width. Cancellable, with
-// progress by input token; for one output token by layer wanted, and each of those takes one thread.
+// progress by input token; for one output token by layer wanted, or by shares of its input tokens.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -104,7 +105,7 @@ struct FlowOptions {
   double tolerance = 1e-6;                       // when a value counts as equal to an end cut
   std::size_t threads = 0;                       // 0: one per hardware thread
   std::optional<std::size_t> memory_limit = {};  // bytes it may take; absent: what the machine has available
-  ProgressFunction progress = {};                // units of work: input tokens, or layers
+  ProgressFunction progress = {};                // units of work: input tokens, layers, or shares of a layer
   std::stop_token stop_token = {};               // when triggered, Cancelled is thrown
   FlowCounts* counts = nullptr;                  // where to add up how pairs were settled, if anywhere
 };

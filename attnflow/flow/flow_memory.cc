@@ -53,8 +53,9 @@ std::optional<std::size_t> flow_bytes(const FlowSize& size) {
   const std::size_t arcs = times({n, n});
   const std::size_t rows = size.one_output_token ? 1 : n;
   const std::size_t tops = size.one_head ? size.layers : 0;
-  // A thread for each input token, or, for one output token, for each layer wanted.
-  const std::size_t workers = std::min(size.threads, size.one_output_token ? size.layers : size.input_tokens);
+  // A thread for each input token, or, for one output token, for each share of the input tokens of a layer.
+  const std::size_t workers =
+      std::min(size.threads, size.one_output_token ? times({size.layers, size.input_tokens}) : size.input_tokens);
   const std::size_t inner = size.depth > 2 ? size.depth - 2 : 0;
   std::size_t bytes = times({16, plus(size.depth, tops), arcs});
   bytes = plus(bytes, times({17, size.layers, rows, size.input_tokens}));

@@ -166,6 +166,26 @@ TEST(AttentionFlow, SameBitsForAnyThreadCount) {
   EXPECT_EQ(one.degenerate, four.degenerate);
 }
 
+// One output token: few layers are divided into shares of their input tokens, many are not.
+TEST(AttentionFlow, OneOutputTokenHasTheSameBitsForAnyThreadCount) {
+  const AttentionGraph graph = attention_graph(random_stack({.layers = 9, .tokens = 70, .causal = true, .seed = 12}));
+  for (const std::vector<std::size_t>& layers : {std::vector<std::size_t>{}, {9}, {1, 2, 8}}) {
+    const FlowResult all = attention_flow(graph, {.layers = layers, .threads = 2});
+    for (const std::size_t token : {std::size_t{0}, std::size_t{33}, std::size_t{69}}) {
+      for (const std::size_t threads : {std::size_t{1}, std::size_t{2}, std::size_t{5}}) {
+        const FlowResult row = attention_flow(graph, {.layers = layers, .output_token = token, .threads = threads});
+        for (std::size_t w = 0; w < row.flow.extent(0); ++w) {
+          for (std::size_t j = 0; j < graph.tokens(); ++j) {
+            ASSERT_EQ(row.flow(w, 0, j), all.flow(w, token, j)) << w << ' ' << token << ' ' << j;
+            ASSERT_EQ(row.flow_gap(w, 0, j), all.flow_gap(w, token, j));
+            ASSERT_EQ(row.degenerate(w, 0, j), all.degenerate(w, token, j));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(AttentionFlow, WordsShareOneSink) {
   const AttentionGraph graph = attention_graph(random_stack({.layers = 4, .heads = 2, .tokens = 6, .seed = 23}), {});
   const TokenGroups words{{0}, {1, 2, 3}, {4, 5}};

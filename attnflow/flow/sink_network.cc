@@ -19,30 +19,33 @@ SinkNetwork::SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks)
   }
 }
 
-void SinkNetwork::add_layer(const std::vector<std::int64_t>& values, const std::vector<double>& demand) {
+void SinkNetwork::add_layer(const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high,
+                            const std::vector<double>& demand) {
   const std::size_t k = ++layers_;
   SinkLayer& layer = layer_[k];
   layer.position.clear();
-  for (std::size_t p = 0; p < values.size(); ++p) {
-    if (values[p] > 0) layer.position.push_back(static_cast<std::uint32_t>(p));
+  for (std::size_t p = 0; p < high.size(); ++p) {
+    if (high[p] > 0) layer.position.push_back(static_cast<std::uint32_t>(p));
   }
-  key_.resize(values.size());
+  key_.resize(high.size());
   for (const std::uint32_t p : layer.position) {
-    key_[p] = demand[p] > 0 ? static_cast<double>(values[p]) / demand[p] : 0.0;
+    key_[p] = demand[p] > 0 ? static_cast<double>(high[p]) / demand[p] : 0.0;
   }
   std::sort(layer.position.begin(), layer.position.end(),
             [this](std::uint32_t a, std::uint32_t b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
   layer.nodes = layer.position.size();
-  layer.node_at.assign(values.size(), kNoNode);
-  layer.value.assign(padded(layer.nodes), 0);
+  layer.node_at.assign(high.size(), kNoNode);
+  layer.low.assign(padded(layer.nodes), 0);
+  layer.high.assign(padded(layer.nodes), 0);
   for (std::size_t p = 0; p < layer.nodes; ++p) {
     layer.node_at[layer.position[p]] = static_cast<std::uint32_t>(p);
-    layer.value[p] = values[layer.position[p]];
+    layer.low[p] = low[layer.position[p]];
+    layer.high[p] = high[layer.position[p]];
   }
-  layer.by_value.resize(layer.nodes);
-  std::iota(layer.by_value.begin(), layer.by_value.end(), std::uint32_t{0});
-  std::sort(layer.by_value.begin(), layer.by_value.end(), [&layer](std::uint32_t a, std::uint32_t b) {
-    return layer.value[a] != layer.value[b] ? layer.value[a] > layer.value[b] : a < b;
+  layer.by_low.resize(layer.nodes);
+  std::iota(layer.by_low.begin(), layer.by_low.end(), std::uint32_t{0});
+  std::sort(layer.by_low.begin(), layer.by_low.end(), [&layer](std::uint32_t a, std::uint32_t b) {
+    return layer.low[a] != layer.low[b] ? layer.low[a] > layer.low[b] : a < b;
   });
   if (k >= 2) {
     const SinkLayer& below = layer_[k - 1];
@@ -119,7 +122,7 @@ FlowPass SinkNetwork::pass(std::size_t position) {
   FlowPass pass;
   pass.layers = view_.data();
   pass.depth = layers_ + 1;
-  pass.sink_capacity = layer_[1].value.data();
+  pass.sink_capacity = layer_[1].high.data();
   pass.own = own_.data();
   pass.supply_left = supply_left_.data();
   pass.sink_left = sink_left_.data();

@@ -2,11 +2,11 @@
 //
 // Nodes that cannot send to the sink are left out. The nodes of a layer are numbered in the order in which senders
 // should try them: those that can deliver much for what is asked of them first, that is by F_k[p] / (sum of the
-// capacities of the arcs into p), descending, where F_k[p] is the maximum flow from node p of layer k to the sink. That
-// order depends on the sink only, so each block is permuted once a sink and its rows are then read from left to right
-// by the problems of all sources.
+// capacities of the arcs into p), descending, where F_k[p] is the maximum flow from node p of layer k to the sink, or
+// what is known as its upper bound. That order depends on the sink only, so each block is permuted once a sink and its
+// rows are then read from left to right by the problems of all sources.
 //
-// Layers are added from the bottom, once their values are known. Memory: 16 bytes an arc.
+// Layers are added from the bottom, once their values, or bounds of them, are known. Memory: 16 bytes an arc.
 #ifndef ATTNFLOW_FLOW_SINK_NETWORK_H_
 #define ATTNFLOW_FLOW_SINK_NETWORK_H_
 
@@ -23,8 +23,8 @@ struct SinkLayer {
   std::size_t nodes = 0;
   std::vector<std::uint32_t> position;  // [nodes] of a node in the layered network
   std::vector<std::uint32_t> node_at;   // by position: the node, or kNoNode
-  std::vector<std::int64_t> value;      // [padded(nodes)] F
-  std::vector<std::uint32_t> by_value;  // nodes, F descending
+  std::vector<std::int64_t> low, high;  // [padded(nodes)] F lies between them
+  std::vector<std::uint32_t> by_low;    // nodes, `low` descending
   std::vector<std::int64_t> capacity;   // [nodes, padded(nodes below)]; from layer 2
   std::vector<std::int64_t> mass;     // [nodes] what a node's arcs carry in all, saturating at kManyUnits; from layer 2
   std::vector<std::uint32_t> widest;  // [nodes] end of its largest arc; from layer 2
@@ -42,8 +42,10 @@ class SinkNetwork {
 
   // Begins a new sink: no layers.
   void clear() { layers_ = 0; }
-  // Adds layer k = layers() + 1. `values`: F of its nodes by position; `demand`: sums of the arcs into them.
-  void add_layer(const std::vector<std::int64_t>& values, const std::vector<double>& demand);
+  // Adds layer k = layers() + 1. F of its nodes lies from low to high, by position; `demand`: sums of the arcs into
+  // them. Of layer 1 both are F.
+  void add_layer(const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high,
+                 const std::vector<double>& demand);
 
   std::size_t layers() const { return layers_; }
   const SinkLayer& layer(std::size_t k) const { return layer_[k]; }

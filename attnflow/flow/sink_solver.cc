@@ -120,20 +120,21 @@ void SinkSolver::start(const std::vector<std::int64_t>& column) {
       }
     }
   }
-  climb(column);
+  climb(column, column);
 }
 
-void SinkSolver::climb(const std::vector<std::int64_t>& values) {
-  network_.add_layer(values, problem_.demand[network_.layers() + 1]);
+void SinkSolver::climb(const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high) {
+  network_.add_layer(low, high, problem_.demand[network_.layers() + 1]);
 }
 
-// min over t in {0} and {F} of t + what lies at nodes of layer k with a larger F. `at`: by node.
+// min over t in {0} and {F} of t + what lies at nodes of layer k with a larger F, or a lower bound of it. `at`: by
+// node.
 std::int64_t SinkSolver::threshold_bound(std::size_t k, const std::int64_t* at) const {
   const SinkLayer& layer = network_.layer(k);
   std::int64_t best = kManyUnits;
   std::int64_t above = 0;
-  for (const std::uint32_t p : layer.by_value) {
-    best = std::min(best, add_units(layer.value[p], above));
+  for (const std::uint32_t p : layer.by_low) {
+    best = std::min(best, add_units(layer.low[p], above));
     above = add_units(above, at[p]);
     if (above >= best) return best;  // nothing below can be less
   }
@@ -170,7 +171,7 @@ void SinkSolver::order_sources() {
   std::size_t sources = 0;
   for (std::size_t p = 0; p < top.nodes; ++p) {
     if (row_[p] == 0) continue;
-    const float ratio = static_cast<float>(row_[p]) / static_cast<float>(top.value[p]);
+    const float ratio = static_cast<float>(row_[p]) / static_cast<float>(top.high[p]);
     const int quarter = static_cast<int>(std::bit_cast<std::uint32_t>(ratio) >> 21) - (127 - 12) * 4;  // of log2
     bucket_[p] = static_cast<std::uint8_t>(kBuckets - 1 - std::clamp(quarter, 0, kBuckets - 1));
     ++begin[bucket_[p] + 1];
@@ -183,14 +184,22 @@ void SinkSolver::order_sources() {
   }
 }
 
-std::int64_t SinkSolver::solve(const std::int64_t* row, std::size_t position, std::int64_t row_cut, std::int64_t upper,
-                               Choice& straight_first) {
+// From bounds that are too far apart to closer ones.
+void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue& value) {
+  Choice& straight_first = straight_first_[2 * depth() + (value.high == value.column_cut)];
+  const std::int64_t bound = value.high;
+  value.high = templates_.upper_bound(depth(), position, row, value.row_cut, value.low, value.high);
+  if (value.low == value.high) {
+    ++counts_.cuts;
+    return;
+  }
+  const bool by_template = value.high < bound;
   order_sources();
   FlowPass pass = network_.pass(position);
   pass.supply = row_.data();
   pass.source_order = source_order_.data();
   pass.sources = source_order_.size();
-  pass.enough = upper;
+  pass.enough = value.high;
   pass.straight_first = straight_first.best();
   Record& record = straight_first.ways[static_cast<std::size_t>(pass.straight_first)];
   // A pass that records its flow costs about twice as much, but need not be run again for a search. Sources that needed
@@ -202,66 +211,64 @@ std::int64_t SinkSolver::solve(const std::int64_t* row, std::size_t position, st
   *pass.pushes = 0;
   const std::int64_t greedy = greedy_flow(pass, recorded);
   const auto work = static_cast<double>(*pass.pushes);
-  if (greedy == upper) {
+  const auto settled = [&](std::uint64_t& count) {
     record.note(true, work);
-    ++counts_.greedy;
+    ++count;
     if (recorded) clear_flow(pass);
-    return greedy;
-  }
-  pass.enough = templates_.upper_bound(pass.depth, position, row, row_cut, greedy, upper);
-  if (greedy == pass.enough) {
-    record.note(true, work);
-    ++counts_.cuts;
-    if (recorded) clear_flow(pass);
-    return greedy;
-  }
+    value.low = greedy;
+  };
+  if (greedy == pass.enough) return settled(by_template ? counts_.cuts : counts_.greedy);
   if (!recorded) {
-    // The same pushes: `enough` may be lower now, but the pass did not get that far.
     [[maybe_unused]] const std::int64_t again = greedy_flow(pass, true);
     assert(again == greedy);
   }
   searched[position] = true;
-  const std::int64_t flow = augment_flow(pass, greedy);
-  record.note(flow == greedy, work);
-  if (flow < pass.enough) templates_.learn(position, pass);
+  value.low = augment_flow(pass, greedy);
+  record.note(value.low == greedy, work);
+  if (value.low < pass.enough) {
+    templates_.learn(position, pass);
+    value.high = value.low;  // the search that failed has found the cut
+  }
   clear_flow(pass);
   ++counts_.search;
-  return flow;
 }
 
-SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position) {
+SinkValue SinkSolver::bounds(const std::int64_t* row, std::uint32_t reach_class) {
   const SinkLayer& top = network_.layer(depth() - 1);
   SinkValue result;
   result.column_cut = column_cuts_[reach_class];
   row_.resize(padded(top.nodes));
   for (std::size_t p = 0; p < top.nodes; ++p) row_[p] = row[top.position[p]];
   std::fill(row_.begin() + static_cast<std::ptrdiff_t>(top.nodes), row_.end(), 0);
-  const std::int64_t row_cut = sum_of_minima(row_.data(), row_.data(), row_.size(), 0);
-  const std::int64_t through = sum_of_minima(row_.data(), top.value.data(), row_.size(), 0);
-  result.row_cut = row_cut;
-  const std::int64_t upper = std::min(through, result.column_cut);
-  if (upper == 0 || depth() == 2) {
-    // One layer below are single arcs, which nothing else uses: the sum is exact.
-    result.flow = upper;
-    return result;
-  }
-  if (threshold_bound(depth() - 1, row_.data()) >= upper) {
+  result.row_cut = sum_of_minima(row_.data(), row_.data(), row_.size(), 0);
+  const std::int64_t through = sum_of_minima(row_.data(), top.high.data(), row_.size(), 0);
+  result.high = std::min(through, result.column_cut);
+  result.low = result.high;
+  // One layer below are single arcs, which nothing else uses: the sum is exact.
+  if (result.high == 0 || depth() == 2) return result;
+  result.low = std::min(result.high, threshold_bound(depth() - 1, row_.data()));
+  return result;
+}
+
+SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position) {
+  SinkValue result = bounds(row, reach_class);
+  if (result.high == 0 || depth() == 2) return result;
+  if (result.low == result.high) {
     ++counts_.bounds;
-    result.flow = upper;
     return result;
   }
   Record& pushing = pushing_[depth()];
   // From depth 3 there is only one layer to push through, for a bound weaker than the greedy pass there, and as costly.
-  if (depth() > 3 && row_cut < kManyUnits && pushing.worth_trying()) {
-    const bool reached = pushed_bound_reaches(upper);
+  if (depth() > 3 && result.row_cut < kManyUnits && pushing.worth_trying()) {
+    const bool reached = pushed_bound_reaches(result.high);
     pushing.note(reached);
     if (reached) {
       ++counts_.pushed;
-      result.flow = upper;
+      result.low = result.high;
       return result;
     }
   }
-  result.flow = solve(row, position, row_cut, upper, straight_first_[2 * depth() + (upper == result.column_cut)]);
+  solve(row, position, result);
   return result;
 }
 

@@ -1,7 +1,8 @@
 // Flow from every source to one sink, level by level.
 //
-// Levels go up from the sink: when those of depth - 1 are known exactly, a pair at `depth` is tried by the cheapest
-// means first, until a lower and an upper bound meet (flow/flow.h has the bounds and their proofs):
+// Levels go up from the sink. With values of depth - 1, or enclosures of them, a pair at `depth` is tried by the
+// cheapest means first, until a lower and an upper bound meet (flow/flow.h has the bounds and their proofs; in upper
+// bounds F is the upper end of its enclosure, in lower bounds the lower one):
 //   1. upper bounds: what the source's arcs carry to nodes that reach the sink; what the sink's arcs carry from nodes
 //      that the source reaches; sum_k min(row[k], F[k]);
 //   2. lower bound by a threshold over the values one layer down;
@@ -10,7 +11,8 @@
 //   5. cuts of the shapes met before (flow/cut_templates.h);
 //   6. augmenting paths.
 // Means that rarely succeed at a depth are tried rarely. All are exact in integers, so what settles a pair never
-// changes its value.
+// changes its value. Who wants a level only for the sake of those above it asks for the bounds of 1 and 2 alone: in a
+// network of many layers a few more pairs of the last level then need a greedy pass, but none of the others.
 #ifndef ATTNFLOW_FLOW_SINK_SOLVER_H_
 #define ATTNFLOW_FLOW_SINK_SOLVER_H_
 
@@ -41,9 +43,10 @@ struct SinkProblem {
   std::vector<std::uint32_t> classes_of(const Tensor<std::int64_t>& rows, std::size_t depth);
 };
 
-// A value, and the two end cuts that it can be equal to.
+// An enclosure of a value, and the two end cuts that it can be equal to.
 struct SinkValue {
-  std::int64_t flow = 0;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
   std::int64_t column_cut = 0;  // the sink's arcs from nodes of layer 1 that the source reaches
   std::int64_t row_cut = 0;     // the source's arcs to nodes that reach the sink
 };
@@ -54,12 +57,14 @@ class SinkSolver {
 
   // Begins with the sink whose arcs from the nodes of layer 1 are `column`.
   void start(const std::vector<std::int64_t>& column);
-  // The level that the next row() belongs to: 2 after start().
+  // The level that the next row belongs to: 2 after start().
   std::size_t depth() const { return network_.layers() + 1; }
   // The flow from a source at `position` with these arcs to the nodes of layer depth() - 1 [by position].
   SinkValue value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position);
-  // Goes one level up: `values` are the flows from the nodes of layer depth().
-  void climb(const std::vector<std::int64_t>& values);
+  // What is known of it in O(n).
+  SinkValue bounds(const std::int64_t* row, std::uint32_t reach_class);
+  // Goes one level up: the flows from the nodes of layer depth() lie from `low` to `high`.
+  void climb(const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high);
 
   const FlowCounts& counts() const { return counts_; }
 
@@ -80,8 +85,7 @@ class SinkSolver {
 
   std::int64_t threshold_bound(std::size_t k, const std::int64_t* at) const;
   bool pushed_bound_reaches(std::int64_t upper);
-  std::int64_t solve(const std::int64_t* row, std::size_t position, std::int64_t row_cut, std::int64_t upper,
-                     Choice& straight_first);
+  void solve(const std::int64_t* row, std::size_t position, SinkValue& value);
   void order_sources();
 
   const SinkProblem& problem_;
