@@ -7,19 +7,21 @@ So soft caps, learned sinks, position biases and windows are what the family say
 
 Calls are told apart by the module that makes them and by their order, not by a number of their layer, which modules may lack
 or repeat. They are compared with the layers that the model says it has: what does not agree is an error, never a wrong
-picture. Families that never ask for an attention function are asked for `output_attentions` instead.
+picture. Families that never ask for an attention function, or apply a mask of their own only beside transformers' own
+functions, are asked for `output_attentions` instead.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, Unpack, overload
 
 from attnflow import _core
@@ -114,13 +116,39 @@ def _layers_of(model: Any) -> int | None:
     return None
 
 
+# What the attention of a family takes where no kernel is asked for.
+_REFERENCE = re.compile(r"\b\w*eager_attention_forward\b")
+
+
 def _reference_function(module: Any) -> Any:
-    """The family's own attention in plain PyTorch, which returns its weights; None where there is none."""
-    for kind in type(module).__mro__:
-        found = getattr(sys.modules.get(kind.__module__), "eager_attention_forward", None)
-        if found is not None:
-            return found
-    return None
+    """The family's own attention in plain PyTorch, which returns its weights; None where it is not clear which that is."""
+    kind: Any = type(module)
+    file, name = _reference_of(kind)
+    return file.get(name)
+
+
+@cache
+def _reference_of(kind: type) -> tuple[dict[str, Any], str]:
+    """The names of a file, and that of the function in it."""
+    # A file may have several, of which each module names its own.
+    forward = inspect.unwrap(kind.forward)  # type: ignore[attr-defined]
+    named = set(_REFERENCE.findall(_source(forward)))
+    if named:
+        return (forward.__globals__ if len(named) == 1 else {}), named.pop()
+    usual = "eager_attention_forward"
+    for one in kind.__mro__:
+        file = vars(sys.modules[one.__module__]) if one.__module__ in sys.modules else {}
+        if usual in file:
+            return (file if sum(map(bool, map(_REFERENCE.fullmatch, file))) == 1 else {}), usual
+    return {}, usual
+
+
+def _source(what: Any) -> str:
+    """Of a module, a class or a function; nothing where there is no file of it."""
+    try:
+        return inspect.getsource(what)
+    except (OSError, TypeError):
+        return ""
 
 
 # The capture at work, if any: transformers knows attention functions by one name for the whole process. The lock is held
@@ -134,8 +162,8 @@ def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
     reference = _reference_function(module)
     if reference is None:
         raise Error(
-            f"expected a reference function of attention beside {type(module).__name__}, found none; reload the model with "
-            'attn_implementation="eager" and pass output_attentions=True',
+            f"expected one reference function of attention that {type(module).__name__} names (eager_attention_forward), "
+            'found none; reload the model with attn_implementation="eager" and pass output_attentions=True',
             kind="unsupported_model",
         )
     output, weights = reference(module, *arguments, **options)
@@ -174,6 +202,25 @@ def _configs(model: Any) -> list[Any]:
             if (inner := getattr(config, name, None)) is not None:
                 found.setdefault(id(inner), inner)
     return list(found.values())
+
+
+# if self.config._attn_implementation in ("eager", "sdpa"): and then a mask: with any other attention function there would be
+# none, as in the families whose indexer chooses the keys of each query (DeepSeek-V3.2).
+_OWN_MASK = re.compile(
+    r"_attn_implementation\s*(?:==|(?:not\s+)?in)\s*[(\[{]?[^)\]}:\n]*[\"']eager[\"'][^:\n]*:[^\n]*\n"
+    r"(?:[^\n]*\n){0,8}?[^\n=]*(?:mask|indices)\w*\s*="
+)
+
+
+def _masks_beside_interface(model: Any) -> bool:
+    """Whether a part of the model masks its attention only for attention functions that it knows by name."""
+    files = {kind.__module__ for part in model.modules() for kind in type(part).__mro__}
+    return any(_has_own_mask(file) for file in files if not file.startswith(("torch.", "builtins")))
+
+
+@cache
+def _has_own_mask(file: str) -> bool:
+    return _OWN_MASK.search(_source(sys.modules.get(file))) is not None
 
 
 @contextmanager
@@ -285,7 +332,8 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
         begins = model.register_forward_pre_hook(begin)
         try:
             exchangeable = _register()
-            if exchangeable and _calls_interface(model):
+            own_masks = exchangeable and _masks_beside_interface(model)
+            if exchangeable and not own_masks and _calls_interface(model):
                 _recorder = keep_own
                 try:
                     with _implementation(model, _NAME):
@@ -293,7 +341,7 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
                 finally:
                     _recorder = None
             else:
-                with _output_attentions(model, keep, exchangeable):
+                with _output_attentions(model, keep, exchangeable, own_masks):
                     yield captured
         finally:
             begins.remove()
@@ -310,11 +358,15 @@ def _level_of_caller() -> int:
 
 
 @contextmanager
-def _output_attentions(model: Any, keep: Callable[[str, Any], None], exchangeable: bool) -> Iterator[None]:
+def _output_attentions(
+    model: Any, keep: Callable[[str, Any], None], exchangeable: bool, own_masks: bool
+) -> Iterator[None]:
     """Asks for attention in the model's output, for families that do not ask for their attention function, and for versions
-    of transformers that do not let it be exchanged.
+    of transformers that do not let it be exchanged. With `own_masks` the model runs as if loaded with "eager".
     """
-    if exchangeable:
+    if own_masks:
+        reason = f"{type(model).__name__} masks attention only for attention functions of transformers' own"
+    elif exchangeable:
         reason = f"{type(model).__name__} has attention functions of its own"
     else:
         reason = "this version of transformers does not let attention functions be exchanged (AttentionInterface)"
@@ -349,7 +401,8 @@ def _output_attentions(model: Any, keep: Callable[[str, Any], None], exchangeabl
 
     hooks = [model.register_forward_pre_hook(ask, with_kwargs=True), model.register_forward_hook(take)]
     try:
-        yield
+        with _implementation(model, "eager") if own_masks else nullcontext():
+            yield
     finally:
         for hook in hooks:
             hook.remove()

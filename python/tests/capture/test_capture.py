@@ -91,6 +91,29 @@ class Traps(PackageTest):
             self.assertEqual(float(weights[0][:, outside].abs().max()), 0.0)
             self.assertEqual(float(weights[0][:, torch.ones(12, 12).triu(1).bool()].abs().max()), 0.0)
 
+    def test_masks_that_only_known_implementations_get(self) -> None:
+        model = model_of("deepseek_v32")
+        with self.assertWarnsRegex(UserWarning, "masks attention only for"), attnflow.capture(model) as captured:
+            model(**architectures.inputs_of(model))
+        for weights in captured.attentions:
+            self.assertLessEqual(int((weights[0] > 0).sum(dim=-1).max()), 3)  # index_topk
+        self.assertEqual(model.config._attn_implementation, "sdpa")
+
+    def test_one_reference_function(self) -> None:
+        from attnflow.capture import _reference_function as reference_of
+        from transformers.models.llama4 import modeling_llama4 as llama4
+
+        sizes = {"hidden_size": 32, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+        dims = dict.fromkeys(("vision_output_dim", "projector_input_dim", "projector_output_dim"), 32)
+        vision = llama4.Llama4VisionConfig(**sizes, **dims, image_size=16, patch_size=4)
+        text = llama4.Llama4TextConfig(hidden_size=32, num_attention_heads=4, num_key_value_heads=2, head_dim=8)
+        self.assertIs(reference_of(llama4.Llama4VisionAttention(vision)), llama4.vision_eager_attention_forward)
+        self.assertIs(reference_of(llama4.Llama4TextAttention(text, 0)), llama4.eager_attention_forward)
+        self.assertIsNone(reference_of(torch.nn.Linear(1, 1)))
+        self.assertIsNone(reference_of(llama4.Llama4TextL2Norm()))  # beside two, and names none
+        captured = captured_of(llama4.Llama4VisionModel(vision).eval(), pixel_values=torch.randn(1, 3, 16, 16))
+        self.assertEqual([tuple(layer.shape) for layer in captured.attentions], [(1, 4, 17, 17)] * 2)
+
     def test_padding_gets_nothing(self) -> None:
         for name in ("bert", "llama"):
             for weights in captured_of(model_of(name)).attentions:
