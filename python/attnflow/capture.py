@@ -324,9 +324,9 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
             if name is not None and threading.get_ident() == thread:
                 keep(name, weights)
 
-        def begin(*_: Any) -> None:
-            if threading.get_ident() == thread:
-                captured.calls.clear()
+        def begin(module: Any, _: Any) -> None:
+            if module is model and threading.get_ident() == thread:  # copies made meanwhile have this hook, too
+                captured.calls = []  # a list of its own, so that whoever has kept the last run's still has it
                 captured.rounded = False
 
         begins = model.register_forward_pre_hook(begin)
@@ -377,14 +377,14 @@ def _output_attentions(
     thread = threading.get_ident()
 
     def ask(
-        _: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+        module: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        if threading.get_ident() != thread:
+        if module is not model or threading.get_ident() != thread:
             return None
         return arguments, options | {"output_attentions": True, "return_dict": True}
 
-    def take(_: Any, __: tuple[Any, ...], output: Any) -> None:
-        if threading.get_ident() != thread:
+    def take(module: Any, _: tuple[Any, ...], output: Any) -> None:
+        if module is not model or threading.get_ident() != thread:
             return
         stacks = [
             [(f"attentions[{layer}]", one) for layer, one in enumerate(getattr(output, "attentions", None) or ())]

@@ -158,7 +158,9 @@ class Traps(PackageTest):
         inputs = architectures.inputs_of(model)
         with attnflow.capture(model) as captured, torch.no_grad():
             model(input_ids=inputs["input_ids"][:, :5])
+            first = captured.calls
             model(**inputs)
+        self.assertEqual(first[0].weights.shape[-1], 5)
         self.assertEqual(captured.attentions[0].shape[-1], 12)
         self.assertEqual(attnflow.rollout([layer[:1] for layer in captured.attentions]).shape, (2, 12, 12))
 
@@ -208,6 +210,20 @@ class Traps(PackageTest):
         before = twin.config._attn_implementation
         self.assertEqual(len(captured_of(twin).attentions), 2)
         self.assertEqual(twin.config._attn_implementation, before)
+
+    def test_what_a_copy_runs_is_not_the_models(self) -> None:
+        for name in ("bert", "bloom"):
+            with self.subTest(name), warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter("ignore")
+                model = model_of(name)
+                inputs = architectures.inputs_of(model)
+                with attnflow.capture(model) as captured:
+                    model(**inputs)
+                    twin = copy.deepcopy(model)
+                    twin(input_ids=inputs["input_ids"][:, :5])
+                    self.assertEqual([tuple(layer.shape[2:]) for layer in captured.attentions], [(12, 12)] * 2)
+                twin(**inputs)
+                self.assertEqual(len(captured.calls), 2)
 
     def test_half_precision(self) -> None:
         model = transformers.AutoModelForMaskedLM.from_pretrained(BERT).eval()
