@@ -51,7 +51,7 @@ class Captured:
 
     model: Any
     calls: list[Call] = field(default_factory=list)
-    rounded: bool = False  # whether rows miss a sum of 1 because the model computes in half precision
+    rounded: bool = False  # whether rows miss a sum of 1 because the model computes in half precision, and by no more
 
     @property
     def attentions(self) -> tuple[Any, ...]:
@@ -260,12 +260,13 @@ def check_explained(model: Any) -> None:
         )
 
 
-def divide_rows(asked: dict[str, Any]) -> None:
+def divide_rows(asked: dict[str, Any], captured: Captured) -> dict[str, Any]:
     """Rows rounded to two or three digits miss 1 by up to a hundredth: they are divided by their sums unless options of the
     caller's say what to do.
     """
-    if asked.get("renormalize") is None and not asked.get("any_weights"):
-        asked["renormalize"] = True
+    if captured.rounded and asked.get("renormalize") is None and not asked.get("any_weights"):
+        return asked | {"renormalize": True}
+    return asked
 
 
 def _as_given(weights: Any, _: int) -> Any:
@@ -309,13 +310,12 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
         captured = Captured(model)
         names = {id(module): name for name, module in model.named_modules()}
         # Rows that leave out a learned sink do not miss 1 by rounding: what to do with them is for the caller to say.
-        sinks = any(hasattr(module, "sinks") for module in model.modules())
+        sinks = any("sink" in name.rpartition(".")[2] for name, _ in model.named_parameters())
         thread = threading.get_ident()
 
         def keep(name: str, weights: Any) -> None:
-            import torch
-
-            captured.rounded |= weights.dtype in (torch.float16, torch.bfloat16) and not sinks
+            rounded = not sinks and _is_rounded(weights)
+            captured.rounded = rounded and (captured.rounded or not captured.calls)
             captured.calls.append(Call(name, keep_as(weights, len(captured.calls) + 1)))
 
         # Models with the same configuration call the function here, too, and this one may run in other threads.
@@ -347,6 +347,15 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
             begins.remove()
     finally:
         _at_work.release()
+
+
+def _is_rounded(weights: Any) -> bool:
+    """Whether rows miss a sum of 1 by no more than half precision rounds."""
+    import torch
+
+    if weights.dtype not in (torch.float16, torch.bfloat16):
+        return False
+    return bool(((weights.float().sum(dim=-1) - 1.0).abs() <= 0.02).all())
 
 
 def _level_of_caller() -> int:
@@ -485,11 +494,9 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
             asked["output_token"] = "last"
 
     def fused(weights: Any, layer: int, heads: int = 0) -> Any:
-        return _core.fuse_layer([as_array(weights[0])], layer, asked, heads)
+        return _core.fuse_layer([as_array(weights[0])], layer, divide_rows(asked, captured), heads)
 
     def keep(weights: Any, layer: int) -> Any:
-        if captured.rounded:
-            divide_rows(asked)
         kept = _as_given(weights, layer)
         if not fuses or is_joint or kept.dim() != 4 or kept.shape[0] != 1 or kept.shape[2] != kept.shape[3]:
             return kept  # what is no layer is refused below
@@ -511,7 +518,7 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
             [token for part in parts for token in part.tokens],
             [flag for part in parts for flag in part.special],
             model_name(model),
-            asked,
+            divide_rows(asked, captured),
             progress,
             layers,
             texts if len(texts) == len(parts) else [],

@@ -77,7 +77,7 @@ def generate(
     ended = len(made) < most or (made[-1] in ends and not ignore_end)
     stopped = "end" if ended else "length" if len(made) >= tokens else "context"
     text, places = _placed(tokenizer, encoded.ids, made)
-    layers, logits = _read(model, encoded.ids + made[:-1], len(encoded.ids), asked)
+    layers, logits, asked = _read(model, encoded.ids + made[:-1], len(encoded.ids), asked)
     fused = [layer for layer in layers if isinstance(layer, _core.FusedLayer)]
     with Progress("flow") as progress:
         core = _core.explain_generation(
@@ -199,20 +199,23 @@ def _placed(tokenizer: Any, prompt: Sequence[int], made: Sequence[int]) -> tuple
     return whole, [(in_bytes[settled[at]], in_bytes[max(ends[at + 1], settled[at])]) for at in range(len(made))]
 
 
-def _read(model: Any, ids: Sequence[int], prompt: int, asked: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """The attention of a pass over prompt and text, and the logits of the positions that chose the text."""
+def _read(
+    model: Any, ids: Sequence[int], prompt: int, asked: dict[str, Any]
+) -> tuple[list[Any], list[Any], dict[str, Any]]:
+    """The attention of a pass over prompt and text, the logits of the positions that chose the text, and the options with
+    what the attention's rows need.
+    """
     import torch
 
     # The mean over heads is what generations say of the first token as well; of others all heads are needed.
     fuses = asked.get("heads") in (None, "mean")
 
     def keep(weights: Any, layer: int) -> Any:
-        if captured.rounded:
-            divide_rows(asked)
         kept = weights.detach().cpu()
         if not fuses or kept.dim() != 4 or kept.shape[2] != kept.shape[3]:
             return kept
-        return _core.fuse_layer([as_array(kept[0])], layer, {name: asked[name] for name in _OF_ROWS if name in asked})
+        of_rows = {name: asked[name] for name in _OF_ROWS if name in asked}
+        return _core.fuse_layer([as_array(kept[0])], layer, divide_rows(of_rows, captured))
 
     device = next(model.parameters()).device
     inputs = torch.tensor([list(ids)], device=device)
@@ -224,7 +227,7 @@ def _read(model: Any, ids: Sequence[int], prompt: int, asked: dict[str, Any]) ->
     layers = list(captured.attentions)
     if not fuses:
         layers = [as_array(layer[0]) for layer in layers]
-    return layers, [numbers(row) for row in logits[0, prompt - 1 :]]
+    return layers, [numbers(row) for row in logits[0, prompt - 1 :]], divide_rows(asked, captured)
 
 
 _OF_ROWS = ("renormalize", "any_weights", "threads")

@@ -129,6 +129,30 @@ class Traps(PackageTest):
         with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
             attnflow.rollout([layer[:1] for layer in captured_of(model).attentions])
 
+    def test_only_rounding_is_divided_away(self) -> None:
+        from attnflow.capture import _reference_function as reference
+
+        model = transformers.AutoModelForMaskedLM.from_pretrained(BERT, dtype=torch.bfloat16).eval()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(BERT)
+
+        def lesser(part: Any) -> Any:
+            def attention(*arguments: Any, **options: Any) -> Any:
+                output, weights = reference(part)(*arguments, **options)
+                return output, weights * (0.9 if "layer.1" in names[id(part)] else 1.0)
+
+            return attention
+
+        names = {id(part): name for name, part in model.named_modules()}
+        with mock.patch("attnflow.capture._reference_function", lesser):
+            captured = captured_of(model, input_ids=torch.arange(5, 17)[None])
+            self.assertFalse(captured.rounded)
+            with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
+                attnflow.rollout(captured)
+            for kept in (False, True):
+                with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
+                    attnflow.explain(model, tokenizer, "the key", method="rollout", **options)
+        self.assertTrue(captured_of(model, input_ids=torch.arange(5, 17)[None]).rounded)
+
     def test_families_of_their_own_are_asked_and_it_is_said(self) -> None:
         model = model_of("bloom")
         with self.assertWarnsRegex(UserWarning, "output_attentions=True"), attnflow.capture(model) as captured:
@@ -252,6 +276,10 @@ class Traps(PackageTest):
         with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
             attnflow.rollout(captured)
         self.assertLess(attnflow.raw(captured, any_weights=True)[0].sum(axis=-1).min(), 0.9)
+        model = model_of("bert").to(torch.bfloat16)
+        self.assertTrue(captured_of(model).rounded)
+        model.encoder.layer[1].register_parameter("attn_sink", torch.nn.Parameter(torch.zeros(4)))  # another name
+        self.assertFalse(captured_of(model).rounded)
 
     def test_one_stack(self) -> None:
         model = model_of("bert")
