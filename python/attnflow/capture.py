@@ -246,7 +246,11 @@ def check_model(model: Any) -> None:
             kind="usage",
         )
     if any(parameter.device.type == "meta" for parameter in model.parameters()):
-        raise Error("expected a model with weights, found one on the device meta", kind="usage")
+        raise Error(
+            "expected a model with its weights in memory, found one on the device meta, or a part of it, as accelerate leaves "
+            "what it offloads to the CPU or the disk; load the model whole, such as with device_map=None",
+            kind="usage",
+        )
 
 
 def check_explained(model: Any) -> None:
@@ -278,6 +282,8 @@ def _fused(heads: str, weights: Any, _: int) -> Any:
     import numpy as np
     import torch
 
+    if len(weights) == 0:
+        raise Error("expected a batch of at least one input, found an empty one", kind="bad_input")
     fused = [_core.fuse_heads([as_array(one)], heads) for one in weights]
     return torch.from_numpy(np.stack(fused)[:, None])
 
@@ -450,11 +456,14 @@ def explain(
         if target_text is not None and not isinstance(target_text, str):
             raise Error("expected target_text as a text, as text is one, found a list", kind="usage")
         return _explain_text(model, tokenizer, text, target_text, options)
-    texts = list(text)
+    texts = list(text) if isinstance(text, Iterable) else [text]
+    for one in texts:
+        if not isinstance(one, str):
+            raise Error(f"text: expected a text or a list of texts, found {type(one).__name__}", kind="usage")
     targets: list[str | None] = [None] * len(texts)
     if target_text is not None:
         targets = [] if isinstance(target_text, str) else list(target_text)
-        if len(targets) != len(texts):
+        if len(targets) != len(texts) or not all(isinstance(one, str) for one in targets):
             raise Error(f"expected target_text as a list of {len(texts)} texts, one for each text", kind="usage")
     pairs = zip(texts, targets, strict=True)
     return [_explain_text(model, tokenizer, one, target, options) for one, target in pairs]
@@ -473,11 +482,26 @@ def check_target(model: Any, given: bool) -> None:
     )
 
 
+def check_options(asked: dict[str, Any]) -> bool:
+    """Tells what is wrong with them before a model runs; gives whether heads can be fused as layers come."""
+    fuses = _core.can_fuse(asked)
+    for option, known in (("mixing", ("auto", "attention")), ("method", ("raw", "rollout", "flow"))):
+        given = asked.get(option) or ()
+        for value in given.split(",") if isinstance(given, str) else given:
+            if value.strip() not in known:
+                raise Error(
+                    f"{option}: expected {', '.join(known[:-1])} or {known[-1]}, which need a model's attention alone, found "
+                    f"{value}; the command `attnflow explain` has it, for its own families",
+                    kind="usage",
+                )
+    return fuses
+
+
 def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None, options: TextOptions) -> Report:
     import torch
 
     asked: dict[str, Any] = dict(options)
-    fuses = _core.can_fuse(asked)  # and options that are wrong are told before the model runs
+    fuses = check_options(asked)
     if asked.get("words"):
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)
@@ -535,7 +559,7 @@ def model_name(model: Any) -> str:
 
 def check_ids(model: Any, ids: Sequence[int]) -> None:
     if not ids:
-        raise Error("expected text with at least one token, found none", kind="usage")
+        raise Error("expected text with at least one token, found none", kind="bad_input")
     vocabulary = model.get_input_embeddings().weight.shape[0]
     if max(ids) >= vocabulary:
         raise Error(

@@ -150,7 +150,7 @@ class Traps(PackageTest):
                 attnflow.rollout(captured)
             for kept in (False, True):
                 with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
-                    attnflow.explain(model, tokenizer, "the key", method="rollout", **options)
+                    attnflow.explain(model, tokenizer, "the key", method="rollout", keep_attention=kept)
         self.assertTrue(captured_of(model, input_ids=torch.arange(5, 17)[None]).rounded)
 
     def test_families_of_their_own_are_asked_and_it_is_said(self) -> None:
@@ -358,6 +358,8 @@ class Traps(PackageTest):
         self.assertIn("residual", typing.get_type_hints(options))
 
     def test_refuses(self) -> None:
+        from attnflow.capture import _fused
+
         model = model_of("bert")
         with self.assertRaisesRegex(attnflow.Error, r"model\.eval\(\)"), attnflow.capture(model.train()):
             pass
@@ -369,6 +371,12 @@ class Traps(PackageTest):
             pass
         with self.assertRaisesRegex(attnflow.Error, "expected a model of transformers"), attnflow.capture(3):
             pass
+        partly = model_of("bert")
+        partly.encoder.layer[1].to("meta")
+        with self.assertRaisesRegex(attnflow.Error, "offloads.*device_map=None"), attnflow.capture(partly):
+            pass
+        with self.assertRaisesRegex(attnflow.Error, "found an empty one"):
+            _fused("mean", torch.zeros(0, 4, 5, 5), 1)
         with attnflow.capture(model) as captured:
             pass
         with self.assertRaisesRegex(attnflow.Error, "found 0 calls"):
@@ -453,6 +461,20 @@ class Explain(PackageTest):
         with self.assertRaisesRegex(attnflow.Error, "expected target_text") as caught:
             explain(model_of("bart"), self.tokenizer, "a")
         self.assertEqual(caught.exception.kind, "usage")
+        texts: list[Any] = [3, None, ["a", None], [1]]
+        for text in texts:
+            with self.subTest(text=text), self.assertRaisesRegex(attnflow.Error, "expected a text or a list of texts"):
+                explain(self.model, self.tokenizer, text)
+        with self.assertRaisesRegex(attnflow.Error, "a list of 2 texts"):
+            explain(model_of("bart"), self.tokenizer, ["a", "b"], target_text=["c", None])  # type: ignore[list-item]
+        with mock.patch.object(self.model, "forward", side_effect=AssertionError("the model ran")):
+            more: list[dict[str, Any]] = [{"mixing": "gradient"}, {"mixing": "alti"}, {"method": "rollout,logit"}]
+            for options in more:
+                with (
+                    self.subTest(**options),
+                    self.assertRaisesRegex(attnflow.Error, "a model's attention alone, found"),
+                ):
+                    explain(self.model, self.tokenizer, "the key", **options)
         wrapped = torch.nn.Sequential(model_of("bert"))
         wrapped.config = wrapped[0].config
         with self.assertRaisesRegex(attnflow.Error, r"PreTrainedModel.*found Sequential"):
