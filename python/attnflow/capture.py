@@ -568,7 +568,7 @@ def check_ids(model: Any, ids: Sequence[int]) -> None:
             kind="bad_input",
         )
     most = positions(model)
-    if most is not None and len(ids) > most > 0:
+    if most is not None and len(ids) > most:
         raise Error(
             f"expected at most {most} tokens (the positions of the model), found {len(ids)}; shorten the text",
             kind="input_too_long",
@@ -580,7 +580,7 @@ def positions(model: Any) -> int | None:
     import torch
 
     most = getattr(model.config, "max_position_embeddings", None)
-    if not isinstance(most, int):
+    if not isinstance(most, int) or most < 1:  # XLNet's -1: as many as there are
         return None
     for name, module in model.named_modules():
         # Like RoBERTa's: positions count from behind that of padding.
