@@ -34,11 +34,11 @@ def encode(
     as people read them, and they are in no words. check(ids) refuses what the model cannot take.
     """
     if not getattr(tokenizer, "is_fast", False):
-        ids = list(tokenizer(**{name: text}, **how)["input_ids"])
+        ids = list(_tokenized(tokenizer, {name: text} | how)["input_ids"])
         check(ids)
         flags = tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
         return Encoded(ids, [readable(tokenizer, token) for token in ids], [bool(flag) for flag in flags], None)
-    encoding = tokenizer(**{name: text}, return_offsets_mapping=True, **how)
+    encoding = _tokenized(tokenizer, {name: text, "return_offsets_mapping": True} | how)
     ids = list(encoding["input_ids"])
     check(ids)
     added = tokenizer.added_tokens_decoder
@@ -61,6 +61,16 @@ def encode(
         special.append(known is not None and known.special and text[begin:end].strip() == known.content.strip())
     pieces = [str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)]
     return Encoded(ids, pieces, special, _core.given_text(text, places), places)
+
+
+def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:
+    try:
+        return tokenizer(**given)
+    except (TypeError, ValueError) as error:
+        raise Error(
+            f"expected a text that {type(tokenizer).__name__} reads, found {type(error).__name__}: {error}",
+            kind="bad_input",
+        ) from error
 
 
 def encode_target(model: Any, tokenizer: Any, text: str, check: Callable[[Sequence[int]], None]) -> Encoded:
