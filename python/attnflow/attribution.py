@@ -33,8 +33,8 @@ def attribute(
     """
     layers, contributions = as_layers(attentions)
     asked: dict[str, Any] = dict(options)
-    if isinstance(attentions, Captured) and attentions.rounded:
-        divide_rows(asked)
+    if isinstance(attentions, Captured):
+        asked = divide_rows(asked, attentions)
     with Progress("flow") as progress:
         core = _core.explain(
             layers,

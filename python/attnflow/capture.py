@@ -7,19 +7,21 @@ So soft caps, learned sinks, position biases and windows are what the family say
 
 Calls are told apart by the module that makes them and by their order, not by a number of their layer, which modules may lack
 or repeat. They are compared with the layers that the model says it has: what does not agree is an error, never a wrong
-picture. Families that never ask for an attention function are asked for `output_attentions` instead.
+picture. Families that never ask for an attention function, or apply a mask of their own only beside transformers' own
+functions, are asked for `output_attentions` instead.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, Unpack, overload
 
 from attnflow import _core
@@ -49,7 +51,7 @@ class Captured:
 
     model: Any
     calls: list[Call] = field(default_factory=list)
-    rounded: bool = False  # whether rows miss a sum of 1 because the model computes in half precision
+    rounded: bool = False  # whether rows miss a sum of 1 because the model computes in half precision, and by no more
 
     @property
     def attentions(self) -> tuple[Any, ...]:
@@ -114,13 +116,39 @@ def _layers_of(model: Any) -> int | None:
     return None
 
 
+# What the attention of a family takes where no kernel is asked for.
+_REFERENCE = re.compile(r"\b\w*eager_attention_forward\b")
+
+
 def _reference_function(module: Any) -> Any:
-    """The family's own attention in plain PyTorch, which returns its weights; None where there is none."""
-    for kind in type(module).__mro__:
-        found = getattr(sys.modules.get(kind.__module__), "eager_attention_forward", None)
-        if found is not None:
-            return found
-    return None
+    """The family's own attention in plain PyTorch, which returns its weights; None where it is not clear which that is."""
+    kind: Any = type(module)
+    file, name = _reference_of(kind)
+    return file.get(name)
+
+
+@cache
+def _reference_of(kind: type) -> tuple[dict[str, Any], str]:
+    """The names of a file, and that of the function in it."""
+    # A file may have several, of which each module names its own.
+    forward = inspect.unwrap(kind.forward)  # type: ignore[attr-defined]
+    named = set(_REFERENCE.findall(_source(forward)))
+    if named:
+        return (forward.__globals__ if len(named) == 1 else {}), named.pop()
+    usual = "eager_attention_forward"
+    for one in kind.__mro__:
+        file = vars(sys.modules[one.__module__]) if one.__module__ in sys.modules else {}
+        if usual in file:
+            return (file if sum(map(bool, map(_REFERENCE.fullmatch, file))) == 1 else {}), usual
+    return {}, usual
+
+
+def _source(what: Any) -> str:
+    """Of a module, a class or a function; nothing where there is no file of it."""
+    try:
+        return inspect.getsource(what)
+    except (OSError, TypeError):
+        return ""
 
 
 # The capture at work, if any: transformers knows attention functions by one name for the whole process. The lock is held
@@ -134,8 +162,8 @@ def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
     reference = _reference_function(module)
     if reference is None:
         raise Error(
-            f"expected a reference function of attention beside {type(module).__name__}, found none; reload the model with "
-            'attn_implementation="eager" and pass output_attentions=True',
+            f"expected one reference function of attention that {type(module).__name__} names (eager_attention_forward), "
+            'found none; reload the model with attn_implementation="eager" and pass output_attentions=True',
             kind="unsupported_model",
         )
     output, weights = reference(module, *arguments, **options)
@@ -176,6 +204,25 @@ def _configs(model: Any) -> list[Any]:
     return list(found.values())
 
 
+# if self.config._attn_implementation in ("eager", "sdpa"): and then a mask: with any other attention function there would be
+# none, as in the families whose indexer chooses the keys of each query (DeepSeek-V3.2).
+_OWN_MASK = re.compile(
+    r"_attn_implementation\s*(?:==|(?:not\s+)?in)\s*[(\[{]?[^)\]}:\n]*[\"']eager[\"'][^:\n]*:[^\n]*\n"
+    r"(?:[^\n]*\n){0,8}?[^\n=]*(?:mask|indices)\w*\s*="
+)
+
+
+def _masks_beside_interface(model: Any) -> bool:
+    """Whether a part of the model masks its attention only for attention functions that it knows by name."""
+    files = {kind.__module__ for part in model.modules() for kind in type(part).__mro__}
+    return any(_has_own_mask(file) for file in files if not file.startswith(("torch.", "builtins")))
+
+
+@cache
+def _has_own_mask(file: str) -> bool:
+    return _OWN_MASK.search(_source(sys.modules.get(file))) is not None
+
+
 @contextmanager
 def _implementation(model: Any, name: str) -> Iterator[None]:
     """Runs with another attention function, and puts the old ones back."""
@@ -199,7 +246,11 @@ def check_model(model: Any) -> None:
             kind="usage",
         )
     if any(parameter.device.type == "meta" for parameter in model.parameters()):
-        raise Error("expected a model with weights, found one on the device meta", kind="usage")
+        raise Error(
+            "expected a model with its weights in memory, found one on the device meta, or a part of it, as accelerate leaves "
+            "what it offloads to the CPU or the disk; load the model whole, such as with device_map=None",
+            kind="usage",
+        )
 
 
 def check_explained(model: Any) -> None:
@@ -213,12 +264,13 @@ def check_explained(model: Any) -> None:
         )
 
 
-def divide_rows(asked: dict[str, Any]) -> None:
+def divide_rows(asked: dict[str, Any], captured: Captured) -> dict[str, Any]:
     """Rows rounded to two or three digits miss 1 by up to a hundredth: they are divided by their sums unless options of the
     caller's say what to do.
     """
-    if asked.get("renormalize") is None and not asked.get("any_weights"):
-        asked["renormalize"] = True
+    if captured.rounded and asked.get("renormalize") is None and not asked.get("any_weights"):
+        return asked | {"renormalize": True}
+    return asked
 
 
 def _as_given(weights: Any, _: int) -> Any:
@@ -230,6 +282,8 @@ def _fused(heads: str, weights: Any, _: int) -> Any:
     import numpy as np
     import torch
 
+    if len(weights) == 0:
+        raise Error("expected a batch of at least one input, found an empty one", kind="bad_input")
     fused = [_core.fuse_heads([as_array(one)], heads) for one in weights]
     return torch.from_numpy(np.stack(fused)[:, None])
 
@@ -262,13 +316,12 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
         captured = Captured(model)
         names = {id(module): name for name, module in model.named_modules()}
         # Rows that leave out a learned sink do not miss 1 by rounding: what to do with them is for the caller to say.
-        sinks = any(hasattr(module, "sinks") for module in model.modules())
+        sinks = any("sink" in name.rpartition(".")[2] for name, _ in model.named_parameters())
         thread = threading.get_ident()
 
         def keep(name: str, weights: Any) -> None:
-            import torch
-
-            captured.rounded |= weights.dtype in (torch.float16, torch.bfloat16) and not sinks
+            rounded = not sinks and _is_rounded(weights)
+            captured.rounded = rounded and (captured.rounded or not captured.calls)
             captured.calls.append(Call(name, keep_as(weights, len(captured.calls) + 1)))
 
         # Models with the same configuration call the function here, too, and this one may run in other threads.
@@ -277,15 +330,16 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
             if name is not None and threading.get_ident() == thread:
                 keep(name, weights)
 
-        def begin(*_: Any) -> None:
-            if threading.get_ident() == thread:
-                captured.calls.clear()
+        def begin(module: Any, _: Any) -> None:
+            if module is model and threading.get_ident() == thread:  # copies made meanwhile have this hook, too
+                captured.calls = []  # a list of its own, so that whoever has kept the last run's still has it
                 captured.rounded = False
 
         begins = model.register_forward_pre_hook(begin)
         try:
             exchangeable = _register()
-            if exchangeable and _calls_interface(model):
+            own_masks = exchangeable and _masks_beside_interface(model)
+            if exchangeable and not own_masks and _calls_interface(model):
                 _recorder = keep_own
                 try:
                     with _implementation(model, _NAME):
@@ -293,12 +347,21 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
                 finally:
                     _recorder = None
             else:
-                with _output_attentions(model, keep, exchangeable):
+                with _output_attentions(model, keep, exchangeable, own_masks):
                     yield captured
         finally:
             begins.remove()
     finally:
         _at_work.release()
+
+
+def _is_rounded(weights: Any) -> bool:
+    """Whether rows miss a sum of 1 by no more than half precision rounds."""
+    import torch
+
+    if weights.dtype not in (torch.float16, torch.bfloat16):
+        return False
+    return bool(((weights.float().sum(dim=-1) - 1.0).abs() <= 0.02).all())
 
 
 def _level_of_caller() -> int:
@@ -310,11 +373,15 @@ def _level_of_caller() -> int:
 
 
 @contextmanager
-def _output_attentions(model: Any, keep: Callable[[str, Any], None], exchangeable: bool) -> Iterator[None]:
+def _output_attentions(
+    model: Any, keep: Callable[[str, Any], None], exchangeable: bool, own_masks: bool
+) -> Iterator[None]:
     """Asks for attention in the model's output, for families that do not ask for their attention function, and for versions
-    of transformers that do not let it be exchanged.
+    of transformers that do not let it be exchanged. With `own_masks` the model runs as if loaded with "eager".
     """
-    if exchangeable:
+    if own_masks:
+        reason = f"{type(model).__name__} masks attention only for attention functions of transformers' own"
+    elif exchangeable:
         reason = f"{type(model).__name__} has attention functions of its own"
     else:
         reason = "this version of transformers does not let attention functions be exchanged (AttentionInterface)"
@@ -325,14 +392,14 @@ def _output_attentions(model: Any, keep: Callable[[str, Any], None], exchangeabl
     thread = threading.get_ident()
 
     def ask(
-        _: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+        module: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        if threading.get_ident() != thread:
+        if module is not model or threading.get_ident() != thread:
             return None
         return arguments, options | {"output_attentions": True, "return_dict": True}
 
-    def take(_: Any, __: tuple[Any, ...], output: Any) -> None:
-        if threading.get_ident() != thread:
+    def take(module: Any, _: tuple[Any, ...], output: Any) -> None:
+        if module is not model or threading.get_ident() != thread:
             return
         stacks = [
             [(f"attentions[{layer}]", one) for layer, one in enumerate(getattr(output, "attentions", None) or ())]
@@ -349,7 +416,8 @@ def _output_attentions(model: Any, keep: Callable[[str, Any], None], exchangeabl
 
     hooks = [model.register_forward_pre_hook(ask, with_kwargs=True), model.register_forward_hook(take)]
     try:
-        yield
+        with _implementation(model, "eager") if own_masks else nullcontext():
+            yield
     finally:
         for hook in hooks:
             hook.remove()
@@ -388,11 +456,14 @@ def explain(
         if target_text is not None and not isinstance(target_text, str):
             raise Error("expected target_text as a text, as text is one, found a list", kind="usage")
         return _explain_text(model, tokenizer, text, target_text, options)
-    texts = list(text)
+    texts = list(text) if isinstance(text, Iterable) else [text]
+    for one in texts:
+        if not isinstance(one, str):
+            raise Error(f"text: expected a text or a list of texts, found {type(one).__name__}", kind="usage")
     targets: list[str | None] = [None] * len(texts)
     if target_text is not None:
         targets = [] if isinstance(target_text, str) else list(target_text)
-        if len(targets) != len(texts):
+        if len(targets) != len(texts) or not all(isinstance(one, str) for one in targets):
             raise Error(f"expected target_text as a list of {len(texts)} texts, one for each text", kind="usage")
     pairs = zip(texts, targets, strict=True)
     return [_explain_text(model, tokenizer, one, target, options) for one, target in pairs]
@@ -411,11 +482,26 @@ def check_target(model: Any, given: bool) -> None:
     )
 
 
+def check_options(asked: dict[str, Any]) -> bool:
+    """Tells what is wrong with them before a model runs; gives whether heads can be fused as layers come."""
+    fuses = _core.can_fuse(asked)
+    for option, known in (("mixing", ("auto", "attention")), ("method", ("raw", "rollout", "flow"))):
+        given = asked.get(option) or ()
+        for value in given.split(",") if isinstance(given, str) else given:
+            if value.strip() not in known:
+                raise Error(
+                    f"{option}: expected {', '.join(known[:-1])} or {known[-1]}, which need a model's attention alone, found "
+                    f"{value}; the command `attnflow explain` has it, for its own families",
+                    kind="usage",
+                )
+    return fuses
+
+
 def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None, options: TextOptions) -> Report:
     import torch
 
     asked: dict[str, Any] = dict(options)
-    fuses = _core.can_fuse(asked)  # and options that are wrong are told before the model runs
+    fuses = check_options(asked)
     if asked.get("words"):
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)
@@ -432,11 +518,9 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
             asked["output_token"] = "last"
 
     def fused(weights: Any, layer: int, heads: int = 0) -> Any:
-        return _core.fuse_layer([as_array(weights[0])], layer, asked, heads)
+        return _core.fuse_layer([as_array(weights[0])], layer, divide_rows(asked, captured), heads)
 
     def keep(weights: Any, layer: int) -> Any:
-        if captured.rounded:
-            divide_rows(asked)
         kept = _as_given(weights, layer)
         if not fuses or is_joint or kept.dim() != 4 or kept.shape[0] != 1 or kept.shape[2] != kept.shape[3]:
             return kept  # what is no layer is refused below
@@ -458,7 +542,7 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
             [token for part in parts for token in part.tokens],
             [flag for part in parts for flag in part.special],
             model_name(model),
-            asked,
+            divide_rows(asked, captured),
             progress,
             layers,
             texts if len(texts) == len(parts) else [],
@@ -475,7 +559,7 @@ def model_name(model: Any) -> str:
 
 def check_ids(model: Any, ids: Sequence[int]) -> None:
     if not ids:
-        raise Error("expected text with at least one token, found none", kind="usage")
+        raise Error("expected text with at least one token, found none", kind="bad_input")
     vocabulary = model.get_input_embeddings().weight.shape[0]
     if max(ids) >= vocabulary:
         raise Error(
@@ -484,7 +568,7 @@ def check_ids(model: Any, ids: Sequence[int]) -> None:
             kind="bad_input",
         )
     most = positions(model)
-    if most is not None and len(ids) > most > 0:
+    if most is not None and len(ids) > most:
         raise Error(
             f"expected at most {most} tokens (the positions of the model), found {len(ids)}; shorten the text",
             kind="input_too_long",
@@ -496,7 +580,7 @@ def positions(model: Any) -> int | None:
     import torch
 
     most = getattr(model.config, "max_position_embeddings", None)
-    if not isinstance(most, int):
+    if not isinstance(most, int) or most < 1:  # XLNet's -1: as many as there are
         return None
     for name, module in model.named_modules():
         # Like RoBERTa's: positions count from behind that of padding.

@@ -6,7 +6,7 @@ from __future__ import annotations
 class Error(Exception):
     """What was expected, what was found and what to do, in the words of the program.
 
-    kind: "usage" (an option or argument with a wrong value), "bad_input" (arrays that are no attention),
+    kind: "usage" (an option or argument with a wrong value), "bad_input" (arrays that are no attention, texts without tokens),
     "unsupported_model", "input_too_long" or "other".
     """
 

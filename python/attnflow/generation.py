@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Unpack
@@ -57,8 +58,11 @@ def generate(
             "a text as target_text",
             kind="unsupported_model",
         )
+    if not isinstance(prompt, str):
+        raise Error(f"prompt: expected a text, found {type(prompt).__name__}", kind="usage")
     if tokens < 1:
         raise Error(f"tokens: expected at least 1 token to generate, found {tokens}", kind="usage")
+    _check_sampling(temperature, top_p, seed)
     _require_free(generation or {})
     if system is not None and not chat:
         raise Error("system requires chat", kind="usage")
@@ -77,7 +81,7 @@ def generate(
     ended = len(made) < most or (made[-1] in ends and not ignore_end)
     stopped = "end" if ended else "length" if len(made) >= tokens else "context"
     text, places = _placed(tokenizer, encoded.ids, made)
-    layers, logits = _read(model, encoded.ids + made[:-1], len(encoded.ids), asked)
+    layers, logits, asked = _read(model, encoded.ids + made[:-1], len(encoded.ids), asked)
     fused = [layer for layer in layers if isinstance(layer, _core.FusedLayer)]
     with Progress("flow") as progress:
         core = _core.explain_generation(
@@ -92,7 +96,7 @@ def generate(
             ],
             text,
             stopped,
-            (temperature, top_p, seed),
+            (float(temperature), float(top_p), int(seed)),
             chat,
             partial(readable, tokenizer),
             model_name(model),
@@ -101,6 +105,16 @@ def generate(
             progress,
         )
     return Report(core)
+
+
+def _check_sampling(temperature: float, top_p: float, seed: int) -> None:
+    """In the words of the program."""
+    if not (temperature >= 0 and math.isfinite(temperature)):
+        raise Error(f"temperature: expected a number of at least 0, found {temperature}", kind="usage")
+    if not 0 < top_p <= 1:
+        raise Error(f"top_p: expected a probability above 0 and at most 1, found {top_p}", kind="usage")
+    if not hasattr(seed, "__index__") or not 0 <= seed < 2**64:  # NumPy's integers are some as well
+        raise Error(f"seed: expected a whole number from 0 to {2**64 - 1}, found {seed}", kind="usage")
 
 
 _PARAMETERS = {
@@ -125,11 +139,21 @@ def _require_free(further: Mapping[str, Any]) -> None:
 def _encode_prompt(model: Any, tokenizer: Any, prompt: str, chat: bool, system: str | None) -> Encoded:
     if not chat:
         return encode(tokenizer, prompt, partial(check_ids, model))
+    if not getattr(tokenizer, "chat_template", None):
+        raise Error(
+            f"chat: expected a tokenizer with a chat template, found none in {type(tokenizer).__name__}; leave chat out, or "
+            "load the model's tuned form (such as Instruct)",
+            kind="usage",
+        )
     messages = [] if system is None else [{"role": "system", "content": system}]
     messages.append({"role": "user", "content": prompt})
     whole = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     # The template writes the tokens that the tokenizer would put in front.
     return encode(tokenizer, whole, partial(check_ids, model), add_special_tokens=False)
+
+
+# What is given as the token that ends a text, where none does. None would stand for the model's own.
+_NO_TOKEN = 2**31 - 1
 
 
 def _continue(
@@ -147,15 +171,16 @@ def _continue(
     given: dict[str, Any] = {"max_new_tokens": most, "do_sample": bool(sampling), **sampling}
     if not sampling:  # what the model's own configuration may say of sampling does not apply
         given |= {"temperature": None, "top_p": None, "top_k": None}
-    if ignore_end:
-        given["min_new_tokens"] = most
+    if ignore_end:  # a token that ends the text may be chosen, and stays
+        given["eos_token_id"] = _NO_TOKEN
     if model.generation_config.pad_token_id is None:
-        given["pad_token_id"] = next(iter(sorted(_ends(model))), tokenizer.pad_token_id)
+        known = (*sorted(_ends(model)), getattr(tokenizer, "pad_token_id", None), 0)
+        given["pad_token_id"] = next(token for token in known if token is not None)
     device = next(model.parameters()).device
     inputs = torch.tensor([list(ids)], device=device)
     given |= further
     with torch.no_grad(), torch.random.fork_rng():
-        torch.manual_seed(seed)
+        torch.manual_seed(int(seed))
         output = model.generate(inputs, attention_mask=torch.ones_like(inputs), **given)
     sequences = output if isinstance(output, torch.Tensor) else output.sequences
     made = [int(token) for token in sequences[0, len(ids) :]]
@@ -199,20 +224,23 @@ def _placed(tokenizer: Any, prompt: Sequence[int], made: Sequence[int]) -> tuple
     return whole, [(in_bytes[settled[at]], in_bytes[max(ends[at + 1], settled[at])]) for at in range(len(made))]
 
 
-def _read(model: Any, ids: Sequence[int], prompt: int, asked: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """The attention of a pass over prompt and text, and the logits of the positions that chose the text."""
+def _read(
+    model: Any, ids: Sequence[int], prompt: int, asked: dict[str, Any]
+) -> tuple[list[Any], list[Any], dict[str, Any]]:
+    """The attention of a pass over prompt and text, the logits of the positions that chose the text, and the options with
+    what the attention's rows need.
+    """
     import torch
 
     # The mean over heads is what generations say of the first token as well; of others all heads are needed.
     fuses = asked.get("heads") in (None, "mean")
 
     def keep(weights: Any, layer: int) -> Any:
-        if captured.rounded:
-            divide_rows(asked)
         kept = weights.detach().cpu()
         if not fuses or kept.dim() != 4 or kept.shape[2] != kept.shape[3]:
             return kept
-        return _core.fuse_layer([as_array(kept[0])], layer, {name: asked[name] for name in _OF_ROWS if name in asked})
+        of_rows = {name: asked[name] for name in _OF_ROWS if name in asked}
+        return _core.fuse_layer([as_array(kept[0])], layer, divide_rows(of_rows, captured))
 
     device = next(model.parameters()).device
     inputs = torch.tensor([list(ids)], device=device)
@@ -224,7 +252,7 @@ def _read(model: Any, ids: Sequence[int], prompt: int, asked: dict[str, Any]) ->
     layers = list(captured.attentions)
     if not fuses:
         layers = [as_array(layer[0]) for layer in layers]
-    return layers, [numbers(row) for row in logits[0, prompt - 1 :]]
+    return layers, [numbers(row) for row in logits[0, prompt - 1 :]], divide_rows(asked, captured)
 
 
 _OF_ROWS = ("renormalize", "any_weights", "threads")

@@ -34,11 +34,11 @@ def encode(
     as people read them, and they are in no words. check(ids) refuses what the model cannot take.
     """
     if not getattr(tokenizer, "is_fast", False):
-        ids = list(tokenizer(**{name: text}, **how)["input_ids"])
+        ids = list(_tokenized(tokenizer, {name: text} | how)["input_ids"])
         check(ids)
         flags = tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
         return Encoded(ids, [readable(tokenizer, token) for token in ids], [bool(flag) for flag in flags], None)
-    encoding = tokenizer(**{name: text}, return_offsets_mapping=True, **how)
+    encoding = _tokenized(tokenizer, {name: text, "return_offsets_mapping": True} | how)
     ids = list(encoding["input_ids"])
     check(ids)
     added = tokenizer.added_tokens_decoder
@@ -63,8 +63,20 @@ def encode(
     return Encoded(ids, pieces, special, _core.given_text(text, places), places)
 
 
+def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:
+    try:
+        return tokenizer(**given)
+    except (TypeError, ValueError) as error:
+        raise Error(
+            f"expected a text that {type(tokenizer).__name__} reads, found {type(error).__name__}: {error}",
+            kind="bad_input",
+        ) from error
+
+
 def encode_target(model: Any, tokenizer: Any, text: str, check: Callable[[Sequence[int]], None]) -> Encoded:
-    """What a decoder of an encoder-decoder is given of a text: its first token, then the text without its end."""
+    """What a decoder of an encoder-decoder is given of a text: its first token, then the text without its end, which may be
+    several tokens (mBART's end and language).
+    """
     start = getattr(model.config, "decoder_start_token_id", None)
     if start is None:
         start = getattr(getattr(model, "generation_config", None), "decoder_start_token_id", None)
@@ -77,7 +89,7 @@ def encode_target(model: Any, tokenizer: Any, text: str, check: Callable[[Sequen
     if text == "":
         return Encoded(first.ids, first.tokens, first.special, _core.given_text("", [None]))
     rest = encode(tokenizer, text, check, "text_target")
-    end = len(rest.ids) - 1 if rest.special[-1] else len(rest.ids)
+    end = _end_of_text(tokenizer, text, rest)
     places = None if rest.places is None else [None, *rest.places[:end]]
     whole = Encoded(
         first.ids + rest.ids[:end],
@@ -88,6 +100,22 @@ def encode_target(model: Any, tokenizer: Any, text: str, check: Callable[[Sequen
     )
     check(whole.ids)
     return whole
+
+
+def _end_of_text(tokenizer: Any, text: str, encoded: Encoded) -> int:
+    """Behind the last token of the text itself: what follows the tokenizer has added. Special tokens that the text spells stay."""
+    end = len(encoded.ids)
+    if encoded.places is not None:
+        while end > 0 and encoded.places[end - 1] is None:
+            end -= 1
+        return end
+    alone = list(tokenizer(text_target=text, add_special_tokens=False)["input_ids"])
+    for begin in range(len(encoded.ids) - len(alone) + 1):
+        if encoded.ids[begin : begin + len(alone)] == alone:
+            return begin + len(alone)
+    while end > 0 and encoded.special[end - 1]:
+        end -= 1
+    return end
 
 
 def require_words(tokenizer: Any) -> None:

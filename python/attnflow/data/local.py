@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from attnflow import _core
 from attnflow.data.rows import Explainer, schema, table_of
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
@@ -41,12 +42,13 @@ def explain(
         one. Its order has to be the same every time.
     folder: gets a file for each `rows_per_file` rows, written beside its place and then moved there: a file that is there is
         whole. Called again, the work goes on with the rows of files that are missing; a killed process loses the file that
-        it was at. A folder of other options is refused.
+        it was at. A folder of other options, another model or another dataset is refused, as far as names, types and the first
+        text of each file tell.
     column, target_column: the columns of the text and, of encoder-decoders, of what the decoder is given.
     worker, workers: of several processes on one folder, each with its own `worker` from 0, whose share of the files each makes.
 
-    A row that cannot be explained has the message in its column `error`; schema() says what the columns are, and read()
-    gives the table.
+    A row that cannot be explained has the message in its column `error`; an error of the model, the machine or the options ends
+    the work. schema() says what the columns are, and read() gives the table.
     """
     if rows_per_file < 1 or not 0 <= worker < workers:
         raise Error(
@@ -58,30 +60,42 @@ def explain(
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     _claim(place, explainer, rows_per_file)
-    added = parts = 0
+    if _is_indexed(dataset):
+        _refuse_beyond(place, len(dataset), rows_per_file)  # type: ignore[arg-type]
+    added = total = 0
     for number, count, rows in _parts(dataset, rows_per_file):
-        parts = number + 1
+        total += count
+        if count < rows_per_file:  # the last part
+            _refuse_beyond(place, total, rows_per_file)
         path = place / f"rows-{number:06}.parquet"
-        if number % workers != worker or _rows_in(path) == count:
+        if number % workers != worker:
+            continue
+        if kept := _rows_in(path):
+            _require_same_texts(path, explainer.texts_of(next(iter(rows()))))
+        if kept == count:
             continue
         _write(path, [explainer.row(number * rows_per_file + at, one) for at, one in enumerate(rows())])
-        added += count
-    beyond = sorted(path.name for path in place.glob("rows-*.parquet") if int(path.stem.split("-")[1]) >= parts)
-    if beyond:
-        raise Error(
-            f"expected the files of {parts * rows_per_file} rows at most in '{place}', found {beyond[0]} of a longer "
-            "dataset; choose an empty folder",
-            kind="usage",
-        )
+        added += count - kept
+    _refuse_beyond(place, total, rows_per_file)
     return added
+
+
+# Tables that are iterables of something else than rows, by a method that they have, and what makes rows of them.
+_TABLES = {
+    "iterrows": 'to_dict("records")',  # pandas
+    "to_pylist": "to_pylist()",  # PyArrow's tables and arrays
+    "to_dicts": "to_dicts()",  # polars
+    "collect_schema": "collect().to_dicts()",
+}
 
 
 def _require_rows(dataset: Any) -> None:
     """Before the first row is explained: rows, and what writes them."""
-    if isinstance(dataset, str | Mapping) or hasattr(dataset, "iterrows"):
+    advice = next((f"; pass its {rows}" for method, rows in _TABLES.items() if hasattr(dataset, method)), "")
+    if advice or isinstance(dataset, str | Mapping) or not (_is_indexed(dataset) or isinstance(dataset, Iterable)):
         raise Error(
             f"expected an iterable of texts or rows, such as a list or one split of a dataset, found "
-            f"{type(dataset).__name__}",
+            f"{type(dataset).__module__.partition('.')[0]}.{type(dataset).__name__}{advice}",
             kind="usage",
         )
     try:
@@ -102,11 +116,44 @@ def _rows_in(path: Path) -> int:
     return rows
 
 
+def _refuse_beyond(place: Path, rows: int, rows_per_file: int) -> None:
+    """Files with rows behind the last one of the dataset are of another one."""
+    for path in sorted(place.glob("rows-*.parquet")):
+        number = int(path.stem.split("-")[1])
+        kept = _rows_in(path)
+        if number * rows_per_file + kept > rows:
+            raise Error(
+                f"expected no more rows in '{place}' than the dataset's {rows}, found {path.name} of a longer dataset with row "
+                f"{number * rows_per_file + kept - 1}; choose an empty folder",
+                kind="usage",
+            )
+
+
+def _require_same_texts(path: Path, expected: list[str | None]) -> None:
+    """A file's first row has to be the dataset's."""
+    import pyarrow.parquet as pq
+
+    first = pq.read_table(path, columns=["text", "target_text"]).slice(0, 1).to_pylist()[0]
+    for name, value in zip(("text", "target_text"), expected, strict=True):
+        if first[name] != value:
+            raise Error(
+                f"expected the {name} of the dataset in the first row of '{path}', {_shortened(value)}, found "
+                f"{_shortened(first[name])} of another dataset; choose an empty folder",
+                kind="usage",
+            )
+
+
+def _shortened(text: str | None) -> str:
+    return "none" if text is None else repr(text if len(text) <= 60 else text[:57] + "...")
+
+
 def read(folder: str | os.PathLike[str]) -> pyarrow.Table:
     """The rows of a folder, in order."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if not Path(folder).is_dir():
+        raise Error(f"expected a folder that explain() has written, found none at '{folder}'", kind="usage")
     tables = [pq.read_table(path, schema=schema()) for path in sorted(Path(folder).glob("rows-*.parquet"))]
     return pa.concat_tables(tables) if tables else schema().empty_table()
 
@@ -115,7 +162,7 @@ def _parts(dataset: Iterable[Any], size: int) -> Iterator[tuple[int, int, Any]]:
     """The number of each part, how many rows it has, and a function that gives them. What can be asked for single rows is
     only read where it is needed.
     """
-    if hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__") and not hasattr(dataset, "keys"):
+    if _is_indexed(dataset):
         whole: Any = dataset
         count = len(whole)
         for number in range(-(-count // size)):
@@ -133,19 +180,33 @@ def _parts(dataset: Iterable[Any], size: int) -> Iterator[tuple[int, int, Any]]:
         number += 1
 
 
+def _is_indexed(dataset: Any) -> bool:
+    return hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__") and not hasattr(dataset, "keys")
+
+
 def _between(dataset: Any, begin: int, end: int) -> Iterator[Any]:
     return (dataset[at] for at in range(begin, end))
 
 
+def _plain(value: Any) -> Any:
+    """Of an option: arrays, ranges and other sequences."""
+    return value.tolist() if hasattr(value, "tolist") else list(value)
+
+
 def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
     """Writes what the folder's rows are made by, or compares it."""
+    from attnflow.capture import model_name
+
     # Threads change no number.
     asked = {
         name: value for name, value in sorted(explainer.options.items()) if value is not None and name != "threads"
     }
-    options = json.loads(json.dumps(asked, default=lambda value: value.tolist()))
+    options = json.loads(json.dumps(asked, default=_plain))
     made_by = {
-        "model": str(getattr(explainer.model.config, "name_or_path", "") or type(explainer.model).__name__),
+        "version": _core.version(),
+        "model": model_name(explainer.model),
+        "dtype": str(next(explainer.model.parameters()).dtype).removeprefix("torch."),
+        "tokenizer": str(getattr(explainer.tokenizer, "name_or_path", "") or type(explainer.tokenizer).__name__),
         "column": explainer.column,
         "target_column": explainer.target_column,
         "rows_per_file": rows_per_file,
@@ -186,8 +247,21 @@ def _replace(path: Path, content: bytes, only_new: bool = False) -> None:
             os.fsync(file.fileno())
         if only_new:
             with contextlib.suppress(FileExistsError):
-                os.link(beside, path)
+                _link(beside, path, content)
         else:
             os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _link(beside: Path, path: Path, content: bytes) -> None:
+    """Raises FileExistsError. Some file systems have no links (exFAT, FUSE): there the content is written once more."""
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
-from attnflow.data.rows import Explainer, table_of
+from attnflow.data.rows import Explainer, row_options, table_of
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
 
@@ -25,10 +25,22 @@ class Worker:
 
     def __call__(self, batch: Any) -> Any:
         """A table of the dataset's columns to one of the schema."""
-        rows = batch.to_pylist()
-        return table_of(
-            [self._explainer.row(-1 if self._index is None else row.get(self._index, -1), row) for row in rows]
+        return table_of([self._explainer.row(_number_of(row, self._index), row) for row in batch.to_pylist()])
+
+
+def _number_of(row: Mapping[str, Any], column: str | None) -> int:
+    if column is None:
+        return -1
+    if column not in row:
+        raise Error(f"index: expected a column {column!r}, found {', '.join(map(repr, row)) or 'none'}", kind="usage")
+    number = row[column]
+    if not isinstance(number, int) or isinstance(number, bool) or not -(2**63) <= number < 2**63:
+        raise Error(
+            f"index: expected whole numbers of 64 bits in the column {column!r}, found {number!r}; leave index out, or number "
+            "the rows",
+            kind="usage",
         )
+    return number
 
 
 @describes_options("explain")
@@ -61,6 +73,10 @@ def explain_ray(
             f"expected a dataset of ray.data, found {type(dataset).__name__}; explain() takes others", kind="usage"
         )
     given = {"threads": 1, **options}
+    row_options(given)  # before an actor loads a model
+    names = dataset.columns(fetch_if_missing=False)
+    if index is not None and names is not None:
+        _number_of(dict.fromkeys(names, 0), index)
     return dataset.map_batches(
         Worker,
         fn_constructor_args=(load, column, target_column, index, given),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from attnflow import _core
 from attnflow.errors import Error
 from attnflow.hints import TextOptions
 
@@ -63,6 +62,19 @@ def row_of(report: Report) -> dict[str, Any]:
     return found
 
 
+def row_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of every row; what is wrong with them is an error."""
+    from attnflow.capture import check_options
+
+    asked: dict[str, Any] = {"method": ["raw", "rollout"], **options}
+    if asked.get("keep_attention"):
+        raise Error(
+            "keep_attention: expected false for a corpus, whose rows hold no attention, found true", kind="usage"
+        )
+    check_options(asked)
+    return asked
+
+
 class Explainer:
     """A model that explains rows. Options are those of attnflow.explain(); flow, which takes longest, has to be asked for."""
 
@@ -74,24 +86,24 @@ class Explainer:
         target_column: str | None = None,
         **options: Unpack[TextOptions],
     ) -> None:
-        from attnflow.capture import check_model, check_target
+        from attnflow.capture import check_explained, check_target
+        from attnflow.text import require_words
 
         self.model = model
         self.tokenizer = tokenizer
         self.column = column
         self.target_column = target_column
-        self.options: dict[str, Any] = {"method": ["raw", "rollout"], **options}
-        if self.options.get("keep_attention"):
-            raise Error(
-                "keep_attention: expected false for a corpus, whose rows hold no attention, found true", kind="usage"
-            )
         # What would be wrong with every row ends the work before it begins.
-        _core.can_fuse(self.options)
-        check_model(model)
+        self.options = row_options(options)
+        check_explained(model)
         check_target(model, target_column is not None)
+        if self.options.get("words"):
+            require_words(tokenizer)
 
     def row(self, index: int, given: Any) -> dict[str, Any]:
-        """A row by the schema, of a text or of a mapping from columns to values. What is wrong with it is its error."""
+        """A row by the schema, of a text or of a mapping from columns to values. What is wrong with it is its error; what is
+        wrong with the model, the machine or the options is raised.
+        """
         from attnflow.capture import explain
 
         found: dict[str, Any] = {"index": index}
@@ -102,13 +114,20 @@ class Explainer:
                 found["target_text"] = target = self._text(given, self.target_column)
             found |= row_of(explain(self.model, self.tokenizer, text, target_text=target, **self.options))
         except Error as error:
-            found["error"] = str(error)
-        except MemoryError:
-            raise
-        except Exception as error:  # of tokenizers and models
-            if type(error).__name__ == "OutOfMemoryError":  # torch's
+            if not _is_of_row(error):
                 raise
-            found["error"] = f"{type(error).__name__}: {error}"
+            found["error"] = str(error)
+        return found
+
+    def texts_of(self, given: Any) -> list[str | None]:
+        """The text of a row and its target_text, as they are kept."""
+        found: list[str | None] = [None, None]
+        try:
+            found[0] = self._text(given, self.column)
+            if self.target_column is not None:
+                found[1] = self._text(given, self.target_column)
+        except Error:
+            pass
         return found
 
     def _text(self, given: Any, column: str) -> str:
@@ -126,6 +145,14 @@ class Explainer:
         if not isinstance(value, str):
             raise Error(f"expected a text in {column!r}, found {type(value).__name__}", kind="bad_input")
         return _valid(value)
+
+
+# Options that name places or words, which one text has and another has not.
+_OF_TEXT = ("output_token", "mask_columns", "referents")
+
+
+def _is_of_row(error: Error) -> bool:
+    return error.kind in ("bad_input", "input_too_long") or (error.kind == "usage" and str(error).startswith(_OF_TEXT))
 
 
 def _valid(text: str) -> str:

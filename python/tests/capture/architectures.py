@@ -102,6 +102,17 @@ def _families() -> list[Family]:
         Family("umt5", model="UMT5EncoderModel"),
         Family("t5", model="T5Model", label="t5 (encoder and decoder)"),
         Family("umt5", model="UMT5Model", label="umt5 (encoder and decoder)"),
+        Family(  # chooses the keys of each query
+            "deepseek_v32",
+            {
+                **dict.fromkeys(("qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim"), 8),
+                **dict.fromkeys(("kv_lora_rank", "q_lora_rank", "index_head_dim"), 16),
+                **dict.fromkeys(("n_group", "topk_group"), 1),
+                "num_key_value_heads": 4,
+                "index_n_heads": 2,
+                "index_topk": 3,
+            },
+        ),
         *(Family(name) for name in "bart blenderbot m2m_100 marian mbart pegasus plbart".split()),
     ]
     families += [Family(name) for name in "beit deit dinov2 dinov2_with_registers ijepa vit vit_mae vit_msn".split()]
@@ -179,7 +190,7 @@ def outcome_of(family: Family) -> Outcome:
     except attnflow.Error as error:
         return Outcome("refused", reason=str(error))
     how = "asked" if captured.calls[0].module.startswith("attentions[") else "captured"
-    if how == "captured":
+    if how == "captured" or model._can_set_attn_implementation():
         model.set_attn_implementation("eager")
     with torch.no_grad():
         output = model(**inputs, output_attentions=True)

@@ -91,6 +91,29 @@ class Traps(PackageTest):
             self.assertEqual(float(weights[0][:, outside].abs().max()), 0.0)
             self.assertEqual(float(weights[0][:, torch.ones(12, 12).triu(1).bool()].abs().max()), 0.0)
 
+    def test_masks_that_only_known_implementations_get(self) -> None:
+        model = model_of("deepseek_v32")
+        with self.assertWarnsRegex(UserWarning, "masks attention only for"), attnflow.capture(model) as captured:
+            model(**architectures.inputs_of(model))
+        for weights in captured.attentions:
+            self.assertLessEqual(int((weights[0] > 0).sum(dim=-1).max()), 3)  # index_topk
+        self.assertEqual(model.config._attn_implementation, "sdpa")
+
+    def test_one_reference_function(self) -> None:
+        from attnflow.capture import _reference_function as reference_of
+        from transformers.models.llama4 import modeling_llama4 as llama4
+
+        sizes = {"hidden_size": 32, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+        dims = dict.fromkeys(("vision_output_dim", "projector_input_dim", "projector_output_dim"), 32)
+        vision = llama4.Llama4VisionConfig(**sizes, **dims, image_size=16, patch_size=4)
+        text = llama4.Llama4TextConfig(hidden_size=32, num_attention_heads=4, num_key_value_heads=2, head_dim=8)
+        self.assertIs(reference_of(llama4.Llama4VisionAttention(vision)), llama4.vision_eager_attention_forward)
+        self.assertIs(reference_of(llama4.Llama4TextAttention(text, 0)), llama4.eager_attention_forward)
+        self.assertIsNone(reference_of(torch.nn.Linear(1, 1)))
+        self.assertIsNone(reference_of(llama4.Llama4TextL2Norm()))  # beside two, and names none
+        captured = captured_of(llama4.Llama4VisionModel(vision).eval(), pixel_values=torch.randn(1, 3, 16, 16))
+        self.assertEqual([tuple(layer.shape) for layer in captured.attentions], [(1, 4, 17, 17)] * 2)
+
     def test_padding_gets_nothing(self) -> None:
         for name in ("bert", "llama"):
             for weights in captured_of(model_of(name)).attentions:
@@ -105,6 +128,30 @@ class Traps(PackageTest):
         self.assertLess(float(weights[0, 0, 0, 0]), 0.9)
         with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
             attnflow.rollout([layer[:1] for layer in captured_of(model).attentions])
+
+    def test_only_rounding_is_divided_away(self) -> None:
+        from attnflow.capture import _reference_function as reference
+
+        model = transformers.AutoModelForMaskedLM.from_pretrained(BERT, dtype=torch.bfloat16).eval()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(BERT)
+
+        def lesser(part: Any) -> Any:
+            def attention(*arguments: Any, **options: Any) -> Any:
+                output, weights = reference(part)(*arguments, **options)
+                return output, weights * (0.9 if "layer.1" in names[id(part)] else 1.0)
+
+            return attention
+
+        names = {id(part): name for name, part in model.named_modules()}
+        with mock.patch("attnflow.capture._reference_function", lesser):
+            captured = captured_of(model, input_ids=torch.arange(5, 17)[None])
+            self.assertFalse(captured.rounded)
+            with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
+                attnflow.rollout(captured)
+            for kept in (False, True):
+                with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
+                    attnflow.explain(model, tokenizer, "the key", method="rollout", keep_attention=kept)
+        self.assertTrue(captured_of(model, input_ids=torch.arange(5, 17)[None]).rounded)
 
     def test_families_of_their_own_are_asked_and_it_is_said(self) -> None:
         model = model_of("bloom")
@@ -135,7 +182,9 @@ class Traps(PackageTest):
         inputs = architectures.inputs_of(model)
         with attnflow.capture(model) as captured, torch.no_grad():
             model(input_ids=inputs["input_ids"][:, :5])
+            first = captured.calls
             model(**inputs)
+        self.assertEqual(first[0].weights.shape[-1], 5)
         self.assertEqual(captured.attentions[0].shape[-1], 12)
         self.assertEqual(attnflow.rollout([layer[:1] for layer in captured.attentions]).shape, (2, 12, 12))
 
@@ -186,6 +235,20 @@ class Traps(PackageTest):
         self.assertEqual(len(captured_of(twin).attentions), 2)
         self.assertEqual(twin.config._attn_implementation, before)
 
+    def test_what_a_copy_runs_is_not_the_models(self) -> None:
+        for name in ("bert", "bloom"):
+            with self.subTest(name), warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter("ignore")
+                model = model_of(name)
+                inputs = architectures.inputs_of(model)
+                with attnflow.capture(model) as captured:
+                    model(**inputs)
+                    twin = copy.deepcopy(model)
+                    twin(input_ids=inputs["input_ids"][:, :5])
+                    self.assertEqual([tuple(layer.shape[2:]) for layer in captured.attentions], [(12, 12)] * 2)
+                twin(**inputs)
+                self.assertEqual(len(captured.calls), 2)
+
     def test_half_precision(self) -> None:
         model = transformers.AutoModelForMaskedLM.from_pretrained(BERT).eval()
         ids = {"input_ids": torch.arange(5, 17)[None]}
@@ -213,6 +276,10 @@ class Traps(PackageTest):
         with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
             attnflow.rollout(captured)
         self.assertLess(attnflow.raw(captured, any_weights=True)[0].sum(axis=-1).min(), 0.9)
+        model = model_of("bert").to(torch.bfloat16)
+        self.assertTrue(captured_of(model).rounded)
+        model.encoder.layer[1].register_parameter("attn_sink", torch.nn.Parameter(torch.zeros(4)))  # another name
+        self.assertFalse(captured_of(model).rounded)
 
     def test_one_stack(self) -> None:
         model = model_of("bert")
@@ -291,6 +358,8 @@ class Traps(PackageTest):
         self.assertIn("residual", typing.get_type_hints(options))
 
     def test_refuses(self) -> None:
+        from attnflow.capture import _fused
+
         model = model_of("bert")
         with self.assertRaisesRegex(attnflow.Error, r"model\.eval\(\)"), attnflow.capture(model.train()):
             pass
@@ -302,6 +371,12 @@ class Traps(PackageTest):
             pass
         with self.assertRaisesRegex(attnflow.Error, "expected a model of transformers"), attnflow.capture(3):
             pass
+        partly = model_of("bert")
+        partly.encoder.layer[1].to("meta")
+        with self.assertRaisesRegex(attnflow.Error, "offloads.*device_map=None"), attnflow.capture(partly):
+            pass
+        with self.assertRaisesRegex(attnflow.Error, "found an empty one"):
+            _fused("mean", torch.zeros(0, 4, 5, 5), 1)
         with attnflow.capture(model) as captured:
             pass
         with self.assertRaisesRegex(attnflow.Error, "found 0 calls"):
@@ -386,6 +461,20 @@ class Explain(PackageTest):
         with self.assertRaisesRegex(attnflow.Error, "expected target_text") as caught:
             explain(model_of("bart"), self.tokenizer, "a")
         self.assertEqual(caught.exception.kind, "usage")
+        texts: list[Any] = [3, None, ["a", None], [1]]
+        for text in texts:
+            with self.subTest(text=text), self.assertRaisesRegex(attnflow.Error, "expected a text or a list of texts"):
+                explain(self.model, self.tokenizer, text)
+        with self.assertRaisesRegex(attnflow.Error, "a list of 2 texts"):
+            explain(model_of("bart"), self.tokenizer, ["a", "b"], target_text=["c", None])  # type: ignore[list-item]
+        with mock.patch.object(self.model, "forward", side_effect=AssertionError("the model ran")):
+            more: list[dict[str, Any]] = [{"mixing": "gradient"}, {"mixing": "alti"}, {"method": "rollout,logit"}]
+            for options in more:
+                with (
+                    self.subTest(**options),
+                    self.assertRaisesRegex(attnflow.Error, "a model's attention alone, found"),
+                ):
+                    explain(self.model, self.tokenizer, "the key", **options)
         wrapped = torch.nn.Sequential(model_of("bert"))
         wrapped.config = wrapped[0].config
         with self.assertRaisesRegex(attnflow.Error, r"PreTrainedModel.*found Sequential"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import unittest
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -23,6 +25,10 @@ from support import ROOT, PackageTest  # noqa: E402
 transformers.logging.set_verbosity_error()
 BERT = ROOT / "tests" / "golden" / "models" / "bert_classification"
 TEXTS = [f"the key {'is ' * (number % 5)}here" for number in range(23)]
+
+
+class Slow:
+    """A tokenizer that says nothing of places."""
 
 
 def load() -> tuple[Any, Any]:
@@ -87,6 +93,118 @@ class Corpus(PackageTest):
         self.assertIn("found int", rows[5]["error"])
         self.assertEqual([row["index"] for row in rows], list(range(6)))
 
+    def test_what_is_no_rows_fault_ends_the_work(self) -> None:
+        def fails(*_: Any, **__: Any) -> Any:
+            raise problem
+
+        for problem in (
+            RuntimeError("CUDA error: device-side assert triggered"),
+            RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory"),
+            attnflow.Error("expected attention of 2 layers", kind="unsupported_model"),
+        ):
+            with self.subTest(problem), mock.patch.object(self.model, "forward", fails):
+                with self.assertRaises(type(problem)):
+                    self.explain(TEXTS)
+                self.assertEqual(list((self.folder / "out").glob("rows-*")), [])
+        with attnflow.capture(self.model), self.assertRaisesRegex(attnflow.Error, "one capture at a time"):
+            self.explain(TEXTS)
+        self.assertEqual(self.explain(TEXTS), 23)
+
+    def test_places_that_one_text_lacks(self) -> None:
+        self.assertEqual(self.explain(["the", "the key is here"], output_token=4), 2)
+        first, second = self.read()
+        self.assertIn("output_token: expected", first["error"])
+        self.assertEqual((second["error"], second["output_token"]), (None, 4))
+
+    def test_texts_that_a_tokenizer_refuses(self) -> None:
+        class Refuses:
+            is_fast = True
+
+            def __init__(self, tokenizer: Any) -> None:
+                self.tokenizer = tokenizer
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self.tokenizer, name)
+
+            def __call__(self, text: str, **options: Any) -> Any:
+                if text == "bad":
+                    raise ValueError("no such text")
+                return self.tokenizer(text, **options)
+
+        with mock.patch.object(self, "tokenizer", Refuses(self.tokenizer)):
+            self.explain(["the key", "bad"])
+        self.assertEqual([row["error"] for row in self.read()][0], None)
+        self.assertIn("ValueError: no such text", self.read()[1]["error"])
+
+    def test_what_is_wrong_with_every_row_ends_the_work_before_it_begins(self) -> None:
+        import torch
+
+        wrapped = torch.nn.Sequential(self.model)
+        wrapped.config = self.model.config
+        with self.assertRaisesRegex(attnflow.Error, "PreTrainedModel.*found Sequential"):
+            attnflow.data.explain(TEXTS, wrapped.eval(), self.tokenizer, self.folder / "out")
+        with mock.patch.object(self, "tokenizer", Slow()):
+            with self.assertRaisesRegex(attnflow.Error, "is_fast"):
+                self.explain(TEXTS, words=True)
+        for options in ({"mixing": "gradient"}, {"method": "logit"}):
+            with self.assertRaisesRegex(attnflow.Error, "a model's attention alone"):
+                self.explain(TEXTS, **options)
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_shorter_datasets_leave_a_folder_as_it_was(self) -> None:
+        self.explain(TEXTS)
+        before = self.read()
+        for rows in (TEXTS[:22], TEXTS[:20], TEXTS[:3], []):
+            for dataset in (rows, iter(rows)):
+                with self.subTest(len(rows)), self.assertRaisesRegex(attnflow.Error, "of a longer dataset"):
+                    self.explain(dataset)
+                self.assertEqual(self.read(), before)
+
+    def test_other_datasets_and_models_are_refused(self) -> None:
+        self.explain(TEXTS[:7])
+        other = [*TEXTS[:5], "another", *TEXTS[6:]]
+        with self.assertRaisesRegex(attnflow.Error, "'another', found 'the key here' of another dataset"):
+            self.explain(other)
+        settings = self.folder / "out" / "settings.json"
+        made_by = json.loads(settings.read_text(encoding="utf-8"))
+        for name, value in (("version", attnflow.__version__), ("dtype", "float32"), ("tokenizer", str(BERT))):
+            self.assertEqual(made_by[name], value)
+            settings.write_text(json.dumps(made_by | {name: "another"}), encoding="utf-8")
+            with self.assertRaisesRegex(attnflow.Error, f"the folder's own {name}, another, found"):
+                self.explain(TEXTS)
+
+    def test_layers_as_a_range(self) -> None:
+        self.assertEqual(self.explain(TEXTS[:2], layers=range(1, 3)), 2)
+        self.assertEqual(self.explain(TEXTS[:3], layers=np.arange(1, 3)), 1)
+
+    def test_file_systems_without_links(self) -> None:
+        with mock.patch("os.link", side_effect=PermissionError("no links here")):
+            self.assertEqual(self.explain(TEXTS[:2]), 2)
+            self.assertEqual(self.explain(TEXTS[:3]), 1)
+        self.assertEqual(len(self.read()), 3)
+
+    def test_tables_are_refused_with_what_makes_rows_of_them(self) -> None:
+        import pandas
+        import pyarrow
+
+        class DataFrame:  # as of polars
+            def to_dicts(self) -> list[Any]:
+                return []
+
+        for dataset, words in (
+            (pyarrow.table({"text": TEXTS}), r"found pyarrow\.Table; pass its to_pylist\(\)"),
+            (pyarrow.array(TEXTS), r"found pyarrow\.StringArray; pass its to_pylist\(\)"),
+            (pandas.DataFrame({"text": TEXTS}), r"found pandas\.DataFrame; pass its to_dict\(\"records\"\)"),
+            (DataFrame(), r"DataFrame; pass its to_dicts\(\)"),
+            (3, r"found builtins\.int"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
+                self.explain(dataset)
+
+    def test_folders_that_are_not_there(self) -> None:
+        with self.assertRaisesRegex(attnflow.Error, "found none at .*typo"):
+            attnflow.data.read(self.folder / "typo")
+
     def test_goes_on_where_it_ended(self) -> None:
         def ends() -> Iterator[str]:
             yield from TEXTS[:13]
@@ -101,7 +219,7 @@ class Corpus(PackageTest):
         self.assertEqual(self.explain(TEXTS), 0)
         self.assertEqual([row["index"] for row in self.read()], list(range(23)))
         self.assertEqual(kept.stat().st_mtime_ns, before)
-        self.assertEqual(self.explain([*TEXTS, "one more"]), 4)  # the last file was not full
+        self.assertEqual(self.explain([*TEXTS, "one more"]), 1)  # the last file was not full
         self.assertEqual([row["text"] for row in self.read()], [*TEXTS, "one more"])
 
     def test_a_killed_worker_loses_nothing(self) -> None:
@@ -169,6 +287,11 @@ class Ray(PackageTest):
             items.repartition(4), load_there, column="sentence", index="id", workers=2, batch_size=4, cpus=0.5
         )
         done.write_parquet(str(self.folder / "ray"))
+        letters = ray.data.from_items([{"id": "a1", "sentence": "the key"}])
+        with self.assertRaisesRegex(
+            Exception, "index: expected whole numbers of 64 bits in the column 'id', found 'a1'"
+        ):
+            attnflow.data.explain_ray(letters, load_there, column="sentence", index="id", workers=1).take_all()
         found = pq.read_table(self.folder / "ray").to_pylist()
         found.sort(key=lambda row: int(row["index"]))
         rows = [{"sentence": text} for text in texts]
@@ -188,6 +311,35 @@ class Ray(PackageTest):
     def test_refusals(self) -> None:
         with self.assertRaisesRegex(attnflow.Error, "expected a dataset of ray.data, found list"):
             attnflow.data.explain_ray(TEXTS, load)
+
+    def test_numbers_of_rows(self) -> None:
+        from attnflow.data.ray import _number_of
+
+        self.assertEqual(_number_of({"id": 7}, "id"), 7)
+        self.assertEqual(_number_of({"id": 7}, None), -1)
+        for row, words in (
+            ({"id": 1}, "index: expected a column 'idx', found 'id'"),
+            ({"idx": "a1"}, "found 'a1'"),
+            ({"idx": None}, "found None"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
+                _number_of(row, "idx")
+
+    def test_is_checked_before_an_actor_starts(self) -> None:
+        class Dataset:
+            def map_batches(self, *_: Any, **__: Any) -> Any:
+                raise AssertionError("actors start")
+
+            def columns(self, fetch_if_missing: bool) -> list[str]:
+                return ["id", "sentence"]
+
+        for words, options in (
+            ("index: expected a column 'idx'", {"index": "idx"}),
+            ("residual: expected", {"residual": 3.0}),
+            ("keep_attention", {"keep_attention": True}),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
+                attnflow.data.explain_ray(Dataset(), load, **options)
 
 
 if __name__ == "__main__":

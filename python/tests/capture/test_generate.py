@@ -6,6 +6,7 @@ import json
 import pickle
 import sys
 import unittest
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ class Generate(PackageTest):
                 inputs["input_ids"],
                 attention_mask=torch.ones_like(inputs["input_ids"]),
                 max_new_tokens=4,
-                min_new_tokens=4,
+                eos_token_id=2**31 - 1,  # none
                 do_sample=False,
                 pad_token_id=0,
                 **given,
@@ -104,6 +105,27 @@ class Generate(PackageTest):
         document = json.loads(report.to_json())
         made = [token["id"] for token in document["generation"]["tokens"]]
         self.assertEqual(made, expected[0, inputs["input_ids"].shape[1] :].tolist())
+
+    def test_a_token_that_ends_the_text_may_be_chosen(self) -> None:
+        def made(model: Any, **options: Any) -> tuple[list[int], str]:
+            found = json.loads(attnflow.generate(model, self.tokenizer, PROMPT, tokens=5, **options).to_json())
+            return [token["id"] for token in found["generation"]["tokens"]], found["generation"]["stopped"]
+
+        ids, stopped = made(self.model, ignore_end=True)
+        self.assertEqual((len(ids), stopped), (5, "length"))
+        model, _ = loaded("llama_grouped")
+        model.generation_config.eos_token_id = [ids[1]]
+        self.assertEqual(made(model, ignore_end=True), (ids, "length"))
+        end = ids.index(ids[1]) + 1
+        self.assertEqual(made(model), (ids[:end], "end"))
+
+    def test_positions_without_end(self) -> None:
+        config = transformers.XLNetConfig(vocab_size=len(self.tokenizer), d_model=32, n_layer=2, n_head=4, d_inner=48)
+        model = transformers.XLNetLMHeadModel(config).eval()
+        self.assertEqual(config.max_position_embeddings, -1)
+        with warnings.catch_warnings(), self.assertRaisesRegex(attnflow.Error, "expected a decoder, whose tokens see"):
+            warnings.simplefilter("ignore")
+            attnflow.generate(model, self.tokenizer, PROMPT, tokens=3)  # after it has made a text
 
     def test_seeds(self) -> None:
         texts = [
@@ -152,10 +174,21 @@ class Generate(PackageTest):
             ("normalize: expected none or receptive-field", {"normalize": "row"}),
             ("expected method raw", {"heads": 1, "method": "rollout"}),
             ("expected attention, the only one", {"mixing": "alti"}),
+            ("temperature: expected a number of at least 0, found -1", {"temperature": -1.0}),
+            ("temperature: expected a number of at least 0, found nan", {"temperature": float("nan")}),
+            ("temperature: expected a number of at least 0, found inf", {"temperature": float("inf")}),
+            ("top_p: expected a probability above 0 and at most 1, found 0", {"top_p": 0}),
+            ("top_p: expected a probability above 0 and at most 1, found 1.5", {"top_p": 1.5}),
+            ("seed: expected a whole number from 0 to", {"seed": -1}),
+            ("seed: expected a whole number from 0 to", {"seed": 2**64}),
+            ("seed: expected a whole number from 0 to", {"seed": 1.5}),
+            ("chat: expected a tokenizer with a chat template", {"chat": True}),
         ]
         for words, options in refused:
             with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
                 attnflow.generate(self.model, self.tokenizer, PROMPT, **options)  # type: ignore[arg-type]
+        with self.assertRaisesRegex(attnflow.Error, "prompt: expected a text, found int"):
+            attnflow.generate(self.model, self.tokenizer, 3)  # type: ignore[arg-type]
         bert = ROOT / "tests" / "golden" / "models" / "bert_masked_lm"
         with self.assertRaises(attnflow.Error):
             attnflow.generate(

@@ -134,6 +134,27 @@ class Text(PackageTest):
         self.assertEqual(json.loads(report.to_json())["predictions"], [])
 
 
+class Target(PackageTest):
+    def test_what_the_tokenizer_adds_behind_a_target_is_left_out(self) -> None:
+        from attnflow.text import encode_target
+
+        config = transformers.BartConfig(decoder_start_token_id=2)
+        model = type("Model", (), {"config": config})()
+        words = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("\u2581the", -1.0), ("\u2581key", -1.0)]
+        mbart = transformers.MBartTokenizer(vocab=words, src_lang="en_XX", tgt_lang="fr_XX")
+        self.assertEqual(len(mbart(text_target="the key")["input_ids"]), 4)  # the end, and the language
+
+        class SlowTarget(Slow):
+            def __call__(self, **given: Any) -> Any:  # type: ignore[override]
+                return mbart(**given)
+
+        for tokenizer in (mbart, SlowTarget(mbart)):
+            for text, tokens in (("the key", 3), ("the key</s>", 4), ("the", 2)):
+                with self.subTest(type(tokenizer).__name__, text=text):
+                    ids = encode_target(model, tokenizer, text, lambda _: None).ids
+                    self.assertEqual(ids, [2, 4, 5, 2][:tokens])
+
+
 class Fusing(PackageTest):
     """Heads that are fused as layers come are those of the whole stack, to the bit: the same C++ sums them in the same order."""
 
