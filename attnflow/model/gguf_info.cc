@@ -117,7 +117,7 @@ GgufFile read_gguf_file(const std::filesystem::path& file) { return describe_ggu
 GgufFile describe_gguf(const std::filesystem::path& file, GgufHeader header) {
   const GgufInfo found = gguf_info(file, header);
   ModelInfo info;
-  info.name = found.name;
+  info.name = file.stem().string();  // people know the file; what it says of itself may be a training run's name
   info.architecture = found.architecture;
   info.layers = found.layers;
   info.heads = found.heads.empty() ? 0 : found.heads.front();

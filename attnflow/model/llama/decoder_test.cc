@@ -54,7 +54,7 @@ TEST_P(SmallModel, SaysWhatItIs) {
     EXPECT_EQ(info.max_tokens, 512U);
     EXPECT_TRUE(info.causal);
     EXPECT_EQ(info.head, ModelHead::kCausalLm);
-    EXPECT_EQ(info.name, "small random " + info.architecture);
+    EXPECT_EQ(info.name, GetParam());
   }
   EXPECT_EQ(found, 1U);
   EXPECT_EQ(decoder->length(), 0U);
