@@ -332,9 +332,7 @@ class UsageTest(CommandTest):
     def test_arcs_of_a_graph(self):
         for found in ("0", "-1", "none", "3x"):
             with self.subTest(found):
-                self.explain(
-                    ["--arcs", "all", f"'{found}'"], "-o", "a.svg", "--view", "graph", "--arcs", found
-                )
+                self.explain(["--arcs", "all", f"'{found}'"], "-o", "a.svg", "--view", "graph", "--arcs", found)
 
     def test_output_ending(self):
         self.explain([".html", "out.docx"], "-o", "out.docx")
