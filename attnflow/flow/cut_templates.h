@@ -69,7 +69,7 @@ class CutTemplates {
     std::vector<std::int64_t> room;  // b, by position of the free layer
   };
 
-  // Where the arcs of a network that is not layer 1's lead.
+  // Where arcs lead: anywhere, to the same or lower positions, to the same or higher ones. Those into the sink aside.
   enum class Direction : std::uint8_t { kAny, kDown, kUp };
 
   // t of a source, as an index into prices.

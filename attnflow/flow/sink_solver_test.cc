@@ -91,8 +91,11 @@ struct Sums {
   std::uint64_t bounds = 0, pushed = 0, greedy = 0, cuts = 0, search = 0, pairs = 0;
 };
 
+// What a solver knows of the levels below the one at hand.
+enum class Below { kValues, kBounds };
+
 // All levels of all sinks by one solver, compared with Dinic's answers.
-void check_network(const std::vector<UnitBlock>& blocks, Sums& sums) {
+void check_network(const std::vector<UnitBlock>& blocks, Sums& sums, Below known = Below::kValues) {
   const IntegerNetwork network{FixedPoint{}, blocks};
   LayeredDinic dinic(network);
   SinkProblem problem(pointers_to(blocks));
@@ -103,15 +106,24 @@ void check_network(const std::vector<UnitBlock>& blocks, Sums& sums) {
     solver.start(column);
     for (std::size_t depth = 2; depth <= blocks.size(); ++depth) {
       const UnitBlock& top = blocks[depth - 1];
-      std::vector<std::int64_t> values;
+      std::vector<std::int64_t> low, high;
       for (std::size_t i = 0; i < top.extent(0); ++i) {
+        SCOPED_TRACE("sink " + std::to_string(sink) + " depth " + std::to_string(depth) + " " + std::to_string(i));
         const std::int64_t* row = top.data() + i * top.extent(1);
         ASSERT_EQ(solver.depth(), depth);
-        values.push_back(solver.value(row, problem.reach_class[depth][i], i).low);
-        ASSERT_EQ(values.back(), dinic.solve(row, depth, sink)) << "sink " << sink << " depth " << depth << " " << i;
+        const std::int64_t truth = dinic.solve(row, depth, sink);
+        const SinkValue bounds = solver.bounds(row, problem.reach_class[depth][i]);
+        ASSERT_LE(bounds.low, truth);
+        ASSERT_GE(bounds.high, truth);
+        ASSERT_EQ(bounds.high == 0, truth == 0);
+        const SinkValue value = solver.value(row, problem.reach_class[depth][i], i);
+        ASSERT_EQ(value.low, truth);
+        ASSERT_EQ(value.high, truth);
+        low.push_back(known == Below::kBounds ? bounds.low : value.low);
+        high.push_back(known == Below::kBounds ? bounds.high : value.high);
         ++sums.pairs;
       }
-      if (depth < blocks.size()) solver.climb(values, values);
+      if (depth < blocks.size()) solver.climb(low, high);
     }
   }
   sums.bounds += solver.counts().bounds;
@@ -149,45 +161,15 @@ TEST(SinkSolver, EveryMeansSettlesSomePairsAndNoneWrongly) {
   EXPECT_GT(sums.search, 0U);
 }
 
-// A solver that knows the levels below by their bounds alone.
-void check_bounds(const std::vector<UnitBlock>& blocks) {
-  const IntegerNetwork network{FixedPoint{}, blocks};
-  LayeredDinic dinic(network);
-  SinkProblem problem(pointers_to(blocks));
-  SinkSolver solver(problem);
-  for (std::size_t sink = 0; sink < blocks[0].extent(1); ++sink) {
-    std::vector<std::int64_t> column;
-    for (std::size_t p = 0; p < blocks[0].extent(0); ++p) column.push_back(blocks[0](p, sink));
-    solver.start(column);
-    for (std::size_t depth = 2; depth <= blocks.size(); ++depth) {
-      const UnitBlock& top = blocks[depth - 1];
-      std::vector<std::int64_t> low, high;
-      for (std::size_t i = 0; i < top.extent(0); ++i) {
-        SCOPED_TRACE("sink " + std::to_string(sink) + " depth " + std::to_string(depth) + " " + std::to_string(i));
-        const std::int64_t* row = top.data() + i * top.extent(1);
-        const std::int64_t truth = dinic.solve(row, depth, sink);
-        const SinkValue bounds = solver.bounds(row, problem.reach_class[depth][i]);
-        ASSERT_LE(bounds.low, truth);
-        ASSERT_GE(bounds.high, truth);
-        ASSERT_EQ(bounds.high == 0, truth == 0);
-        low.push_back(bounds.low);
-        high.push_back(bounds.high);
-        const SinkValue value = solver.value(row, problem.reach_class[depth][i], i);
-        ASSERT_EQ(value.low, truth);
-        ASSERT_EQ(value.high, truth);
-      }
-      if (depth < blocks.size()) solver.climb(low, high);
-    }
-  }
-}
-
 TEST(SinkSolver, ValuesOverBoundsAgreeWithDinic) {
+  Sums sums;
   const std::size_t count = share_of(200, "random networks");
   for (std::size_t t = 0; t < count; ++t) {
     SCOPED_TRACE("seed " + std::to_string(300 + t));
     std::mt19937_64 random(300 + t);
-    check_bounds(
-        random_unit_network(random, {.depth = 7, .least_nodes = 2, .max_nodes = 16, .square = true, .sinks = 3}));
+    check_network(
+        random_unit_network(random, {.depth = 7, .least_nodes = 2, .max_nodes = 16, .square = true, .sinks = 3}), sums,
+        Below::kBounds);
     if (HasFatalFailure()) return;
   }
   for (const bool upside_down : {false, true}) {
@@ -205,7 +187,7 @@ TEST(SinkSolver, ValuesOverBoundsAgreeWithDinic) {
         block = std::move(turned);
       }
     }
-    check_bounds(blocks);
+    check_network(blocks, sums, Below::kBounds);
     if (HasFatalFailure()) return;
   }
 }
