@@ -231,16 +231,19 @@ function(attnflow_benchmarks module)
   endif()
 endfunction()
 
-# attnflow_fuzzers(<module>): one program of each of the module's *_fuzz.cc.
+# attnflow_fuzzers(<module> [LIBRARIES ...]): one program of each of the module's *_fuzz.cc, where ./dev fuzz looks.
 function(attnflow_fuzzers module)
   if(NOT ATTNFLOW_FUZZ)
     return()
   endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES")
   file(GLOB fuzzers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attnflow/${module}/*_fuzz.cc)
   foreach(source ${fuzzers})
     cmake_path(GET source STEM name)
     add_executable(${name} ${source})
-    target_link_libraries(${name} PRIVATE attnflow_core attnflow_flags -fsanitize=fuzzer)
+    target_link_libraries(${name} PRIVATE attnflow_core attnflow_flags ${arg_LIBRARIES} fmt::fmt
+                                          nlohmann_json::nlohmann_json -fsanitize=fuzzer)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   endforeach()
 endfunction()
 
@@ -271,6 +274,7 @@ function(attnflow_module module)
   attnflow_compile(attnflow_${module})
   attnflow_tests(${module} LIBRARIES attnflow_${module} LABELS ${arg_TEST_LABELS})
   attnflow_benchmarks(${module} LIBRARIES attnflow_${module})
+  attnflow_fuzzers(${module} LIBRARIES attnflow_${module})
 endfunction()
 
 # attnflow_public_headers(<module> <out>): the module's headers that users may include: neither test helpers nor
@@ -287,15 +291,19 @@ function(attnflow_public_headers module out)
   set(${out} ${public} PARENT_SCOPE)
 endfunction()
 
-# attnflow_install_stripped(<target> <folder>): installs a program or backend, if it was built, without the names that
-# only a debugger reads: they are a quarter of it, and the folder it was built in keeps them.
-function(attnflow_install_stripped target folder)
-  install(TARGETS ${target} RUNTIME DESTINATION ${folder} LIBRARY DESTINATION ${folder} OPTIONAL)
+# attnflow_install_stripped(<target> <folder> <component>): installs a program or backend, if it was built, without the
+# names that only a debugger reads: they are a quarter of it, and the folder it was built in keeps them. The component is
+# the package that it belongs to (cmake/package.cmake).
+function(attnflow_install_stripped target folder component)
+  install(
+    TARGETS ${target}
+    RUNTIME DESTINATION ${folder} COMPONENT ${component} OPTIONAL
+    LIBRARY DESTINATION ${folder} COMPONENT ${component} OPTIONAL)
   if(CMAKE_STRIP)
     set(installed "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/$<TARGET_FILE_NAME:${target}>")
     install(CODE "if(EXISTS \"${installed}\")
       execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-unneeded \"${installed}\" COMMAND_ERROR_IS_FATAL ANY)
-    endif()")
+    endif()" COMPONENT ${component})
   endif()
 endfunction()
 

@@ -2,13 +2,13 @@
 
 option(ATTNFLOW_SKIP_UNUSED_LIBRARIES "Load backends without the libraries that they bring and do not use" ON)
 
-# attnflow_skip_unused_libraries(<module> <destination>): after <module> is linked, tools/build/unused_libraries.py finds
+# attnflow_skip_unused_libraries(<module> <destination> <component>): after <module> is linked, tools/build/unused_libraries.py finds
 # those libraries (it says how, and what is left alone) and puts stand-ins into the folder `skipped` beside the module, in
 # the build tree and below <destination> where it is installed.
 #
 # In a program that opens the module, OpenCV and the like can afterwards not be opened by the same name; where they were
 # loaded before, they stay what they are. Programs of which that is asked switch the option off.
-function(attnflow_skip_unused_libraries module destination)
+function(attnflow_skip_unused_libraries module destination component)
   if(NOT ATTNFLOW_SKIP_UNUSED_LIBRARIES OR CMAKE_CROSSCOMPILING)
     return()
   endif()
@@ -27,5 +27,5 @@ function(attnflow_skip_unused_libraries module destination)
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/build/unused_libraries.py $<TARGET_FILE:${module}>
             $<TARGET_FILE:${module}_nothing> $<TARGET_FILE_DIR:${module}>/skipped
     VERBATIM)
-  install(DIRECTORY $<TARGET_FILE_DIR:${module}>/skipped DESTINATION ${destination})
+  install(DIRECTORY $<TARGET_FILE_DIR:${module}>/skipped DESTINATION ${destination} COMPONENT ${component})
 endfunction()

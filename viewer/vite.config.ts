@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   esbuild: { jsx: "automatic", jsxImportSource: "preact" },
+  resolve: { alias: { "d3-transition": new URL("src/views/no_transitions.ts", import.meta.url).pathname } },
   build: {
     outDir: "dist",
     target: "es2022",

@@ -27,6 +27,10 @@ LoadedText load_text_model(const ModelFiles& files, const LoadOptions& options, 
 
 LoadedText load_decoder_model(const ModelFiles& files, const LoadOptions& options) {
   if (files.info().causal) return load_text_model(files, options);
+  if (files.info().target) {
+    std::optional<Tokenizer> tokenizer = Tokenizer::load(*files.folder(), files.info().architecture);
+    return {files.load_decoder(options), std::move(tokenizer)};
+  }
   return {files.load_decoder(options), std::nullopt};  // which says that it is none
 }
 

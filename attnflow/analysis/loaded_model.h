@@ -24,6 +24,7 @@ struct LoadedText {
 // Errors as those of ModelFiles and Tokenizer::load.
 LoadedText load_text_model(const ModelFiles& files, const LoadOptions& options,
                            std::optional<Tokenizer> tokenizer = std::nullopt);
+// Takes encoder-decoders as well.
 LoadedText load_decoder_model(const ModelFiles& files, const LoadOptions& options);
 
 struct ImageModel {

@@ -40,10 +40,13 @@ enum class NoteCode : std::uint8_t {
   kFewClasses,
   kReferentsPossible,
   kOutputTokenGuessed,
+  kOutputTokenMiddle,
   kOutputTokenOfWord,
   kTargetFirstToken,
   kSystemTurn,
   // The model
+  kNoHead,
+  kAdapterApplied,
   kAdapterNotApplied,
   kWindowNotApplied,
   // The attention

@@ -35,6 +35,12 @@ std::string listed(std::vector<std::string> parts) {
   return fmt::format("{} and {}", fmt::join(parts, ", "), last);
 }
 
+std::string adapter_applied_text(const Note& note) {
+  const std::string& base = text_in(note, "base");
+  return fmt::format("The numbers are those of the weights{} with a LoRA adapter (adapter_config.json) added to them.",
+                     base.empty() ? "" : " of " + base);
+}
+
 std::string adapter_text(const Note& note) {
   const std::string& base = text_in(note, "base");
   return fmt::format(
@@ -147,7 +153,8 @@ std::string degenerate_advice(const Note& note) {
                                                             : "--start-layer or --mixing (or --discard)");
 }
 
-// "Blanking the token that rollout ranks first, 'Sara', lowers the logit difference from 3.2 to -1.1; ..."
+// "Blanking the token that rollout ranks first, 'Sara', lowers the logit difference from 3.2 to 2.9; blanking 'her'
+// lowers it most, to -1.1; ..."
 std::string agreement_text(const Note& note) {
   const double before = share_in(note, "before");
   const double after = share_in(note, "after");
@@ -160,6 +167,11 @@ std::string agreement_text(const Note& note) {
   const std::string effect = after < before   ? fmt::format("lowers the {} from {}", what, change)
                              : after > before ? fmt::format("raises the {} from {}", what, change)
                                               : fmt::format("leaves the {} at {:.3g}", what, before);
+  const NoteValue* const decisive = note.find("decisive");
+  const std::string most = decisive == nullptr || share_in(note, "least") >= before
+                               ? std::string()
+                               : fmt::format("; blanking '{}' lowers it most, to {:.3g}",
+                                             std::get<std::string>(*decisive), share_in(note, "least"));
   const NoteValue* const rank = note.find("rank_correlation");
   const std::string agreement = rank == nullptr
                                     ? std::string(
@@ -170,8 +182,9 @@ std::string agreement_text(const Note& note) {
   const auto methods = all_methods();
   const bool has_signs = std::any_of(methods.begin(), methods.end(),
                                      [&](const MethodInfo& info) { return info.name == method && !info.aggregates(); });
-  return fmt::format("Blanking the token that {} {}, '{}', {}; {}.", map,
-                     has_signs ? "says speaks most for it" : "ranks first", text_in(note, "token"), effect, agreement);
+  return fmt::format("Blanking the token that {} {}, '{}', {}{}; {}.", map,
+                     has_signs ? "says speaks most for it" : "ranks first", text_in(note, "token"), effect, most,
+                     agreement);
 }
 
 // "raw", "flow_generated", ... for people.
@@ -240,6 +253,9 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kOutputTokenGuessed, "output-token-guessed", "",
      "No token is marked as a mask or class token, so the output token is position 0.",
      "--output-token chooses another."},
+    {Code::kOutputTokenMiddle, "output-token-middle", "patch",
+     "The model has no class token, so the output token is the patch in the middle, {patch}.",
+     "--output-token ROW,COLUMN chooses another."},
     {Code::kOutputTokenOfWord, "output-token-of-word", "word tokens position",
      "\"{word}\" is {tokens} tokens; the output token is the last of them, at position {position}.",
      "--words merges the tokens of each word."},
@@ -248,6 +264,9 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kSystemTurn, "system-turn", "turn", system_turn_text,
      "--system TEXT replaces it; --system \"\" empties it."},
 
+    {Code::kNoHead, "no-head", "", "The model predicts no classes, so there is no prediction, and none to explain."},
+    {Code::kAdapterApplied, "adapter-applied", "base", adapter_applied_text,
+     "For the model without it, give a folder of the weights alone."},
     {Code::kAdapterNotApplied, "adapter-not-applied", "base", adapter_text,
      "If they do not include it yet, merge it (merge_and_unload of peft) and save the result."},
     {Code::kWindowNotApplied, "window-not-applied", "window",
@@ -308,8 +327,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kFlowTokensNotGenerated, "flow-tokens-not-generated", "tokens",
      "Flow was requested for tokens that were not generated: there are {tokens}."},
 
-    {Code::kBlankOutAgreement, "blank-out-agreement", "method layer? token quantity before after rank_correlation?",
-     agreement_text},
+    {Code::kBlankOutAgreement, "blank-out-agreement",
+     "method layer? token quantity before after decisive? least? rank_correlation?", agreement_text},
     {Code::kIntegrationError, "integration-error", "steps share",
      "The scores of integrated-gradients, from {steps} points, add up to {share:%} more or less than the change that "
      "they "

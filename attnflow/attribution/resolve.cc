@@ -37,6 +37,17 @@ std::string list_positions(const std::vector<std::size_t>& positions) {
   return fmt::format("{}{}", fmt::join(some, ", "), listed < positions.size() ? ", ..." : "");
 }
 
+// Of a picture, whose patches stand row by row and are called "0,0", "0,1", ... by row and column.
+std::optional<std::size_t> middle_patch(const std::vector<InputToken>& tokens) {
+  std::size_t first = 0;
+  while (first < tokens.size() && tokens[first].role != "patch") ++first;
+  std::size_t columns = 0;
+  while (first + columns < tokens.size() && tokens[first + columns].text.starts_with("0,")) ++columns;
+  if (columns == 0) return std::nullopt;
+  const std::size_t rows = (tokens.size() - first) / columns;
+  return first + rows / 2 * columns + columns / 2;
+}
+
 }  // namespace
 
 ResolvedSettings resolve(const Settings& settings, const InputFacts& facts) {
@@ -142,6 +153,10 @@ std::size_t resolve_token(const OutputToken& asked, std::string_view option, con
       if (const auto mask = find(is_mask_piece)) return *mask;
       if (causal) return n - 1;
       if (const auto cls = find(is_class_piece)) return *cls;
+      if (const auto middle = middle_patch(tokens)) {
+        notes.push_back({NoteCode::kOutputTokenMiddle, {{"patch", tokens[*middle].text}}});
+        return *middle;
+      }
       notes.emplace_back(NoteCode::kOutputTokenGuessed);
       return 0;
     case Kind::kPosition:

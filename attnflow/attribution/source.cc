@@ -40,6 +40,9 @@ class Rows {
   Tensor<double> values_;
 };
 
+// Rows of a replay that are at hand at the same time, of all heads.
+constexpr std::size_t kReplayedBytes = std::size_t{64} << 20;
+
 FlowOptions flow_options(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
                          const AttributeOptions& options) {
   FlowOptions flow{.layers = question.layers, .start_layer = question.start_layer};
@@ -187,8 +190,19 @@ Tensor<double> ReplaySource::rollout(const RowQuestion& question, const Attribut
   return rows.take();
 }
 
-FlowResult ReplaySource::flow(const RowQuestion&, const TokenGroups*, double, const AttributeOptions&) {
-  throw Error(ErrorKind::kUsage, "flow: expected the matrices of all layers, found rows that are computed again");
+FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
+                              const AttributeOptions& options) {
+  const std::size_t n = attention_.tokens();
+  const std::size_t layers = question.layers.back();
+  const std::size_t rows = std::max<std::size_t>(1, kReplayedBytes / (attention_.heads() * n * sizeof(float)));
+  GraphSink sink(layers, mixing_, n);
+  for (std::size_t begin = 0; begin < n; begin += rows) {
+    for (std::size_t l = 1; l <= layers; ++l) {
+      if (options.stop_token.stop_requested()) throw Cancelled();
+      attention_.rows(l, begin, std::min(n, begin + rows), sink);
+    }
+  }
+  return GraphSource(sink.take(), /*causal=*/true).flow(question, inputs, tolerance, options);
 }
 
 std::unique_ptr<AttentionSource> ReplaySource::uniform() const {
@@ -219,8 +233,8 @@ Tensor<double> UniformCausalSource::rollout(const RowQuestion& question, const A
 
 FlowResult UniformCausalSource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
                                      const AttributeOptions& options) {
-  return causal_flow([&](std::size_t tokens) { return uniform_graph(layers_, tokens, true, residual_); }, question,
-                     inputs, tolerance, options);
+  return causal_flow([&](std::size_t tokens) { return uniform_graph(question.layers.back(), tokens, true, residual_); },
+                     question, inputs, tolerance, options, columns_);
 }
 
 std::unique_ptr<AttentionSource> UniformCausalSource::uniform() const {
@@ -228,15 +242,19 @@ std::unique_ptr<AttentionSource> UniformCausalSource::uniform() const {
 }
 
 FlowResult causal_flow(const std::function<AttentionGraph(std::size_t)>& graph, const RowQuestion& question,
-                       const TokenGroups* inputs, double tolerance, const AttributeOptions& options) {
+                       const TokenGroups* inputs, double tolerance, const AttributeOptions& options,
+                       std::size_t least_columns) {
   const auto seen_by = [&](std::size_t tokens) {
     TokenGroups seen;
     if (inputs == nullptr) return seen;
-    std::copy_if(inputs->begin(), inputs->end(), std::back_inserter(seen),
-                 [&](const std::vector<std::size_t>& group) { return group.back() < tokens; });
+    for (const std::vector<std::size_t>& group : *inputs) {
+      std::vector<std::size_t> begun;
+      std::copy_if(group.begin(), group.end(), std::back_inserter(begun), [&](std::size_t j) { return j < tokens; });
+      if (!begun.empty()) seen.push_back(std::move(begun));
+    }
     return seen;
   };
-  const std::size_t columns = columns_of(question);
+  const std::size_t columns = std::max(least_columns, columns_of(question));
   FlowResult result = empty_flow(question, inputs == nullptr ? columns : seen_by(columns).size());
   for (std::size_t p = 0; p < question.positions.size(); ++p) {
     const std::size_t tokens = question.positions[p] + 1;

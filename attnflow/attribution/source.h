@@ -97,8 +97,8 @@ class GraphSource : public AttentionSource {
   bool causal_;
 };
 
-// A decoder that has kept its queries and keys: O(L n d) memory (rollout/replay_rollout.h). It has no matrices, so
-// flow() throws Error(kUsage).
+// A decoder that has kept its queries and keys: O(L n d) memory (rollout/replay_rollout.h). It has no matrices; flow()
+// makes those of the layers up to the last one asked about, for as long as it runs.
 class ReplaySource : public AttentionSource {
  public:
   // `attention` must outlive the source.
@@ -139,9 +139,11 @@ class UniformCausalSource : public AttentionSource {
 };
 
 // The flow of some positions of a causal graph, each in the network of the positions that it sees. `graph` gives that
-// of the first so many positions; groups of `inputs` are whole below any of them.
+// of the first so many positions; of groups of `inputs`, in the order of their first position, only positions that are
+// seen count. There are `least_columns` at least.
 FlowResult causal_flow(const std::function<AttentionGraph(std::size_t tokens)>& graph, const RowQuestion& question,
-                       const TokenGroups* inputs, double tolerance, const AttributeOptions& options);
+                       const TokenGroups* inputs, double tolerance, const AttributeOptions& options,
+                       std::size_t least_columns = 0);
 
 }  // namespace attnflow
 

@@ -115,11 +115,6 @@ void run_explain(ExplainArguments& arguments) {
   if (from_file && (arguments.text || arguments.pair || arguments.model)) {
     throw Error(ErrorKind::kUsage, "give either a text (with --model and --pair) or --attention FILE, not both");
   }
-  if (from_file && options.settings.has_target()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--mixing {} requires a text and a model: an --attention file has no gradients",
-                            to_text(options.settings.mixing)));
-  }
   if (from_file && (options.truncate || arguments.device != "cpu")) {
     throw Error(ErrorKind::kUsage, "--truncate and --device require a model, not --attention");
   }
@@ -252,7 +247,7 @@ void add_explain_command(CLI::App& app) {
   add_unused_weights_option(command, arguments->allow_unused_weights, run);
   command->callback([arguments, command] {
     ExplainOptions& options = arguments->options;
-    // Flow is among the usual methods, and needs what this option saves.
+    // Flow is among the usual methods, and takes what this option saves.
     if (options.only_output_token && command->count("--method") == 0)
       options.settings.methods = {Method::kRaw, Method::kRollout};
     run_explain(*arguments);

@@ -231,6 +231,10 @@ void add_generate_command(CLI::App& app) {
       ->group(show);
   command->add_flag("--exclude-special", filter.special, "Exclude special tokens from rankings")->group(show);
   command
+      ->add_flag("--keep-template", options.keep_template,
+                 "Rank the tokens of the chat template, too (with --chat; default: exclude them)")
+      ->group(show);
+  command
       ->add_option("--exclude-matching", filter.patterns,
                    "Exclude tokens that match this regular expression from rankings. May be repeated")
       ->type_name("REGEX")

@@ -113,7 +113,9 @@ void add_image_command(CLI::App& app) {
   Settings& settings = arguments->options.settings;
   CLI::App* command = app.add_subcommand("image", "Show which patches of an image a vision model depends on");
   command->add_option("PICTURE", arguments->picture, "PNG, JPEG or WebP image")->required();
-  command->add_option("--model", arguments->model, "Folder of a ViT, DeiT or DINOv2, or a built-in model")
+  command
+      ->add_option("--model", arguments->model,
+                   "Folder of a ViT, DeiT, DINOv2, DINOv3, CLIP or SigLIP, or a built-in model")
       ->type_name("DIR|NAME");
   add_outputs(command, arguments->outputs, ".png .svg .pdf .html .json .csv .npz .safetensors .md .txt",
               "print a table");
@@ -121,14 +123,16 @@ void add_image_command(CLI::App& app) {
 
   const char* how = "Analysis";
   const char* show = "Output";
-  arguments->read_settings =
-      add_settings(command, settings, kForImage, {.compute = how, .show = show},
-                   {{"output_token", "auto (the class token), cls, all, a position, or a patch as row,column from 0"},
-                    {"discard_keep_special", "Keep the weights of the class token and of registers when discarding"},
-                    {"mask_columns",
-                     "Mask these key tokens and renormalize rows: none, first, special (everything except patches), "
-                     "registers, or positions such as 0,5"},
-                    {"top_k", "Number of patches and classes in rankings"}});
+  arguments->read_settings = add_settings(
+      command, settings, kForImage, {.compute = how, .show = show},
+      {{"output_token",
+        "auto (the class token; without one, the patch in the middle), cls, all, a position, or a patch as "
+        "row,column from 0"},
+       {"discard_keep_special", "Keep the weights of the class token and of registers when discarding"},
+       {"mask_columns",
+        "Mask these key tokens and renormalize rows: none, first, special (everything except patches), "
+        "registers, or positions such as 0,5"},
+       {"top_k", "Number of patches and classes in rankings"}});
 
   add_integration_steps(command, arguments->options.integration_steps, how);
   command->add_option("--view", arguments->view, "Figure to draw in .svg, .pdf and .png: overview, overlay or layers")

@@ -4,12 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/version.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/run_app.h"
+#include "attnflow/model/backend.h"
 
 namespace {
 
@@ -31,6 +34,23 @@ void refuse_command(CLI::App& app, const std::string& name, const std::string& w
   });
 }
 
+// The version alone in the first line; below it what a report of a fault should say.
+std::string version() {
+  std::string text = ATTNFLOW_VERSION;
+#ifdef ATTNFLOW_COMMIT
+  text += "\ncommit " ATTNFLOW_COMMIT;
+#endif
+  text += "\nbackends:";
+  bool any = false;
+  for (const char* const backend : {attnflow::kTorchBackend, attnflow::kLlamaBackend}) {
+    const std::optional<std::filesystem::path> file = attnflow::find_backend(backend, attnflow::backend_folders());
+    if (!file) continue;
+    text += "\n  " + file->string();
+    any = true;
+  }
+  return any ? text : text + " none";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -38,7 +58,7 @@ int main(int argc, char** argv) {
       "attnflow: attention rollout and attention flow (Abnar & Zuidema, ACL 2020).\nWhich input tokens did each output "
       "of a Transformer depend on?");
   app.name("attnflow");
-  app.set_version_flag("--version", ATTNFLOW_VERSION);
+  app.set_version_flag("--version", version);
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 success, 2 usage error, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything "

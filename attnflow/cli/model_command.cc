@@ -102,6 +102,12 @@ void print_text_input(const Folder& folder, const ModelInfo& info) {
   const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
   fmt::print("vocabulary    {} (tokenizer: {})\n", info.vocabulary, tokenizer.vocabulary_size());
   fmt::print("max tokens    {}\n", info.max_tokens);
+  if (info.target) fmt::print("max target    {}\n", info.target->max_tokens);
+}
+
+const char* attention_of(const ModelInfo& info) {
+  if (info.target) return "bidirectional in the encoder, causal in the decoder, and from it to the encoder";
+  return info.causal ? "causal" : "bidirectional";
 }
 
 void print_image_input(const ImageInfo& image) {
@@ -124,7 +130,12 @@ void describe_model(const Folder& folder, const OpenOptions& options) {
   const ModelInfo info = ModelFiles(folder, options).info();
   fmt::print("name          {}\n", info.name);
   fmt::print("architecture  {}\n", info.architecture);
-  fmt::print("layers        {}\n", info.layers);
+  if (info.target) {
+    fmt::print("layers        {} (encoder {}, decoder {} of two each)\n", info.layers, info.target->encoder_layers,
+               info.target->decoder_layers);
+  } else {
+    fmt::print("layers        {}\n", info.layers);
+  }
   fmt::print("heads         {}\n", info.heads);
   fmt::print("hidden        {}\n", info.hidden);
   if (info.image) {
@@ -132,7 +143,7 @@ void describe_model(const Folder& folder, const OpenOptions& options) {
   } else {
     print_text_input(folder, info);
   }
-  fmt::print("attention     {}\n", info.causal ? "causal" : "bidirectional");
+  fmt::print("attention     {}\n", attention_of(info));
   fmt::print("head          {}\n", head_name(info.head));
   if (!info.labels.empty()) fmt::print("labels        {}\n", fmt::join(info.labels, ", "));
   fmt::print("parameters    {}\n", info.parameters);

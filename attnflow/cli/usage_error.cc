@@ -127,6 +127,16 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
     if (colon != std::string::npos && text.ends_with(" missing")) {
       return fmt::format("{}: expected a value, found none; {}", text.substr(0, colon), help);
     }
+    // "--top-k: At Most 1 required but received 2"
+    const std::string_view most = ": At Most ";
+    const std::string_view received = " required but received ";
+    const std::size_t begin = text.find(most);
+    const std::size_t end = text.find(received);
+    if (begin != std::string::npos && end != std::string::npos && begin < end) {
+      const std::string allowed = text.substr(begin + most.size(), end - begin - most.size());
+      return fmt::format("{}: expected at most {} value{}, found {}; {}", text.substr(0, begin), allowed,
+                         allowed == "1" ? "" : "s", text.substr(end + received.size()), help);
+    }
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error)) {
     // "PICTURE is required"; "A subcommand is required"

@@ -196,9 +196,11 @@ void fill_generation(Report& report, const GenerationQuestion& question) {
       report.notes.emplace_back(NoteCode::kFlowInterrupted);
     }
   }
-  values.add_sink_share();
-  note_generation_sink(report);
-  note_next_generation_sink(report);
+  if (question.first_share) {
+    values.add_sink_share();
+    note_generation_sink(report);
+    note_next_generation_sink(report);
+  }
   if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
 }
 

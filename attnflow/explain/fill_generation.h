@@ -26,7 +26,8 @@ struct GenerationQuestion {
   std::size_t prompt_tokens = 0;  // m, before words are merged
   TokenGroups words = {};         // of the prompt, where they are merged
   GenerationSources sources = {};
-  // The share of W_l[position], as the mean over heads before any step, that falls on position 0. `layer` from 1.
+  // The share of W_l[position], as the mean over heads before any step, that falls on position 0. `layer` from 1. Empty
+  // of an encoder-decoder, whose source gathers no attention on its first token.
   std::function<double(std::size_t layer, std::size_t position)> first_share = {};
   bool generated_columns = false;             // keep the values on generated tokens too
   std::vector<std::size_t> flow_tokens = {};  // generated tokens whose flow is wanted; empty: all

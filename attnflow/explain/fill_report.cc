@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -13,10 +15,14 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
+#include "attnflow/base/available_memory.h"
+#include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/parallel_for.h"
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/degeneracy_note.h"
 #include "attnflow/explain/sink_note.h"
+#include "attnflow/flow/flow_memory.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/graph/normalize.h"
@@ -131,6 +137,43 @@ std::size_t take_settings(Report& report, const ResolvedSettings& resolved) {
   return resolved.output_token;
 }
 
+void keep_values(Report& report, Method method, Attribution found) {
+  switch (method) {
+    case Method::kRaw:
+      report.raw = std::move(found.values);
+      break;
+    case Method::kRollout:
+      report.rollout = std::move(found.values);
+      break;
+    case Method::kFlow:
+      report.flow = std::move(found.values);
+      report.flow_gap = std::move(found.gap);
+      report.flow_degenerate = std::move(found.degenerate);
+      break;
+    default:  // none of kAggregations
+      break;
+  }
+}
+
+// The values of a query, which come as the settings normalize them. Returns how many were too small to be divided by.
+std::size_t fill_values(Report& report, AttentionSource& source, const Query& query, const ExplainOptions& options) {
+  Attribution found = attribute(source, query, attribute_options(options));
+  if (query.method == Method::kFlow) note_degenerate(report, found);
+  const std::size_t flagged = normalize(found, report.settings.normalization);
+  keep_values(report, query.method, std::move(found));
+  return flagged;
+}
+
+// Not refused: each value says how wide its enclosure is, and that width does not depend on the tolerance.
+void note_wide_gap(Report& report) {
+  const Settings& settings = report.settings;
+  if (report.flow_gap.empty() || settings.normalization != Normalization::kNone) return;
+  const double widest = *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end());
+  if (widest > settings.flow_tolerance) {
+    report.notes.push_back({NoteCode::kWideGap, {{"widest", widest}, {"tolerance", settings.flow_tolerance}}});
+  }
+}
+
 }  // namespace
 
 TokenGroups merge_words(Report& report, std::size_t& output) {
@@ -193,37 +236,14 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
       report.flow_output_tokens = all_flows ? report.output_tokens : std::vector<std::size_t>{output};
       if (!all_flows) query.outputs = {outputs[output]};
     }
-    Attribution found = attribute(source, query, attribute_options(options));
-    if (method == Method::kFlow) note_degenerate(report, found);
-    flagged += normalize(found, settings.normalization);
-    switch (method) {
-      case Method::kRaw:
-        report.raw = std::move(found.values);
-        break;
-      case Method::kRollout:
-        report.rollout = std::move(found.values);
-        break;
-      case Method::kFlow:
-        report.flow = std::move(found.values);
-        report.flow_gap = std::move(found.gap);
-        report.flow_degenerate = std::move(found.degenerate);
-        break;
-      default:  // none of kAggregations
-        break;
-    }
+    flagged += fill_values(report, source, query, options);
   }
   add_certificates(report, source, question.certified, options);
   if (flagged > 0) report.notes.push_back(flagged_note(flagged));
   check_finite("raw", report.raw, settings);
   check_finite("rollout", report.rollout, settings);
   check_finite("flow", report.flow, settings);
-  // Not refused: each value says how wide its enclosure is, and that width does not depend on the tolerance.
-  if (!report.flow_gap.empty() && settings.normalization == Normalization::kNone) {
-    const double widest = *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end());
-    if (widest > settings.flow_tolerance) {
-      report.notes.push_back({NoteCode::kWideGap, {{"widest", widest}, {"tolerance", settings.flow_tolerance}}});
-    }
-  }
+  note_wide_gap(report);
 
   // What the pictures of the graph draw: with one head, that head in the top layer and the mean below it.
   AttentionGraph graph = source.take();
@@ -270,18 +290,19 @@ void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestio
   report.output_tokens = {output};
 
   std::size_t flagged = 0;
-  for (const Method method : {Method::kRaw, Method::kRollout}) {
+  for (const Method method : kAggregations) {
     if (!settings.wants(method)) continue;
     Query query = query_of(method, settings, words);
     query.outputs = outputs;
-    Attribution found = attribute(source, query, attribute_options(options));
-    flagged += normalize(found, settings.normalization);
-    (method == Method::kRaw ? report.raw : report.rollout) = std::move(found.values);
+    if (method == Method::kFlow) report.flow_output_tokens = {output};
+    flagged += fill_values(report, source, query, options);
   }
   if (flagged > 0) report.notes.push_back(flagged_note(flagged));
+  check_finite("flow", report.flow, settings);
+  note_wide_gap(report);
 }
 
-void check_row_options(const ExplainOptions& options, const ReportModel& model) {
+void check_row_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens) {
   const auto refuse = [](const std::string& what) {
     throw Error(ErrorKind::kUsage, fmt::format("--only-output-token: expected {}", what));
   };
@@ -292,11 +313,27 @@ void check_row_options(const ExplainOptions& options, const ReportModel& model) 
   if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
     refuse(fmt::format("--mixing attention, whose rows can be recomputed, found {}", to_text(settings.mixing)));
   }
-  if (settings.wants(Method::kFlow)) refuse("--method raw,rollout, found flow, which needs the matrices of all layers");
   if (!options.certificates.empty()) refuse("no --certificate, which needs the matrices of all layers, found one");
   if (options.keep_attention) refuse("no --keep-attention, which keeps the full matrices, found both");
   if (settings.discard > 0.0) refuse("no --discard, which selects the smallest weights of whole layers, found both");
   if (settings.output_token.kind == OutputToken::Kind::kAll) refuse("one --output-token, found all");
+  // Flow alone takes matrices. What it needs is said before the model runs.
+  std::optional<std::size_t> available = available_memory();
+  if (options.max_memory > 0) available = std::min(options.max_memory, available.value_or(options.max_memory));
+  if (!settings.wants(Method::kFlow) || !available) return;
+  const std::vector<std::size_t> layers = resolve_layers(settings.layers, settings.start_layer, model.layers);
+  const bool one_head = settings.heads.is_single();
+  const std::size_t depth = layers.back() - settings.start_layer;
+  const std::array<std::size_t, 5> graph = {one_head ? 2U : 1U, layers.back(), tokens, tokens, sizeof(double)};
+  const std::size_t kept = checked_product(graph).value_or(*available);
+  internal::check_flow_memory({.tokens = tokens,
+                               .input_tokens = tokens,
+                               .depth = depth,
+                               .layers = layers.size(),
+                               .one_head = one_head,
+                               .one_output_token = true,
+                               .threads = resolve_threads(options.threads)},
+                              *available - std::min(kept, *available));
 }
 
 }  // namespace attnflow

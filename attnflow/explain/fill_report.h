@@ -43,14 +43,16 @@ void fill_report(Report& report, AttentionStack stack, const ReportQuestion& que
 void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion& question,
                  const ExplainOptions& options);
 
-// What options.only_output_token gives: raw attention and rollout of one output token, [layer, 1, input token], for
-// texts that are too long for matrices (30 layers of 4,096 tokens are 4 GB an array). Report::graph stays empty.
+// What options.only_output_token gives: raw attention, rollout and flow of one output token, [layer, 1, input token],
+// for texts that are too long for matrices of all output tokens (30 layers of 4,096 tokens are 4 GB an array). Flow
+// alone takes the matrices of the layers, while it is computed. Report::graph stays empty.
 void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
                         const ExplainOptions& options);
 
-// Throws Error(kUsage) for a model that is no decoder, and for options that need more than one row: flow,
-// certificates, discard, kept attention, all output tokens.
-void check_row_options(const ExplainOptions& options, const ReportModel& model);
+// Throws Error(kUsage) for a model that is no decoder, and for options that need more than one row: certificates,
+// discard, kept attention, all output tokens; Error(kOther) when flow of so many tokens needs more memory than there
+// is, or than options.max_memory.
+void check_row_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens);
 
 }  // namespace attnflow
 

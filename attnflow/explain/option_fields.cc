@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow {
@@ -46,13 +47,8 @@ UnorderedJson parse_object(std::string_view text) {
     json = UnorderedJson::parse(text.begin(), text.end(), check);
   } catch (const UnorderedJson::exception& error) {
     constexpr std::size_t kMaxReason = 160;
-    // "[json.exception.parse_error.101] parse error at line 1, ..."
-    std::string_view reason = error.what();
-    if (const std::size_t end = reason.find("] "); reason.starts_with('[') && end != std::string_view::npos) {
-      reason.remove_prefix(end + 2);
-    }
     fail_option(fmt::format("expected a JSON object, found text that does not parse: {}",
-                            internal::quote_name(reason, kMaxReason)));
+                            internal::quote_name(internal::json_reason(error), kMaxReason)));
   }
   if (!json.is_object()) fail_option(fmt::format("expected a JSON object, found {}", show(json)));
   return json;

@@ -68,6 +68,10 @@ SafetensorsFile Folder::open_safetensors(std::string_view file) const {
   return built_in_ ? SafetensorsFile(require(file).bytes, label(file)) : SafetensorsFile(path_ / file);
 }
 
+PytorchFile Folder::open_pytorch(std::string_view file) const {
+  return built_in_ ? PytorchFile(require(file).bytes, label(file)) : PytorchFile(path_ / file);
+}
+
 const MemoryFile* Folder::find(std::string_view file) const {
   const auto found = std::find_if(files_.begin(), files_.end(), [&](const MemoryFile& f) { return f.name == file; });
   return found == files_.end() ? nullptr : &*found;

@@ -7,12 +7,14 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "attnflow/files/pytorch_file.h"
 #include "attnflow/files/safetensors.h"
 
 namespace attnflow {
@@ -43,6 +45,14 @@ class Folder {
     return folder;
   }
 
+  // The same folder with an adapter that lies in another: changes to the weights in this one.
+  Folder with_adapter(Folder adapter) const {
+    Folder folder = *this;
+    folder.adapter_ = std::make_shared<const Folder>(std::move(adapter));
+    return folder;
+  }
+  const Folder* adapter() const { return adapter_.get(); }  // null: none was given
+
   bool is_built_in() const { return built_in_; }
   // "minilm" of "models/minilm/" and of "models/minilm/model", "." and the like made absolute first; the name that was
   // given to it or, built in, to its files.
@@ -60,6 +70,8 @@ class Folder {
   std::string read(std::string_view file, std::size_t max_bytes = std::size_t{1} << 30) const;
   // Maps a .safetensors file or, built in, uses its bytes where they lie. Throws Error(kBadFile).
   SafetensorsFile open_safetensors(std::string_view file) const;
+  // The same of a file of torch.save's.
+  PytorchFile open_pytorch(std::string_view file) const;
 
   // On disk: the path as it was given. Built in: the name.
   const std::filesystem::path& path() const { return path_; }
@@ -73,6 +85,7 @@ class Folder {
   std::string name_;  // empty: the path's
   bool built_in_ = false;
   std::vector<MemoryFile> files_;
+  std::shared_ptr<const Folder> adapter_;
 };
 
 }  // namespace attnflow

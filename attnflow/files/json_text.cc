@@ -57,7 +57,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& source) {
   } catch (const nlohmann::json::exception& error) {
     constexpr std::size_t kMaxReason = 200;
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected JSON, found text that does not parse: {}. {}", source,
-                                                 quote_name(error.what(), kMaxReason), kRestoreJson));
+                                                 quote_name(json_reason(error), kMaxReason), kRestoreJson));
   }
 }
 
@@ -67,6 +67,15 @@ nlohmann::json parse_json_object(std::string_view text, const std::string& sourc
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a JSON object, found {}", source, show_json(json)));
   }
   return json;
+}
+
+std::string json_reason(const std::exception& error) {
+  // "[json.exception.parse_error.101] parse error at line 1, ..."
+  std::string_view reason = error.what();
+  if (const std::size_t end = reason.find("] "); reason.starts_with('[') && end != std::string_view::npos) {
+    reason.remove_prefix(end + 2);
+  }
+  return std::string(reason);
 }
 
 std::string show_json(const nlohmann::json& value) {

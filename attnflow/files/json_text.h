@@ -2,6 +2,7 @@
 #ifndef ATTNFLOW_FILES_JSON_TEXT_H_
 #define ATTNFLOW_FILES_JSON_TEXT_H_
 
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@ namespace attnflow::internal {
 nlohmann::json parse_json_object(std::string_view text, const std::string& source);
 // The same of any JSON value.
 nlohmann::json parse_json(std::string_view text, const std::string& source);
+
+// What the JSON library says is wrong with a text, without its own name for that: "parse error at line 1, column 7:
+// ...".
+std::string json_reason(const std::exception& error);
 
 // A value as it stands in the file, quoted and short enough for a message.
 std::string show_json(const nlohmann::json& value);

@@ -5,28 +5,24 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/flow/cut_capacity.h"
 #include "attnflow/flow/flow_memory.h"
+#include "attnflow/flow/row_flow.h"
 #include "attnflow/flow/sink_solver.h"
 #include "attnflow/graph/layers.h"
 
 namespace attnflow {
 namespace {
 
+using internal::RowFlow;
 using internal::SinkProblem;
 using internal::SinkSolver;
 using internal::SinkValue;
 using Block = Tensor<std::int64_t>;
-
-// One output token: into how many shares the input tokens of a layer are divided, when so few layers are wanted that
-// threads would wait for each other.
-constexpr std::size_t kShares = 64;
-constexpr std::size_t kLayersForEachThread = 4;
 
 // The question in units.
 struct Problem {
@@ -72,14 +68,6 @@ struct Problem {
   }
 };
 
-void add_counts(FlowCounts& to, const FlowCounts& counts) {
-  to.bounds += counts.bounds;
-  to.pushed += counts.pushed;
-  to.greedy += counts.greedy;
-  to.cuts += counts.cuts;
-  to.search += counts.search;
-}
-
 void check_stop(const FlowOptions& options) {
   if (options.stop_token.stop_requested()) throw Cancelled();
 }
@@ -88,14 +76,6 @@ std::vector<std::int64_t> column_of(const Block& block, std::size_t column) {
   std::vector<std::int64_t> values(block.extent(0));
   for (std::size_t p = 0; p < values.size(); ++p) values[p] = block(p, column);
   return values;
-}
-
-Block transposed(const Block& block) {
-  Block result({block.extent(1), block.extent(0)});
-  for (std::size_t p = 0; p < block.extent(0); ++p) {
-    for (std::size_t q = 0; q < block.extent(1); ++q) result(q, p) = block(p, q);
-  }
-  return result;
 }
 
 // All output tokens: one input token at a time, from the bottom layer up.
@@ -155,117 +135,67 @@ void solve_all(const Problem& problem, FlowResult& result) {
   };
   parallel_for(sinks, {threads, problem.options.progress, problem.options.stop_token}, solve_sink);
   for (const auto& solver : solvers) {
-    if (solver && problem.options.counts != nullptr) add_counts(*problem.options.counts, solver->counts());
+    if (solver && problem.options.counts != nullptr) *problem.options.counts += solver->counts();
   }
 }
 
-// One output token after one layer: the network upside down, where that token is the only sink and each input token a
-// source.
-class UpsideDown {
- public:
-  // upside_down: the layers below the top, top first.
-  UpsideDown(const Problem& problem, const std::vector<Block>& upside_down, std::size_t wanted)
-      : depth_(problem.depth_of(wanted)), bottom_({problem.top(wanted).extent(1), 1}) {
-    const Block& top = problem.top(wanted);
-    const std::int64_t* arcs = top.data() + *problem.options.output_token * top.extent(1);
-    column_.assign(arcs, arcs + top.extent(1));
-    // Layer 1 upside down is the wanted layer; its own arcs lead to the output token only.
-    std::copy(column_.begin(), column_.end(), bottom_.data());
-    blocks_.push_back(&bottom_);
-    for (std::size_t k = depth_ - 1; k >= 1; --k) blocks_.push_back(&upside_down[problem.below.depth() - k]);
-    shared_.emplace(blocks_);
-  }
-
-  // A solver that knows bounds of all levels but the last. What they enclose is needed for those bounds alone: with
-  // them, a pair of the last level takes a greedy pass, if that; without them, most pairs of most levels would.
-  std::unique_ptr<SinkSolver> solver(const Problem& problem) const {
-    auto solver = std::make_unique<SinkSolver>(*shared_);
-    solver->start(column_);
-    std::vector<std::int64_t> low, high;
-    for (std::size_t level = 2; level < depth_; ++level) {
-      check_stop(problem.options);
-      const Block& block = *blocks_[level - 1];
-      low.resize(block.extent(0));
-      high.resize(block.extent(0));
-      for (std::size_t q = 0; q < high.size(); ++q) {
-        const SinkValue value = solver->bounds(block.data() + q * block.extent(1), shared_->reach_class[level][q]);
-        low[q] = value.low;
-        high[q] = value.high;
-      }
-      solver->climb(low, high);
-    }
-    return solver;
-  }
-
-  // From an input token to the output token.
-  SinkValue value(SinkSolver& solver, std::size_t input) const {
-    const Block& block = *blocks_.back();
-    SinkValue value = solver.value(block.data() + input * block.extent(1), shared_->reach_class[depth_][input], input);
-    std::swap(value.column_cut, value.row_cut);
-    return value;
-  }
-
- private:
-  std::size_t depth_;
-  Block bottom_;
-  std::vector<std::int64_t> column_;
-  std::vector<const Block*> blocks_;
-  std::optional<SinkProblem> shared_;
-};
-
-// One output token. Work is divided into shares of the input tokens of one layer wanted.
+// One output token. What bounds leave open is divided into parts of the input tokens of each layer wanted.
 void solve_row(const Problem& problem, FlowResult& result) {
-  std::vector<Block> upside_down;
-  for (std::size_t k = problem.below.depth(); k-- > 0;) upside_down.push_back(transposed(problem.below.layers[k]));
-  const std::size_t sinks = problem.sink_size.size();
+  const FlowOptions& options = problem.options;
   const std::size_t wanted_layers = problem.layers.size();
-  // A worker makes a network for each layer that it has a share of.
-  const std::size_t threads = resolve_threads(problem.options.threads);
-  const std::size_t shares = wanted_layers >= kLayersForEachThread * threads ? 1 : std::min(sinks, kShares);
+  std::vector<std::unique_ptr<const RowFlow>> flows(wanted_layers);
+  parallel_for(wanted_layers, {options.threads, {}, options.stop_token}, [&](std::size_t wanted, std::size_t) {
+    const Block& top = problem.top(wanted);
+    const std::int64_t* arcs = top.data() + *options.output_token * top.extent(1);
+    if (problem.depth_of(wanted) == 1) {
+      for (std::size_t j = 0; j < top.extent(1); ++j) {
+        problem.store(result, wanted, 0, j, {.low = arcs[j], .high = arcs[j]});
+      }
+      return;
+    }
+    std::vector<const Block*> below;
+    for (std::size_t k = 1; k < problem.depth_of(wanted); ++k) below.push_back(&problem.below.layers[k - 1]);
+    flows[wanted] =
+        std::make_unique<const RowFlow>(std::vector<std::int64_t>(arcs, arcs + top.extent(1)), *options.output_token,
+                                        std::move(below), resolve_threads(options.threads), options.stop_token);
+    for (std::size_t j = 0; j < flows[wanted]->bounds().size(); ++j) {
+      problem.store(result, wanted, 0, j, flows[wanted]->bounds()[j]);
+    }
+  });
 
-  std::vector<std::once_flag> made(wanted_layers);
-  std::vector<std::unique_ptr<UpsideDown>> networks(wanted_layers);
+  struct Unit {
+    std::size_t wanted, part;
+  };
+  std::vector<Unit> units;
+  for (std::size_t wanted = 0; wanted < wanted_layers; ++wanted) {
+    for (std::size_t part = 0; flows[wanted] && part < flows[wanted]->parts(); ++part) units.push_back({wanted, part});
+  }
+  const std::size_t threads = std::min(resolve_threads(options.threads), std::max<std::size_t>(units.size(), 1));
   struct Worker {
     std::size_t wanted = 0;
-    std::unique_ptr<SinkSolver> solver = nullptr;
+    std::optional<RowFlow::Worker> solver = {};
     FlowCounts counts = {};
     void finish() {
-      if (solver) add_counts(counts, solver->counts());
+      if (solver) counts += solver->counts();
       solver.reset();
     }
   };
   std::vector<Worker> workers(threads);
-
-  const auto solve_share = [&](std::size_t unit, std::size_t number) {
-    const std::size_t wanted = unit / shares;
-    const std::size_t begin = unit % shares * sinks / shares;
-    const std::size_t end = (unit % shares + 1) * sinks / shares;
-    if (problem.depth_of(wanted) == 1) {
-      const Block& top = problem.top(wanted);
-      for (std::size_t j = begin; j < end; ++j) {
-        const std::int64_t arc = top(*problem.options.output_token, j);
-        problem.store(result, wanted, 0, j, {.low = arc, .high = arc});
-      }
-      return;
-    }
-    std::call_once(made[wanted],
-                   [&] { networks[wanted] = std::make_unique<UpsideDown>(problem, upside_down, wanted); });
-    const UpsideDown& network = *networks[wanted];
+  parallel_for(units.size(), {threads, options.progress, options.stop_token}, [&](std::size_t u, std::size_t number) {
+    const Unit& unit = units[u];
     Worker& worker = workers[number];
-    if (!worker.solver || worker.wanted != wanted) {
+    if (!worker.solver || worker.wanted != unit.wanted) {
       worker.finish();
-      worker.wanted = wanted;
-      worker.solver = network.solver(problem);
+      worker.wanted = unit.wanted;
+      worker.solver.emplace(*flows[unit.wanted]);
     }
-    for (std::size_t j = begin; j < end; ++j) {
-      check_stop(problem.options);
-      problem.store(result, wanted, 0, j, network.value(*worker.solver, j));
-    }
-  };
-  parallel_for(wanted_layers * shares, {threads, problem.options.progress, problem.options.stop_token}, solve_share);
+    worker.solver->solve(unit.part, [&](std::size_t input, const SinkValue& value) {
+      problem.store(result, unit.wanted, 0, input, value);
+    });
+  });
   for (Worker& worker : workers) {
     worker.finish();
-    if (problem.options.counts != nullptr) add_counts(*problem.options.counts, worker.counts);
+    if (options.counts != nullptr) *options.counts += worker.counts;
   }
 }
 
@@ -364,6 +294,14 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   const double row_sum = std::max(largest_row_sum(below), largest_row_sum(tops));
   problem.below = to_units(below, FixedPoint::for_row_sum(row_sum));
   problem.tops = to_units(tops, problem.below.fixed_point).layers;
+  // Of the numbers only those one layer down are still needed, for the layer wanted that is one layer up.
+  const bool one_layer = problem.depth_of(0) == 1;
+  for (std::size_t k = 0; k < below.layers.size(); ++k) {
+    if (k > 0 || !one_layer || graph.one_head()) below.layers[k] = Tensor<double>();
+  }
+  for (std::size_t w = 0; w < tops.layers.size(); ++w) {
+    if (problem.depth_of(w) > 1) tops.layers[w] = Tensor<double>();
+  }
   problem.sink_size.assign(n, 1);
   if (options.input_groups != nullptr) {
     // Summed in units, so that nothing is rounded but the capacities themselves.
@@ -375,7 +313,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
     for (const auto& group : *options.input_groups)
       problem.sink_size.push_back(static_cast<std::int64_t>(group.size()));
   }
-  for (std::size_t depth = 0; depth <= below.depth(); ++depth) {
+  for (std::size_t depth = 0; depth <= problem.below.depth(); ++depth) {
     problem.inner_cut_arcs.push_back(max_inner_cut_arcs(problem.below, depth));
   }
   problem.tolerance_units = problem.below.fixed_point.units(std::min(options.tolerance, row_sum));

@@ -31,8 +31,8 @@
 // values one layer down are known; a pair is settled by the first of these that will: the two bounds above; the lower
 // bound further down; a greedy pass; a cut of a shape that settled another pair; augmenting paths (Dinic). Each is
 // described where it lives: flow/sink_solver.h and what it includes. One output token is the same problem upside down:
-// the token is the only sink, and each input token a source. Of the levels between, only bounds are found (O(n) a
-// node), so that the flows of one level, not of all, take more.
+// the token is the only sink, and each input token a source. Upper bounds of all of them take O(n^2) a layer together;
+// that a flow attains them is mostly shown in the lowest few layers (flow/row_flow.h).
 //
 // Enclosure. Rounding capacities down loses less than one unit for each arc of a minimum cut, so the true value lies in
 // [flow, flow + flow_gap] with a gap of at most (n^2 ceil((L - 2) / 2) + 2 n) 2^-60 and two roundings: below 1e-12 for
@@ -40,12 +40,12 @@
 // not rest on the solver's tolerance: it has none.
 //
 // Complexity. O(L n^2) for a search of one pair, of which there are L n^2; most pairs are settled in O(n) or by one
-// greedy pass. Measured: docs/flow.md. Memory: 16 bytes an arc (L n^2 of them) and 17 bytes a value; for each thread
-// another 16 bytes an arc of the layers between the first and the last. That is O(L n^2) for all pairs of all layers,
-// and known before the work starts: flow/flow_memory.h.
+// greedy pass. Measured: docs/flow.md. Memory: 8 bytes an arc (L n^2 of them) and 17 bytes a value; for each thread
+// another 16 bytes an arc of the layers between the first and the last, for one output token up to three times that.
+// That is O(L n^2) for all pairs of all layers, and known before the work starts: flow/flow_memory.h.
 //
 // Determinism: same input, same bits, whatever the thread count and the processor's vector width. Cancellable, with
-// progress by input token; for one output token by layer wanted, or by shares of its input tokens.
+// progress by input token; for one output token by parts of its input tokens.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -94,6 +94,15 @@ struct FlowCounts {
   std::uint64_t greedy = 0;  // a greedy pass that met an upper bound
   std::uint64_t cuts = 0;    // a greedy pass that met a cut of a known shape
   std::uint64_t search = 0;  // augmenting paths
+
+  FlowCounts& operator+=(const FlowCounts& other) {
+    bounds += other.bounds;
+    pushed += other.pushed;
+    greedy += other.greedy;
+    cuts += other.cuts;
+    search += other.search;
+    return *this;
+  }
 };
 
 struct FlowOptions {
@@ -105,7 +114,7 @@ struct FlowOptions {
   double tolerance = 1e-6;                       // when a value counts as equal to an end cut
   std::size_t threads = 0;                       // 0: one per hardware thread
   std::optional<std::size_t> memory_limit = {};  // bytes it may take; absent: what the machine has available
-  ProgressFunction progress = {};                // units of work: input tokens, layers, or shares of a layer
+  ProgressFunction progress = {};                // units of work: input tokens, or parts of them
   std::stop_token stop_token = {};               // when triggered, Cancelled is thrown
   FlowCounts* counts = nullptr;                  // where to add up how pairs were settled, if anywhere
 };

@@ -15,6 +15,8 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Units = hn::CappedTag<std::int64_t, kBlock>;
 
+inline std::int64_t plus(std::int64_t a, std::int64_t b) { return a >= kManyUnits - b ? kManyUnits : a + b; }
+
 std::int64_t sum_minima(const std::int64_t* a, const std::int64_t* b, std::size_t count, std::int64_t start) {
   const Units d;
   const auto many = hn::Set(d, kManyUnits);
@@ -26,9 +28,8 @@ std::int64_t sum_minima(const std::int64_t* a, const std::int64_t* b, std::size_
   alignas(64) std::int64_t lanes[kBlock];
   hn::Store(sum, d, lanes);
   std::int64_t total = start;
-  const auto add = [&total](std::int64_t units) { total = total >= kManyUnits - units ? kManyUnits : total + units; };
-  for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane) add(lanes[lane]);
-  for (; e < count; ++e) add(a[e] < b[e] ? a[e] : b[e]);
+  for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane) total = plus(total, lanes[lane]);
+  for (; e < count; ++e) total = plus(total, a[e] < b[e] ? a[e] : b[e]);
   return total;
 }
 
@@ -82,6 +83,28 @@ std::int64_t push_one_layer(const PushedLayer& layer, const std::int64_t* from, 
   return arrived;
 }
 
+void add_one_source(const RowSource& source, std::int64_t* minima, std::int64_t* column, std::int64_t* threshold) {
+  const Units d;
+  const auto many = hn::Set(d, kManyUnits);
+  const auto low = hn::Set(d, source.low);
+  const auto high = hn::Set(d, source.high);
+  std::size_t q = 0;
+  for (; q + hn::Lanes(d) <= source.count; q += hn::Lanes(d)) {
+    const auto arcs = hn::LoadU(d, source.arcs + q);
+    const auto before = hn::LoadU(d, column + q);
+    hn::StoreU(hn::Min(hn::LoadU(d, threshold + q), hn::Add(low, before)), d, threshold + q);
+    hn::StoreU(hn::Min(many, hn::Add(hn::LoadU(d, minima + q), hn::Min(arcs, high))), d, minima + q);
+    hn::StoreU(hn::Min(many, hn::Add(before, arcs)), d, column + q);
+  }
+  for (; q < source.count; ++q) {
+    const std::int64_t arc = source.arcs[q];
+    const std::int64_t bound = source.low + column[q];
+    threshold[q] = bound < threshold[q] ? bound : threshold[q];
+    minima[q] = plus(minima[q], arc < source.high ? arc : source.high);
+    column[q] = plus(column[q], arc);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace attnflow::internal
 HWY_AFTER_NAMESPACE();
@@ -92,6 +115,7 @@ namespace attnflow::internal {
 HWY_EXPORT(sum_minima);
 HWY_EXPORT(add_rows);
 HWY_EXPORT(push_one_layer);
+HWY_EXPORT(add_one_source);
 
 std::int64_t sum_of_minima(const std::int64_t* a, const std::int64_t* b, std::size_t count, std::int64_t start) {
   return HWY_DYNAMIC_DISPATCH(sum_minima)(a, b, count, start);
@@ -103,6 +127,10 @@ void add_row(const std::int64_t* row, std::size_t count, std::int64_t* to) {
 
 std::int64_t push_down(const PushedLayer& layer, const std::int64_t* from, std::int64_t* to) {
   return HWY_DYNAMIC_DISPATCH(push_one_layer)(layer, from, to);
+}
+
+void add_source(const RowSource& source, std::int64_t* minima, std::int64_t* column, std::int64_t* threshold) {
+  HWY_DYNAMIC_DISPATCH(add_one_source)(source, minima, column, threshold);
 }
 
 }  // namespace attnflow::internal

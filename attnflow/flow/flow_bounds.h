@@ -1,4 +1,5 @@
-// Vector code for the bounds on a flow (flow/flow.h): sums of minima, and a row's mass pushed one layer down.
+// Vector code for the bounds on a flow (flow/flow.h): sums of minima, a row's mass pushed one layer down, and the
+// bounds of all nodes of a layer at once.
 #ifndef ATTNFLOW_FLOW_FLOW_BOUNDS_H_
 #define ATTNFLOW_FLOW_FLOW_BOUNDS_H_
 
@@ -26,6 +27,18 @@ struct PushedLayer {
 // filled where more lies there than a row takes) into `to` [stride], and returns how much arrived. Some flow does
 // exactly this, so what arrives can be at the lower nodes at the same time.
 std::int64_t push_down(const PushedLayer& layer, const std::int64_t* from, std::int64_t* to);
+
+// A node that sends to `count` nodes below, and between what its own flow lies.
+struct RowSource {
+  const std::int64_t* arcs = nullptr;
+  std::size_t count = 0;
+  std::int64_t low = 0, high = 0;
+};
+
+// What the source adds to the bounds of each node q below (flow/row_bounds.h), saturating at kManyUnits. Sources come
+// with `low` descending, and column[q] is the sum of the arcs of those before:
+//   threshold[q] = min(threshold[q], low + column[q]);  minima[q] += min(arcs[q], high);  column[q] += arcs[q].
+void add_source(const RowSource& source, std::int64_t* minima, std::int64_t* column, std::int64_t* threshold);
 
 }  // namespace attnflow::internal
 

@@ -9,6 +9,8 @@
 
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
+#include "attnflow/flow/layered_network.h"
+#include "attnflow/flow/row_flow.h"
 
 namespace attnflow::internal {
 namespace {
@@ -57,12 +59,19 @@ std::optional<std::size_t> flow_bytes(const FlowSize& size) {
   const std::size_t workers =
       std::min(size.threads, size.one_output_token ? times({size.layers, size.input_tokens}) : size.input_tokens);
   const std::size_t inner = size.depth > 2 ? size.depth - 2 : 0;
-  std::size_t bytes = times({16, plus(size.depth, tops), arcs});
+  const std::size_t both = times({16, plus(size.depth, tops), arcs});
+  std::size_t bytes = times({8, plus(size.depth, tops), arcs});
   bytes = plus(bytes, times({17, size.layers, rows, size.input_tokens}));
-  bytes = plus(bytes, times({16, workers, inner, arcs}));
-  bytes = plus(bytes, times({plus(size.depth, times({workers, inner})), arcs}) / 8);  // bits: reach, and who sent
-  bytes = plus(bytes, std::size_t{1} << 20);
-  if (size.one_output_token) bytes = plus(bytes, times({8, size.depth, arcs}));
+  std::size_t copied = inner;
+  if (size.one_output_token && size.depth > 1) {
+    for (const std::size_t kept : few_layers(std::min(size.depth - 1, kMaxFlowLayers))) copied = plus(copied, kept - 1);
+  }
+  bytes = plus(bytes, times({16, workers, copied, arcs}));
+  // Bits: reach, of each network at hand (of one output token each worker has its own), and who sent.
+  const std::size_t networks = size.one_output_token ? workers : 1;
+  bytes = plus(bytes, times({plus(times({networks, size.depth}), times({workers, copied})), arcs}) / 8);
+  if (size.one_output_token) bytes = plus(bytes, times({8, workers, size.depth, arcs}));
+  bytes = plus(std::max(both, bytes), std::size_t{1} << 20);
   bytes = plus(bytes, bytes / 20);
   if (bytes == kMost) return std::nullopt;
   return bytes;

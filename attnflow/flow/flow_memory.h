@@ -2,10 +2,12 @@
 //
 // What counts, for blocks of n^2 arcs, D = l - m layers, W layers wanted, R output tokens asked for, S input tokens and
 // T threads at work:
-//   * the capacities, as numbers and as units: 16 bytes an arc, D n^2 arcs (W n^2 more for one head);
+//   * the capacities, at first as numbers and as units, then as units: 8 bytes an arc, D n^2 arcs (W n^2 more for one
+//     head), and 16 at least;
 //   * the results: 17 bytes a value, W R S values;
 //   * for each thread, the permuted blocks and the flows of layers 2 ... D - 1: 16 bytes an arc;
-//   * for one output token, the network upside down: 8 bytes an arc;
+//   * for one output token, at most three times as much for each thread, for networks of few layers, and those upside
+//     down: 8 bytes an arc;
 //   * which input tokens each node reaches: n bits a node at most.
 //   * who sent to whom: n bits a node and thread.
 // What grows with n only is not counted; a mebibyte and a twentieth are added for it.

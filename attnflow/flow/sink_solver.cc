@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 #include <map>
+#include <numeric>
 
 #include "attnflow/flow/flow_bounds.h"
 #include "attnflow/flow/layered_network.h"
@@ -39,6 +40,25 @@ SinkProblem::SinkProblem(std::vector<const Tensor<std::int64_t>*> network) : blo
     reach_sets.push_back(std::move(set));
   }
   for (std::size_t k = 2; k <= blocks.size(); ++k) reach_class[k] = classes_of(*blocks[k - 1], k);
+  sum_demand();
+}
+
+SinkProblem::SinkProblem(std::vector<const Tensor<std::int64_t>*> network, const std::vector<std::uint32_t>& positions)
+    : blocks(std::move(network)) {
+  const std::size_t nodes = blocks[0]->extent(0);
+  std::vector<std::uint32_t> own(nodes);
+  std::iota(own.begin(), own.end(), std::uint32_t{0});
+  reach_class.assign(blocks.size() + 1, own);
+  reach_class.back() = positions;
+  reach_sets.assign(nodes, std::vector<std::uint64_t>(bit_words(nodes), 0));
+  for (std::size_t p = 0; p < nodes; ++p) {
+    std::vector<std::uint64_t>& set = reach_sets[p];
+    for (std::size_t q = p; q < nodes; ++q) set[q / 64] |= std::uint64_t{1} << (q % 64);
+  }
+  sum_demand();
+}
+
+void SinkProblem::sum_demand() {
   demand.resize(blocks.size());
   for (std::size_t k = 1; k < blocks.size(); ++k) {
     const Tensor<std::int64_t>& above = *blocks[k];
@@ -184,22 +204,19 @@ void SinkSolver::order_sources() {
   }
 }
 
-// From bounds that are too far apart to closer ones.
-void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue& value) {
-  Choice& straight_first = straight_first_[2 * depth() + (value.high == value.column_cut)];
-  const std::int64_t bound = value.high;
-  value.high = templates_.upper_bound(depth(), position, row, value.row_cut, value.low, value.high);
-  if (value.low == value.high) {
-    ++counts_.cuts;
-    return;
-  }
-  const bool by_template = value.high < bound;
+void SinkSolver::place(const std::int64_t* row) {
+  const SinkLayer& top = network_.layer(depth() - 1);
+  row_.resize(padded(top.nodes));
+  for (std::size_t p = 0; p < top.nodes; ++p) row_[p] = row[top.position[p]];
+  std::fill(row_.begin() + static_cast<std::ptrdiff_t>(top.nodes), row_.end(), 0);
+}
+
+// As much of what lies in row_ as a greedy pass sends or, if that is not enough, as can be sent.
+SinkSolver::Sent SinkSolver::send(FlowPass& pass, std::size_t position, Choice& straight_first) {
   order_sources();
-  FlowPass pass = network_.pass(position);
   pass.supply = row_.data();
   pass.source_order = source_order_.data();
   pass.sources = source_order_.size();
-  pass.enough = value.high;
   pass.straight_first = straight_first.best();
   Record& record = straight_first.ways[static_cast<std::size_t>(pass.straight_first)];
   // A pass that records its flow costs about twice as much, but need not be run again for a search. Sources that needed
@@ -211,35 +228,68 @@ void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue&
   *pass.pushes = 0;
   const std::int64_t greedy = greedy_flow(pass, recorded);
   const auto work = static_cast<double>(*pass.pushes);
-  const auto settled = [&](std::uint64_t& count) {
+  if (greedy == pass.enough) {
     record.note(true, work);
-    ++count;
     if (recorded) clear_flow(pass);
-    value.low = greedy;
-  };
-  if (greedy == pass.enough) return settled(by_template ? counts_.cuts : counts_.greedy);
+    return {greedy, false};
+  }
   if (!recorded) {
     [[maybe_unused]] const std::int64_t again = greedy_flow(pass, true);
     assert(again == greedy);
   }
   searched[position] = true;
-  value.low = augment_flow(pass, greedy);
-  record.note(value.low == greedy, work);
+  const std::int64_t most = augment_flow(pass, greedy);
+  record.note(most == greedy, work);
+  return {most, true};
+}
+
+// From bounds that are too far apart to closer ones.
+void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue& value) {
+  Choice& straight_first = straight_first_[2 * depth() + (value.high == value.column_cut)];
+  const std::int64_t bound = value.high;
+  value.high = templates_.upper_bound(depth(), position, row, value.row_cut, value.low, value.high);
+  if (value.low == value.high) {
+    ++counts_.cuts;
+    return;
+  }
+  const bool by_template = value.high < bound;
+  FlowPass pass = network_.pass(position);
+  pass.enough = value.high;
+  const Sent sent = send(pass, position, straight_first);
+  value.low = sent.units;
+  if (!sent.searched) {
+    ++(by_template ? counts_.cuts : counts_.greedy);
+    return;
+  }
+  ++counts_.search;
   if (value.low < pass.enough) {
     templates_.learn(position, pass);
     value.high = value.low;  // the search that failed has found the cut
   }
   clear_flow(pass);
-  ++counts_.search;
+}
+
+bool SinkSolver::reaches(const std::int64_t* row, std::size_t position, std::int64_t least,
+                         const std::int64_t* sink_arcs) {
+  place(row);
+  const SinkLayer& bottom = network_.layer(1);
+  sink_arcs_.assign(padded(bottom.nodes), 0);
+  for (std::size_t p = 0; p < bottom.nodes; ++p) sink_arcs_[p] = sink_arcs[bottom.position[p]];
+  FlowPass pass = network_.pass(position);
+  pass.sink_capacity = sink_arcs_.data();
+  pass.enough = least;
+  const Sent sent = send(pass, position, straight_first_[2 * depth()]);
+  if (sent.searched) clear_flow(pass);
+  if (sent.units < least) return false;
+  ++(sent.searched ? counts_.search : counts_.greedy);
+  return true;
 }
 
 SinkValue SinkSolver::bounds(const std::int64_t* row, std::uint32_t reach_class) {
   const SinkLayer& top = network_.layer(depth() - 1);
   SinkValue result;
   result.column_cut = column_cuts_[reach_class];
-  row_.resize(padded(top.nodes));
-  for (std::size_t p = 0; p < top.nodes; ++p) row_[p] = row[top.position[p]];
-  std::fill(row_.begin() + static_cast<std::ptrdiff_t>(top.nodes), row_.end(), 0);
+  place(row);
   result.row_cut = sum_of_minima(row_.data(), row_.data(), row_.size(), 0);
   const std::int64_t through = sum_of_minima(row_.data(), top.high.data(), row_.size(), 0);
   result.high = std::min(through, result.column_cut);
@@ -250,8 +300,10 @@ SinkValue SinkSolver::bounds(const std::int64_t* row, std::uint32_t reach_class)
   return result;
 }
 
-SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position) {
+SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position,
+                            std::int64_t at_most) {
   SinkValue result = bounds(row, reach_class);
+  result.high = std::min(result.high, at_most);
   if (result.high == 0 || depth() == 2) return result;
   if (result.low == result.high) {
     ++counts_.bounds;

@@ -22,6 +22,7 @@
 
 #include "attnflow/flow/cut_templates.h"
 #include "attnflow/flow/flow.h"
+#include "attnflow/flow/layered_network.h"
 #include "attnflow/flow/sink_network.h"
 #include "attnflow/tensor/tensor.h"
 
@@ -38,9 +39,16 @@ struct SinkProblem {
   std::vector<std::vector<double>> demand;  // demand[k]: for k = 1 ..., sums of the arcs into the nodes of layer k
 
   explicit SinkProblem(std::vector<const Tensor<std::int64_t>*> network);
+  // Of layers whose arcs lead to the same or later positions. What a node reaches is then taken to be all of layer 1 at
+  // its own position and later, which saves finding it out and is a bound as good where no arc is missing; `positions`
+  // are those of the rows of the top layer.
+  SinkProblem(std::vector<const Tensor<std::int64_t>*> network, const std::vector<std::uint32_t>& positions);
   std::size_t depth() const { return blocks.size(); }
   // The sets that rows from outside the network reach: a block above the layer `depth - 1`.
   std::vector<std::uint32_t> classes_of(const Tensor<std::int64_t>& rows, std::size_t depth);
+
+ private:
+  void sum_demand();
 };
 
 // An enclosure of a value, and the two end cuts that it can be equal to.
@@ -59,8 +67,13 @@ class SinkSolver {
   void start(const std::vector<std::int64_t>& column);
   // The level that the next row belongs to: 2 after start().
   std::size_t depth() const { return network_.layers() + 1; }
-  // The flow from a source at `position` with these arcs to the nodes of layer depth() - 1 [by position].
-  SinkValue value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position);
+  // The flow from a source at `position` with these arcs to the nodes of layer depth() - 1 [by position]; `at_most` is
+  // an upper bound, if one is known.
+  SinkValue value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position,
+                  std::int64_t at_most = kManyUnits);
+  // Whether a flow of `least` is found when the sink's arcs from the nodes of layer 1 are `sink_arcs` [by position]
+  // instead of those given to start(). Nodes where those are 0 are not used.
+  bool reaches(const std::int64_t* row, std::size_t position, std::int64_t least, const std::int64_t* sink_arcs);
   // What is known of it in O(n).
   SinkValue bounds(const std::int64_t* row, std::uint32_t reach_class);
   // Goes one level up: the flows from the nodes of layer depth() lie from `low` to `high`.
@@ -86,6 +99,12 @@ class SinkSolver {
   std::int64_t threshold_bound(std::size_t k, const std::int64_t* at) const;
   bool pushed_bound_reaches(std::int64_t upper);
   void solve(const std::int64_t* row, std::size_t position, SinkValue& value);
+  void place(const std::int64_t* row);
+  struct Sent {
+    std::int64_t units = 0;
+    bool searched = false;  // then the flow is still in the network
+  };
+  Sent send(FlowPass& pass, std::size_t position, Choice& straight_first);
   void order_sources();
 
   const SinkProblem& problem_;
@@ -93,6 +112,7 @@ class SinkSolver {
   CutTemplates templates_;
   std::vector<std::int64_t> column_cuts_;  // by reach class
   std::vector<std::int64_t> row_;          // of the source, by node of the top layer
+  std::vector<std::int64_t> sink_arcs_;    // by node of layer 1
   std::vector<std::int64_t> here_, below_;
   std::vector<std::uint32_t> source_order_;
   std::vector<std::uint8_t> bucket_;

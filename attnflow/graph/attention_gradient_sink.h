@@ -34,11 +34,12 @@ namespace attnflow {
 // side; the gradient of W_l is taken before it is halved. So sum_h W_l[h, i, j] ds/dW_l[h, i, j] = T_ij . ds/dy_i by
 // either rule, what position j writes into position i times what the score makes of it.
 struct LayerGradients {
-  std::size_t layer = 0;                         // 1 for the first
-  TensorView<const float> attention;             // [head, query, key], after softmax; of all positions
-  TensorView<const float> attention_gradient;    // of the same shape
-  TensorView<const float> residual = {};         // [position, hidden]: x
-  TensorView<const float> output_gradient = {};  // [position, hidden]: ds / dy
+  std::size_t layer = 0;                       // 1 for the first
+  TensorView<const float> attention;           // [head, query, key], after softmax; of all positions
+  TensorView<const float> attention_gradient;  // of the same shape
+  TensorView<const float> residual = {};       // [position, hidden]: x
+  // [position, hidden]: ds / dy; of a layer whose feed-forward net stands beside attention, ds / dx past attention
+  TensorView<const float> output_gradient = {};
 };
 
 // A model hands these over and keeps none, so that memory is the sink's choice: all of it, or one [query, key] matrix a

@@ -19,12 +19,13 @@ std::vector<double> remainder_of(const LayerTerms& terms, std::size_t query) {
   for (std::size_t c = 0; c < hidden; ++c) {
     left[c] = static_cast<double>(terms.output(query, c)) - static_cast<double>(terms.residual(query, c));
   }
+  const double scale = terms.block_scale.empty() ? 1.0 : static_cast<double>(terms.block_scale(query));
   std::vector<double> mixed(width);
   for (std::size_t h = 0; h < heads; ++h) {
     std::fill(mixed.begin(), mixed.end(), 0.0);
     const std::size_t group = h * terms.values.extent(1) / heads;
     for (std::size_t k = 0; k < terms.values.extent(0); ++k) {
-      const auto weight = static_cast<double>(terms.attention(h, query, k));
+      const double weight = static_cast<double>(terms.attention(h, query, k)) * scale;
       for (std::size_t c = 0; c < width; ++c) mixed[c] += weight * static_cast<double>(terms.values(k, group, c));
     }
     for (std::size_t m = 0; m < width; ++m) {

@@ -48,6 +48,9 @@ void check_shapes(const LayerTerms& terms, const std::string& method) {
   if (terms.residual.shape() != states) {
     refuse_shape(method, layer, "a residual", "[query, hidden]", terms.residual.shape());
   }
+  if (!terms.block_scale.empty() && terms.block_scale.shape() != Shape{states[0]}) {
+    refuse_shape(method, layer, "a scale of the block", "[query]", terms.block_scale.shape());
+  }
   if (terms.output.shape() != states) refuse_shape(method, layer, "an output", "[query, hidden]", terms.output.shape());
   check_norm(terms.norm, projection[2], method, layer);
   check_norm(terms.feed_forward_norm, projection[2], method, layer);
@@ -196,6 +199,21 @@ void normed_output(const LayerTerms& terms, ContributionLayer& layer) {
   layer.output = layer.own_output.data();
 }
 
+// A factor of everything that is written into a position is one of its attention.
+void scale_attention(const LayerTerms& terms, ContributionLayer& layer) {
+  if (terms.block_scale.empty()) return;
+  const auto weights = terms.attention.span();
+  layer.own_attention.resize(weights.size());
+  for (std::size_t h = 0; h < layer.heads; ++h) {
+    for (std::size_t q = 0; q < layer.queries; ++q) {
+      const auto row = weights.subspan((h * layer.queries + q) * layer.keys, layer.keys);
+      std::transform(row.begin(), row.end(), layer.own_attention.begin() + (row.data() - weights.data()),
+                     [factor = terms.block_scale(q)](float weight) { return weight * factor; });
+    }
+  }
+  layer.attention = layer.own_attention.data();
+}
+
 }  // namespace
 
 ContributionLayer contribution_layer(const LayerTerms& terms, FoldedNorms folded, const std::string& method,
@@ -227,6 +245,8 @@ ContributionLayer contribution_layer(const LayerTerms& terms, FoldedNorms folded
   parallel_for(layer.queries, parallel, [&](std::size_t query, std::size_t) {
     layer.used_keys[query] = check_attention(terms, layer, query, method);
   });
+
+  scale_attention(terms, layer);
 
   std::vector<const NormTerms*> norms;
   if (folded != FoldedNorms::kNone && !terms.norm.scale.empty()) norms.push_back(&terms.norm);

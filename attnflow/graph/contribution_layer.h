@@ -6,7 +6,8 @@
 //
 // holds term by term when the rows of every O^h and of x lose their mean and are multiplied by gamma beforehand, at the
 // cost of d^2 instead of n^2 d. The factor 1 / sigma_i is left out: it is the same for all of row i, which is divided
-// by its sum. What the norm makes of y_i is scaled by sigma_i instead.
+// by its sum. What the norm makes of y_i is scaled by sigma_i instead. A scale of what is written into a position is
+// folded into its attention.
 #ifndef ATTNFLOW_GRAPH_CONTRIBUTION_LAYER_H_
 #define ATTNFLOW_GRAPH_CONTRIBUTION_LAYER_H_
 
@@ -48,7 +49,7 @@ struct ContributionLayer {
   std::size_t threads = 1;
 
   // Where it was made rather than handed over.
-  std::vector<float> own_residual, own_output;
+  std::vector<float> own_attention, own_residual, own_output;
 
   const float* attention_row(std::size_t head, std::size_t query) const {
     return attention + (head * queries + query) * keys;

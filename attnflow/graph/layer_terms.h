@@ -8,6 +8,8 @@
 //
 // where b is what does not come from any position: the projection's bias. H heads; G of them have values of their own,
 // and head h uses those of key-value head h G / H. A scale of the block's output (layer scale) is folded into O^h.
+// Where an RMS norm follows the block before it is added (Gemma 2), T_ij is what that norm makes of it with sigma_i as
+// it is: its scale is folded into O^h, and T_ij is to be multiplied by block_scale_i = 1 / sigma_i.
 //
 // In layers whose norm comes before the block (GPT-2, Llama, ViT), y_i is what goes on; in those whose norm comes after
 // it (BERT), y_i is what that norm is given. Contributions (graph/contribution_mixing.h) are made of these.
@@ -54,6 +56,7 @@ struct LayerTerms {
   TensorView<const float> attention;          // [head, q, key], after softmax; keys count from 0 of the sequence
   TensorView<const float> values;             // [q, key-value head, width]: of these positions; others came before
   TensorView<const float> output_projection;  // [head, width, hidden]: O^h; the same in every chunk
+  TensorView<const float> block_scale = {};   // [q]: of T_ij; empty: 1
   TensorView<const float> residual;           // [q, hidden]: x
   TensorView<const float> output;             // [q, hidden]: y
   // Layers whose norms come after: that of y, and that behind the feed-forward net. Empty scales otherwise.

@@ -20,7 +20,8 @@
 // E_ij is in units of s, mostly logits: what flows from position j of a layer's input to position i of its output and
 // on to the prediction. Under AttnLRP's rules relevance is conserved up to biases: sum_ij E_ij is about s in every
 // layer. In layers whose norm comes after the block (BERT) y_i is the sum before that norm, so no norm has to be made
-// linear: its rule is in g_i.
+// linear: its rule is in g_i. In layers whose feed-forward net stands beside attention (GPT-NeoX), x_i is multiplied
+// not by the gradient at y_i but by that along every way past attention, which leads through the net as well.
 //
 // Method. T_ij . g_i = sum_h a_ij^h ds/da_ij^h, so neither T nor the output projection is needed: attention, its
 // gradient, and the dot products x_i . g_i. O(H n^2 + n d) a layer, O(L n^2) memory; the pass back is the model's work.

@@ -14,7 +14,9 @@
 //
 // A model of one channel gets grey (to_grey of resize.h), made before the first step.
 //
-// transformers has two processors for each model. This is the one on PIL ("slow" before version 5); the one on
+// DINOv3's processor resizes after it rescales, in float32: its pixels differ from these by up to half a 255th.
+//
+// transformers has two processors for each other model. This is the one on PIL ("slow" before version 5); the one on
 // torchvision resamples tensors and differs from it by up to a few 255ths. Here and there, equal settings give equal
 // pixels: golden files are met to the last bit where the decoder gives the same picture.
 //

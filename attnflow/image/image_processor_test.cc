@@ -73,6 +73,9 @@ TEST(ImageProcessorTest, ClassesHaveTheirDefaults) {
   EXPECT_EQ(deit.resample, Resampling::kBicubic);
   const ImageProcessor clip = processor_of({{"image_processor_type", "CLIPImageProcessorFast"}, {"size", 336}});
   EXPECT_EQ(clip.type, "CLIPImageProcessor");
+  const ImageProcessor dinov3 = processor_of({{"image_processor_type", "DINOv3ViTImageProcessorFast"}});
+  EXPECT_EQ(dinov3.resample, Resampling::kBilinear);
+  EXPECT_EQ(dinov3.image_mean, (std::vector<double>{0.485, 0.456, 0.406}));
   EXPECT_EQ(clip.size.shortest_edge, 336U);
   EXPECT_EQ(clip.image_mean[0], 0.48145466);
   // Null is absent; what names no class is of the model's.

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "attnflow/model/family_rows.h"
+
 namespace attnflow {
 
 namespace {
@@ -61,12 +63,76 @@ constexpr Architecture roberta(std::string_view model_type, std::string_view cla
   };
 }
 
+// RoBERTa whose heads add to each score a number for the distance; positions start at 2 whatever the padding token is.
+constexpr Architecture mpnet() {
+  Architecture row = roberta("mpnet", "MPNet", "mpnet.");
+  row.keys.token_types = {};
+  row.keys.padding_id = {};
+  row.keys.buckets = "relative_attention_num_buckets";
+  row.embeddings.token_type = {};
+  row.layer.query = "attention.attn.q";
+  row.layer.key = "attention.attn.k";
+  row.layer.value = "attention.attn.v";
+  row.layer.attention_output = "attention.attn.o";
+  row.layer.attention_norm = "attention.LayerNorm";
+  row.distance_bias = "encoder.relative_attention_bias";
+  row.padding_id = 1;
+  return row;
+}
+
+constexpr std::array kModernBertSettings = {
+    FixedSetting{"attention_bias", "false"}, FixedSetting{"mlp_bias", "false"},
+    FixedSetting{"norm_bias", "false"},      FixedSetting{"classifier_bias", "false"},
+    FixedSetting{"decoder_bias", "true"},    FixedSetting{"classifier_activation", R"("gelu")"},
+};
+
+constexpr Architecture modernbert() {
+  return {
+      .model_type = "modernbert",
+      .class_name = "ModernBert",
+      .prefix = "model.",
+      .keys = {.activation = "hidden_activation",
+               .token_types = {},
+               .norm_eps = "norm_eps",
+               .pooling = "classifier_pooling"},
+      .embeddings = {.word = "embeddings.tok_embeddings", .position = {}, .token_type = {}, .norm = "embeddings.norm"},
+      .layer = {.prefix = "layers.{0}.",
+                .query_key_value = "attn.Wqkv",
+                .attention_output = "attn.Wo",
+                .attention_norm = "attn_norm",
+                .feed_forward_norm = "mlp_norm",
+                .gated_in = "mlp.Wi",
+                .gated_out = "mlp.Wo"},
+      .norm_place = NormPlace::kBefore,
+      .first_norm = false,
+      .biases = false,
+      .gated = true,
+      .final_norm = "final_norm",
+      .masked_lm = {.dense = "head.dense",
+                    .norm = "head.norm",
+                    .decoder = "decoder",
+                    .bias = "decoder.bias",
+                    .activation = Activation::kGelu},
+      .classifier = {.dense = "head.dense", .activation = Activation::kGelu, .norm = "head.norm"},
+      .default_norm_eps = 1e-5,
+      .fixed = kModernBertSettings,
+      .rotary = RotaryKeys{.theta = "global_rope_theta",
+                           .local_theta = "local_rope_theta",
+                           .window = "local_attention",
+                           .interval = "global_attn_every_n_layers",
+                           .default_theta = 160000.0,
+                           .default_local_theta = 10000.0,
+                           .default_window = 128,
+                           .default_interval = 3},
+  };
+}
+
 constexpr Architecture vit(std::string_view model_type, std::string_view class_name, std::string_view prefix) {
   return {
       .model_type = model_type,
       .class_name = class_name,
       .prefix = prefix,
-      .keys = {.token_types = {}, .qkv_bias = "qkv_bias"},
+      .keys = {.token_types = {}, .query_bias = "qkv_bias", .key_bias = "qkv_bias", .value_bias = "qkv_bias"},
       .layer = {.query = "attention.attention.query",
                 .key = "attention.attention.key",
                 .value = "attention.attention.value",
@@ -109,6 +175,7 @@ constexpr Architecture dinov2(std::string_view model_type, std::string_view clas
   row.layer.feed_forward_scale = "layer_scale2.lambda1";
   row.layer.gated_in = "mlp.weights_in";
   row.layer.gated_out = "mlp.weights_out";
+  row.gated_activation = Activation::kSilu;
   row.classifier.input = ClassifierInput::kFirstTokenAndPatches;
   row.default_norm_eps = 1e-6;
   return row;
@@ -119,6 +186,104 @@ constexpr Architecture dinov2_with_registers() {
   row.keys.registers = "num_register_tokens";
   row.image->register_tokens = "embeddings.register_tokens";
   row.image->resampling = PositionResampling::kBicubicAntialiased;
+  return row;
+}
+
+constexpr std::array kDinov3Settings = {FixedSetting{"proj_bias", "true"}, FixedSetting{"mlp_bias", "true"}};
+
+// Patches are placed by turning queries and keys alone. Its files have no prefix.
+constexpr Architecture dinov3() {
+  Architecture row = dinov2_with_registers();
+  row.model_type = "dinov3_vit";
+  row.class_name = "DINOv3ViT";
+  row.prefix = {};
+  row.keys.query_bias = "query_bias";
+  row.keys.key_bias = "key_bias";
+  row.keys.value_bias = "value_bias";
+  row.key_bias = false;
+  row.keys.intermediate = "intermediate_size";
+  row.keys.mlp_ratio = {};
+  row.keys.gated = "use_gated_mlp";
+  row.image->patches = "embeddings.patch_embeddings";
+  row.image->position = {};
+  row.layer.prefix = "layer.{0}.";
+  row.layer.query = "attention.q_proj";
+  row.layer.key = "attention.k_proj";
+  row.layer.value = "attention.v_proj";
+  row.layer.attention_output = "attention.o_proj";
+  row.layer.feed_forward_in = row.layer.gated_in = "mlp.up_proj";
+  row.layer.feed_forward_out = row.layer.gated_out = "mlp.down_proj";
+  row.layer.gate = "mlp.gate_proj";
+  row.gated_activation = {};
+  row.final_norm = "norm";
+  row.default_norm_eps = 1e-5;
+  row.fixed = kDinov3Settings;
+  row.rotary = RotaryKeys{.theta = "rope_theta", .default_theta = 100.0};
+  return row;
+}
+
+// The part of CLIP that sees pictures, by itself. What follows its last layer is of the class token alone, and no
+// prediction.
+constexpr Architecture clip_vision() {
+  Architecture row = vit("clip_vision_model", "CLIPVision", "vision_model.");
+  row.keys.query_bias = row.keys.key_bias = row.keys.value_bias = {};
+  row.image->class_token = "embeddings.class_embedding";
+  row.image->patches = "embeddings.patch_embedding";
+  row.image->position = "embeddings.position_embedding.weight";
+  row.image->batched = false;
+  row.image->patch_bias = false;
+  row.image->norm = "pre_layrnorm";
+  row.layer = {.prefix = "encoder.layers.{0}.",
+               .query = "self_attn.q_proj",
+               .key = "self_attn.k_proj",
+               .value = "self_attn.v_proj",
+               .attention_output = "self_attn.out_proj",
+               .attention_norm = "layer_norm1",
+               .feed_forward_in = "mlp.fc1",
+               .feed_forward_out = "mlp.fc2",
+               .feed_forward_norm = "layer_norm2"};
+  row.final_norm = {};
+  row.classifier.input = ClassifierInput::kPatches;
+  row.default_activation = "quick_gelu";
+  row.default_norm_eps = 1e-5;
+  row.defaults = R"({"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+                     "intermediate_size": 3072, "image_size": 224, "patch_size": 32,
+                     "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "num_channels": 3})";
+  return row;
+}
+
+constexpr Architecture clip() {
+  Architecture row = clip_vision();
+  row.model_type = "clip";
+  row.class_name = "CLIP";
+  row.part = "vision_config";
+  row.part_type = "clip_vision_model";
+  return row;
+}
+
+// The part of SigLIP that sees pictures. No class token; the head that pools the patches is not run.
+constexpr Architecture siglip_vision() {
+  Architecture row = clip_vision();
+  row.model_type = "siglip_vision_model";
+  row.class_name = "SiglipVision";
+  row.image->class_token = {};
+  row.image->patch_bias = true;
+  row.image->norm = {};
+  row.final_norm = "post_layernorm";
+  row.default_activation = "gelu_pytorch_tanh";
+  row.default_norm_eps = 1e-6;
+  row.defaults = R"({"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+                     "intermediate_size": 3072, "image_size": 224, "patch_size": 16,
+                     "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6, "num_channels": 3})";
+  return row;
+}
+
+constexpr Architecture siglip() {
+  Architecture row = siglip_vision();
+  row.model_type = "siglip";
+  row.class_name = "Siglip";
+  row.part = "vision_config";
+  row.part_type = "siglip_vision_model";
   return row;
 }
 
@@ -182,14 +347,21 @@ constexpr std::array kArchitectures = {
     },
     electra(),
     megatron_bert(),
+    mpnet(),
+    modernbert(),
     vit("vit", "ViT", "vit."),
     vit_msn(),
     deit(),
     dinov2("dinov2", "Dinov2", "dinov2."),
     dinov2_with_registers(),
+    dinov3(),
+    clip(),
+    clip_vision(),
+    siglip(),
+    siglip_vision(),
 };
 
-constexpr std::array<std::pair<std::string_view, Activation>, 9> kActivations = {{
+constexpr std::array<std::pair<std::string_view, Activation>, 10> kActivations = {{
     {"gelu", Activation::kGelu},
     {"gelu_python", Activation::kGelu},
     {"gelu_new", Activation::kGeluTanh},
@@ -199,29 +371,16 @@ constexpr std::array<std::pair<std::string_view, Activation>, 9> kActivations = 
     {"silu", Activation::kSilu},
     {"swish", Activation::kSilu},
     {"tanh", Activation::kTanh},
+    {"quick_gelu", Activation::kQuickGelu},
 }};
-
-void append(std::string& list, std::string_view name) {
-  if (!list.empty()) list += ", ";
-  list += name;
-}
 
 }  // namespace
 
-std::span<const Architecture> architectures() { return kArchitectures; }
-
 const Architecture* find_architecture(std::string_view model_type) {
-  for (const Architecture& row : kArchitectures) {
-    if (row.model_type == model_type) return &row;
-  }
-  return nullptr;
+  return internal::find_row(kArchitectures, model_type);
 }
 
-std::string architecture_list() {
-  std::string list;
-  for (const Architecture& row : kArchitectures) append(list, row.model_type);
-  return list;
-}
+std::string architecture_list() { return internal::model_types_of(kArchitectures); }
 
 std::optional<Activation> find_activation(std::string_view name) {
   for (const auto& [known, activation] : kActivations) {
@@ -232,7 +391,10 @@ std::optional<Activation> find_activation(std::string_view name) {
 
 std::string activation_list() {
   std::string list;
-  for (const auto& [known, activation] : kActivations) append(list, known);
+  for (const auto& [known, activation] : kActivations) {
+    if (!list.empty()) list += ", ";
+    list += known;
+  }
   return list;
 }
 

@@ -6,11 +6,16 @@
 // residual additions; a head turns the last hidden states into logits. Megatron-BERT has GPT-2's blocks instead,
 // without the causal mask: a layer norm before self-attention and before the feed-forward net, none after the
 // embeddings, and one after the last layer. ViT, MSN, DeiT and DINOv2 are those blocks over the patches of a picture.
+// So is the part of CLIP that sees pictures, whose tokens are normalised before the first layer.
+// ModernBERT's blocks are those of decoders, without the causal mask: rotary, gated, no biases.
+// MPNet adds to every score a number that depends on how far apart the two tokens stand.
 // What else differs is how config.json and the weights spell things, and a handful of choices. One row of the table
 // below holds all of that, so a new architecture of this family is a new row and no new code.
 #ifndef ATTNFLOW_MODEL_ARCHITECTURE_H_
 #define ATTNFLOW_MODEL_ARCHITECTURE_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,7 +27,8 @@ enum class Activation {
   kGelu,      // x Phi(x), with the error function
   kGeluTanh,  // its tanh approximation ("gelu_new" and others)
   kRelu,
-  kSilu,  // x sigmoid(x)
+  kSilu,       // x sigmoid(x)
+  kQuickGelu,  // x sigmoid(1.702 x)
   kTanh,
 };
 
@@ -48,10 +54,34 @@ struct ConfigKeys {
   std::string_view groups = {};      // number of groups of layers that share weights
   std::string_view inner = {};       // layers inside a group
   std::string_view padding_id = {};  // positions count from this id + 1
-  std::string_view qkv_bias = {};    // false: the maps to queries, keys and values have no bias
-  std::string_view mlp_ratio = {};   // the intermediate size divided by the hidden size, where it is stated so
-  std::string_view gated = {};       // true: a gated feed-forward net (SwiGLU)
-  std::string_view registers = {};   // number of register tokens
+  std::string_view buckets = {};     // of distances between tokens: Architecture::distance_bias
+  std::string_view query_bias = {};  // false: the map has no bias; one key may be that of several
+  std::string_view key_bias = {};
+  std::string_view value_bias = {};
+  std::string_view mlp_ratio = {};  // the intermediate size divided by the hidden size, where it is stated so
+  std::string_view gated = {};      // true: a gated feed-forward net (SwiGLU)
+  std::string_view registers = {};  // number of register tokens
+  std::string_view pooling = {};    // what a classification head reads: "cls" or "mean"
+};
+
+// Queries and keys that are turned by their positions (transformer_layer.h), and layers whose tokens see no others than
+// those near them. Keys of config.json, and what holds where they are absent. Of a picture the patches' rows and
+// columns are positions (TokenPlaces), and there are no such layers.
+struct RotaryKeys {
+  std::string_view theta = {};        // of layers whose tokens see all others
+  std::string_view local_theta = {};  // of the others
+  std::string_view window = {};       // tokens that are seen there, half of them to either side
+  std::string_view interval = {};     // of so many layers the first sees all
+  double default_theta = 10000.0;
+  double default_local_theta = 10000.0;
+  std::size_t default_window = 0;
+  std::size_t default_interval = 1;
+};
+
+// A setting of config.json that has to have this value, JSON, where it is there.
+struct FixedSetting {
+  std::string_view key;
+  std::string_view value;
 };
 
 // Tensors of the embeddings, below the base prefix, without ".weight" and ".bias". Empty: there is none.
@@ -71,13 +101,16 @@ enum class PositionResampling {
 };
 
 // The embeddings of a model of pictures, in the place of EmbeddingNames. Full names of tensors below the base prefix,
-// `patches` without ".weight" and ".bias". Tokens stand in the order of the fields. Empty: there is none.
+// `patches` and `norm` without ".weight" and ".bias". Tokens stand in the order of the fields. Empty: there is none.
 struct ImageNames {
   std::string_view class_token = "embeddings.cls_token";
   std::string_view distillation_token = {};
   std::string_view register_tokens = {};  // these have no position
   std::string_view patches = "embeddings.patch_embeddings.projection";
   std::string_view position = "embeddings.position_embeddings";
+  bool batched = true;         // the class token and positions are stored as of a batch of one: [1, count, hidden]
+  bool patch_bias = true;      // the map from a patch to its token has a bias
+  std::string_view norm = {};  // of all tokens
   PositionResampling resampling = PositionResampling::kBicubic;
 };
 
@@ -88,6 +121,7 @@ struct LayerNames {
   std::string_view query = "attention.self.query";
   std::string_view key = "attention.self.key";
   std::string_view value = "attention.self.value";
+  std::string_view query_key_value = {};  // all three as one map, in their place
   std::string_view attention_output = "attention.output.dense";
   std::string_view attention_norm = "attention.output.LayerNorm";
   std::string_view feed_forward_in = "intermediate.dense";
@@ -97,8 +131,9 @@ struct LayerNames {
   // not.
   std::string_view attention_scale = {};
   std::string_view feed_forward_scale = {};
-  // Of a gated net: silu(a) * b, where [a; b] is what `gated_in` gives.
+  // Of a gated net: act(a) * b, where [a; b] is what `gated_in` gives.
   std::string_view gated_in = {};
+  std::string_view gate = {};  // which then gives a, and `gated_in` b
   std::string_view gated_out = {};
 };
 
@@ -115,12 +150,15 @@ struct MaskedLmNames {
 enum class ClassifierInput {
   kFirstToken,
   kFirstTokenAndPatches,  // the first token, and beside it the mean of the patches
+  kPatches,               // the mean of the patches
+  kTokens,                // the mean of all tokens
 };
 
-// Classification head: dense, activation, output. Full names. Empty `dense`: the output alone.
+// Classification head: dense, activation, norm where there is one, output. Full names. Empty `dense`: the output alone.
 struct ClassifierNames {
   std::string_view dense;
   Activation activation = Activation::kTanh;
+  std::string_view norm = {};
   std::string_view output = "classifier";
   ClassifierInput input = ClassifierInput::kFirstToken;
   std::string_view task = "ForSequenceClassification";  // the end of the class's name in config.json
@@ -138,16 +176,32 @@ struct Architecture {
   EmbeddingNames embeddings = {};
   LayerNames layer = {};
   NormPlace norm_place = NormPlace::kAfter;
-  std::string_view final_norm = {};  // below the base prefix; with NormPlace::kBefore
+  bool first_norm = true;  // the first layer has a norm before self-attention; with NormPlace::kBefore
+  bool biases = true;      // of maps and norms, but for the last map of a head
+  bool key_bias = true;    // where ConfigKeys::key_bias is not stated
+  std::optional<Activation> gated_activation = {};  // of a gated net, whatever is stated; absent: what is stated
+  bool gated = false;                               // the feed-forward net is; elsewhere ConfigKeys::gated says so
+  std::string_view final_norm = {};                 // below the base prefix; with NormPlace::kBefore
+  // Added to the scores of every layer: a number for each bucket of distances (distance_bucket.h) and each head.
+  std::string_view distance_bias = {};          // below the base prefix
+  std::optional<std::int64_t> padding_id = {};  // in the place of ConfigKeys::padding_id: the same in all models
   MaskedLmNames masked_lm = {};
   ClassifierNames classifier = {};
   std::string_view default_activation = "gelu";  // where config.json states none
   double default_norm_eps = 1e-12;               // likewise
-  std::optional<ImageNames> image = {};          // takes pictures; absent: text
+  // Of a model of several parts: the key under which config.json has the settings of the one that is run, and the
+  // "model_type" of that part alone.
+  std::string_view part = {};
+  std::string_view part_type = {};
+  std::string_view defaults = {};            // settings that config.json may leave out: a JSON object
+  std::span<const FixedSetting> fixed = {};  // settings of which no more than one value is understood
+  std::optional<RotaryKeys> rotary = {};     // absent: queries and keys are not turned
+  std::optional<ImageNames> image = {};      // takes pictures; absent: text
+
+  // Is padding left out when positions are counted?
+  bool skips_padding() const { return padding_id.has_value() || !keys.padding_id.empty(); }
 };
 
-// All rows, in a fixed order.
-std::span<const Architecture> architectures();
 // The row of a model type, or null.
 const Architecture* find_architecture(std::string_view model_type);
 // "bert, roberta, ...", for messages.

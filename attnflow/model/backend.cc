@@ -41,25 +41,27 @@ std::vector<fs::path> backend_folders() {
   return folders;
 }
 
-const Backend& open_backend(const std::string& file_name, const std::vector<fs::path>& folders,
-                            const std::string& remedy) {
-  fs::path file;
-  std::string searched;
+std::optional<fs::path> find_backend(const std::string& file_name, const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders) {
     std::error_code ignored;
-    if (fs::is_regular_file(folder / file_name, ignored)) {
-      file = folder / file_name;
-      break;
-    }
-    searched += (searched.empty() ? "" : ", ") + folder.string();
+    if (fs::is_regular_file(folder / file_name, ignored)) return folder / file_name;
   }
-  if (file.empty()) {
+  return std::nullopt;
+}
+
+const Backend& open_backend(const std::string& file_name, const std::vector<fs::path>& folders,
+                            const std::string& remedy) {
+  const std::optional<fs::path> found_file = find_backend(file_name, folders);
+  if (!found_file) {
+    std::vector<std::string> searched;
+    for (const fs::path& folder : folders) searched.push_back(folder.string());
     unsupported(
         fmt::format("expected {}, the part of attnflow that runs this model, found none in {}. {}, or set {} to the "
                     "folder that holds it. Attention weights saved to a file can be explained without it (--attention "
                     "FILE)",
-                    file_name, searched, remedy, kFolderVariable));
+                    file_name, fmt::join(searched, ", "), remedy, kFolderVariable));
   }
+  const fs::path& file = *found_file;
 
   // Local: the symbols of libtorch and of the libraries it brings stay out of the program's.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -95,7 +97,7 @@ const Backend& torch_backend() {
 
 const Backend& llama_backend() {
   static const Backend& backend =
-      open_backend("libattnflow_llama.so", backend_folders(),
+      open_backend(kLlamaBackend, backend_folders(),
                    "Build it with './dev build llama' (takes about three minutes; only GGUF models need it)");
   return backend;
 }

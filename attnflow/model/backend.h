@@ -2,11 +2,11 @@
 //
 // A backend exports one C function, attnflow_backend(), which returns a table: what it was built for, and functions
 // that make what it can make. The loader compares the first member with its own kBackendAbi before it looks at another,
-// so that a backend of another version is refused and not misread. The torch backend makes encoders, vision models and
-// decoders, from weights that are already found and checked; the llama backend a decoder from a GGUF file whose header
-// has been read, and the numbers that quantised blocks of such a file stand for.
-// A backend is built by the same compiler against the same headers as the loader, so the types below cross the seam as
-// they are, exceptions included, and it stays loaded until the program ends.
+// so that a backend of another version is refused and not misread. The torch backend makes encoders, vision models,
+// decoders and encoder-decoders, from weights that are already found and checked; the llama backend a decoder from a
+// GGUF file whose header has been read, and the numbers that quantised blocks of such a file stand for. A backend is
+// built by the same compiler against the same headers as the loader, so the types below cross the seam as they are,
+// exceptions included, and it stays loaded until the program ends.
 #ifndef ATTNFLOW_MODEL_BACKEND_H_
 #define ATTNFLOW_MODEL_BACKEND_H_
 
@@ -25,11 +25,12 @@
 namespace attnflow {
 
 struct DecoderWeights;
+struct EncoderDecoderWeights;
 struct EncoderWeights;
 struct GgufFile;
 
 // Raise the number after "abi" whenever a type that crosses the seam changes.
-inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 11";
+inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 12";
 
 inline constexpr const char* kBackendSymbol = "attnflow_backend";
 
@@ -39,6 +40,8 @@ struct Backend {
   std::unique_ptr<Encoder> (*encoder)(const EncoderWeights& weights, const LoadOptions& options) = nullptr;
   std::unique_ptr<VisionModel> (*vision)(const EncoderWeights& weights, const LoadOptions& options) = nullptr;
   std::unique_ptr<Decoder> (*decoder)(const DecoderWeights& weights, const LoadOptions& options) = nullptr;
+  std::unique_ptr<Decoder> (*encoder_decoder)(const EncoderDecoderWeights& weights,
+                                              const LoadOptions& options) = nullptr;
   std::unique_ptr<Decoder> (*gguf)(const GgufFile& file, const LoadOptions& options) = nullptr;
   // `values` become the numbers of `blocks`, whole blocks of a tensor type of GGUF (GgufTensor::type).
   void (*dequantise)(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values) = nullptr;
@@ -49,6 +52,7 @@ struct Backend {
 void check_device(const std::string& device);
 
 inline constexpr const char* kTorchBackend = "libattnflow_torch.so";
+inline constexpr const char* kLlamaBackend = "libattnflow_llama.so";
 inline constexpr const char* kTorchBackendRemedy = "Build it (cmake -DATTNFLOW_TORCH=ON, needs libtorch-dev)";
 
 // Opened at the first call, and never closed: libtorch cannot be unloaded. Throw as open_backend().
@@ -58,6 +62,10 @@ const Backend& llama_backend();
 // Where backends are looked for, in this order: the folder in the environment variable ATTNFLOW_BACKEND_DIR, the
 // folder of the running program, and ../lib/attnflow from there, where `cmake --install` puts them.
 std::vector<std::filesystem::path> backend_folders();
+
+// `file_name` in the first of `folders` that holds it.
+std::optional<std::filesystem::path> find_backend(const std::string& file_name,
+                                                  const std::vector<std::filesystem::path>& folders);
 
 // Opens `file_name` in the first of `folders` that holds it. Throws Error(kUnsupportedModel): none does (the message
 // says where it looked, and `remedy`, a sentence that says how to get it), it cannot be opened, or it was built for

@@ -8,6 +8,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/lora.h"
 
 namespace attnflow {
 
@@ -17,21 +18,16 @@ using internal::quote_name;
 using internal::quote_names;
 
 constexpr std::size_t kMaxIndexBytes = std::size_t{64} << 20;
-constexpr const char* kSingle = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* kSafetensors = "model.safetensors";
+constexpr const char* kPytorch = "pytorch_model.bin";
+constexpr std::string_view kIndexEnding = ".index.json";
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kBadFile, message); }
 
 [[noreturn]] void fail_without_weights(const Folder& folder) {
-  std::string message =
-      fmt::format("{}: expected {}, or {} and its shards, found neither", folder.label(), kSingle, kIndex);
-  if (folder.has("pytorch_model.bin")) {
-    message +=
-        "; found pytorch_model.bin, a pickle file, which is not read because reading a pickle can run code. "
-        "Convert it once, in that folder: python3 -c \"import torch, safetensors.torch as s; "
-        "w = torch.load('pytorch_model.bin', map_location='cpu', weights_only=True); "
-        "s.save_file({k: v.clone().contiguous() for k, v in w.items()}, 'model.safetensors')\"";
-  } else if (folder.has("pytorch_model.bin.index.json") || folder.has("tf_model.h5")) {
+  std::string message = fmt::format("{}: expected {}, or {}{} and its shards, found neither, nor {}", folder.label(),
+                                    kSafetensors, kSafetensors, kIndexEnding, kPytorch);
+  if (folder.has("tf_model.h5") || folder.has("flax_model.msgpack")) {
     message +=
         "; found weights in another format, which is not read. Convert them once with transformers: load the model "
         "with from_pretrained and save it with save_pretrained";
@@ -40,9 +36,9 @@ constexpr const char* kIndex = "model.safetensors.index.json";
 }
 
 // {"weight_map": {tensor: file}}, checked: a shard is a plain file name, so an index cannot reach outside its folder.
-std::map<std::string, std::string> read_weight_map(const Folder& folder) {
-  const std::string index = folder.label(kIndex);
-  const nlohmann::json json = internal::parse_json_object(folder.read(kIndex, kMaxIndexBytes), index);
+std::map<std::string, std::string> read_weight_map(const Folder& folder, const std::string& file) {
+  const std::string index = folder.label(file);
+  const nlohmann::json json = internal::parse_json_object(folder.read(file, kMaxIndexBytes), index);
   const auto found = json.find("weight_map");
   if (found == json.end() || !found->is_object() || found->empty()) {
     fail(index + ": expected an object \"weight_map\" from tensor names to file names, found " +
@@ -67,32 +63,53 @@ bool is_floating_point(DType dtype) {
 }  // namespace
 
 Checkpoint::Checkpoint(const Folder& folder) {
-  if (folder.has(kSingle)) {
-    source_ = folder.label(kSingle);
-    add_file(folder, kSingle);
-  } else if (folder.has(kIndex)) {
-    source_ = folder.label(kIndex);
-    open_shards(folder);
-  } else {
-    fail_without_weights(folder);
+  open_files(folder);
+  if (const std::optional<Folder> adapter = internal::adapter_folder(folder)) {
+    adapter_ = std::make_shared<internal::LoraAdapter>(*adapter);
+    adapter_->add_to(tensors_, source_);
   }
 }
 
+void Checkpoint::open_files(const Folder& folder) {
+  for (const std::string single : {kSafetensors, kPytorch}) {
+    if (folder.has(single)) {
+      source_ = folder.label(single);
+      add_file(folder, single);
+      return;
+    }
+    const std::string index = single + std::string(kIndexEnding);
+    if (folder.has(index)) {
+      source_ = folder.label(index);
+      open_shards(folder, index);
+      return;
+    }
+  }
+  fail_without_weights(folder);
+}
+
+// Each index names files of its own kind; what a file is called says how it is read.
 void Checkpoint::add_file(const Folder& folder, const std::string& name) {
-  const SafetensorsFile& file = files_.emplace_back(folder.open_safetensors(name));
-  const std::string label = folder.label(name);
-  for (const auto& [tensor, entry] : file.entries()) {
+  if (name.ends_with(".bin")) {
+    add(pytorch_files_.emplace_back(folder.open_pytorch(name)).entries(), folder.label(name));
+  } else {
+    add(files_.emplace_back(folder.open_safetensors(name)).entries(), folder.label(name));
+  }
+}
+
+void Checkpoint::add(const std::map<std::string, SafetensorsFile::Entry, std::less<>>& entries,
+                     const std::string& file) {
+  for (const auto& [tensor, entry] : entries) {
     const auto [place, added] =
-        tensors_.try_emplace(tensor, StoredTensor{tensor, entry.dtype, entry.shape, entry.bytes, label});
+        tensors_.try_emplace(tensor, StoredTensor{tensor, entry.dtype, entry.shape, entry.bytes, file});
     if (!added) {
-      fail(fmt::format("{}: expected tensor {} once, found it in {} too", label, quote_name(tensor),
-                       place->second.file));
+      fail(
+          fmt::format("{}: expected tensor {} once, found it in {} too", file, quote_name(tensor), place->second.file));
     }
   }
 }
 
-void Checkpoint::open_shards(const Folder& folder) {
-  const std::map<std::string, std::string> weight_map = read_weight_map(folder);
+void Checkpoint::open_shards(const Folder& folder, const std::string& index) {
+  const std::map<std::string, std::string> weight_map = read_weight_map(folder, index);
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : weight_map) shards.insert(shard);
 
@@ -123,8 +140,11 @@ const StoredTensor* Checkpoint::find(std::string_view name) const {
 
 std::size_t Checkpoint::parameters() const {
   std::size_t count = 0;
+  std::set<std::pair<const std::byte*, std::size_t>> counted;
   for (const auto& [name, tensor] : tensors_) {
-    if (is_floating_point(tensor.dtype)) count += element_count(tensor.shape);
+    if (!is_floating_point(tensor.dtype)) continue;
+    const bool shared = !tensor.bytes.empty() && !counted.emplace(tensor.bytes.data(), tensor.bytes.size()).second;
+    if (!shared) count += element_count(tensor.shape);
   }
   return count;
 }

@@ -1,9 +1,10 @@
-// The weights of a Hugging Face folder: one model.safetensors, or shards with an index; or the like from elsewhere.
+// The weights of a Hugging Face folder: one file, or shards with an index; or the like from elsewhere.
 #ifndef ATTNFLOW_MODEL_CHECKPOINT_H_
 #define ATTNFLOW_MODEL_CHECKPOINT_H_
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,9 +12,14 @@
 #include <vector>
 
 #include "attnflow/files/folder.h"
+#include "attnflow/files/pytorch_file.h"
 #include "attnflow/files/safetensors.h"
 
 namespace attnflow {
+
+namespace internal {
+class LoraAdapter;
+}  // namespace internal
 
 // A tensor as it is stored. `bytes` points into a mapped file, or one that is built in (little-endian, row-major, not
 // aligned), and stays valid while the Checkpoint lives.
@@ -27,9 +33,10 @@ struct StoredTensor {
 
 class Checkpoint {
  public:
-  // Opens `folder`/model.safetensors or, when there is none, every shard that model.safetensors.index.json names.
-  // Throws Error(kBadFile): no weights, a damaged file, a missing shard, a tensor that is not in the shard that the
-  // index names, a shard outside the folder.
+  // Opens the first of these that `folder` has: model.safetensors; every shard that model.safetensors.index.json names;
+  // pytorch_model.bin; every shard that pytorch_model.bin.index.json names. An adapter beside them, or that the folder
+  // carries, is added (lora.h): maps that it changes are float32, in memory. Throws Error(kBadFile): no weights, a
+  // damaged file, a missing shard, a tensor that is not in the shard that the index names, a shard outside the folder.
   explicit Checkpoint(const Folder& folder);
   // Tensors by name that are in no folder; `source` is what messages call the place where they are. Whoever makes one
   // keeps their bytes alive.
@@ -38,16 +45,21 @@ class Checkpoint {
 
   const StoredTensor* find(std::string_view name) const;  // null when there is none
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
-  // Stored numbers of a floating-point type: what people call the number of parameters.
+  // Stored numbers of a floating-point type, each counted once however many tensors share it: what people call the
+  // number of parameters.
   std::size_t parameters() const;
   const std::string& source() const { return source_; }  // the file or the index, for messages
 
  private:
   void add_file(const Folder& folder, const std::string& name);
-  void open_shards(const Folder& folder);
+  void add(const std::map<std::string, SafetensorsFile::Entry, std::less<>>& entries, const std::string& file);
+  void open_files(const Folder& folder);
+  void open_shards(const Folder& folder, const std::string& index);
 
   std::string source_;
   std::vector<SafetensorsFile> files_;
+  std::vector<PytorchFile> pytorch_files_;
+  std::shared_ptr<internal::LoraAdapter> adapter_;
   std::map<std::string, StoredTensor, std::less<>> tensors_;
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/pytorch_for_test.h"
 #include "attnflow/model/model_for_test.h"
 
 namespace attnflow::checkpoint_test {
@@ -29,11 +30,62 @@ void edit_index(const ModelCopy& model, const Edit& edit) {
 
 TEST(Checkpoint, FolderWithoutWeightsSaysWhatToDo) {
   const test::TempFolder folder;
-  expect_bad(folder.path(), {"model.safetensors", "model.safetensors.index.json", "neither"});
+  expect_bad(folder.path(), {"model.safetensors", "model.safetensors.index.json", "neither", "pytorch_model.bin"});
   test::put(folder / "tf_model.h5", "x");
   expect_bad(folder.path(), {"another format", "save_pretrained"});
-  test::put(folder / "pytorch_model.bin", "x");
-  expect_bad(folder.path(), {"pytorch_model.bin", "pickle", "run code", "weights_only=True", "save_file"});
+}
+
+// Two numbers called `name`, as torch.save writes them.
+std::string pytorch_file(const std::string& name, float first) {
+  namespace write = test::pickle;
+  const std::string storage = write::storage("FloatStorage", "0", 2, false);
+  const std::string tensor = write::tensor(storage, 0, {2}, {1});
+  const std::string value = write::dict({{name, tensor}, {name + ".tied", tensor}});
+  return test::pytorch_zip(value, {{"0", test::bytes_of(first) + test::bytes_of(2.0F)}}).write();
+}
+
+TEST(Checkpoint, ReadsFilesOfPytorch) {
+  const test::TempFolder folder;
+  test::put(folder / "pytorch_model.bin", pytorch_file("a", 1));
+  const Checkpoint single(folder.path());
+  EXPECT_EQ(single.source(), (folder / "pytorch_model.bin").string());
+  ASSERT_NE(single.find("a"), nullptr);
+  EXPECT_EQ(single.find("a")->shape, (Shape{2}));
+  EXPECT_EQ(single.find("a")->bytes.data(), single.find("a.tied")->bytes.data());
+  EXPECT_EQ(single.parameters(), 2U);  // what two names share is there once
+  std::filesystem::remove(folder / "pytorch_model.bin");
+
+  // Shards.
+  test::put(folder / "pytorch_model-1.bin", pytorch_file("a", 1));
+  test::put(folder / "pytorch_model-2.bin", pytorch_file("b", 3));
+  const std::filesystem::path index = folder / "pytorch_model.bin.index.json";
+  test::put(index, R"({"weight_map": {"a": "pytorch_model-1.bin", "b": "pytorch_model-2.bin"}})");
+  const Checkpoint sharded(folder.path());
+  EXPECT_EQ(sharded.source(), index.string());
+  EXPECT_EQ(sharded.tensors().size(), 4U);
+  EXPECT_EQ(sharded.parameters(), 4U);
+  EXPECT_EQ(sharded.find("b")->file, (folder / "pytorch_model-2.bin").string());
+  test::put(index, R"({"weight_map": {"a": "pytorch_model-1.bin", "c": "pytorch_model-2.bin"}})");
+  expect_bad(folder.path(), {"\"c\"", "does not hold it"});
+  test::put(index, R"({"weight_map": {"a": "pytorch_model-1.bin", "b": "pytorch_model-3.bin"}})");
+  expect_bad(folder.path(), {"1 is missing", "pytorch_model-3.bin"});
+
+  // Safetensors win.
+  std::filesystem::copy(test::golden_models() / "bert_base" / "model.safetensors", folder.path());
+  EXPECT_EQ(Checkpoint(folder.path()).source(), (folder / "model.safetensors").string());
+}
+
+TEST(Checkpoint, RefusesAPickleThatIsMoreThanWeights) {
+  const test::TempFolder folder;
+  const std::string call = test::pickle::call(test::pickle::name("posix", "system"), {test::pickle::text("id")});
+  test::put(folder / "pytorch_model.bin", test::pytorch_zip(call, {}).write());
+  expect_bad(folder.path(),
+             {"pytorch_model.bin", "weights only", "posix.system", "nothing of the file was run", "unless you trust"});
+  // The advice is a line for a shell: no name from a file gets into it that a shell would read otherwise.
+  test::put(folder / "x'); import os; ('.bin", test::pytorch_zip(test::pickle::text("id"), {}).write());
+  std::filesystem::remove(folder / "pytorch_model.bin");
+  test::put(folder / "pytorch_model.bin.index.json", R"({"weight_map": {"a": "x'); import os; ('.bin"}})");
+  expect_bad(folder.path(), {"torch.load('pytorch_model.bin'"});
 }
 
 TEST(Checkpoint, TruncatedAtAnyLengthIsRefused) {

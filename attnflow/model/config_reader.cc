@@ -10,24 +10,46 @@
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/adapter.h"
+#include "attnflow/model/hub_cache.h"
 
 namespace attnflow::internal {
 
 using Json = nlohmann::json;
 
+namespace {
+
+// A key for people: "hidden_size or n_embed".
+std::string spellings(std::string_view key) {
+  const std::size_t bar = key.find('|');
+  if (bar == std::string_view::npos) return std::string(key);
+  return fmt::format("{} or {}", key.substr(0, bar), spellings(key.substr(bar + 1)));
+}
+
+}  // namespace
+
 ConfigReader::ConfigReader(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
 
 void ConfigReader::fail(ErrorKind kind, const std::string& message) const {
-  throw Error(kind, source_ + ": " + message);
+  // What this program cannot run can be explained all the same.
+  constexpr const char* kOtherWays =
+      ". Other ways: in Python, attnflow.explain(model, tokenizer, text) with the model loaded by transformers "
+      "(docs/python.md); a decoder's GGUF file (--model FILE.gguf); or saved attention (attnflow explain --attention "
+      "FILE.npz)";
+  throw Error(kind, source_ + ": " + message + (kind == ErrorKind::kUnsupportedModel ? kOtherWays : ""));
 }
 
 void ConfigReader::wrong(std::string_view key, const std::string& expected, const Json& found) const {
-  fail(ErrorKind::kBadFile, fmt::format("expected {} as \"{}\", found {}", expected, key, show_json(found)));
+  fail(ErrorKind::kBadFile, fmt::format("expected {} as \"{}\", found {}", expected, spellings(key), show_json(found)));
 }
 
 const Json* ConfigReader::find(std::string_view key) const {
-  const auto found = object_.find(key);
-  return found == object_.end() || found->is_null() ? nullptr : &*found;
+  for (;;) {
+    const std::size_t bar = key.find('|');
+    const auto found = object_.find(key.substr(0, bar));
+    if (found != object_.end() && !found->is_null()) return &*found;
+    if (bar == std::string_view::npos) return nullptr;
+    key.remove_prefix(bar + 1);
+  }
 }
 
 std::size_t ConfigReader::size(std::string_view key, std::size_t max) const {
@@ -40,6 +62,13 @@ std::size_t ConfigReader::size(std::string_view key, std::size_t max) const {
 
 std::size_t ConfigReader::size_or(std::string_view key, std::size_t fallback, std::size_t max) const {
   return find(key) == nullptr ? fallback : size(key, max);
+}
+
+std::size_t ConfigReader::token_id(std::string_view key, const Json& value, std::size_t vocabulary) const {
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= vocabulary) {
+    wrong(key, fmt::format("a token's id from 0 to {}", vocabulary - 1), value);
+  }
+  return value.get<std::size_t>();
 }
 
 bool ConfigReader::flag_or(std::string_view key, bool fallback) const {
@@ -81,7 +110,7 @@ void ConfigReader::require(std::string_view what, std::initializer_list<std::str
   for (const std::string_view key : keys) {
     if (key.empty() || find(key) != nullptr) continue;
     if (!missing.empty()) missing += ", ";
-    missing += key;
+    missing += spellings(key);
   }
   if (!missing.empty()) {
     fail(ErrorKind::kBadFile,
@@ -153,14 +182,45 @@ void ConfigReader::refuse_own_code(std::string_view model_type, std::string_view
   }
   for (const std::string& name : classes) {
     if (is_class_of(name, class_name)) continue;
-    fail(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("auto_map is set and the model's class is {}, which is Python code of its own and not the {} model "
-                    "of transformers, so what it computes is not known here; supported are {}Model and {}For.... Save "
-                    "the attention weights to an .npz file and explain those (--attention FILE)",
-                    quote_name(name), model_type, class_name, class_name));
+    fail(ErrorKind::kUnsupportedModel,
+         fmt::format(
+             "auto_map is set and the model's class is {}, which is Python code of its own and not the {} model "
+             "of transformers, so what it computes is not known here; supported are {}Model and the classes {}For*",
+             quote_name(name), model_type, class_name, class_name));
   }
 }
+
+namespace {
+
+// An adapter for another task than its base model's brings the head of that task: the class of the model is another.
+std::string config_for_adapter(const std::string& config, const Folder& folder) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTasks = {
+      {{"SEQ_CLS", "ForSequenceClassification"},
+       {"TOKEN_CLS", "ForTokenClassification"},
+       {"QUESTION_ANS", "ForQuestionAnswering"}}};
+  const std::optional<Adapter> adapter = find_adapter(*folder.adapter());
+  const auto task = std::find_if(kTasks.begin(), kTasks.end(),
+                                 [&](const auto& one) { return adapter && one.first == adapter->task; });
+  if (task == kTasks.end()) return config;
+  nlohmann::json json = parse_json_object(config, folder.label("config.json"));
+  const auto classes = json.find("architectures");
+  if (classes == json.end() || !classes->is_array() || classes->empty() || !classes->front().is_string()) return config;
+  std::string name = classes->front().get<std::string>();
+  if (name.ends_with(task->second)) return config;
+  for (const std::string_view head : {"LMHeadModel", "DoubleHeadsModel"}) {  // GPT-2's classes
+    if (name.ends_with(head)) name.replace(name.size() - head.size(), std::string::npos, "Model");
+  }
+  if (const std::size_t end = name.find("For"); end != std::string::npos) {
+    name.resize(end);
+  } else if (name.ends_with("Model")) {
+    name.resize(name.size() - std::string_view("Model").size());
+  }
+  *classes = nlohmann::json::array({name + std::string(task->second)});
+  for (const char* const labels : {"id2label", "label2id", "num_labels", "problem_type"}) json.erase(labels);
+  return json.dump();
+}
+
+}  // namespace
 
 std::string read_config_text(const Folder& folder) {
   constexpr const char* kConfig = "config.json";
@@ -182,13 +242,19 @@ std::string read_config_text(const Folder& folder) {
             ? std::string("an adapter without its model (adapter_config.json)")
             : fmt::format("an adapter without its model (adapter_config.json), which is {}", quote_name(adapter->base));
     const std::string advice =
-        adapter
-            ? ". Give the folder of that model, or merge the two (merge_and_unload of peft) and give the saved result"
-            : "";
+        !adapter ? ""
+        : is_hub_name(adapter->base)
+            ? fmt::format(
+                  ". It is neither a folder nor in the Hub's cache: run 'hf download {}' (pip install "
+                  "huggingface_hub), then the same command again, or put the adapter's files into the folder "
+                  "of that model",
+                  adapter->base)
+            : ". Put the adapter's files into the folder of that model and give that folder";
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected a Hugging Face model folder, found {}{}", folder.label(), found, advice));
   }
-  return folder.read(kConfig, kMaxConfigBytes);
+  const std::string config = folder.read(kConfig, kMaxConfigBytes);
+  return folder.adapter() == nullptr ? config : config_for_adapter(config, folder);
 }
 
 }  // namespace attnflow::internal

@@ -35,12 +35,15 @@ class ConfigReader {
   const std::string& source() const { return source_; }
   const nlohmann::json& object() const { return object_; }
 
-  // Null for a key that is absent or null, which mean the same to transformers.
+  // Null for a key that is absent or null, which mean the same to transformers. "hidden_size|n_embed" is one key with
+  // two spellings.
   const nlohmann::json* find(std::string_view key) const;
 
   // A whole number from 1 to `max`; the key must be there.
   std::size_t size(std::string_view key, std::size_t max = kMaxConfigSize) const;
   std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t max = kMaxConfigSize) const;
+  // A token's id, of so many, which is the value of `key` or stands in it.
+  std::size_t token_id(std::string_view key, const nlohmann::json& value, std::size_t vocabulary) const;
   bool flag_or(std::string_view key, bool fallback) const;
   std::string text_or(std::string_view key, std::string_view fallback) const;
   // A number in [low, high].

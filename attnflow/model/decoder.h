@@ -19,6 +19,9 @@
 
 namespace attnflow {
 
+// An encoder-decoder (info().target) is a decoder, too, whose sequence is a source followed by a target. What is
+// appended to an empty sequence is a whole source and the ids that a target begins with; all source tokens see one
+// another. It runs in no other way: run() and run_for_replay() throw Error(kUnsupportedModel).
 class Decoder : public TextModel {
  public:
   Decoder* decoder() final { return this; }

@@ -2,9 +2,21 @@
 
 #include <array>
 
+#include "attnflow/model/family_rows.h"
+
 namespace attnflow {
 
 namespace {
+
+constexpr DecoderNames kGemmaNames = {.attention_after = "post_attention_layernorm",
+                                      .feed_forward_norm = "pre_feedforward_layernorm",
+                                      .feed_forward_after = "post_feedforward_layernorm"};
+
+constexpr DecoderNames with_head_norms(DecoderNames names) {
+  names.query_norm = "self_attn.q_norm";
+  names.key_norm = "self_attn.k_norm";
+  return names;
+}
 
 constexpr std::array kDecoders = {
     DecoderArchitecture{
@@ -67,7 +79,7 @@ constexpr std::array kDecoders = {
     DecoderArchitecture{
         .model_type = "qwen3",
         .class_name = "Qwen3",
-        .names = {.query_norm = "self_attn.q_norm", .key_norm = "self_attn.k_norm"},
+        .names = with_head_norms({}),
         .query_key_value_bias = BiasRule::kSetting,
         .attention_output_bias = BiasRule::kSetting,
         .window = WindowRule::kSwitched,
@@ -131,9 +143,13 @@ constexpr std::array kDecoders = {
     DecoderArchitecture{
         .model_type = "stablelm",
         .class_name = "StableLm",
-        .keys = {.head_width = {}, .norm_eps = "layer_norm_eps", .attention_bias = "use_qkv_bias"},
+        .keys = {.head_width = {},
+                 .norm_eps = "layer_norm_eps",
+                 .attention_bias = "use_qkv_bias",
+                 .parallel = "use_parallel_residual"},
         .norm = NormKind::kLayer,
         .query_key_value_bias = BiasRule::kSetting,
+        .shared_norm = true,
         .partial_rotary = true,
         .norm_eps = 1e-5,
         .rotary_share = 0.25,
@@ -166,26 +182,229 @@ constexpr std::array kDecoders = {
         .activation = "relu",
         .tied = true,
     },
+    DecoderArchitecture{
+        .model_type = "gpt_neo",
+        .class_name = "GPTNeo",
+        .prefix = "transformer.",
+        .keys = {.layers = "num_layers",
+                 .heads = "num_heads",
+                 .key_value_heads = {},
+                 .head_width = {},
+                 .activation = "activation_function",
+                 .norm_eps = "layer_norm_epsilon",
+                 .window = "window_size"},
+        .names = {.word = "wte",
+                  .position = "wpe",
+                  .layer = "h.{}.",
+                  .attention_norm = "ln_1",
+                  .query = "attn.attention.q_proj",
+                  .key = "attn.attention.k_proj",
+                  .value = "attn.attention.v_proj",
+                  .attention_output = "attn.attention.out_proj",
+                  .feed_forward_norm = "ln_2",
+                  .gate = {},
+                  .feed_forward_in = "mlp.c_fc",
+                  .feed_forward_out = "mlp.c_proj",
+                  .final_norm = "ln_f"},
+        .positions = PositionKind::kLearnt,
+        .norm = NormKind::kLayer,
+        .attention_output_bias = BiasRule::kAlways,
+        .feed_forward_bias = BiasRule::kAlways,
+        .window = WindowRule::kNamed,
+        .divided_scores = false,
+        .norm_eps = 1e-5,
+        .activation = "gelu_new",
+        .intermediate_factor = 4,
+        .window_size = 256,
+        .tied = true,
+    },
+    DecoderArchitecture{
+        .model_type = "gptj",
+        .class_name = "GPTJ",
+        .prefix = "transformer.",
+        .keys = {.hidden = "n_embd",
+                 .layers = "n_layer",
+                 .heads = "n_head",
+                 .key_value_heads = {},
+                 .head_width = {},
+                 .intermediate = "n_inner",
+                 .positions = "n_positions",
+                 .activation = "activation_function",
+                 .norm_eps = "layer_norm_epsilon",
+                 .rotary_width = "rotary_dim"},
+        .names = {.word = "wte",
+                  .layer = "h.{}.",
+                  .attention_norm = "ln_1",
+                  .query = "attn.q_proj",
+                  .key = "attn.k_proj",
+                  .value = "attn.v_proj",
+                  .attention_output = "attn.out_proj",
+                  .feed_forward_norm = {},
+                  .gate = {},
+                  .feed_forward_in = "mlp.fc_in",
+                  .feed_forward_out = "mlp.fc_out",
+                  .final_norm = "ln_f"},
+        .norm = NormKind::kLayer,
+        .feed_forward_bias = BiasRule::kAlways,
+        .output_bias = BiasRule::kAlways,
+        .rotary_neighbors = true,
+        .parallel = true,
+        .shared_norm = true,
+        .norm_eps = 1e-5,
+        .activation = "gelu_new",
+        .intermediate_factor = 4,
+        .rotary_width = 64,
+    },
+    DecoderArchitecture{
+        .model_type = "gpt_neox",
+        .class_name = "GPTNeoX",
+        .prefix = "gpt_neox.",
+        .keys = {.key_value_heads = {},
+                 .head_width = {},
+                 .norm_eps = "layer_norm_eps",
+                 .parallel = "use_parallel_residual",
+                 .rotary_theta = "rotary_emb_base",
+                 .rotary_share = "rotary_pct"},
+        .names = {.word = "embed_in",
+                  .query_key_value = "attention.query_key_value",
+                  .attention_output = "attention.dense",
+                  .gate = {},
+                  .feed_forward_in = "mlp.dense_h_to_4h",
+                  .feed_forward_out = "mlp.dense_4h_to_h",
+                  .final_norm = "final_layer_norm",
+                  .output_before = "embed_out"},
+        .norm = NormKind::kLayer,
+        .query_key_value_bias = BiasRule::kSettingOrTrue,
+        .attention_output_bias = BiasRule::kSettingOrTrue,
+        .feed_forward_bias = BiasRule::kAlways,
+        .query_key_value_order = QueryKeyValueOrder::kByHead,
+        .parallel = true,
+        .partial_rotary = true,
+        .norm_eps = 1e-5,
+        .activation = "gelu",
+        .rotary_share = 0.25,
+    },
+    DecoderArchitecture{
+        .model_type = "phi",
+        .class_name = "Phi",
+        .keys = {.head_width = {}, .norm_eps = "layer_norm_eps"},
+        .names = {.attention_output = "self_attn.dense",
+                  .feed_forward_norm = {},
+                  .gate = {},
+                  .feed_forward_in = "mlp.fc1",
+                  .feed_forward_out = "mlp.fc2",
+                  .final_norm = "final_layernorm"},
+        .norm = NormKind::kLayer,
+        .query_key_value_bias = BiasRule::kAlways,
+        .attention_output_bias = BiasRule::kAlways,
+        .feed_forward_bias = BiasRule::kAlways,
+        .output_bias = BiasRule::kAlways,
+        .parallel = true,
+        .shared_norm = true,
+        .partial_rotary = true,
+        .norm_eps = 1e-5,
+        .activation = "gelu_new",
+        .rotary_share = 0.5,
+    },
+    DecoderArchitecture{
+        .model_type = "bloom",
+        .class_name = "Bloom",
+        .prefix = "transformer.",
+        .keys = {.hidden = "n_embed|hidden_size",
+                 .layers = "n_layer|num_hidden_layers",
+                 .heads = "n_head|num_attention_heads",
+                 .key_value_heads = {},
+                 .head_width = {},
+                 .intermediate = "n_inner",
+                 .positions = "seq_length",
+                 .activation = {},
+                 .norm_eps = "layer_norm_epsilon"},
+        .names = {.word = "word_embeddings",
+                  .embedding_norm = "word_embeddings_layernorm",
+                  .layer = "h.{}.",
+                  .query_key_value = "self_attention.query_key_value",
+                  .attention_output = "self_attention.dense",
+                  .gate = {},
+                  .feed_forward_in = "mlp.dense_h_to_4h",
+                  .feed_forward_out = "mlp.dense_4h_to_h",
+                  .final_norm = "ln_f"},
+        .positions = PositionKind::kAlibi,
+        .norm = NormKind::kLayer,
+        .query_key_value_bias = BiasRule::kAlways,
+        .attention_output_bias = BiasRule::kAlways,
+        .feed_forward_bias = BiasRule::kAlways,
+        .query_key_value_order = QueryKeyValueOrder::kByHead,
+        .norm_eps = 1e-5,
+        .activation = "gelu_new",
+        .intermediate_factor = 4,
+        .position_limit = 1U << 20U,  // distances are not learnt
+        .tied = true,
+    },
+    DecoderArchitecture{
+        .model_type = "olmo2",
+        .class_name = "Olmo2",
+        .names = {.attention_norm = {},
+                  .query_norm = "self_attn.q_norm",
+                  .key_norm = "self_attn.k_norm",
+                  .attention_after = "post_attention_layernorm",
+                  .feed_forward_norm = {},
+                  .feed_forward_after = "post_feedforward_layernorm"},
+        .query_key_value_bias = BiasRule::kSetting,
+        .attention_output_bias = BiasRule::kSetting,
+        .head_norms = false,
+        .norm_eps = 1e-5,
+    },
+    DecoderArchitecture{
+        .model_type = "gemma2",
+        .class_name = "Gemma2",
+        .keys = {.activation = "hidden_activation",
+                 .score_width = "query_pre_attn_scalar",
+                 .score_cap = "attn_logit_softcapping",
+                 .logit_cap = "final_logit_softcapping"},
+        .names = kGemmaNames,
+        .norm = NormKind::kRmsPlusOne,
+        .query_key_value_bias = BiasRule::kSetting,
+        .attention_output_bias = BiasRule::kSetting,
+        .window = WindowRule::kInterval,
+        .root_embedding = true,
+        .activation = "gelu_pytorch_tanh",
+        .window_size = 4096,
+        .window_interval = 2,
+        .score_width = 256.0,
+        .score_cap = 50.0,
+        .logit_cap = 30.0,
+        .tied = true,
+    },
+    DecoderArchitecture{
+        .model_type = "gemma3_text",
+        .class_name = "Gemma3",
+        .keys = {.activation = "hidden_activation",
+                 .score_width = "query_pre_attn_scalar",
+                 .score_cap = "attn_logit_softcapping",
+                 .logit_cap = "final_logit_softcapping",
+                 .window_interval = "sliding_window_pattern|_sliding_window_pattern",
+                 .local_rotary_theta = "rope_local_base_freq"},
+        .names = with_head_norms(kGemmaNames),
+        .norm = NormKind::kRmsPlusOne,
+        .query_key_value_bias = BiasRule::kSetting,
+        .attention_output_bias = BiasRule::kSetting,
+        .window = WindowRule::kInterval,
+        .root_embedding = true,
+        .activation = "gelu_pytorch_tanh",
+        .window_size = 4096,
+        .window_interval = 6,
+        .score_width = 256.0,
+        .rotary_theta = 1e6,
+        .tied = true,
+    },
 };
 
 }  // namespace
 
-std::span<const DecoderArchitecture> decoder_architectures() { return kDecoders; }
-
 const DecoderArchitecture* find_decoder_architecture(std::string_view model_type) {
-  for (const DecoderArchitecture& row : kDecoders) {
-    if (row.model_type == model_type) return &row;
-  }
-  return nullptr;
+  return internal::find_row(kDecoders, model_type);
 }
 
-std::string decoder_architecture_list() {
-  std::string list;
-  for (const DecoderArchitecture& row : kDecoders) {
-    if (!list.empty()) list += ", ";
-    list += row.model_type;
-  }
-  return list;
-}
+std::string decoder_architecture_list() { return internal::model_types_of(kDecoders); }
 
 }  // namespace attnflow

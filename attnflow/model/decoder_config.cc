@@ -12,6 +12,7 @@
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/config_reader.h"
+#include "attnflow/model/decoder_stack.h"
 
 namespace attnflow {
 
@@ -30,15 +31,14 @@ const DecoderArchitecture& read_decoder_architecture(const DecoderConfigReader& 
   const DecoderArchitecture* architecture = find_decoder_architecture(type);
   if (architecture == nullptr) {
     reader.fail(type.empty() ? ErrorKind::kBadFile : ErrorKind::kUnsupportedModel,
-                fmt::format("model_type is {}; expected a decoder: {}. For other models, save the attention weights to "
-                            "an .npz file and explain those (--attention FILE)",
-                            type.empty() ? "missing" : quote_name(type), decoder_architecture_list()));
+                fmt::format("model_type is {}; expected a decoder: {}", type.empty() ? "missing" : quote_name(type),
+                            decoder_architecture_list()));
   }
   return *architecture;
 }
 
 // Switches of transformers' code under which these models compute something else.
-void refuse_decoder_variants(const DecoderConfigReader& reader) {
+void refuse_decoder_variants(const DecoderConfigReader& reader, const DecoderArchitecture& architecture) {
   struct Switch {
     std::string_view key;
     bool usual;
@@ -52,10 +52,12 @@ void refuse_decoder_variants(const DecoderConfigReader& reader) {
                                     Switch{"do_layer_norm_before", true},
                                     Switch{"layer_norm_elementwise_affine", true},
                                     Switch{"_remove_final_layer_norm", false},
+                                    Switch{"apply_residual_connection_post_layernorm", false},
                                     Switch{"qk_layernorm", false},
                                     Switch{"use_parallel_residual", false},
                                     Switch{"use_bidirectional_attention", false}};
   for (const Switch& one : kSwitches) {
+    if (one.key == architecture.keys.parallel) continue;
     if (reader.flag_or(one.key, one.usual) != one.usual) {
       reader.fail(
           ErrorKind::kUnsupportedModel,
@@ -65,8 +67,8 @@ void refuse_decoder_variants(const DecoderConfigReader& reader) {
   // Embedders made of decoders: transformers 5 then lets each token see those behind it, too.
   if (!reader.flag_or("is_causal", true)) {
     reader.fail(ErrorKind::kUnsupportedModel,
-                "is_causal is false: tokens attend to later ones; supported are causal decoders (is_causal true). Save "
-                "the attention weights to an .npz file and explain those (--attention FILE)");
+                "is_causal is false: tokens attend to later ones; supported are causal decoders (is_causal "
+                "true)");
   }
   reader.refuse_pruned_and_quantised();
   // LlamaForSequenceClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".
@@ -82,71 +84,222 @@ void refuse_decoder_variants(const DecoderConfigReader& reader) {
 }
 
 void refuse_rotary(const DecoderConfigReader& reader, const std::string& what) {
-  reader.fail(ErrorKind::kUnsupportedModel, what + "; supported are the rope types default, linear and llama3");
+  reader.fail(ErrorKind::kUnsupportedModel,
+              what + "; supported are the rope types default, linear, llama3, yarn, longrope and dynamic");
 }
 
-struct Rotary {
-  RotaryConfig config;
-  double share = 1.0;  // of each head
-};
+// What is given of longrope: a factor for each pair of a head's numbers.
+std::vector<double> read_factors_of_pairs(const DecoderConfigReader& rope, std::string_view key) {
+  const Json* const found = rope.find(key);
+  const bool numbers = found != nullptr && found->is_array() && !found->empty() &&
+                       std::all_of(found->begin(), found->end(), [](const Json& one) {
+                         return one.is_number() && one.get<double>() > 0.0 && one.get<double>() <= kLargestFactor;
+                       });
+  if (!numbers) rope.wrong(key, "a list of numbers above 0", found == nullptr ? Json() : *found);
+  return found->get<std::vector<double>>();
+}
 
-// The settings lie in "rope_scaling" (transformers 4, beside "rope_theta") or "rope_parameters" (transformers 5).
-Rotary read_rotary(const DecoderConfigReader& reader, const DecoderArchitecture& architecture) {
-  Rotary read;
-  RotaryConfig& rotary = read.config;
-  const auto read_share = [&](const DecoderConfigReader& from, double fallback) {
-    read.share = from.number_or("partial_rotary_factor", fallback, 0.0, kLargestFactor);
-    if (read.share != 1.0 && (!architecture.partial_rotary || read.share > 1.0)) {
-      refuse_rotary(reader, "partial_rotary_factor is not 1");
-    }
-  };
-  rotary.theta = reader.number_or("rope_theta", architecture.rotary_theta, 1.0, kLargestTheta);
-  read_share(reader, architecture.rotary_share);
-  const Json* object = nullptr;
-  for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
-    const Json* found = reader.find(key);
-    if (found == nullptr || object != nullptr) continue;
-    if (!found->is_object()) reader.wrong(key, "an object", *found);
-    if (!found->empty()) object = found;
-  }
-  if (object == nullptr) return read;
+// The length of the texts of the first training. Where it stands beside the settings of the rotary embedding (Phi 3),
+// it holds, whatever they say.
+constexpr std::string_view kFirstLength = "original_max_position_embeddings";
+std::size_t read_first_length(const DecoderConfigReader& reader, const DecoderConfigReader& rope) {
+  if (reader.find(kFirstLength) != nullptr) return reader.size(kFirstLength);
+  rope.require("the scaled rotary embedding", {kFirstLength});
+  return rope.size(kFirstLength);
+}
 
-  const DecoderConfigReader rope(*object, reader.source());
-  constexpr std::array<std::string_view, 8> kKnown = {"rope_type",
-                                                      "type",
-                                                      "rope_theta",
-                                                      "factor",
-                                                      "low_freq_factor",
-                                                      "high_freq_factor",
-                                                      "original_max_position_embeddings",
-                                                      "partial_rotary_factor"};
-  for (const auto& [key, value] : object->items()) {
-    if (!value.is_null() && std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end()) {
-      refuse_rotary(reader, fmt::format("the rotary embedding has a setting {}", quote_name(key)));
-    }
-  }
-  read_share(rope, read.share);
-  rotary.theta = rope.number_or("rope_theta", rotary.theta, 1.0, kLargestTheta);
-  const std::string type = rope.text_or("rope_type", rope.text_or("type", "default"));
-  if (type == "default") return read;
-  if (type != "linear" && type != "llama3") refuse_rotary(reader, "rope_type is " + quote_name(type));
-  rope.require("rope_type " + type, {"factor"});
-  rotary.factor = rope.number_or("factor", 1.0, 1.0, kLargestFactor);
-  if (type == "linear") {
-    rotary.scaling = RotaryConfig::Scaling::kLinear;
-    return read;
-  }
+void read_llama3(const DecoderConfigReader& reader, const DecoderConfigReader& rope, RotaryConfig& rotary) {
   rotary.scaling = RotaryConfig::Scaling::kLlama3;
-  rope.require("rope_type llama3", {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
+  rope.require("rope_type llama3", {"factor", "low_freq_factor", "high_freq_factor",
+                                    reader.find(kFirstLength) != nullptr ? std::string_view() : kFirstLength});
   rotary.low = rope.number_or("low_freq_factor", 1.0, 0.0, kLargestFactor);
   rotary.high = rope.number_or("high_freq_factor", 1.0, 0.0, kLargestFactor);
-  rotary.first_length = static_cast<double>(rope.size("original_max_position_embeddings"));
+  rotary.first_length = static_cast<double>(read_first_length(reader, rope));
   if (!(rotary.low > 0.0 && rotary.low < rotary.high)) {
-    reader.fail(ErrorKind::kBadFile, fmt::format("expected 0 < low_freq_factor < high_freq_factor, found {} and {}",
-                                                 rotary.low, rotary.high));
+    rope.fail(ErrorKind::kBadFile,
+              fmt::format("expected 0 < low_freq_factor < high_freq_factor, found {} and {}", rotary.low, rotary.high));
   }
-  return read;
 }
+
+void read_yarn(const DecoderConfigReader& reader, const DecoderConfigReader& rope, std::size_t width,
+               RotaryConfig& rotary) {
+  rotary.scaling = RotaryConfig::Scaling::kYarn;
+  const auto length = static_cast<double>(read_first_length(reader, rope));
+  if (rope.find("factor") == nullptr) {
+    rotary.factor = std::max(1.0, static_cast<double>(reader.size("max_position_embeddings")) / length);
+  }
+  const double fast = rope.number_or("beta_fast", 32.0, 0.0, kLargestFactor);
+  const double slow = rope.number_or("beta_slow", 1.0, 0.0, kLargestFactor);
+  // The pair that turns so many times over the first training's texts.
+  const auto pair = [&](double turns) {
+    return static_cast<double>(width) * std::log(length / (turns * 2.0 * kDecoderPi)) / (2.0 * std::log(rotary.theta));
+  };
+  const bool whole = rope.flag_or("truncate", true);
+  rotary.low = std::max(whole ? std::floor(pair(fast)) : pair(fast), 0.0);
+  rotary.high = std::min(whole ? std::ceil(pair(slow)) : pair(slow), static_cast<double>(width) - 1.0);
+  const auto scale = [&](double share) {
+    return rotary.factor <= 1.0 ? 1.0 : 0.1 * share * std::log(rotary.factor) + 1;
+  };
+  const double share = rope.number_or("mscale", 0.0, 0.0, kLargestFactor);
+  const double all = rope.number_or("mscale_all_dim", 0.0, 0.0, kLargestFactor);
+  const double usual = share > 0.0 && all > 0.0 ? scale(share) / scale(all) : scale(1.0);
+  rotary.amplitude = rope.number_or("attention_factor", usual, 0.0, kLargestFactor);
+}
+
+// Texts longer than those of the first training have factors of their own, which change all of their angles: `length`
+// becomes the most tokens for which the short ones hold.
+void read_longrope(const DecoderConfigReader& reader, const DecoderConfigReader& rope, std::size_t width,
+                   RotaryConfig& rotary, std::size_t& length) {
+  rotary.scaling = RotaryConfig::Scaling::kEach;
+  length = read_first_length(reader, rope);
+  if (rope.find("factor") == nullptr) {
+    rotary.factor = static_cast<double>(reader.size("max_position_embeddings")) / static_cast<double>(length);
+  }
+  rotary.factors = read_factors_of_pairs(rope, "short_factor");
+  if (rotary.factors.size() != width / 2) {
+    rope.wrong("short_factor", fmt::format("{} numbers", width / 2), rotary.factors.size());
+  }
+  const double usual =
+      rotary.factor <= 1.0 ? 1.0 : std::sqrt(1.0 + std::log(rotary.factor) / std::log(static_cast<double>(length)));
+  rotary.amplitude = rope.number_or("attention_factor", usual, 0.0, kLargestFactor);
+}
+
+// What follows from the settings of a rotary embedding.
+struct Rotary {
+  RotaryConfig config;
+  std::size_t width = 0;   // numbers of a head that are turned
+  std::size_t length = 0;  // tokens for which it holds; 0: any number
+};
+
+class RotaryReader {
+ public:
+  RotaryReader(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, std::size_t head_width)
+      : reader_(reader), architecture_(architecture), head_width_(head_width) {
+    // The settings lie in "rope_scaling" (transformers 4, beside "rope_theta") or "rope_parameters" (transformers 5).
+    for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
+      const Json* found = reader.find(key);
+      if (found == nullptr || settings_ != nullptr) continue;
+      if (!found->is_object()) reader.wrong(key, "an object", *found);
+      if (!found->empty()) settings_ = found;
+    }
+  }
+
+  // Of layers that see everything.
+  Rotary global() const {
+    const DecoderKeys& keys = architecture_.keys;
+    const double theta = reader_.number_or(keys.rotary_theta, architecture_.rotary_theta, 1.0, kLargestTheta);
+    return read(part("full_attention"), theta);
+  }
+  // Of those with a window.
+  Rotary local() const {
+    const std::string_view key = architecture_.keys.local_rotary_theta;
+    if (key.empty()) return global();
+    const double theta = reader_.number_or(key, architecture_.local_rotary_theta, 1.0, kLargestTheta);
+    return read(part("sliding_attention"), theta);
+  }
+
+ private:
+  // The settings of a kind of layer: transformers 5 has one object for each where they differ; those of version 4 are
+  // the global layers'.
+  const Json* part(std::string_view kind) const {
+    if (settings_ == nullptr || architecture_.keys.local_rotary_theta.empty()) return settings_;
+    if (!settings_->contains("full_attention")) return kind == "full_attention" ? settings_ : nullptr;
+    const DecoderConfigReader inner(*settings_, reader_.source());
+    const Json* const found = inner.find(kind);
+    if (found == nullptr || !found->is_object()) inner.wrong(kind, "an object", found == nullptr ? Json() : *found);
+    return found;
+  }
+
+  double read_share(const DecoderConfigReader& from, std::string_view key, double fallback) const {
+    const double share = from.number_or(key, fallback, 0.0, kLargestFactor);
+    if (share != 1.0 && (!architecture_.partial_rotary || share > 1.0)) {
+      refuse_rotary(reader_, "partial_rotary_factor is not 1");
+    }
+    return share;
+  }
+
+  std::size_t width(double share) const {
+    const std::string_view key = architecture_.keys.rotary_width;
+    const auto usual = static_cast<std::size_t>(static_cast<double>(head_width_) * share);
+    const std::size_t width = key.empty() ? usual : reader_.size_or(key, architecture_.rotary_width);
+    if (width == 0 || width % 2 != 0 || width > head_width_) {
+      reader_.fail(ErrorKind::kBadFile,
+                   fmt::format("expected the rotary embedding to turn an even part of a head's {} numbers, found {}",
+                               head_width_, width));
+    }
+    return width;
+  }
+
+  Rotary read(const Json* settings, double theta) const {
+    Rotary rotary;
+    rotary.config.theta = theta;
+    double share = read_share(reader_, architecture_.keys.rotary_share, architecture_.rotary_share);
+    if (settings == nullptr) {
+      rotary.width = width(share);
+      return rotary;
+    }
+    const DecoderConfigReader rope(*settings, reader_.source());
+    refuse_unknown(*settings);
+    share = read_share(rope, "partial_rotary_factor", share);
+    rotary.width = width(share);
+    rotary.config.theta = rope.number_or("rope_theta", theta, 1.0, kLargestTheta);
+    read_scaling(rope, rotary);
+    return rotary;
+  }
+
+  void refuse_unknown(const Json& settings) const {
+    constexpr std::array<std::string_view, 16> kKnown = {"rope_type",
+                                                         "type",
+                                                         "rope_theta",
+                                                         "factor",
+                                                         "low_freq_factor",
+                                                         "high_freq_factor",
+                                                         "original_max_position_embeddings",
+                                                         "partial_rotary_factor",
+                                                         "beta_fast",
+                                                         "beta_slow",
+                                                         "truncate",
+                                                         "mscale",
+                                                         "mscale_all_dim",
+                                                         "attention_factor",
+                                                         "short_factor",
+                                                         "long_factor"};
+    for (const auto& [key, value] : settings.items()) {
+      if (!value.is_null() && std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end()) {
+        refuse_rotary(reader_, fmt::format("the rotary embedding has a setting {}", quote_name(key)));
+      }
+    }
+  }
+
+  void read_scaling(const DecoderConfigReader& rope, Rotary& rotary) const {
+    RotaryConfig& config = rotary.config;
+    std::string type = rope.text_or("rope_type", rope.text_or("type", "default"));
+    const bool factors = rope.find("short_factor") != nullptr;
+    if (architecture_.model_type == "phi3" && (type == "su" || type == "yarn")) type = "longrope";  // its first names
+    if (type != "longrope" && factors) refuse_rotary(reader_, "short_factor of rope_type " + quote_name(type));
+    config.factor = rope.number_or("factor", 1.0, 1.0, kLargestFactor);
+    if (type == "linear") {
+      rope.require("rope_type linear", {"factor"});
+      config.scaling = RotaryConfig::Scaling::kLinear;
+    } else if (type == "llama3") {
+      read_llama3(reader_, rope, config);
+    } else if (type == "yarn") {
+      read_yarn(reader_, rope, rotary.width, config);
+    } else if (type == "longrope") {
+      read_longrope(reader_, rope, rotary.width, config, rotary.length);
+    } else if (type == "dynamic") {
+      // Changes angles only beyond max_position_embeddings, where sequences end.
+      config.factor = 1.0;
+    } else if (type != "default") {
+      refuse_rotary(reader_, "rope_type is " + quote_name(type));
+    }
+  }
+
+  const DecoderConfigReader& reader_;
+  const DecoderArchitecture& architecture_;
+  std::size_t head_width_;
+  const Json* settings_ = nullptr;
+};
 
 // Of which layers queries and keys are turned.
 std::vector<bool> read_rotary_layers(const DecoderConfigReader& reader, const DecoderKeys& keys, std::size_t layers) {
@@ -177,6 +330,34 @@ void refuse_windows(const DecoderConfigReader& reader) {
               "use_sliding_window false and no layer_types of \"sliding_attention\"");
 }
 
+// Which layers GPT-Neo calls local: one after the other in attention_layers, or in attention_types as patterns and how
+// often each is repeated.
+std::vector<bool> read_local_layers(const DecoderConfigReader& reader, std::size_t layers) {
+  constexpr std::string_view kLayers = "attention_layers";
+  constexpr std::string_view kTypes = "attention_types";
+  std::vector<bool> local;
+  const auto add = [&](const Json& names) {
+    for (const Json& name : names) {
+      if (name != Json("local") && name != Json("global")) reader.wrong(kLayers, "\"global\" or \"local\"", name);
+      local.push_back(name == Json("local"));
+    }
+  };
+  if (const Json* const found = reader.find(kLayers); found != nullptr && found->is_array()) {
+    add(*found);
+  } else if (const Json* const types = reader.find(kTypes); types != nullptr && types->is_array()) {
+    for (const Json& one : *types) {
+      const bool good =
+          one.is_array() && one.size() == 2 && one[0].is_array() && !one[0].empty() && one[1].is_number_unsigned();
+      if (!good) reader.wrong(kTypes, "a list of [names, how often]", one);
+      for (std::size_t k = 0; k < one[1].get<std::size_t>() && local.size() < layers; ++k) add(one[0]);
+    }
+  }
+  if (local.size() != layers) {
+    reader.wrong(kTypes, fmt::format("as many names as there are layers, {},", layers), local.size());
+  }
+  return local;
+}
+
 std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
                                       std::size_t layers) {
   std::vector<std::size_t> windows(layers, 0);
@@ -186,15 +367,25 @@ std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const D
     return windows;
   }
   // Here alone null is not the same as absent: it means that there is no window.
-  constexpr std::string_view kSize = "sliding_window";
+  const std::string_view kSize = architecture.keys.window;
   const bool stated = reader.object().contains(kSize);
   const std::size_t size = stated ? reader.size_or(kSize, 0) : architecture.window_size;
-  if (!switched) {
+  if (architecture.window == WindowRule::kAll) {
     std::fill(windows.begin(), windows.end(), size);
+    return windows;
+  }
+  if (architecture.window == WindowRule::kNamed) {
+    const std::vector<bool> local = read_local_layers(reader, layers);
+    for (std::size_t layer = 0; layer < layers; ++layer) windows[layer] = local[layer] ? size : 0;
     return windows;
   }
   constexpr std::string_view kTypes = "layer_types";
   const std::vector<std::string> types = reader.texts(kTypes);
+  if (types.empty() && !switched) {
+    const std::size_t interval = reader.size_or(architecture.keys.window_interval, architecture.window_interval);
+    for (std::size_t layer = 0; layer < layers; ++layer) windows[layer] = (layer + 1) % interval == 0 ? 0 : size;
+    return windows;
+  }
   if (types.empty()) {
     constexpr std::size_t kUsualFirst = 28;
     const Json* first = reader.find("max_window_layers");
@@ -238,16 +429,22 @@ void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& ar
 }
 
 void read_positions(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
-  config.positions = reader.size(architecture.keys.positions);
+  config.positions = architecture.position_limit == 0
+                         ? reader.size(architecture.keys.positions)
+                         : reader.size_or(architecture.keys.positions, architecture.position_limit);
+  config.position_offset = architecture.position_offset;
+  const std::string_view padding = architecture.keys.padding_id;
+  if (const Json* const id = padding.empty() ? nullptr : reader.find(padding)) {
+    config.position_offset = reader.token_id(padding, *id, config.vocabulary) + 1;
+  }
   config.rotary_layers = read_rotary_layers(reader, architecture.keys, config.layers);
   if (architecture.positions != PositionKind::kRotary) return;
-  const Rotary rotary = read_rotary(reader, architecture);
-  config.rotary = rotary.config;
-  config.rotary_width = static_cast<std::size_t>(static_cast<double>(config.head_width) * rotary.share);
-  if (config.rotary_width == 0 || config.rotary_width % 2 != 0) {
-    reader.fail(ErrorKind::kBadFile,
-                fmt::format("expected an even head size for the rotary embedding, found {}", config.rotary_width));
-  }
+  const RotaryReader rotary(reader, architecture, config.head_width);
+  const Rotary global = rotary.global();
+  config.rotary = global.config;
+  config.rotary_width = global.width;
+  config.local_rotary = rotary.local().config;
+  if (global.length != 0) config.positions = std::min(config.positions, global.length);
 }
 
 void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
@@ -256,17 +453,69 @@ void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& 
     constexpr double kLeast = 1e-6;
     return key.empty() ? fallback : reader.number_or(key, fallback, kLeast, kLargestFactor);
   };
-  const double root = architecture.root_embedding ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;
+  const bool by_root = keys.root_embedding.empty() ? architecture.root_embedding
+                                                   : reader.flag_or(keys.root_embedding, architecture.root_embedding);
+  const double root = by_root ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;
   config.embedding_factor = root * factor(keys.embedding_factor, 1.0);
   // Where it can be stated and is not, transformers multiplies by 1.
   config.score_factor = keys.score_factor.empty() ? 1.0 / std::sqrt(static_cast<double>(config.head_width))
                                                   : factor(keys.score_factor, 1.0);
+  if (!architecture.divided_scores) config.score_factor = 1.0;
+  if (!keys.score_width.empty()) {
+    config.score_factor = 1.0 / std::sqrt(factor(keys.score_width, architecture.score_width));
+  }
+  const auto cap = [&](std::string_view key, double usual) {
+    // null is not the same as absent: it means that there is no cap.
+    const bool stated = !key.empty() && reader.object().contains(key);
+    return stated && reader.find(key) == nullptr ? 0.0 : factor(key, usual);
+  };
+  config.score_cap = cap(keys.score_cap, architecture.score_cap);
+  config.logit_cap = cap(keys.logit_cap, architecture.logit_cap);
   config.residual_factor = factor(keys.residual_factor, 1.0);
   config.logit_factor = 1.0 / factor(keys.logit_divisor, 1.0);
+  if (keys.root_logits.empty() ? architecture.root_logits
+                               : reader.flag_or(keys.root_logits, architecture.root_logits)) {
+    config.logit_factor /= std::sqrt(static_cast<double>(config.hidden));
+  }
+}
+
+void read_activation(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
+                     DecoderConfig& config) {
+  const std::string_view key = architecture.keys.gated_activation;
+  config.gated = !architecture.names.gate.empty() || !architecture.names.gate_and_in.empty();
+  if (key.empty()) {
+    config.activation = reader.activation(architecture.keys.activation, architecture.activation);
+  } else {
+    constexpr std::string_view kGated = "gated-";
+    const std::string stated = reader.text_or(key, architecture.activation);
+    config.gated = stated.starts_with(kGated);
+    const std::string name = config.gated ? stated.substr(kGated.size()) : stated;
+    const std::optional<Activation> activation = find_activation(name);
+    if (!activation) {
+      reader.fail(ErrorKind::kUnsupportedModel, fmt::format("{} is {}; supported are {}, and gated-... of these", key,
+                                                            quote_name(stated), activation_list()));
+    }
+    // "gated-gelu" means the approximation (T5 1.1), "gated-gelu_python" does not.
+    config.activation = config.gated && name == "gelu" ? Activation::kGeluTanh : *activation;
+  }
+  if (architecture.gelu_is_tanh && config.activation == Activation::kGelu) config.activation = Activation::kGeluTanh;
+}
+
+void read_buckets(const DecoderConfigReader& reader, const DecoderKeys& keys, DecoderConfig& config) {
+  DistanceBuckets& buckets = config.buckets;
+  buckets.count = reader.size_or(keys.buckets, buckets.count);
+  buckets.farthest = reader.size_or(keys.farthest_bucket, buckets.farthest);
+  constexpr std::size_t kFewest = 4;
+  if (buckets.count < kFewest || buckets.count % kFewest != 0 || buckets.farthest <= buckets.count / 2) {
+    reader.fail(ErrorKind::kBadFile,
+                fmt::format("expected {} to be a multiple of {} below twice {}, found {} and {}", keys.buckets, kFewest,
+                            keys.farthest_bucket, buckets.count, buckets.farthest));
+  }
 }
 
 bool has_bias(const DecoderConfigReader& reader, BiasRule rule, std::string_view key) {
-  return rule == BiasRule::kAlways || (rule == BiasRule::kSetting && reader.flag_or(key, false));
+  if (rule == BiasRule::kAlways || rule == BiasRule::kNever) return rule == BiasRule::kAlways;
+  return reader.flag_or(key, rule == BiasRule::kSettingOrTrue);
 }
 
 }  // namespace
@@ -283,23 +532,50 @@ std::vector<float> RotaryConfig::frequencies(std::size_t width) const {
       const double length = 2.0 * kDecoderPi / plain;
       const double share = std::clamp((first_length / length - low) / (high - low), 0.0, 1.0);
       scaled = (1.0 - share) * plain / factor + share * plain;
+    } else if (scaling == Scaling::kYarn) {
+      const double ramp = std::clamp((static_cast<double>(i) - low) / std::max(high - low, 1e-3), 0.0, 1.0);
+      scaled = ramp * plain / factor + (1.0 - ramp) * plain;
+    } else if (scaling == Scaling::kEach) {
+      scaled = plain / factors.at(i);
     }
     result.push_back(static_cast<float>(scaled));
   }
   return result;
 }
 
+std::vector<float> alibi_slopes(std::size_t heads) {
+  std::size_t power = 1;
+  while (2 * power <= heads) power *= 2;
+  std::vector<float> slopes;
+  const double step = -8.0 / static_cast<double>(power);
+  for (std::size_t h = 1; h <= power; ++h)
+    slopes.push_back(static_cast<float>(std::exp2(step * static_cast<double>(h))));
+  for (std::size_t h = 1; slopes.size() < heads; h += 2) {
+    slopes.push_back(static_cast<float>(std::exp2(step / 2.0 * static_cast<double>(h))));
+  }
+  return slopes;
+}
+
 DecoderConfig parse_decoder_config(std::string_view text, const std::string& source) {
   const Json json = internal::parse_json_object(text, source);
   const DecoderConfigReader reader(json, source);
   const DecoderArchitecture& architecture = read_decoder_architecture(reader);
-  refuse_decoder_variants(reader);
+  refuse_decoder_variants(reader, architecture);
   reader.refuse_own_code(architecture.model_type, architecture.class_name);
+  DecoderConfig config = internal::read_stack(reader, architecture);
+  const std::vector<std::string> classes = reader.texts("architectures");
+  config.base_model = std::all_of(classes.begin(), classes.end(), [&](const std::string& name) {
+    return name == std::string(architecture.class_name) + "Model";
+  });
+  return config;
+}
+
+DecoderConfig internal::read_stack(const ConfigReader& reader, const DecoderArchitecture& architecture) {
   const DecoderKeys& keys = architecture.keys;
   const bool may_lack_width = architecture.intermediate_factor != 0;
   reader.require(fmt::format("model type {}", architecture.model_type),
                  {keys.hidden, keys.layers, keys.heads, may_lack_width ? std::string_view() : keys.intermediate,
-                  keys.positions, "vocab_size"});
+                  architecture.position_limit != 0 ? std::string_view() : keys.positions, "vocab_size"});
 
   DecoderConfig config;
   config.architecture = &architecture;
@@ -312,16 +588,15 @@ DecoderConfig parse_decoder_config(std::string_view text, const std::string& sou
   read_factors(reader, architecture, config);
   config.windows = read_windows(reader, architecture, config.layers);
   config.norm_eps = reader.number_or(keys.norm_eps, architecture.norm_eps, 0.0, 1.0);
-  config.activation = reader.activation(keys.activation, architecture.activation);
-  if (architecture.gelu_is_tanh && config.activation == Activation::kGelu) config.activation = Activation::kGeluTanh;
+  read_activation(reader, architecture, config);
+  if (architecture.positions == PositionKind::kDistance) read_buckets(reader, keys, config);
   config.query_key_value_bias = has_bias(reader, architecture.query_key_value_bias, keys.attention_bias);
   config.attention_output_bias = has_bias(reader, architecture.attention_output_bias, keys.attention_bias);
   config.feed_forward_bias = has_bias(reader, architecture.feed_forward_bias, keys.feed_forward_bias);
+  config.output_bias = architecture.output_bias == BiasRule::kAlways;
+  config.parallel =
+      keys.parallel.empty() ? architecture.parallel : reader.flag_or(keys.parallel, architecture.parallel);
   config.tied = reader.flag_or("tie_word_embeddings", architecture.tied);
-  const std::vector<std::string> classes = reader.texts("architectures");
-  config.base_model = std::all_of(classes.begin(), classes.end(), [&](const std::string& name) {
-    return name == std::string(architecture.class_name) + "Model";
-  });
   return config;
 }
 

@@ -12,6 +12,7 @@
 
 #include "attnflow/files/folder.h"
 #include "attnflow/model/decoder_architecture.h"
+#include "attnflow/model/distance_bucket.h"
 
 namespace attnflow {
 
@@ -21,18 +22,28 @@ namespace attnflow {
 //   llama3   by the wavelength w_i = 2 pi / f_i and the length c of the texts of the first training: f_i where
 //            w_i < c / high; f_i / factor where w_i > c / low; between them (1 - s) f_i / factor + s f_i with
 //            s = (c / w_i - low) / (high - low)
+//   yarn     (1 - s) f_i / factor + s f_i with s = 1 below number `low` of the pairs, 0 above `high`, and falling
+//            evenly between (Peng et al., 2023, https://arxiv.org/abs/2309.00071)
+//   each     f_i / factors_i (longrope)
+// cos and sin are multiplied by an amplitude.
 struct RotaryConfig {
-  enum class Scaling { kNone, kLinear, kLlama3 };
+  enum class Scaling { kNone, kLinear, kLlama3, kYarn, kEach };
   double theta = 10000.0;
   Scaling scaling = Scaling::kNone;
   double factor = 1.0;
-  double low = 1.0;           // llama3
-  double high = 4.0;          // llama3
-  double first_length = 0.0;  // llama3: c
+  double low = 1.0;                  // llama3, yarn
+  double high = 4.0;                 // llama3, yarn
+  double first_length = 0.0;         // llama3: c
+  std::vector<double> factors = {};  // each, [d / 2]
+  double amplitude = 1.0;
 
   // f_i for d = `width` numbers, rounded to float32 as transformers does, which the angles of late positions show.
   std::vector<float> frequencies(std::size_t width) const;
 };
+
+// Slopes of scores over the position of the key, [heads]: powers of 2^(-8 / h) for the largest power of two h <= heads,
+// then every other power of 2^(-4 / h) (Press, Smith and Lewis, ICLR 2022, https://arxiv.org/abs/2108.12409).
+std::vector<float> alibi_slopes(std::size_t heads);
 
 struct DecoderConfig {
   const DecoderArchitecture* architecture = nullptr;  // the row of config.json's model_type; never null once read
@@ -46,8 +57,11 @@ struct DecoderConfig {
   std::size_t intermediate = 0;     // width inside the feed-forward net
   std::size_t vocabulary = 0;       // rows of the word embedding
   std::size_t positions = 0;        // tokens that a sequence may have
+  std::size_t position_offset = 0;  // rows of the table of positions before that of position 0
+  DistanceBuckets buckets;          // with PositionKind::kDistance
 
   RotaryConfig rotary;               // with PositionKind::kRotary
+  RotaryConfig local_rotary;         // of layers with a window; mostly the same
   std::vector<bool> rotary_layers;   // [layers]: whether queries and keys are turned there
   std::vector<std::size_t> windows;  // [layers]: positions that a query sees, itself among them; 0: all before it
 
@@ -55,12 +69,17 @@ struct DecoderConfig {
   double score_factor = 0.0;      // of q k^T
   double residual_factor = 1.0;   // of what each half of a layer adds
   double logit_factor = 1.0;
+  double score_cap = 0.0;  // of scores s, which become c tanh(s / c); 0: none
+  double logit_cap = 0.0;  // of logits, likewise
+  bool parallel = false;   // a layer's halves are given the same
+  bool gated = false;      // the feed-forward net has a gate
 
   double norm_eps = 0.0;
   Activation activation = Activation::kSilu;
   bool query_key_value_bias = false;
   bool attention_output_bias = false;
   bool feed_forward_bias = false;
+  bool output_bias = false;
   bool tied = false;        // the output matrix is the word embedding where the files hold no other
   bool base_model = false;  // "architectures" names the model without a head (LlamaModel), or nothing
 };

@@ -195,10 +195,17 @@ TEST(DecoderConfig, RotaryFrequenciesFollowTheirDefinition) {
 }
 
 TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
-  for (const std::string type : {"yarn", "dynamic", "longrope", "mrope"}) {
-    expect_unsupported(with(llama(), "rope_scaling", Json{{"rope_type", type}, {"factor", 2.0}}),
-                       {"rope_type is \"" + type + "\"", "default, linear and llama3"});
+  expect_unsupported(with(llama(), "rope_scaling", Json{{"rope_type", "mrope"}, {"factor", 2.0}}),
+                     {"rope_type is \"mrope\"", "default, linear, llama3, yarn, longrope and dynamic"});
+  for (const std::string type : {"yarn", "longrope"}) {
+    expect_bad(with(llama(), "rope_scaling", Json{{"rope_type", type}, {"factor", 2.0}}),
+               {"original_max_position_embeddings", "missing"});
   }
+  const Json longrope = {{"type", "longrope"}, {"original_max_position_embeddings", 16}};
+  expect_bad(with(llama(), "rope_scaling", longrope), {"a list of numbers above 0", "short_factor", "null"});
+  expect_bad(with(llama(), "rope_scaling", with(longrope, "short_factor", {1.0, 2.0, 3.0})),
+             {"2 numbers", "found \"3\""});
+  expect_bad(with(llama(), "rope_scaling", with(longrope, "short_factor", {1.0, 0.0})), {"numbers above 0"});
   expect_unsupported(with(llama(), "rope_scaling", Json{{"type", "default"}, {"mrope_section", {1, 2}}}),
                      {"mrope_section"});
   expect_unsupported(with(llama(), "partial_rotary_factor", 0.5), {"partial_rotary_factor"});
@@ -211,6 +218,74 @@ TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
   expect_bad(with(llama(), "rope_scaling", Json{{"rope_type", "llama3"}, {"factor", 2}}),
              {"low_freq_factor, high_freq_factor, original_max_position_embeddings"});
   expect_bad(with(llama(), "rope_theta", 0.5), {"rope_theta"});
+}
+
+TEST(DecoderConfig, AnglesOfLongTexts) {
+  // Angles change with the length beyond max_position_embeddings, where texts end.
+  const RotaryConfig dynamic = parse(with(llama(), "rope_scaling", Json{{"type", "dynamic"}, {"factor", 2.0}})).rotary;
+  EXPECT_EQ(dynamic.frequencies(4), RotaryConfig().frequencies(4));
+  const Json longrope = {
+      {"type", "longrope"}, {"original_max_position_embeddings", 16}, {"short_factor", {1.0, 2.0}}, {"factor", 4.0}};
+  const DecoderConfig config = parse(with(llama(), "rope_scaling", longrope));
+  EXPECT_EQ(config.positions, 16U);  // longer texts have other factors
+  EXPECT_DOUBLE_EQ(config.rotary.amplitude, std::sqrt(1.0 + std::log(4.0) / std::log(16.0)));
+  const std::vector<float> plain = RotaryConfig().frequencies(4);
+  EXPECT_EQ(config.rotary.frequencies(4), (std::vector<float>{plain[0], plain[1] / 2.0F}));
+  const Json yarn = {{"rope_type", "yarn"}, {"original_max_position_embeddings", 16}, {"factor", 4.0}};
+  // As transformers, which lets the length beside the settings win.
+  const Json both = with(with(llama(), "rope_scaling", yarn), "original_max_position_embeddings", 8);
+  const Json alone = with(llama(), "rope_scaling", with(yarn, "original_max_position_embeddings", 8));
+  EXPECT_EQ(parse(both).rotary.frequencies(4), parse(alone).rotary.frequencies(4));
+  for (const char* const name : {"su", "yarn"}) {  // of Phi 3's first configurations
+    Json phi3 = with(of_type("phi3"), "rope_scaling", with(longrope, "type", name));
+    EXPECT_EQ(parse(phi3).rotary.scaling, Scaling::kEach) << name;
+  }
+  expect_unsupported(with(llama(), "rope_scaling", with(longrope, "type", "yarn")), {"short_factor"});
+  const RotaryConfig stretched = parse(with(llama(), "rope_scaling", yarn)).rotary;
+  EXPECT_DOUBLE_EQ(stretched.amplitude, 0.1 * std::log(4.0) + 1.0);
+  EXPECT_LE(stretched.frequencies(4)[1], plain[1]);
+  EXPECT_DOUBLE_EQ(parse(with(llama(), "rope_scaling", with(yarn, "attention_factor", 2.0))).rotary.amplitude, 2.0);
+}
+
+TEST(DecoderConfig, SlopesOfAlibi) {
+  const std::vector<float> eight = alibi_slopes(8);
+  for (std::size_t h = 0; h < 8; ++h) EXPECT_FLOAT_EQ(eight[h], std::ldexp(1.0F, -static_cast<int>(h) - 1));
+  // Of 6 heads four are those of 4, and two every other one of 8.
+  const std::vector<float> six = {0.25F, 0.0625F, 0.015625F, 0.00390625F, 0.5F, 0.125F};
+  EXPECT_EQ(alibi_slopes(6), six);
+}
+
+TEST(DecoderConfig, LayersOfTwoKinds) {
+  using Windows = std::vector<std::size_t>;
+  const Json gemma = with(of_type("gemma3_text"), "sliding_window", 5);
+  EXPECT_EQ(parse(gemma).windows, (Windows{5, 5, 5}));  // every sixth sees all
+  EXPECT_EQ(parse(with(gemma, "sliding_window_pattern", 2)).windows, (Windows{5, 0, 5}));
+  EXPECT_EQ(parse(with(gemma, "layer_types", {"full_attention", "sliding_attention", "full_attention"})).windows,
+            (Windows{0, 5, 0}));
+  const Json scaled = {{"rope_type", "linear"}, {"factor", 8.0}};
+  const DecoderConfig config = parse(with(gemma, "rope_scaling", scaled));
+  EXPECT_DOUBLE_EQ(config.rotary.theta, 1e6);
+  EXPECT_DOUBLE_EQ(config.rotary.factor, 8.0);
+  EXPECT_DOUBLE_EQ(config.local_rotary.theta, 1e4);
+  EXPECT_EQ(config.local_rotary.scaling, Scaling::kNone);
+  expect_bad(with(gemma, "rope_parameters", Json{{"full_attention", scaled}}), {"sliding_attention", "an object"});
+
+  Json neo = with(gpt2(), "model_type", "gpt_neo");
+  neo.update({{"hidden_size", 24}, {"num_layers", 3}, {"num_heads", 4}, {"max_position_embeddings", 40}});
+  EXPECT_EQ(parse(with(neo, "attention_layers", {"global", "local", "global"})).windows, (Windows{0, 256, 0}));
+  const Json types = Json::array({Json::array({Json::array({"global", "local"}), 2})});
+  expect_bad(with(neo, "attention_types", types), {"attention_types", "3", "found \"4\""});
+  expect_bad(with(neo, "attention_layers", {"global", "near", "global"}), {"\"global\" or \"local\"", "near"});
+  expect_bad(neo, {"attention_types", "found \"0\""});
+  const Json endless = Json::array({Json::array({Json::array(), std::size_t{1} << 62U})});
+  expect_bad(with(neo, "attention_types", endless), {"attention_types", "[names, how often]"});
+}
+
+TEST(DecoderConfig, CapsMayBeNull) {
+  EXPECT_DOUBLE_EQ(parse(of_type("gemma2")).score_cap, 50.0);
+  EXPECT_DOUBLE_EQ(parse(of_type("gemma2")).logit_cap, 30.0);
+  EXPECT_DOUBLE_EQ(parse(with(of_type("gemma2"), "attn_logit_softcapping", nullptr)).score_cap, 0.0);
+  EXPECT_DOUBLE_EQ(parse(of_type("gemma3_text")).score_cap, 0.0);
 }
 
 TEST(DecoderConfig, SlidingWindows) {
@@ -244,7 +319,8 @@ TEST(DecoderConfig, RefusesVariants) {
   expect_unsupported(with(llama(), "architectures", {"LlamaForSequenceClassification"}),
                      {"LlamaForSequenceClassification", "ForCausalLM"});
   expect_unsupported(with(llama(), "hidden_act", "swiglu"), {"hidden_act", "swiglu"});
-  expect_unsupported(of_type("gemma2"), {"\"gemma2\"", "gpt2, llama, mistral, qwen2"});
+  expect_unsupported(with(llama(), "use_parallel_residual", true), {"use_parallel_residual false"});
+  expect_unsupported(of_type("gemma9"), {"\"gemma9\"", "gpt2, llama, mistral, qwen2"});
 }
 
 TEST(DecoderConfig, RefusesWrongValues) {

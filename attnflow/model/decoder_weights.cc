@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attnflow/model/adapter.h"
+#include "attnflow/model/decoder_stack.h"
 #include "attnflow/model/tensor_finder.h"
 
 namespace attnflow {
@@ -15,50 +16,66 @@ namespace {
 
 class DecoderTensorFinder {
  public:
-  DecoderTensorFinder(const Checkpoint& checkpoint, const DecoderConfig& config)
-      : config_(config),
-        row_(*config.architecture),
-        finder_(checkpoint, row_.model_type),
-        hidden_key_(row_.keys.hidden),
-        prefix_(finder_.has_prefix(row_.prefix) ? row_.prefix : row_.base_prefix) {}
+  DecoderTensorFinder(internal::TensorFinder& finder, const DecoderConfig& config, std::string_view prefix)
+      : config_(config), row_(*config.architecture), finder_(finder), hidden_key_(row_.keys.hidden), prefix_(prefix) {}
 
   void find_all(DecoderWeights& weights) {
     const DecoderNames& names = row_.names;
-    const std::string tables = "vocab_size and " + hidden_key_;
-    weights.word_embedding =
-        finder_.tensor({in_base(names.word) + ".weight"}, {config_.vocabulary, config_.hidden}, tables);
+    weights.word_embedding = find_word_embedding();
+    weights.embedding_norm = norm_if_named(prefix_, names.embedding_norm);
     if (row_.positions == PositionKind::kLearnt) {
       weights.position_embedding = finder_.tensor({in_base(names.position) + ".weight"},
-                                                  {config_.positions + row_.position_offset, config_.hidden},
+                                                  {config_.positions + config_.position_offset, config_.hidden},
                                                   std::string(row_.keys.positions) + " and " + hidden_key_);
     }
+    if (row_.positions == PositionKind::kDistance) {
+      weights.distance_bias = finder_.tensor({in_base(names.distance) + ".weight"},
+                                             {config_.buckets.count, config_.heads}, "the buckets and the heads");
+    }
     for (std::size_t layer = 0; layer < config_.layers; ++layer) weights.layers.push_back(find_layer(layer));
-    weights.final_norm = norm(in_base(names.final_norm));
-    find_output(weights, tables);
-    finder_.throw_if_missing();
-    weights.unused = finder_.unused();
+    weights.final_norm = norm_if_named(prefix_, names.final_norm);
   }
 
-  void throw_if_unused() const {
-    const DecoderNames& names = row_.names;
-    finder_.throw_if_unused(prefix_, {names.word, names.position, names.layer, names.final_norm}, config_.layers);
-  }
-
- private:
-  void find_output(DecoderWeights& weights, const std::string& tables) {
-    const std::string output = std::string(row_.names.output) + ".weight";
-    const bool stored = finder_.has(output);
+  void find_output(DecoderWeights& weights) {
+    const std::string tables = "vocab_size and " + hidden_key_;
+    const auto in_files = [&](std::string_view name) { return finder_.has(std::string(name) + ".weight"); };
+    const std::string_view before = row_.names.output_before;
+    const std::string name(!before.empty() && in_files(before) ? before : row_.names.output);
+    const std::string output = name + ".weight";
+    const bool stored = in_files(name);
     if (!stored && !config_.tied && config_.base_model) return;  // saved without its head
     weights.output.out = config_.vocabulary;
     weights.output.weight = !stored && config_.tied
                                 ? weights.word_embedding
                                 : finder_.tensor({output}, {config_.vocabulary, config_.hidden}, tables);
+    if (config_.output_bias) {
+      weights.output.bias =
+          finder_.tensor({name + ".bias"}, {config_.vocabulary}, "vocab_size", PlannedTensor::Kind::kBias);
+    }
+    if (const std::string bias(row_.names.logit_bias); !bias.empty() && finder_.has(bias)) {
+      weights.output.bias = finder_.tensor({bias}, {1, config_.vocabulary}, "vocab_size", PlannedTensor::Kind::kBias);
+    }
+  }
+
+ private:
+  const StoredTensor* find_word_embedding() {
+    const DecoderNames& names = row_.names;
+    const std::string source = "vocab_size and " + hidden_key_;
+    const Shape shape = {config_.vocabulary, config_.hidden};
+    const std::string own = in_base(names.word) + ".weight";
+    if (names.shared_word.empty()) return finder_.tensor({own}, shape, source);
+    const auto full = [](std::string_view name) { return std::string(name) + ".weight"; };
+    return finder_.tensor({own, full(names.other_word), full(names.shared_word)}, shape, source);
   }
 
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
 
   NormWeights norm(const std::string& name) {
     return finder_.norm(name, config_.hidden, hidden_key_, row_.norm != NormKind::kLayer);
+  }
+
+  NormWeights norm_if_named(const std::string& prefix, std::string_view name) {
+    return name.empty() ? NormWeights() : norm(prefix + std::string(name));
   }
 
   LinearWeights linear(const std::string& name, std::size_t out, std::size_t in, bool bias, const std::string& source) {
@@ -74,23 +91,48 @@ class DecoderTensorFinder {
     if (!names.query_key_value.empty()) {
       const LinearWeights all =
           linear(prefix + std::string(names.query_key_value), queries + 2 * keys, config_.hidden, bias, source);
-      layer.query = all.rows(0, queries);
-      layer.key = all.rows(queries, keys);
-      layer.value = all.rows(queries + keys, keys);
+      if (row_.query_key_value_order == QueryKeyValueOrder::kByHead) {
+        const std::size_t groups = config_.key_value_heads;
+        const std::size_t width = config_.head_width;
+        layer.query = all.rows_of_each(groups, 0, queries / groups);
+        layer.key = all.rows_of_each(groups, queries / groups, width);
+        layer.value = all.rows_of_each(groups, queries / groups + width, width);
+      } else {
+        layer.query = all.rows(0, queries);
+        layer.key = all.rows(queries, keys);
+        layer.value = all.rows(queries + keys, keys);
+      }
     } else {
       layer.query = linear(prefix + std::string(names.query), queries, config_.hidden, bias, source);
       layer.key = linear(prefix + std::string(names.key), keys, config_.hidden, bias, source);
       layer.value = linear(prefix + std::string(names.value), keys, config_.hidden, bias, source);
     }
     if (!names.query_norm.empty()) {
-      const auto head_norm = [&](std::string_view name) {
-        return finder_.norm(prefix + std::string(name), config_.head_width, "the size of a head", /*rms=*/true);
+      const auto head_norm = [&](std::string_view name, std::size_t all) {
+        return finder_.norm(prefix + std::string(name), row_.head_norms ? config_.head_width : all,
+                            row_.head_norms ? "the size of a head" : "the heads", /*rms=*/true);
       };
-      layer.query_norm = head_norm(names.query_norm);
-      layer.key_norm = head_norm(names.key_norm);
+      layer.query_norm = head_norm(names.query_norm, queries);
+      layer.key_norm = head_norm(names.key_norm, keys);
     }
     layer.attention_output = linear(prefix + std::string(names.attention_output), config_.hidden, queries,
                                     config_.attention_output_bias, source);
+  }
+
+  void find_cross_attention(const std::string& prefix, LayerWeights& layer) {
+    const DecoderNames& names = row_.names;
+    if (names.cross_query.empty()) return;
+    const std::size_t width = config_.heads * config_.head_width;
+    const std::string source = hidden_key_ + " and the heads";
+    const auto map = [&](std::string_view name) {
+      return linear(prefix + std::string(name), width, config_.hidden, config_.query_key_value_bias, source);
+    };
+    layer.cross_norm = norm(prefix + std::string(names.cross_norm));
+    layer.cross_query = map(names.cross_query);
+    layer.cross_key = map(names.cross_key);
+    layer.cross_value = map(names.cross_value);
+    layer.cross_output =
+        linear(prefix + std::string(names.cross_output), config_.hidden, width, config_.attention_output_bias, source);
   }
 
   LayerWeights find_layer(std::size_t number) {
@@ -101,17 +143,23 @@ class DecoderTensorFinder {
     const bool bias = config_.feed_forward_bias;
 
     LayerWeights layer;
-    layer.attention_norm = norm(full(names.attention_norm));
+    layer.attention_norm = norm_if_named(prefix, names.attention_norm);
     find_query_key_value(prefix, layer);
-    layer.feed_forward_norm = norm(full(names.feed_forward_norm));
+    layer.attention_after = norm_if_named(prefix, names.attention_after);
+    find_cross_attention(prefix, layer);
+    const bool shared = config_.parallel && row_.shared_norm;
+    layer.feed_forward_norm = shared ? layer.attention_norm : norm_if_named(prefix, names.feed_forward_norm);
+    layer.feed_forward_after = norm_if_named(prefix, names.feed_forward_after);
     const std::size_t inside = config_.intermediate;
     if (!names.gate_and_in.empty()) {
       const LinearWeights both = linear(full(names.gate_and_in), 2 * inside, config_.hidden, bias, sizes);
       layer.gate = both.rows(0, inside);
       layer.feed_forward_in = both.rows(inside, inside);
     } else {
-      if (!names.gate.empty()) layer.gate = linear(full(names.gate), inside, config_.hidden, bias, sizes);
-      layer.feed_forward_in = linear(full(names.feed_forward_in), inside, config_.hidden, bias, sizes);
+      if (config_.gated) layer.gate = linear(full(names.gate), inside, config_.hidden, bias, sizes);
+      const bool ungated = !config_.gated && !names.ungated_in.empty();
+      layer.feed_forward_in =
+          linear(full(ungated ? names.ungated_in : names.feed_forward_in), inside, config_.hidden, bias, sizes);
     }
     layer.feed_forward_out = linear(full(names.feed_forward_out), config_.hidden, config_.intermediate, bias, sizes);
     return layer;
@@ -119,7 +167,7 @@ class DecoderTensorFinder {
 
   const DecoderConfig& config_;
   const DecoderArchitecture& row_;
-  internal::TensorFinder finder_;
+  internal::TensorFinder& finder_;
   std::string hidden_key_;
   std::string prefix_;
 };
@@ -128,9 +176,18 @@ DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr
                                     const std::string& name, bool allow_unused) {
   DecoderWeights weights;
   weights.config = config;
-  DecoderTensorFinder finder(*checkpoint, config);
-  finder.find_all(weights);
-  if (!allow_unused) finder.throw_if_unused();
+  const DecoderArchitecture& row = *config.architecture;
+  internal::TensorFinder finder(*checkpoint, row.model_type);
+  const std::string_view prefix = finder.has_prefix(row.prefix) ? row.prefix : row.base_prefix;
+  internal::find_stack(finder, prefix, weights);
+  internal::find_output(finder, weights);
+  finder.throw_if_missing();
+  weights.unused = finder.unused();
+  if (!allow_unused) {
+    const DecoderNames& names = row.names;
+    finder.throw_if_unused(prefix, {names.word, names.embedding_norm, names.position, names.layer, names.final_norm},
+                           config.layers);
+  }
 
   ModelInfo& info = weights.info;
   info.name = name;
@@ -149,6 +206,14 @@ DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr
 }
 
 }  // namespace
+
+void internal::find_stack(TensorFinder& finder, std::string_view prefix, DecoderWeights& weights) {
+  DecoderTensorFinder(finder, weights.config, prefix).find_all(weights);
+}
+
+void internal::find_output(TensorFinder& finder, DecoderWeights& weights) {
+  DecoderTensorFinder(finder, weights.config, {}).find_output(weights);
+}
 
 DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options) {
   return find_decoder_weights(folder, read_decoder_config(folder), options);

@@ -23,7 +23,9 @@ struct DecoderWeights {
   std::shared_ptr<const Checkpoint> checkpoint;  // keeps the mapped files alive
 
   const StoredTensor* word_embedding = nullptr;      // [vocabulary, hidden]
-  const StoredTensor* position_embedding = nullptr;  // [positions, hidden], or null: rotary
+  NormWeights embedding_norm;                        // of word embeddings; without a scale: none
+  const StoredTensor* position_embedding = nullptr;  // [positions, hidden], or null: none is learnt
+  const StoredTensor* distance_bias = nullptr;       // [buckets, heads], or null
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
   // hidden -> vocabulary; its weight may be the word embedding, or null: a base model saved without a head.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "attnflow/model/adapter.h"
@@ -18,11 +19,12 @@ namespace {
 class EncoderTensorFinder : public internal::TensorFinder {
  public:
   explicit EncoderTensorFinder(const ModelConfig& config)
-      : prefix_(config.architecture->prefix), layer_prefix_(prefix_) {}
+      : biases_(config.architecture->biases), prefix_(config.architecture->prefix), layer_prefix_(prefix_) {}
 
   // Files of a base model alone (BertModel) carry no prefix.
   EncoderTensorFinder(const Checkpoint& checkpoint, const ModelConfig& config)
       : TensorFinder(checkpoint, config.architecture->model_type),
+        biases_(config.architecture->biases),
         prefix_(has_prefix(config.architecture->prefix) ? config.architecture->prefix : ""),
         layer_prefix_(prefix_) {
     // transformers 5 writes MSN's classifier without the prefix of its layers alone, and reads that again.
@@ -33,6 +35,17 @@ class EncoderTensorFinder : public internal::TensorFinder {
 
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
   std::string in_layers(const std::string& name) const { return layer_prefix_ + name; }
+
+  // A map and a layer norm, with a bias and a shift where the architecture has them.
+  LinearWeights map(const std::string& name, std::size_t out, std::size_t in, std::string_view source,
+                    bool bias = true) {
+    return linear(name, out, in, source, bias && biases_);
+  }
+  NormWeights layer_norm(const std::string& name, std::size_t width, std::string_view source) {
+    NormWeights found = norm(name, width, source, !biases_);
+    found.centres = !biases_;
+    return found;
+  }
 
   const StoredTensor* table(const std::string& name, std::size_t rows, std::size_t width, std::string_view source) {
     return tensor({name + ".weight"}, {rows, width}, source);
@@ -46,6 +59,7 @@ class EncoderTensorFinder : public internal::TensorFinder {
   }
 
  private:
+  bool biases_;
   std::string prefix_;
   std::string layer_prefix_;
 };
@@ -57,14 +71,16 @@ void find_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
                                                                       : config.architecture->keys.embedding);
   weights.word_embedding =
       finder.table(finder.in_base(names.word), config.vocabulary, config.embedding, "vocab_size and " + width);
-  weights.position_embedding = finder.table(finder.in_base(names.position), config.positions, config.embedding,
-                                            "max_position_embeddings and " + width);
+  if (!names.position.empty()) {
+    weights.position_embedding = finder.table(finder.in_base(names.position), config.positions, config.embedding,
+                                              "max_position_embeddings and " + width);
+  }
   if (!names.token_type.empty()) {
     weights.token_type_embedding = finder.table(finder.in_base(names.token_type), config.token_types, config.embedding,
                                                 "type_vocab_size and " + width);
   }
   if (!names.norm.empty()) {
-    weights.embedding_norm = finder.norm(finder.in_base(names.norm), config.embedding, width);
+    weights.embedding_norm = finder.layer_norm(finder.in_base(names.norm), config.embedding, width);
   }
   const std::string projection = finder.in_base(names.projection);
   // Some are only there where the two widths differ.
@@ -84,7 +100,10 @@ void find_image_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights)
     return finder.tensor({finder.in_base(name)}, {1, count, config.hidden}, hidden);
   };
   ImageWeights& found = weights.image.emplace();
-  found.class_token = tokens(names.class_token, 1);
+  if (!names.class_token.empty()) {
+    found.class_token = names.batched ? tokens(names.class_token, 1)
+                                      : finder.tensor({finder.in_base(names.class_token)}, {config.hidden}, hidden);
+  }
   if (!names.distillation_token.empty()) found.distillation_token = tokens(names.distillation_token, 1);
   const auto registers =
       static_cast<std::size_t>(std::count(image.leading.begin(), image.leading.end(), TokenRole::kRegister));
@@ -97,9 +116,15 @@ void find_image_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights)
   found.patches.weight = finder.tensor({patches + ".weight"},
                                        {config.hidden, image.channels, image.patch_height, image.patch_width}, source);
   found.patches.out = config.hidden;
-  found.patches.bias = finder.tensor({patches + ".bias"}, {config.hidden}, source, PlannedTensor::Kind::kBias);
+  if (names.patch_bias) {
+    found.patches.bias = finder.tensor({patches + ".bias"}, {config.hidden}, source, PlannedTensor::Kind::kBias);
+  }
+  if (!names.norm.empty()) weights.embedding_norm = finder.norm(finder.in_base(names.norm), config.hidden, hidden);
+  if (names.position.empty()) return;
   const std::size_t grid = image.rows() * image.columns();
-  found.position = finder.tensor({finder.in_base(names.position)}, {1, config.positions, config.hidden},
+  const Shape positions = {config.positions, config.hidden};
+  found.position = finder.tensor({finder.in_base(names.position)},
+                                 names.batched ? Shape{1, config.positions, config.hidden} : positions,
                                  fmt::format("image_size, patch_size and {} ({} x {} = {} patches, and {} before them)",
                                              hidden, image.rows(), image.columns(), grid, config.positions - grid));
 }
@@ -113,23 +138,35 @@ LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, 
   const auto full = [&](std::string_view name) { return prefix + std::string(name); };
 
   LayerWeights layer;
-  for (const auto& [map, name] :
-       {std::pair(&LayerWeights::query, names.query), std::pair(&LayerWeights::key, names.key),
-        std::pair(&LayerWeights::value, names.value)}) {
-    layer.*map = finder.linear(full(name), config.hidden, config.hidden, hidden, config.qkv_bias);
+  LinearWeights all;
+  if (!names.query_key_value.empty()) {
+    all = finder.map(full(names.query_key_value), 3 * config.hidden, config.hidden, hidden, config.query_bias);
   }
-  layer.attention_output = finder.linear(full(names.attention_output), config.hidden, config.hidden, hidden);
-  layer.attention_norm = finder.norm(full(names.attention_norm), config.hidden, hidden);
+  std::size_t rows = 0;
+  for (const auto& [map, name, bias] : {std::tuple(&LayerWeights::query, names.query, config.query_bias),
+                                        std::tuple(&LayerWeights::key, names.key, config.key_bias),
+                                        std::tuple(&LayerWeights::value, names.value, config.value_bias)}) {
+    layer.*map = names.query_key_value.empty() ? finder.map(full(name), config.hidden, config.hidden, hidden, bias)
+                                               : all.rows(rows, config.hidden);
+    rows += config.hidden;
+  }
+  layer.attention_output = finder.map(full(names.attention_output), config.hidden, config.hidden, hidden);
+  if (group > 0 || config.architecture->first_norm) {
+    layer.attention_norm = finder.layer_norm(full(names.attention_norm), config.hidden, hidden);
+  }
   const std::string_view in = config.gated ? names.gated_in : names.feed_forward_in;
   const std::string_view out = config.gated ? names.gated_out : names.feed_forward_out;
   const std::size_t inner = config.intermediate;
-  layer.feed_forward_in = finder.linear(full(in), inner * (config.gated ? 2 : 1), config.hidden, both);
-  if (config.gated) {
+  const bool as_one = config.gated && names.gate.empty();  // the gate, and what it multiplies
+  layer.feed_forward_in = finder.map(full(in), inner * (as_one ? 2 : 1), config.hidden, both);
+  if (as_one) {
     layer.gate = layer.feed_forward_in.rows(0, inner);
     layer.feed_forward_in = layer.feed_forward_in.rows(inner, inner);
+  } else if (config.gated) {
+    layer.gate = finder.map(full(names.gate), inner, config.hidden, both);
   }
-  layer.feed_forward_out = finder.linear(full(out), config.hidden, config.intermediate, both);
-  layer.feed_forward_norm = finder.norm(full(names.feed_forward_norm), config.hidden, hidden);
+  layer.feed_forward_out = finder.map(full(out), config.hidden, config.intermediate, both);
+  layer.feed_forward_norm = finder.layer_norm(full(names.feed_forward_norm), config.hidden, hidden);
   const auto scale = [&](std::string_view name) -> const StoredTensor* {
     if (name.empty()) return nullptr;
     return finder.tensor({full(name)}, {config.hidden}, hidden, PlannedTensor::Kind::kNormScale);
@@ -147,6 +184,11 @@ void find_base(EncoderTensorFinder& finder, EncoderWeights& weights) {
   } else {
     find_embeddings(finder, weights);
   }
+  if (const std::string_view bias = config.architecture->distance_bias; !bias.empty()) {
+    const ConfigKeys& keys = config.architecture->keys;
+    weights.distance_bias = finder.table(finder.in_base(bias), config.buckets, config.heads,
+                                         std::string(keys.buckets) + " and " + std::string(keys.heads));
+  }
   for (std::size_t group = 0; group < config.layer_groups; ++group) {
     for (std::size_t inner = 0; inner < config.inner_layers; ++inner) {
       weights.layers.push_back(find_layer(finder, config, group, inner));
@@ -154,7 +196,7 @@ void find_base(EncoderTensorFinder& finder, EncoderWeights& weights) {
   }
   if (const std::string_view norm = config.architecture->final_norm; !norm.empty()) {
     weights.final_norm =
-        finder.norm(finder.in_base(norm), config.hidden, std::string(config.architecture->keys.hidden));
+        finder.layer_norm(finder.in_base(norm), config.hidden, std::string(config.architecture->keys.hidden));
   }
 }
 
@@ -190,7 +232,9 @@ ModelHead find_head(const EncoderTensorFinder& finder, const ModelConfig& config
   if (task == "ForMaskedLM" || task == "ForPreTraining") return masked_lm ? ModelHead::kMaskedLm : ModelHead::kNone;
   const bool classifies = task == names.task || (!names.teacher_task.empty() && task == names.teacher_task);
   if (!task.empty() && !classifies) return ModelHead::kNone;
-  if (task.empty() && masked_lm) return ModelHead::kMaskedLm;
+  // Both heads may begin with the same map; the other's is then there as well.
+  const bool alike = names.dense == architecture.masked_lm.dense && classifier;
+  if (task.empty() && masked_lm && !alike) return ModelHead::kMaskedLm;
   return classifier ? ModelHead::kClassification : ModelHead::kNone;
 }
 
@@ -199,8 +243,8 @@ MaskedLmWeights find_masked_lm(EncoderTensorFinder& finder, const EncoderWeights
   const MaskedLmNames& names = config.architecture->masked_lm;
   MaskedLmWeights head;
   head.activation = names.activation.value_or(config.activation);
-  head.dense = finder.linear(std::string(names.dense), config.embedding, config.hidden, "the sizes");
-  head.norm = finder.norm(std::string(names.norm), config.embedding, "the sizes");
+  head.dense = finder.map(std::string(names.dense), config.embedding, config.hidden, "the sizes");
+  head.norm = finder.layer_norm(std::string(names.norm), config.embedding, "the sizes");
   const std::string decoder(names.decoder);
   head.decoder.out = config.vocabulary;
   head.decoder.weight = config.tied_decoder && !finder.has(decoder + ".weight")
@@ -218,15 +262,16 @@ ClassifierWeights find_classifier(EncoderTensorFinder& finder, const EncoderWeig
   ClassifierWeights head;
   head.activation = names.activation;
   if (!names.dense.empty()) {
-    head.dense = finder.linear(std::string(names.dense), config.hidden, config.hidden, "the hidden size");
+    head.dense = finder.map(std::string(names.dense), config.hidden, config.hidden, "the hidden size");
   }
+  if (!names.norm.empty()) head.norm = finder.layer_norm(std::string(names.norm), config.hidden, "the hidden size");
   const bool teacher = has_teacher_heads(finder, config);
   // Without names in the config the number of classes is what is stored.
   const std::string output(teacher ? names.teacher_first : names.output);
   const StoredTensor* stored = weights.checkpoint ? weights.checkpoint->find(output + ".weight") : nullptr;
   const bool matrix = stored != nullptr && stored->shape.size() == 2 && stored->shape[0] > 0;
   const std::size_t classes = config.labels ? config.labels->size() : matrix ? stored->shape[0] : 2;
-  const std::size_t width = config.hidden * (names.input == ClassifierInput::kFirstTokenAndPatches ? 2 : 1);
+  const std::size_t width = config.hidden * (config.classifier_input == ClassifierInput::kFirstTokenAndPatches ? 2 : 1);
   head.output = finder.linear(output, classes, width, "id2label and the hidden size");
   if (teacher) {
     head.second =

@@ -22,11 +22,11 @@ namespace attnflow {
 
 // The embeddings of a model of pictures.
 struct ImageWeights {
-  const StoredTensor* class_token = nullptr;         // [1, 1, hidden]
+  const StoredTensor* class_token = nullptr;         // [1, 1, hidden] or [hidden], or null
   const StoredTensor* distillation_token = nullptr;  // [1, 1, hidden], or null
   const StoredTensor* register_tokens = nullptr;     // [1, registers, hidden], or null
   LinearWeights patches;                             // weight [hidden, channels, patch height, patch width]
-  const StoredTensor* position = nullptr;            // [1, positions, hidden]
+  const StoredTensor* position = nullptr;            // [1, positions, hidden] or [positions, hidden], or null
 };
 
 struct MaskedLmWeights {
@@ -37,8 +37,9 @@ struct MaskedLmWeights {
 };
 
 struct ClassifierWeights {
-  std::optional<LinearWeights> dense;  // hidden -> hidden, of the first token
+  std::optional<LinearWeights> dense;  // hidden -> hidden, of ModelConfig::classifier_input
   Activation activation = Activation::kTanh;
+  std::optional<NormWeights> norm;      // after both
   LinearWeights output;                 // hidden -> classes; of ClassifierInput::kFirstTokenAndPatches, twice hidden
   std::optional<LinearWeights> second;  // hidden -> classes, of the second token: logits are the mean of both
 };
@@ -48,12 +49,13 @@ struct EncoderWeights {
   ModelInfo info;
   std::shared_ptr<const Checkpoint> checkpoint;  // keeps the mapped files alive
 
-  std::optional<ImageWeights> image;                   // of a model of pictures; the embeddings below are then null
+  std::optional<ImageWeights> image;                   // of a model of pictures; the tables below are then null
   const StoredTensor* word_embedding = nullptr;        // [vocabulary, embedding]
-  const StoredTensor* position_embedding = nullptr;    // [positions, embedding]
+  const StoredTensor* position_embedding = nullptr;    // [positions, embedding], or null
   const StoredTensor* token_type_embedding = nullptr;  // [token_types, embedding], or null
   std::optional<NormWeights> embedding_norm;
   std::optional<LinearWeights> embedding_projection;  // embedding -> hidden
+  const StoredTensor* distance_bias = nullptr;        // [buckets, heads], or null
   std::vector<LayerWeights> layers;                   // group g's inner layer i is at g * inner_layers + i
   std::optional<NormWeights> final_norm;              // after the last layer
   std::optional<MaskedLmWeights> masked_lm;

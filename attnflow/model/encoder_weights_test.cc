@@ -48,6 +48,7 @@ bool is_mark_of_head(const std::string& tensor) {
       "classifier.weight",
       "classifier.dense.weight",
       "classifier.out_proj.weight",
+      "head.dense.weight",
   };
   return kMarks.count(tensor) != 0;
 }
@@ -182,6 +183,63 @@ TEST(EncoderWeights, ChecksEveryTensor) {
     architectures.insert(golden.at("architecture"));
   }
   EXPECT_EQ(architectures.size(), 9U);
+}
+
+TEST(EncoderWeights, ChecksTheNumbersThatDistancesAdd) {
+  const Json config = {{"model_type", "mpnet"},    {"hidden_size", 24},       {"num_hidden_layers", 2},
+                       {"num_attention_heads", 4}, {"intermediate_size", 40}, {"max_position_embeddings", 20},
+                       {"vocab_size", 77}};
+  const std::string bias = "mpnet.encoder.relative_attention_bias.weight";
+  const ModelConfig parsed = parse_model_config(config.dump(), "config.json");
+  const ModelCopy model(config, plan_tensors(parsed, ModelHead::kMaskedLm));
+  EXPECT_EQ(find_encoder_weights(model.path()).distance_bias->shape, (Shape{32, 4}));
+  model.edit_weights([&](WeightsFile& weights) { weights.header[bias]["shape"] = {16, 8}; });
+  expect_bad(model, {bias, "[16, 8]", "expected [32, 4]", "relative_attention_num_buckets and num_attention_heads"});
+  model.edit_weights([&](WeightsFile& weights) { weights.rename(bias, "away"); });
+  expect_bad(model, {"missing", bias});
+}
+
+TEST(EncoderWeights, ModernbertHasOneMapForThreeAndNoBiases) {
+  const Json config = {{"model_type", "modernbert"},
+                       {"hidden_size", 24},
+                       {"num_hidden_layers", 2},
+                       {"num_attention_heads", 4},
+                       {"intermediate_size", 40},
+                       {"max_position_embeddings", 20},
+                       {"vocab_size", 77}};
+  const ModelConfig parsed = parse_model_config(config.dump(), "config.json");
+  for (const ModelHead head : {ModelHead::kMaskedLm, ModelHead::kClassification}) {
+    const std::vector<PlannedTensor> plan = plan_tensors(parsed, head, 3);
+    const ModelCopy model(config, plan);
+    const EncoderWeights weights = find_encoder_weights(model.path());
+    EXPECT_EQ(weights.info.head, head);  // both begin with head.dense, and no class is named
+    EXPECT_FALSE(weights.info.norms_after);
+    EXPECT_EQ(weights.position_embedding, nullptr);
+    EXPECT_TRUE(weights.final_norm->centres);
+    const LayerWeights& first = weights.layers.at(0);
+    EXPECT_EQ(first.attention_norm.scale, nullptr);
+    EXPECT_EQ(first.query.weight->name, "model.layers.0.attn.Wqkv.weight");
+    EXPECT_EQ(first.value.weight, first.query.weight);
+    EXPECT_EQ(first.value.begin, 48U);
+    EXPECT_EQ(first.value.bias, nullptr);
+    EXPECT_EQ(first.gate.begin, 0U);
+    EXPECT_EQ(first.feed_forward_in.begin, 40U);
+    EXPECT_EQ(weights.layers.at(1).attention_norm.shift, nullptr);
+    EXPECT_TRUE(weights.layers.at(1).attention_norm.centres);
+    const WeightsFile intact = WeightsFile::read(model.path() / "model.safetensors");
+    for (const PlannedTensor& tensor : plan) {
+      SCOPED_TRACE(tensor.name);
+      WeightsFile damaged = intact;
+      damaged.header[tensor.name]["shape"].push_back(1);
+      damaged.write(model.path() / "model.safetensors");
+      expect_bad(model, {tensor.name, "expected ["});
+      if (is_mark_of_head(tensor.name)) continue;
+      damaged = intact;
+      damaged.rename(tensor.name, "away");
+      damaged.write(model.path() / "model.safetensors");
+      expect_bad(model, {"missing", tensor.name});
+    }
+  }
 }
 
 TEST(EncoderWeights, ListsAllMissingTensorsOfForeignFiles) {

@@ -12,6 +12,7 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/adapter.h"
 
 namespace attnflow {
 
@@ -23,6 +24,8 @@ constexpr const char* kModelConfig = "config.json";
 constexpr const char* kModules = "modules.json";
 constexpr std::string_view kModelPrefix = "models--";
 constexpr std::string_view kHubSeparator = "--";
+
+constexpr const char* kAdapterConfigFile = "adapter_config.json";
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;
@@ -60,6 +63,10 @@ std::optional<std::string> name_of_cached(const fs::path& folder) {
   return name;
 }
 
+bool has_config(const fs::path& folder) {
+  return is_file(folder / kModelConfig) || is_file(folder / kAdapterConfigFile);
+}
+
 // The snapshot that refs/main names, else the only one.
 std::optional<fs::path> snapshot_of(const fs::path& model) {
   constexpr std::size_t kMaxRefBytes = 1024;
@@ -67,7 +74,7 @@ std::optional<fs::path> snapshot_of(const fs::path& model) {
   if (const fs::path ref = model / "refs" / "main"; is_file(ref)) {
     std::string commit = read_file(ref, kMaxRefBytes);
     while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
-    if (is_plain(commit) && is_file(snapshots / commit / kModelConfig)) return snapshots / commit;
+    if (is_plain(commit) && has_config(snapshots / commit)) return snapshots / commit;
     throw Error(
         ErrorKind::kBadFile,
         fmt::format("{}: expected the snapshot that refs/main names ({}), found it without a {}; fetch the model "
@@ -77,7 +84,7 @@ std::optional<fs::path> snapshot_of(const fs::path& model) {
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator entry(snapshots, error), end; !error && entry != end; entry.increment(error)) {
-    if (is_file(entry->path() / kModelConfig)) found.push_back(entry->path());
+    if (has_config(entry->path())) found.push_back(entry->path());
   }
   return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
@@ -107,6 +114,54 @@ std::optional<fs::path> transformer_of(const fs::path& folder) {
   return std::nullopt;
 }
 
+// As model_folder_in(), but that an adapter is a folder like others.
+Folder find_config(const fs::path& folder) {
+  if (is_file(folder / kModelConfig)) {
+    // A snapshot's own name is that of its commit; the model's stands two folders up.
+    const fs::path snapshots = full_path(folder).parent_path();
+    const std::optional<std::string> name =
+        snapshots.filename() == "snapshots" ? name_of_cached(snapshots.parent_path()) : std::nullopt;
+    return name ? Folder(folder).called(*name) : Folder(folder);
+  }
+  const std::optional<std::string> cached = name_of_cached(folder);
+  if (cached) {
+    if (const std::optional<fs::path> snapshot = snapshot_of(folder)) return Folder(*snapshot).called(*cached);
+  }
+  if (const std::optional<fs::path> part = transformer_of(folder)) return Folder(*part).called(Folder(folder).name());
+  return folder;
+}
+
+// As find_in_hub_cache(), likewise.
+std::optional<Folder> find_cached(const std::string& name, const fs::path& cache) {
+  if (!is_hub_name(name)) return std::nullopt;
+  std::string file = std::string(kModelPrefix) + name;
+  if (const std::size_t slash = file.find('/'); slash != std::string::npos) file.replace(slash, 1, kHubSeparator);
+  const std::optional<fs::path> snapshot = snapshot_of(cache / file);
+  return snapshot ? std::optional(Folder(*snapshot).called(name)) : std::nullopt;
+}
+
+// For the folder of an adapter alone, its base model's with that adapter; else, or when that is nowhere, `folder`.
+// A base model that is an adapter itself is none.
+Folder with_base(const Folder& folder) {
+  if (folder.has(kModelConfig) || !folder.has(kAdapterConfigFile)) return folder;
+  const std::optional<Adapter> adapter = find_adapter(folder);
+  if (!adapter || adapter->base.empty()) return folder;
+  std::optional<Folder> base;
+  for (const fs::path& path : {fs::path(adapter->base), folder.path() / adapter->base}) {
+    std::error_code ignored;
+    if (!base && fs::is_directory(path, ignored)) base = find_config(path);
+  }
+  const std::optional<fs::path> cache = hub_cache();
+  if (!base && cache) base = find_cached(adapter->base, *cache);
+  if (base && base->has(kModelConfig) && base->has(kAdapterConfigFile)) {
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("{}: expected a base model without an adapter of its own, found {} in {}; merge that one "
+                            "into the model first",
+                            folder.label(kAdapterConfigFile), kAdapterConfigFile, base->label()));
+  }
+  return base && base->has(kModelConfig) ? base->called(folder.name()).with_adapter(folder) : folder;
+}
+
 }  // namespace
 
 std::optional<fs::path> hub_cache() {
@@ -123,27 +178,10 @@ bool is_hub_name(const std::string& reference) {
 }
 
 std::optional<Folder> find_in_hub_cache(const std::string& name, const fs::path& cache) {
-  if (!is_hub_name(name)) return std::nullopt;
-  std::string file = std::string(kModelPrefix) + name;
-  if (const std::size_t slash = file.find('/'); slash != std::string::npos) file.replace(slash, 1, kHubSeparator);
-  const std::optional<fs::path> snapshot = snapshot_of(cache / file);
-  return snapshot ? std::optional(Folder(*snapshot).called(name)) : std::nullopt;
+  const std::optional<Folder> found = find_cached(name, cache);
+  return found ? std::optional(with_base(*found)) : std::nullopt;
 }
 
-Folder model_folder_in(const fs::path& folder) {
-  if (is_file(folder / kModelConfig)) {
-    // A snapshot's own name is that of its commit; the model's stands two folders up.
-    const fs::path snapshots = full_path(folder).parent_path();
-    const std::optional<std::string> name =
-        snapshots.filename() == "snapshots" ? name_of_cached(snapshots.parent_path()) : std::nullopt;
-    return name ? Folder(folder).called(*name) : Folder(folder);
-  }
-  const std::optional<std::string> cached = name_of_cached(folder);
-  if (cached) {
-    if (const std::optional<fs::path> snapshot = snapshot_of(folder)) return Folder(*snapshot).called(*cached);
-  }
-  if (const std::optional<fs::path> part = transformer_of(folder)) return Folder(*part).called(Folder(folder).name());
-  return folder;
-}
+Folder model_folder_in(const fs::path& folder) { return with_base(find_config(folder)); }
 
 }  // namespace attnflow

@@ -22,13 +22,15 @@ std::optional<std::filesystem::path> hub_cache();
 // Whether a model on the Hub can be called so: "name" or "org/name", of letters, digits, '-', '_' and '.'.
 bool is_hub_name(const std::string& reference);
 
-// The model called `name` in `cache`, or nothing when none of it is there.
+// The model called `name` in `cache`, or nothing when none of it is there; an adapter as model_folder_in() says.
 std::optional<Folder> find_in_hub_cache(const std::string& name, const std::filesystem::path& cache);
 
 // The folder in `folder` in which the model's config.json lies: `folder` itself; where that holds none, the snapshot of
 // a folder of the cache, or the Transformer of modules.json. It carries the model's name. `folder` again where there is
-// no such thing: who reads it says what is missing. Throws Error(kBadFile) when modules.json is no JSON, or names a
-// folder outside, or refs/main a snapshot without a config.json.
+// no such thing: who reads it says what is missing. For a folder of an adapter alone (adapter_config.json), the folder
+// of its base model, which is a folder that it names or lies in hub_cache(), with that adapter and its name. Throws
+// Error(kBadFile) when modules.json is no JSON, or names a folder outside, or refs/main a snapshot without a
+// config.json.
 Folder model_folder_in(const std::filesystem::path& folder);
 
 }  // namespace attnflow

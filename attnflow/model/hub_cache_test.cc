@@ -127,5 +127,36 @@ TEST(SentenceTransformers, TheTransformerInItIsOpened) {
   EXPECT_EQ(model_folder_in(model).path(), model);
 }
 
+TEST_F(HubCache, AnAdapterComesWithItsBase) {
+  fetch("models--org--base");
+  const test::TempFolder folder;
+  const auto name_base = [](const fs::path& at, const std::string& base) {
+    test::put(at / "adapter_config.json", nlohmann::json{{"base_model_name_or_path", base}}.dump());
+  };
+  name_base(folder.path(), "org/base");
+  const Folder found = model_folder_in(folder.path());
+  ASSERT_NE(found.adapter(), nullptr);
+  EXPECT_EQ(found.adapter()->path(), folder.path());
+  EXPECT_EQ(found.name(), Folder(folder.path()).name());
+  EXPECT_TRUE(found.has("config.json"));
+
+  // The adapter lies in the cache, too; and the base is a folder beside it.
+  const fs::path snapshot = fetch("models--org--adapter") / "snapshots" / kCommit;
+  fs::remove(snapshot / "config.json");
+  name_base(snapshot, "org/base");
+  const std::optional<Folder> cached = find_in_hub_cache("org/adapter", cache_.path());
+  ASSERT_TRUE(cached && cached->adapter() != nullptr);
+  EXPECT_EQ(cached->name(), "org/adapter");
+  fs::copy(test::golden_models() / "bert_masked_lm", folder / "beside");
+  name_base(folder.path(), "beside");
+  EXPECT_EQ(model_folder_in(folder.path()).path(), folder / "beside");
+
+  // What is nowhere, or an adapter itself: the reader of the folder says so.
+  for (const std::string base : {"org/none", "org/adapter", ".", ""}) {
+    name_base(folder.path(), base);
+    EXPECT_EQ(model_folder_in(folder.path()).adapter(), nullptr) << base;
+  }
+}
+
 }  // namespace
 }  // namespace attnflow::hub_cache_test

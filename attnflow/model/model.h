@@ -28,11 +28,21 @@ struct ModelNote {
   std::size_t beyond = 0;  // it concerns inputs of more tokens than this
 };
 
+// Of an encoder-decoder: the target that its decoder writes. Its tokens stand behind those of the source in one
+// sequence, and its layers count in the order in which they run: the encoder's, then two for each of the decoder's,
+// attention to the target and then to the source. In a layer that is not theirs tokens attend to themselves alone.
+struct TargetInfo {
+  std::vector<std::int64_t> begin;  // ids that it begins with, before the first that is chosen: at least one
+  std::size_t max_tokens = 0;       // positions that it may have
+  std::size_t encoder_layers = 0;
+  std::size_t decoder_layers = 0;
+};
+
 struct ModelInfo {
   std::string name;          // the folder's name
   std::string architecture;  // config.json's model_type: "bert", "roberta", ...
   std::size_t layers = 0;
-  std::size_t heads = 0;            // of the queries: as many as there are attention matrices in a layer
+  std::size_t heads = 0;            // of the queries: attention matrices in a layer; where layers differ, the fewest
   std::size_t key_value_heads = 0;  // fewer where heads share keys and values; 0: as many as heads
   std::size_t hidden = 0;
   std::size_t vocabulary = 0;  // rows of the word embedding; 0: takes pictures
@@ -45,7 +55,8 @@ struct ModelInfo {
   std::vector<std::string> labels;    // classification: a name for each class
   bool multi_label = false;           // classification: several classes may hold at once (problem_type in config.json)
   std::size_t parameters = 0;
-  std::optional<ImageInfo> image = {};  // of a model that takes pictures; absent: it takes text
+  std::optional<ImageInfo> image = {};    // of a model that takes pictures; absent: it takes text
+  std::optional<TargetInfo> target = {};  // of an encoder-decoder; max_tokens is then that of a source
   std::vector<ModelNote> notes = {};
 
   // Those that concern an input of so many tokens.
@@ -134,7 +145,8 @@ struct BatchOptions {
 //   Model                  info()
 //   +- TextModel           takes a text: run()
 //   |  +- Encoder          tokens see one another: classify()
-//   |  +- Decoder          a token sees those before it: append(), replay (attnflow/model/decoder.h)
+//   |  +- Decoder          a token sees those before it: append(), replay (attnflow/model/decoder.h); also the
+//   |                      encoder-decoders, which append to a source
 //   +- VisionModel         takes an image: run(), classify()
 //
 // What only some models of a kind can do, because of their backend, they hand out as an object, or null: gradients().

@@ -12,6 +12,8 @@
 #include "attnflow/files/messages.h"
 #include "attnflow/model/config_reader.h"
 #include "attnflow/model/decoder_architecture.h"
+#include "attnflow/model/distance_bucket.h"
+#include "attnflow/model/encoder_decoder_architecture.h"
 
 namespace attnflow {
 
@@ -21,8 +23,11 @@ using internal::quote_name;
 using Reader = internal::ConfigReader;
 using Json = nlohmann::json;
 
-// Encoders and decoders: load_model takes both.
-std::string model_type_list() { return architecture_list() + ", " + decoder_architecture_list(); }
+// Encoders and decoders, and what generates texts beside them.
+std::string model_type_list() {
+  return fmt::format("{}, {}, and with generate {}", architecture_list(), decoder_architecture_list(),
+                     encoder_decoder_architecture_list());
+}
 
 const Architecture& read_architecture(const Reader& reader) {
   const std::string type = reader.text_or("model_type", "");
@@ -37,15 +42,13 @@ const Architecture& read_architecture(const Reader& reader) {
   }
   if (architecture == nullptr) {
     reader.fail(ErrorKind::kUnsupportedModel,
-                fmt::format("model_type is {}; supported are {}. For other models, save the attention weights to an "
-                            ".npz file and explain those (--attention FILE)",
-                            quote_name(type), model_type_list()));
+                fmt::format("model_type is {}; supported are {}", quote_name(type), model_type_list()));
   }
   return *architecture;
 }
 
 // Settings under which the model computes something else than the encoder of architecture.h.
-void refuse_variants(const Reader& reader) {
+void refuse_variants(const Reader& reader, const Architecture& architecture) {
   const std::string positions = reader.text_or("position_embedding_type", "absolute");
   if (positions != "absolute") {
     reader.fail(ErrorKind::kUnsupportedModel,
@@ -62,6 +65,12 @@ void refuse_variants(const Reader& reader) {
                 "use_task_id is true, which adds an embedding of the task to every token; supported is false");
   }
   reader.refuse_pruned_and_quantised();
+  for (const FixedSetting& setting : architecture.fixed) {
+    const Json* const found = reader.find(setting.key);
+    if (found == nullptr || *found == Json::parse(setting.value)) continue;
+    reader.fail(ErrorKind::kUnsupportedModel,
+                fmt::format("{} is {}; supported is {}", setting.key, internal::show_json(*found), setting.value));
+  }
 }
 
 // Heads of a width of their own, which transformers would read for pictures although no config of its own sets it.
@@ -118,10 +127,10 @@ void read_layers(const Reader& reader, const Architecture& architecture, ModelCo
 void read_positions(const Reader& reader, const Architecture& architecture, ModelConfig& config) {
   config.positions = reader.size("max_position_embeddings");
   const std::string_view key = architecture.keys.padding_id;
-  if (key.empty()) return;
+  if (!architecture.skips_padding()) return;
   constexpr std::int64_t kDefaultPadding = 1;  // RoBERTa's
-  const Json* value = reader.find(key);
-  std::int64_t padding = kDefaultPadding;
+  const Json* value = key.empty() ? nullptr : reader.find(key);
+  std::int64_t padding = architecture.padding_id.value_or(kDefaultPadding);
   if (value != nullptr) {
     // Positions padding + 1 and on must exist, or no token fits.
     if (!value->is_number_unsigned() || value->get<std::uint64_t>() >= config.positions - 1) {
@@ -164,7 +173,7 @@ void read_image(const Reader& reader, ModelConfig& config) {
                 fmt::format("expected patch_size to be at most image_size, found {} x {} and {} x {}",
                             image.patch_height, image.patch_width, image.height, image.width));
   }
-  image.leading.push_back(TokenRole::kClass);
+  if (!names.class_token.empty()) image.leading.push_back(TokenRole::kClass);
   if (!names.distillation_token.empty()) image.leading.push_back(TokenRole::kDistillation);
   config.positions = image.leading.size() + image.rows() * image.columns();
   if (const std::string_view key = config.architecture->keys.registers; !key.empty()) {
@@ -182,12 +191,96 @@ void read_text(const Reader& reader, ModelConfig& config) {
   config.vocabulary = reader.size("vocab_size");
   config.token_types = keys.token_types.empty() ? 0 : reader.size_or(keys.token_types, 2);
   read_positions(reader, *config.architecture, config);
+  if (keys.buckets.empty()) return;
+  config.buckets = reader.size_or(keys.buckets, kDistanceBuckets);
+  if (config.buckets != kDistanceBuckets) {
+    reader.fail(ErrorKind::kUnsupportedModel, fmt::format("{} is {}; supported is {}, which distances are put into",
+                                                          keys.buckets, config.buckets, kDistanceBuckets));
+  }
+}
+
+double read_theta(const Reader& reader, std::string_view key, double fallback) {
+  constexpr double kLargestTheta = 1e12;
+  return reader.number_or(key, fallback, 1.0, kLargestTheta);
+}
+
+// The base of the angles of layers of this type, where "rope_parameters" (transformers 5) states it.
+double read_theta_of_type(const Reader& reader, const std::string& type, double fallback) {
+  constexpr std::string_view kKey = "rope_parameters";
+  const Json* const all = reader.find(kKey);
+  if (all == nullptr) return fallback;
+  if (!all->is_object()) reader.wrong(kKey, "an object", *all);
+  const auto found = all->find(type);
+  if (found == all->end() || found->is_null()) return fallback;
+  if (!found->is_object()) reader.wrong(kKey, "an object for " + quote_name(type), *found);
+  for (const auto& [key, value] : found->items()) {
+    const bool usual = key == "rope_theta" || value.is_null() || (key == "rope_type" && value == "default");
+    if (usual) continue;
+    reader.fail(ErrorKind::kUnsupportedModel, fmt::format("{} of {} has {} {}; supported are rope_type \"default\" and "
+                                                          "rope_theta",
+                                                          kKey, type, quote_name(key), internal::show_json(value)));
+  }
+  return read_theta(Reader(*found, reader.source()), "rope_theta", fallback);
+}
+
+// Which layers' tokens see those near them alone.
+std::vector<bool> read_near_layers(const Reader& reader, const RotaryKeys& keys, std::size_t layers) {
+  std::vector<bool> near(layers, false);
+  constexpr std::string_view kTypes = "layer_types";
+  const std::vector<std::string> types = reader.texts(kTypes);
+  if (!types.empty() && types.size() != layers) {
+    reader.wrong(kTypes, fmt::format("as many names as there are layers, {},", layers), types.size());
+  }
+  const std::size_t interval = reader.size_or(keys.interval, keys.default_interval);
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    near[layer] = types.empty() ? layer % interval != 0 : types[layer] == "sliding_attention";
+    if (types.empty() || near[layer] || types[layer] == "full_attention") continue;
+    reader.fail(ErrorKind::kUnsupportedModel,
+                fmt::format("layer_types names {}; supported are \"full_attention\" and \"sliding_attention\"",
+                            quote_name(types[layer])));
+  }
+  return near;
+}
+
+void read_rotary(const Reader& reader, const RotaryKeys& keys, ModelConfig& config) {
+  if (const Json* const scaling = reader.find("rope_scaling"); scaling != nullptr && !scaling->empty()) {
+    reader.fail(ErrorKind::kUnsupportedModel,
+                fmt::format("rope_scaling is {}; supported is null", internal::show_json(*scaling)));
+  }
+  const std::size_t width = config.hidden / config.heads;
+  const std::size_t step = config.image ? 4 : 2;  // rows and columns have half of the angles each
+  if (width % step != 0) {
+    reader.fail(
+        ErrorKind::kBadFile,
+        fmt::format("expected a head size that is a multiple of {} for the rotary embedding, found {}", step, width));
+  }
+  config.theta = read_theta(reader, keys.theta, keys.default_theta);
+  if (config.image) return;
+  // null is not absent here: it says that both are alike.
+  const bool alike = reader.object().contains(keys.local_theta) && reader.find(keys.local_theta) == nullptr;
+  config.local_theta = alike ? config.theta : read_theta(reader, keys.local_theta, keys.default_local_theta);
+  config.theta = read_theta_of_type(reader, "full_attention", config.theta);
+  config.local_theta = read_theta_of_type(reader, "sliding_attention", config.local_theta);
+  const std::size_t window = reader.size_or(keys.window, keys.default_window);
+  for (const bool near : read_near_layers(reader, keys, config.layers)) {
+    config.windows.push_back(near ? window / 2 + 1 : 0);
+  }
+}
+
+ClassifierInput read_pooling(const Reader& reader, const Architecture& architecture) {
+  const std::string_view key = architecture.keys.pooling;
+  if (key.empty()) return architecture.classifier.input;
+  const std::string name = reader.text_or(key, "cls");
+  if (name == "cls") return ClassifierInput::kFirstToken;
+  if (name == "mean") return ClassifierInput::kTokens;
+  reader.fail(ErrorKind::kUnsupportedModel,
+              fmt::format("{} is {}; supported are \"cls\" and \"mean\"", key, quote_name(name)));
 }
 
 // The width inside the feed-forward net, stated or as a multiple of the hidden size.
 void read_intermediate(const Reader& reader, ModelConfig& config) {
   const ConfigKeys& keys = config.architecture->keys;
-  config.gated = !keys.gated.empty() && reader.flag_or(keys.gated, false);
+  config.gated = config.architecture->gated || (!keys.gated.empty() && reader.flag_or(keys.gated, false));
   if (keys.mlp_ratio.empty()) {
     config.intermediate = reader.size(keys.intermediate);
     return;
@@ -198,6 +291,34 @@ void read_intermediate(const Reader& reader, ModelConfig& config) {
   // With a gate there are three matrices instead of two: two thirds of the width, rounded up to a multiple of 8.
   if (config.gated) config.intermediate = (config.intermediate * 2 / 3 + 7) / 8 * 8;
   if (config.intermediate == 0) reader.wrong(keys.mlp_ratio, "a ratio that leaves a width of at least 1", ratio);
+}
+
+// The settings of the part that is run, with the defaults of those that the file leaves out.
+Json settings_of(const Reader& file, const Architecture& architecture) {
+  const Json defaults = architecture.defaults.empty() ? Json::object() : Json::parse(architecture.defaults);
+  Json settings = defaults;
+  if (architecture.part.empty()) {
+    settings.update(file.object());
+    return settings;
+  }
+  const std::string key(architecture.part);
+  for (const std::string& name : {key, key + "_dict"}) {  // the second, of older files, holds with its defaults
+    const Json* const part = file.find(name);
+    if (part == nullptr) continue;
+    if (!part->is_object()) file.wrong(name, "an object", *part);
+    settings.update(name == key ? Json::object() : defaults);
+    settings.update(*part);
+  }
+  if (const auto type = settings.find("model_type"); type != settings.end() && *type != architecture.part_type) {
+    file.fail(ErrorKind::kUnsupportedModel, fmt::format("{} has the model_type {}; supported is \"{}\"", key,
+                                                        internal::show_json(*type), architecture.part_type));
+  }
+  // What is of the whole model.
+  for (const char* const whole : {"architectures", "auto_map", "id2label", "problem_type", "quantization_config"}) {
+    settings.erase(whole);
+    if (const Json* const value = file.find(whole)) settings[whole] = *value;
+  }
+  return settings;
 }
 
 }  // namespace
@@ -215,9 +336,10 @@ std::size_t ModelConfig::stored_layer(std::size_t index) const {
 
 ModelConfig parse_model_config(std::string_view text, const std::string& source) {
   const Json json = internal::parse_json_object(text, source);
-  const Reader reader(json, source);
-  const Architecture& architecture = read_architecture(reader);
-  refuse_variants(reader);
+  const Architecture& architecture = read_architecture(Reader(json, source));
+  const Json settings = settings_of(Reader(json, source), architecture);
+  const Reader reader(settings, source);
+  refuse_variants(reader, architecture);
   reader.refuse_own_code(architecture.model_type, architecture.class_name);
   const ConfigKeys& keys = architecture.keys;
   ModelConfig config;
@@ -245,10 +367,16 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
   } else {
     read_text(reader, config);
   }
+  if (architecture.rotary) read_rotary(reader, *architecture.rotary, config);
   const double default_eps = architecture.default_norm_eps;
   config.norm_eps = keys.norm_eps.empty() ? default_eps : reader.number_or(keys.norm_eps, default_eps, 0.0, 1.0);
-  config.qkv_bias = keys.qkv_bias.empty() || reader.flag_or(keys.qkv_bias, true);
+  const auto bias = [&](std::string_view key, bool usual) { return key.empty() || reader.flag_or(key, usual); };
+  config.query_bias = bias(keys.query_bias, true);
+  config.key_bias = bias(keys.key_bias, architecture.key_bias);
+  config.value_bias = bias(keys.value_bias, true);
   config.activation = reader.activation(keys.activation, architecture.default_activation);
+  if (config.gated) config.activation = architecture.gated_activation.value_or(config.activation);
+  config.classifier_input = read_pooling(reader, architecture);
   config.tied_decoder = reader.flag_or("tie_word_embeddings", true);
   config.classes = reader.texts("architectures");
   config.labels = read_labels(reader);

@@ -33,24 +33,36 @@ struct ModelConfig {
   std::size_t intermediate = 0;    // width inside the feed-forward net
   std::size_t vocabulary = 0;      // rows of the word embedding; 0: takes pictures
   std::size_t positions = 0;       // rows of the position embedding
+  std::size_t buckets = 0;         // of distances between tokens; 0: scores do not depend on distances
   std::size_t token_types = 0;     // rows of the token type embedding; 0: the architecture has none
   std::optional<ImageInfo> image;  // of a model that takes pictures
 
   // Positions count from 0, or from *padding_id + 1; the padding token itself then stands at *padding_id.
   std::optional<std::int64_t> padding_id;
 
+  // Where queries and keys are turned by positions, or by rows and columns of patches: the base of their angles in
+  // layers whose tokens see all others, and in those whose tokens see a window. 0: they are not turned.
+  double theta = 0.0;
+  double local_theta = 0.0;
+  std::vector<std::size_t> windows;  // [layers]: a token sees those less far away; 0, or none at all: all tokens
+
   double norm_eps = 0.0;
   Activation activation = Activation::kGelu;
-  bool qkv_bias = true;      // the maps to queries, keys and values have a bias
-  bool gated = false;        // the feed-forward net is silu(a) * b, with `intermediate` numbers each
+  bool query_bias = true;  // the map to queries has a bias
+  bool key_bias = true;
+  bool value_bias = true;
+  bool gated = false;        // the feed-forward net is act(a) * b, with `intermediate` numbers each
   bool tied_decoder = true;  // the masked-LM decoder may be the word embedding
 
+  ClassifierInput classifier_input = ClassifierInput::kFirstToken;
   std::vector<std::string> classes;                // config.json's "architectures", such as "BertForMaskedLM"
   std::optional<std::vector<std::string>> labels;  // "id2label" in the order of its numbers
   bool multi_label = false;                        // "problem_type" is multi_label_classification
 
   // Tokens that one text may have, or that a picture of the training size has.
   std::size_t max_tokens() const;
+  // How far the tokens of layer `index` (from 0) see; 0: all.
+  std::size_t window(std::size_t index) const { return windows.empty() ? 0 : windows[index]; }
   // The set of weights that layer `index` (from 0) uses: group g's inner layer i is at g * inner_layers + i.
   std::size_t stored_layer(std::size_t index) const;
 };

@@ -54,7 +54,8 @@ void expect_bad(const Json& config, const std::vector<std::string>& words) {
   expect_error(ErrorKind::kBadFile, words, [&] { parse(config); });
 }
 
-void expect_unsupported(const Json& config, const std::vector<std::string>& words) {
+void expect_unsupported(const Json& config, std::vector<std::string> words) {
+  words.insert(words.end(), {"attnflow.explain(model, tokenizer, text)", "--attention FILE.npz"});  // what works
   expect_error(ErrorKind::kUnsupportedModel, words, [&] { parse(config); });
 }
 
@@ -156,6 +157,81 @@ TEST(ModelConfig, AlbertSharesLayersInGroups) {
   Json no_embedding = albert();
   no_embedding.erase("embedding_size");
   expect_bad(no_embedding, {"missing", "embedding_size"});
+}
+
+TEST(ModelConfig, MpnetCountsFromAFixedIdAndPutsDistancesIntoBuckets) {
+  const Json mpnet = with(bert(), "model_type", "mpnet");
+  const ModelConfig config = parse(with(mpnet, "pad_token_id", 7));
+  EXPECT_EQ(config.padding_id, 1);  // whatever the padding token is
+  EXPECT_EQ(config.max_tokens(), 18U);
+  EXPECT_EQ(config.token_types, 0U);
+  EXPECT_EQ(config.buckets, 32U);
+  EXPECT_EQ(parse(bert()).buckets, 0U);
+  EXPECT_EQ(parse(with(mpnet, "relative_attention_num_buckets", 32)).buckets, 32U);
+  expect_unsupported(with(mpnet, "relative_attention_num_buckets", 16),
+                     {"relative_attention_num_buckets is 16", "supported is 32"});
+  expect_bad(with(mpnet, "relative_attention_num_buckets", "32"), {"relative_attention_num_buckets", "whole number"});
+  expect_bad(with(mpnet, "max_position_embeddings", 2), {"max_position_embeddings", "at least 3"});
+}
+
+Json modernbert() { return with(with(bert(), "model_type", "modernbert"), "num_hidden_layers", 5); }
+
+TEST(ModelConfig, ModernbertTurnsQueriesAndSeesWindows) {
+  const ModelConfig config = parse(modernbert());
+  EXPECT_EQ(config.theta, 160000.0);
+  EXPECT_EQ(config.local_theta, 10000.0);
+  EXPECT_EQ(config.windows, (std::vector<std::size_t>{0, 65, 65, 0, 65}));  // 64 to either side
+  EXPECT_TRUE(config.gated);
+  EXPECT_EQ(config.activation, Activation::kGelu);
+  EXPECT_EQ(config.norm_eps, 1e-5);
+  EXPECT_EQ(config.max_tokens(), 20U);
+  EXPECT_EQ(config.classifier_input, ClassifierInput::kFirstToken);
+  EXPECT_EQ(parse(bert()).theta, 0.0);
+  EXPECT_EQ(parse(bert()).window(1), 0U);
+  Json stated = modernbert();
+  stated.update({{"global_rope_theta", 100.0},
+                 {"local_rope_theta", 10.0},
+                 {"local_attention", 7},
+                 {"global_attn_every_n_layers", 2},
+                 {"classifier_pooling", "mean"},
+                 {"hidden_activation", "silu"},
+                 {"attention_bias", false},
+                 {"decoder_bias", true}});
+  const ModelConfig other = parse(stated);
+  EXPECT_EQ(other.theta, 100.0);
+  EXPECT_EQ(other.local_theta, 10.0);
+  EXPECT_EQ(other.windows, (std::vector<std::size_t>{0, 4, 0, 4, 0}));
+  EXPECT_EQ(other.classifier_input, ClassifierInput::kTokens);
+  EXPECT_EQ(other.activation, Activation::kSilu);
+  EXPECT_EQ(parse(with(stated, "local_rope_theta", nullptr)).local_theta, 100.0);
+  // transformers 5 writes lists and objects instead.
+  stated["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention", "full_attention",
+                           "full_attention"};
+  stated["rope_parameters"] = {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 3.0}}},
+                               {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 2.0}}}};
+  EXPECT_EQ(parse(stated).windows, (std::vector<std::size_t>{4, 0, 4, 0, 0}));
+  EXPECT_EQ(parse(stated).theta, 3.0);
+  EXPECT_EQ(parse(stated).local_theta, 2.0);
+}
+
+TEST(ModelConfig, RefusesWhatModernbertMayNotHave) {
+  for (const std::string key : {"attention_bias", "mlp_bias", "norm_bias", "classifier_bias"}) {
+    expect_unsupported(with(modernbert(), key, true), {key + " is \"true\"", "supported is false"});
+  }
+  expect_unsupported(with(modernbert(), "decoder_bias", false), {"decoder_bias", "supported is true"});
+  expect_unsupported(with(modernbert(), "classifier_activation", "relu"),
+                     {"classifier_activation", "relu", "\"gelu\""});
+  expect_unsupported(with(modernbert(), "classifier_pooling", "max"), {"classifier_pooling", "max", "mean"});
+  expect_unsupported(with(modernbert(), "rope_scaling", {{"rope_type", "yarn"}}), {"rope_scaling", "yarn"});
+  expect_unsupported(with(modernbert(), "rope_parameters", {{"full_attention", {{"rope_type", "yarn"}}}}),
+                     {"rope_parameters of full_attention", "yarn"});
+  expect_unsupported(with(modernbert(), "layer_types", Json::array({"a", "a", "a", "a", "a"})),
+                     {"layer_types", "\"a\""});
+  expect_bad(with(modernbert(), "layer_types", Json::array({"full_attention"})), {"layer_types", "as many names", "5"});
+  expect_bad(with(modernbert(), "global_rope_theta", 0), {"global_rope_theta", "a number from 1"});
+  expect_bad(with(modernbert(), "local_attention", 0), {"local_attention", "from 1 to"});
+  expect_bad(with(modernbert(), "rope_parameters", 3), {"rope_parameters", "an object"});
+  expect_bad(with(modernbert(), "num_attention_heads", 8), {"a multiple of 2", "found 3"});
 }
 
 TEST(ModelConfig, LabelsAreOrderedByNumber) {

@@ -15,6 +15,8 @@ ModelFiles::ModelFiles(const Folder& folder, const OpenOptions& options) : folde
   const std::string source = folder.label("config.json");
   if (names_decoder(config, source)) {
     files_ = find_decoder_weights(folder, parse_decoder_config(config, source), options);
+  } else if (names_encoder_decoder(config, source)) {
+    files_ = find_encoder_decoder_weights(folder, read_encoder_decoder_config(folder), options);
   } else {
     files_ = find_encoder_weights(folder, parse_model_config(config, source), options);
   }
@@ -31,6 +33,7 @@ const EncoderWeights& ModelFiles::encoder_weights() const {
 }
 
 std::unique_ptr<TextModel> ModelFiles::load_text(const LoadOptions& options) const {
+  check_one_text(info());
   if (info().causal) return load_decoder(options);
   return load_encoder(options);
 }
@@ -56,6 +59,9 @@ std::unique_ptr<Decoder> ModelFiles::load_decoder(const LoadOptions& options) co
     std::unique_ptr<Decoder> decoder = llama_backend().gguf(*gguf, options);
     decoder->take_gradients(std::make_unique<DequantisedGradients>(*gguf, options));
     return decoder;
+  }
+  if (const auto* both = std::get_if<EncoderDecoderWeights>(&files_)) {
+    return torch_backend().encoder_decoder(*both, options);
   }
   if (!info().causal) read_decoder_config(*folder_);  // says what is wrong with an encoder's
   return torch_backend().decoder(std::get<DecoderWeights>(files_), options);

@@ -19,6 +19,7 @@
 #include "attnflow/files/folder.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/decoder_weights.h"
+#include "attnflow/model/encoder_decoder_weights.h"
 #include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/gguf_info.h"
 #include "attnflow/model/model.h"
@@ -47,14 +48,14 @@ class ModelFiles {
   // backend is not installed (attnflow/model/backend.h says where it is looked for) or the model is of another kind.
   std::unique_ptr<TextModel> load_text(const LoadOptions& options = {}) const;  // an encoder or a decoder
   std::unique_ptr<Encoder> load_encoder(const LoadOptions& options = {}) const;
-  std::unique_ptr<Decoder> load_decoder(const LoadOptions& options = {}) const;
+  std::unique_ptr<Decoder> load_decoder(const LoadOptions& options = {}) const;  // or an encoder-decoder
   std::unique_ptr<VisionModel> load_vision(const LoadOptions& options = {}) const;
 
  private:
   const EncoderWeights& encoder_weights() const;
 
   std::optional<Folder> folder_;
-  std::variant<EncoderWeights, DecoderWeights, GgufFile> files_;
+  std::variant<EncoderWeights, DecoderWeights, EncoderDecoderWeights, GgufFile> files_;
 };
 
 // By its ending.

@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "attnflow/files/files_for_test.h"
+#include "attnflow/model/tensor_finder.h"
 
 namespace attnflow::test {
 
@@ -37,11 +39,11 @@ struct WeightsFile {
     const std::string text = header.dump() + std::string(padding, ' ');
     put(path, bytes_of(std::uint64_t{text.size()}) + text + data);
   }
-  // One number more, under a name of its own.
-  void add(const std::string& name) {
+  // A tensor more.
+  void add(const std::string& name, const std::vector<float>& numbers = {0.5F}) {
     const std::size_t begin = data.size();
-    data += bytes_of(0.5F);
-    header[name] = {{"dtype", "F32"}, {"shape", {1}}, {"data_offsets", {begin, data.size()}}};
+    for (const float number : numbers) data += bytes_of(number);
+    header[name] = {{"dtype", "F32"}, {"shape", {numbers.size()}}, {"data_offsets", {begin, data.size()}}};
   }
   void rename(const std::string& from, const std::string& to) {
     header[to] = header.at(from);
@@ -55,6 +57,19 @@ class ModelCopy {
   explicit ModelCopy(const std::string& name) : ModelCopy(golden_models(), name) {}
   ModelCopy(const std::filesystem::path& models, const std::string& name) : path_(folder_ / name) {
     std::filesystem::copy(models / name, path_);
+  }
+  // A model made up: of a config and the tensors that it has, all of them zeros.
+  ModelCopy(const nlohmann::json& config, const std::vector<PlannedTensor>& tensors) : path_(folder_ / "made_up") {
+    std::filesystem::create_directory(path_);
+    put(path_ / "config.json", config.dump());
+    WeightsFile weights;
+    for (const PlannedTensor& tensor : tensors) {
+      const std::size_t begin = weights.data.size();
+      weights.data.resize(begin + element_count(tensor.shape) * sizeof(float));
+      weights.header[tensor.name] = {
+          {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {begin, weights.data.size()}}};
+    }
+    weights.write(path_ / "model.safetensors");
   }
 
   const std::filesystem::path& path() const { return path_; }

@@ -106,6 +106,15 @@ void check_decoder_head(const ModelInfo& info) {
                   info.name));
 }
 
+void check_one_text(const ModelInfo& info) {
+  if (!info.target) return;
+  throw Error(ErrorKind::kUnsupportedModel,
+              fmt::format("expected an encoder or a decoder, which reads one text, found {}, an encoder-decoder ({}). "
+                          "'attnflow generate' lets it write a text and shows what each token depends on; in Python, "
+                          "attnflow.explain(model, tokenizer, text, target_text=...) explains one that is given",
+                          info.name, info.architecture));
+}
+
 void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t tokens) {
   if (info.causal) check_decoder_head(info);
   const bool of_class = info.head == ModelHead::kClassification;

@@ -24,6 +24,8 @@ void check_text_input(const ModelInfo& info, const TextInput& input, const RunOp
 
 // Throws Error(kUnsupportedModel) for a base model, whose files hold no head that gives logits.
 void check_decoder_head(const ModelInfo& info);
+// Throws Error(kUnsupportedModel) for an encoder-decoder, of which only generate() makes use.
+void check_one_text(const ModelInfo& info);
 // What can be explained of an input of so many tokens. Throws Error(kUnsupportedModel) for a model without a head,
 // Error(kUsage) for a target that names a class, a token or a position which is not there, or equal labels.
 void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t tokens);

@@ -29,10 +29,21 @@ void check(const StoredTensor& stored, const Shape& shape, std::string_view shap
   }
 }
 
-// Numbers that follow from the config, and the token that stands for hidden patches in training.
+// Numbers that follow from the config (as of sinusoidal positions), the token that stands for hidden patches in
+// training, and what files of fairseq and Mesh TensorFlow have without a use.
 bool is_buffer(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kBuffers = {"position_ids", "token_type_ids",   "rotary_emb.inv_freq",
-                                                        "attn.bias",    "attn.masked_bias", "mask_token"};
+  constexpr std::array<std::string_view, 12> kBuffers = {"position_ids",
+                                                         "token_type_ids",
+                                                         "rotary_emb.inv_freq",
+                                                         "attn.bias",
+                                                         "attn.masked_bias",
+                                                         "attention.bias",
+                                                         "attention.masked_bias",
+                                                         "mask_token",
+                                                         "embed_positions.weight",
+                                                         "embed_positions.weights",
+                                                         "version",
+                                                         "EncDecAttention.relative_attention_bias.weight"};
   return std::any_of(kBuffers.begin(), kBuffers.end(), [&](std::string_view buffer) {
     return name == buffer || (name.ends_with(buffer) && name[name.size() - buffer.size() - 1] == '.');
   });

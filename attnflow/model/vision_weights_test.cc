@@ -63,7 +63,7 @@ TEST(VisionConfig, ReadsSizesAndTokens) {
   EXPECT_EQ(config.vocabulary, 0U);
   EXPECT_EQ(config.embedding, 24U);
   EXPECT_EQ(config.norm_eps, 1e-12);
-  EXPECT_TRUE(config.qkv_bias);
+  EXPECT_TRUE(config.query_bias && config.key_bias && config.value_bias);
   EXPECT_FALSE(config.gated);
 
   // Sides that differ; a rest that makes no whole patch is no patch.
@@ -83,6 +83,32 @@ TEST(VisionConfig, ReadsSizesAndTokens) {
   EXPECT_EQ(parse(with(registers(), "num_register_tokens", 0)).image->leading.size(), 1U);
 }
 
+Json dinov3() {
+  return with(with(with(vit(), "model_type", "dinov3_vit"), "num_register_tokens", 4), "hidden_size", 48);
+}
+
+TEST(VisionConfig, Dinov3TurnsPatches) {
+  const ModelConfig config = parse(dinov3());
+  EXPECT_EQ(config.theta, 100.0);
+  EXPECT_TRUE(config.windows.empty());
+  EXPECT_TRUE(config.query_bias && config.value_bias);
+  EXPECT_FALSE(config.key_bias);
+  EXPECT_FALSE(config.gated);
+  EXPECT_EQ(config.norm_eps, 1e-5);
+  EXPECT_EQ(config.image->leading.size(), 5U);
+  const Json gated = with(with(dinov3(), "use_gated_mlp", true), "hidden_act", "silu");
+  EXPECT_TRUE(parse(gated).gated);
+  EXPECT_EQ(parse(gated).intermediate, 40U);
+  EXPECT_EQ(parse(gated).activation, Activation::kSilu);
+  EXPECT_EQ(parse(with(gated, "hidden_act", "gelu")).activation, Activation::kGelu);  // DINOv2 has SiLU in any case
+  EXPECT_TRUE(parse(with(dinov3(), "key_bias", true)).key_bias);
+  EXPECT_EQ(parse(with(dinov3(), "rope_theta", 10)).theta, 10.0);
+  expect_bad(with(dinov3(), "rope_theta", "100"), {"rope_theta", "a number from 1"});
+  expect_bad(with(dinov3(), "hidden_size", 18), {"a multiple of 4", "found 6"});
+  expect_error(ErrorKind::kUnsupportedModel, {"proj_bias is \"false\"", "supported is true"},
+               [&] { parse(with(dinov3(), "proj_bias", false)); });
+}
+
 TEST(VisionConfig, WidthOfTheFeedForwardNet) {
   EXPECT_EQ(parse(dinov2()).intermediate, 96U);
   EXPECT_EQ(parse(dinov2()).norm_eps, 1e-6);
@@ -99,6 +125,44 @@ TEST(VisionConfig, WidthOfTheFeedForwardNet) {
   EXPECT_EQ(parse(with(with(dinov2(), "use_swiglu_ffn", true), "mlp_ratio", 1)).intermediate, 16U);
   expect_bad(with(dinov2(), "mlp_ratio", 0.01), {"mlp_ratio", "at least 1"});
   expect_bad(with(dinov2(), "mlp_ratio", "4"), {"mlp_ratio", "a number"});
+}
+
+TEST(VisionConfig, PartsHaveTheirDefaults) {
+  const auto of = [](const char* type, const Json& part) {
+    return Json{{"model_type", type}, {"vision_config", part}};
+  };
+  const ModelConfig clip = parse(of("clip", {{"patch_size", 16}, {"model_type", "clip_vision_model"}}));
+  EXPECT_EQ(clip.hidden, 768U);
+  EXPECT_EQ(clip.layers, 12U);
+  EXPECT_EQ(clip.activation, Activation::kQuickGelu);
+  EXPECT_EQ(clip.norm_eps, 1e-5);
+  EXPECT_EQ(*clip.image, (ImageInfo{3, 224, 224, 16, 16, {TokenRole::kClass}}));
+  EXPECT_EQ(parse({{"model_type", "clip_vision_model"}}).positions, 50U);
+  const ModelConfig siglip = parse(of("siglip", Json::object()));
+  EXPECT_EQ(*siglip.image, (ImageInfo{3, 224, 224, 16, 16, {}}));
+  EXPECT_EQ(siglip.positions, 196U);
+  EXPECT_EQ(siglip.max_tokens(), 196U);
+  EXPECT_EQ(siglip.activation, Activation::kGeluTanh);
+  EXPECT_EQ(siglip.norm_eps, 1e-6);
+  // Older files have a second object, which holds with its defaults.
+  Json twice = of("clip", {{"patch_size", 16}, {"hidden_size", 1024}, {"hidden_act", "gelu"}});
+  twice["vision_config_dict"] = {{"num_hidden_layers", 3}};
+  EXPECT_EQ(parse(twice).layers, 3U);
+  EXPECT_EQ(parse(twice).hidden, 768U);
+  EXPECT_EQ(parse(twice).activation, Activation::kQuickGelu);
+  // Names of classes and the class are the whole model's.
+  Json classes = of("siglip", {{"id2label", {{"0", "no"}}}, {"architectures", {"SiglipVisionModel"}}});
+  EXPECT_FALSE(parse(classes).labels.has_value());
+  classes["id2label"] = {{"0", "a"}, {"1", "b"}};
+  EXPECT_EQ(parse(classes).labels, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(parse(classes).classes.empty());
+
+  expect_bad(of("clip", 3), {"an object as \"vision_config\"", "found \"3\""});
+  expect_bad(of("clip", {{"hidden_size", 0}}), {"hidden_size", "from 1 to"});
+  expect_error(ErrorKind::kUnsupportedModel, {"vision_config", "\"eva_vision\"", "supported is \"clip_vision_model\""},
+               [&] {
+                 parse(of("clip", {{"model_type", "eva_vision"}}));
+               });
 }
 
 TEST(VisionConfig, RefusesByName) {
@@ -122,7 +186,7 @@ TEST(VisionConfig, RefusesByName) {
   const auto unsupported = [](const Json& one, const std::vector<std::string>& words) {
     expect_error(ErrorKind::kUnsupportedModel, words, [&] { parse(one); });
   };
-  unsupported(with(vit(), "hidden_act", "quick_gelu"), {"hidden_act", "quick_gelu"});
+  unsupported(with(vit(), "hidden_act", "mish"), {"hidden_act", "mish"});
   unsupported(with(vit(), "head_dim", 4), {"head_dim is 4", "= 8"});
   unsupported(with(vit(), "pruned_heads", {{"0", {1}}}), {"pruned_heads"});
   unsupported(with(vit(), "quantization_config", Json::object()), {"quantization_config"});
@@ -154,6 +218,64 @@ TEST(VisionWeights, EveryTensorOfEveryGoldenModelIsNeeded) {
     }
   }
   EXPECT_GT(removed, 250U);
+}
+
+TEST(VisionWeights, EveryTensorOfDinov3IsNeeded) {
+  for (const bool gated : {false, true}) {
+    const Json config = with(dinov3(), "use_gated_mlp", gated);
+    const std::vector<PlannedTensor> plan = plan_tensors(parse(config), ModelHead::kNone);
+    const ModelCopy copy(config, plan);
+    const WeightsFile intact = WeightsFile::read(copy.path() / "model.safetensors");
+    const EncoderWeights weights = find_encoder_weights(copy.path());
+    EXPECT_EQ(weights.image->position, nullptr);
+    EXPECT_EQ(weights.layers.at(0).key.bias, nullptr);
+    EXPECT_NE(weights.layers.at(0).query.bias, nullptr);
+    EXPECT_EQ(weights.layers.at(0).gate.weight != nullptr, gated);
+    for (const PlannedTensor& tensor : plan) {
+      SCOPED_TRACE(tensor.name);
+      WeightsFile damaged = intact;
+      damaged.rename(tensor.name, "set.aside");
+      damaged.write(copy.path() / "model.safetensors");
+      expect_error(ErrorKind::kBadFile, {"missing", tensor.name}, [&] { find_encoder_weights(copy.path()); });
+    }
+  }
+}
+
+TEST(VisionWeights, EveryTensorOfAPartIsNeeded) {
+  Json part = vit();
+  part.erase("model_type");
+  for (const std::string type : {"clip", "siglip", "clip_vision_model", "siglip_vision_model"}) {
+    const bool whole = !type.ends_with("_vision_model");
+    const Json config = whole ? Json{{"model_type", type}, {"vision_config", part}} : with(part, "model_type", type);
+    const std::vector<PlannedTensor> plan = plan_tensors(parse(config), ModelHead::kNone);
+    const ModelCopy copy(config, plan);
+    const WeightsFile intact = WeightsFile::read(copy.path() / "model.safetensors");
+    EXPECT_EQ(find_encoder_weights(copy.path()).info.head, ModelHead::kNone);
+    for (const PlannedTensor& tensor : plan) {
+      SCOPED_TRACE(type + ", without " + tensor.name);
+      EXPECT_TRUE(tensor.name.starts_with("vision_model."));
+      WeightsFile damaged = intact;
+      damaged.rename(tensor.name, "set.aside");
+      damaged.write(copy.path() / "model.safetensors");
+      expect_error(ErrorKind::kBadFile, {"missing", tensor.name}, [&] { find_encoder_weights(copy.path()); });
+      damaged = intact;
+      damaged.header[tensor.name]["shape"].push_back(1);
+      damaged.write(copy.path() / "model.safetensors");
+      expect_error(ErrorKind::kBadFile, {tensor.name, "expected ["}, [&] { find_encoder_weights(copy.path()); });
+    }
+    // What reads texts, and what follows the layers, is not needed; a classifier is found where there is one.
+    WeightsFile more = intact;
+    for (const char* name :
+         {"text_model.final_layer_norm.weight", "visual_projection.weight", "logit_scale", "vision_model.head.probe"}) {
+      more.add(name);
+    }
+    more.write(copy.path() / "model.safetensors");
+    EXPECT_EQ(find_encoder_weights(copy.path()).info.head, ModelHead::kNone);
+    const ModelCopy classifier(config, plan_tensors(parse(config), ModelHead::kClassification, 3));
+    const EncoderWeights weights = find_encoder_weights(classifier.path());
+    EXPECT_EQ(weights.info.labels.size(), 3U);
+    EXPECT_EQ(weights.classifier->output.weight->shape, (Shape{3, 24}));
+  }
 }
 
 TEST(VisionWeights, PublishedFilesOfMsnHaveThePrefixEverywhere) {

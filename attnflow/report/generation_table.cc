@@ -191,7 +191,8 @@ std::string generation_markdown_table(const Report& report) {
   };
   const std::vector<Content> contents = contents_of(report);
   std::string out = markdown_escaped(model_line(report)) + "\n\n> " + markdown_escaped_line(report.input.text) +
-                    bold(markdown_escaped(report.generation->text)) + "\n\n";
+                    (source_tokens(report) > 0 ? "\n>\n> " : "") + bold(markdown_escaped(report.generation->text)) +
+                    "\n\n";
   for (const Content& content : contents) {
     if (&content != &contents.front()) out += "\n";
     out += content.title + "\n\n";

@@ -174,7 +174,8 @@ struct Generation {
   SamplingSettings sampling;
   bool chat = false;                     // the prompt was put into the model's chat template
   std::vector<ExcludedTokens> excluded;  // from rankings, rule by rule
-  // The share of attention (mean over heads, before columns are masked) that falls on position 0, [layer, n].
+  // The share of attention (mean over heads, before columns are masked) that falls on position 0, [layer, n]. Empty of
+  // an encoder-decoder.
   Tensor<double> sink_share;
 };
 

@@ -144,6 +144,9 @@ Json agreement_json(const BlankOutAgreement& agreement) {
     if (map.rank_correlation) one["rank_correlation"] = *map.rank_correlation;
     one["first_token"] = map.first_token;
     one["blanked_value"] = map.blanked_value;
+    if (!map.decisive_token) continue;
+    one["decisive_token"] = *map.decisive_token;
+    one["decisive_value"] = map.decisive_value;
   }
   return {{"quantity", valid_utf8(agreement.quantity)},
           {"value", agreement.value},

@@ -13,6 +13,7 @@
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/json_text.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json.h"
@@ -46,7 +47,7 @@ UnorderedJson parse(std::string_view text) {
   } catch (const UnorderedJson::exception& error) {
     throw Error(ErrorKind::kBadFile, fmt::format("report document: expected JSON, found something else: {}; is the "
                                                  "file complete, and written with -o FILE.json?",
-                                                 error.what()));
+                                                 internal::json_reason(error)));
   }
 }
 
@@ -287,10 +288,17 @@ BlankOutAgreement read_agreement(const Field& json, const Report& report) {
     field.read("rank_correlation", map.rank_correlation);
     field.at("first_token").get(map.first_token);
     field.at("blanked_value").get(map.blanked_value);
-    if (map.first_token >= report.input.tokens.size()) {
-      fail(field.path() + ".first_token", fmt::format("a position below {}", report.input.tokens.size()),
-           std::to_string(map.first_token));
-    }
+    field.read("decisive_token", map.decisive_token);
+    if (map.decisive_token) field.at("decisive_value").get(map.decisive_value);
+    const auto check = [&](const char* key, std::size_t token) {
+      const std::size_t tokens = report.input.tokens.size();
+      if (token >= tokens) {
+        fail(fmt::format("{}.{}", field.path(), key), fmt::format("a position below {}", tokens),
+             std::to_string(token));
+      }
+    };
+    check("first_token", map.first_token);
+    if (map.decisive_token) check("decisive_token", *map.decisive_token);
     if (map.layer && (*map.layer < 1 || *map.layer > report.model.layers)) {
       fail(field.path() + ".layer", fmt::format("a layer from 1 to {}", report.model.layers),
            std::to_string(*map.layer));

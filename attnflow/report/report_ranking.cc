@@ -205,6 +205,13 @@ std::string method_title(const Report& report, Method method, std::size_t layer)
   return fmt::format("{}, layers {}-{}", to_text(method), bottom, top);
 }
 
+std::size_t source_tokens(const Report& report) {
+  const std::vector<InputToken>& tokens = report.input.tokens;
+  if (!report.generation || tokens.empty() || tokens.back().segment == 0) return 0;
+  return static_cast<std::size_t>(
+      std::ranges::count_if(tokens, [](const InputToken& token) { return token.segment == 0; }));
+}
+
 std::string model_line(const Report& report) {
   const ReportModel& model = report.model;
   std::string line = model.name.empty() ? "attention from an array" : clean_line(model.name);
@@ -215,7 +222,9 @@ std::string model_line(const Report& report) {
   line += "), ";
   const std::size_t tokens = report.input.tokens.size();
   if (!report.generation) return line + plural(tokens, "token");
-  return line + plural(tokens, "prompt token") + fmt::format(", {} generated", report.generation->tokens.size());
+  const std::size_t source = source_tokens(report);
+  return line + (source > 0 ? plural(source, "source token") : plural(tokens, "prompt token")) +
+         fmt::format(", {} generated", report.generation->tokens.size());
 }
 
 std::string picture_line(const Report& report) {

@@ -58,6 +58,9 @@ struct MapAgreement {
   std::optional<double> rank_correlation = {};  // absent where either orders nothing
   std::size_t first_token = 0;                  // which the map ranks first among those compared
   double blanked_value = 0.0;                   // F where that token is blanked
+  // Of those compared the one without which F is lowest, and F without it; absent in reports of before.
+  std::optional<std::size_t> decisive_token = {};
+  double decisive_value = 0.0;
 };
 
 struct BlankOutAgreement {

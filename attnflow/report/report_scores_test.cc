@@ -31,13 +31,17 @@ Report scored_report() {
        .values = Tensor<double>({1, 4}, {0.125, -1.0 / 3.0, 2.5, 0.0}),
        .sums = {{.parts = {{"biases", -0.25}, {"feed-forward layer 1", 1e-3}}, .total = 2.0}}},
       {.method = Method::kBlankOut, .values = Tensor<double>({1, 4}, {0.0, -1.5, 4.25, -0.75}), .sums = {{}}}};
-  report.agreement = {
-      .quantity = "logit difference",
-      .value = 3.2,
-      .blank = "[UNK]",
-      .maps = {
-          {.method = Method::kRollout, .layer = 2, .rank_correlation = 0.7, .first_token = 2, .blanked_value = -1.1},
-          {.method = Method::kBlankOut, .first_token = 2, .blanked_value = -1.05}}};
+  report.agreement = {.quantity = "logit difference",
+                      .value = 3.2,
+                      .blank = "[UNK]",
+                      .maps = {{.method = Method::kRollout,
+                                .layer = 2,
+                                .rank_correlation = 0.7,
+                                .first_token = 2,
+                                .blanked_value = -1.1,
+                                .decisive_token = 1,
+                                .decisive_value = -2.0},
+                               {.method = Method::kBlankOut, .first_token = 2, .blanked_value = -1.05}}};
   return report;
 }
 
@@ -74,6 +78,8 @@ void expect_scores(const Report& read, const Report& written, double tolerance) 
     EXPECT_EQ(a.rank_correlation, b.rank_correlation);
     EXPECT_EQ(a.first_token, b.first_token);
     EXPECT_EQ(a.blanked_value, b.blanked_value);
+    EXPECT_EQ(a.decisive_token, b.decisive_token);
+    EXPECT_EQ(a.decisive_value, b.decisive_value);
   }
 }
 

@@ -48,8 +48,10 @@ IncrementalRollout::IncrementalRollout(IncrementalRolloutOptions options) : opti
   layers_.back().begin = options_.first_row;
 }
 
+std::size_t IncrementalRollout::seen_by(std::size_t position) const { return std::max(position + 1, options_.source); }
+
 std::size_t IncrementalRollout::width_of(std::size_t position) const {
-  return options_.columns == 0 ? position + 1 : std::min(options_.columns, position + 1);
+  return options_.columns == 0 ? seen_by(position) : std::min(options_.columns, seen_by(position));
 }
 
 double* IncrementalRollout::append_row(Layer& layer, std::size_t position) const {
@@ -95,7 +97,8 @@ void IncrementalRollout::fused_layer(std::size_t layer, std::size_t query_begin,
   const std::size_t queries = weights.extent(0);
   const std::size_t keys = weights.extent(1);
   const std::size_t end = query_begin + queries;
-  if (layer == 0 || layer > options_.layers || layers_[layer].seen != query_begin || keys < end ||
+  const bool cuts_source = query_begin < options_.source && (query_begin != 0 || end < options_.source);
+  if (layer == 0 || layer > options_.layers || layers_[layer].seen != query_begin || keys < end || cuts_source ||
       (layer == 1 && layers_.back().seen != query_begin) || (layer > 1 && layers_[layer - 1].seen != end)) {
     throw Error(ErrorKind::kOther, fmt::format("rollout of a generation: expected the rows of each of {} layers in "
                                                "order, found rows {} to {} of layer {} with {} keys",
@@ -109,7 +112,7 @@ void IncrementalRollout::fused_layer(std::size_t layer, std::size_t query_begin,
   for (std::size_t position = std::max(query_begin, target.begin); position < end; ++position) {
     const double* const row = weights.data() + (position - query_begin) * keys;
     if (waits) {
-      target.waiting.insert(target.waiting.end(), row, row + position + 1);
+      target.waiting.insert(target.waiting.end(), row, row + seen_by(position));
     } else {
       rows.push_back({position, row, append_row(target, position)});
     }
@@ -130,7 +133,7 @@ void IncrementalRollout::compute_waiting() const {
     const double* weights = target.waiting.data();
     for (std::size_t position = std::max(target.rows, target.begin); position < target.seen; ++position) {
       rows.push_back({position, weights, append_row(target, position)});
-      weights += position + 1;
+      weights += seen_by(position);
     }
     if (!rows.empty()) compute(layer, rows);
     target.waiting.clear();  // keeps the memory for the next ones
@@ -152,14 +155,15 @@ void IncrementalRollout::compute(std::size_t layer, const std::vector<NewRow>& r
   }
   // Adds what rows [first, first + count) get from the stored rows [begin, begin + inner).
   const auto add_block = [&](std::size_t first, std::size_t count, std::size_t begin, Workspace& space) {
-    const std::size_t inner = std::min(kBlockRows, rows[first + count - 1].position + 1 - begin);
+    const std::size_t inner = std::min(kBlockRows, seen_by(rows[first + count - 1].position) - begin);
     const Block& block = below.blocks[begin / kBlockRows];
     space.factor.assign(count * inner, 0.0);
     space.product.resize(std::max(space.product.size(), count * block.width));
     for (std::size_t r = 0; r < count; ++r) {
       const NewRow& row = rows[first + r];
-      if (row.position < begin) continue;
-      std::copy_n(row.weights + begin, std::min(inner, row.position + 1 - begin), space.factor.data() + r * inner);
+      const std::size_t seen = seen_by(row.position);
+      if (seen <= begin) continue;
+      std::copy_n(row.weights + begin, std::min(inner, seen - begin), space.factor.data() + r * inner);
     }
     multiply({space.factor.data(), {count, inner}}, {block.values.data(), {inner, block.width}},
              {space.product.data(), {count, block.width}});
@@ -178,10 +182,10 @@ void IncrementalRollout::compute(std::size_t layer, const std::vector<NewRow>& r
     const std::size_t task_end = std::min(rows.size(), task_begin + task_rows);
     Workspace space;
     // All rows of the task for one block before the next, so that a block comes from memory once.
-    for (std::size_t begin = 0; begin <= rows[task_end - 1].position; begin += kBlockRows) {
+    for (std::size_t begin = 0; begin < seen_by(rows[task_end - 1].position); begin += kBlockRows) {
       for (std::size_t first = task_begin; first < task_end; first += kGroupRows) {
         const std::size_t count = std::min(kGroupRows, task_end - first);
-        if (rows[first + count - 1].position >= begin) add_block(first, count, begin, space);
+        if (seen_by(rows[first + count - 1].position) > begin) add_block(first, count, begin, space);
       }
     }
     for (std::size_t r = task_begin; r < task_end; ++r) {
@@ -199,7 +203,7 @@ std::size_t IncrementalRollout::bytes(const IncrementalRolloutOptions& options, 
   const auto rows_from = [&](std::size_t begin) {
     std::size_t numbers = 0;
     for (std::size_t position = begin; position < total; position += kBlockRows) {
-      const std::size_t last = position + kBlockRows;
+      const std::size_t last = std::max(position + kBlockRows, options.source);
       numbers += kBlockRows * (options.columns == 0 ? last : std::min(options.columns, last));
     }
     return numbers;

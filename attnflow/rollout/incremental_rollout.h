@@ -14,6 +14,10 @@
 // than for the processor: single rows of weights wait until there are kBatchRows of them, or until row() asks, and are
 // computed together.
 //
+// A source. The first `source` positions may see one another, those behind them too: an encoder-decoder's source, in
+// one sequence with the target (Model::info().target). They come in one chunk, and sums over j <= p then go over j <
+// source.
+//
 // Columns. Kept are the columns of the first `columns` positions (the prompt), or of all.
 //
 // Cost. With m columns a token at position p costs O(L p m) operations and O(L m) new memory, L m float64 numbers; the
@@ -52,6 +56,7 @@ struct IncrementalRolloutOptions {
   std::size_t layers = 0;     // L
   std::size_t columns = 0;    // input positions whose share is kept; 0: all
   std::size_t first_row = 0;  // rows of the last layer are kept from this position on
+  std::size_t source = 0;     // the first positions, which see one another
   MixingOptions mixing = {};  // no single head, no discard: both ask for whole layers twice
   std::size_t threads = 1;
 };
@@ -73,9 +78,9 @@ class IncrementalRollout : public AttentionSink {
 
   // Positions whose weights have come for every layer.
   std::size_t tokens() const { return layers_.back().seen; }
-  // R[layer][position]: the share of the input positions 0 ... min(columns, position + 1) - 1. `layer` from 1; the last
-  // layer has rows from first_row on. Valid until the next call of layer(). Computes the rows that wait, so one thread
-  // at a time may ask.
+  // R[layer][position]: the share of the input positions 0 ... min(columns, those it sees) - 1. `layer` from 1; the
+  // last layer has rows from first_row on. Valid until the next call of layer(). Computes the rows that wait, so one
+  // thread at a time may ask.
   std::span<const double> row(std::size_t layer, std::size_t position) const;
 
   // Memory of the stored rows for `prompt` tokens and then `generated` more, in bytes.
@@ -92,15 +97,17 @@ class IncrementalRollout : public AttentionSink {
     std::size_t seen = 0;   // positions whose weights have come
     std::size_t rows = 0;   // positions whose rows are computed
     std::vector<Block> blocks;
-    std::vector<double> waiting;  // weights of the positions between the two, from `begin` on: position + 1 of each
+    std::vector<double> waiting;  // weights of the positions between the two, from `begin` on: of what each sees
   };
   // A row to compute.
   struct NewRow {
     std::size_t position = 0;
-    const double* weights = nullptr;  // [position + 1]
+    const double* weights = nullptr;  // [seen_by(position)]
     double* out = nullptr;
   };
 
+  // Positions that one sees: the first so many.
+  std::size_t seen_by(std::size_t position) const;
   std::size_t width_of(std::size_t position) const;
   double* append_row(Layer& layer, std::size_t position) const;
   const double* find_row(const Layer& layer, std::size_t position) const;

@@ -153,6 +153,42 @@ TEST(IncrementalRollout, KeysBehindTheLastQueryAreIgnored) {
   }
 }
 
+// An encoder-decoder: source tokens see one another in the first layers, those of the target what is before them.
+TEST(IncrementalRollout, SourceTokensSeeOneAnother) {
+  for (const std::size_t source : {std::size_t{5}, std::size_t{70}}) {  // fewer than rows wait, and more than a block
+    const std::size_t tokens = source + 30;
+    const AttentionStack whole = random_stack({.layers = 4, .heads = 2, .tokens = tokens, .seed = 23});
+    Tensor<float> weights({4, 2, tokens, tokens});
+    for (std::size_t l = 0; l < 4; ++l) {
+      for (std::size_t h = 0; h < 2; ++h) {
+        for (std::size_t q = 0; q < tokens; ++q) {
+          const bool attends = (l < 2) == (q < source);
+          const std::size_t seen = q < source ? source : q + 1;
+          float sum = 0.0F;
+          for (std::size_t k = 0; k < seen; ++k) sum += whole.weights()(l, h, q, k);
+          for (std::size_t k = 0; k < seen && attends; ++k) weights(l, h, q, k) = whole.weights()(l, h, q, k) / sum;
+          if (!attends) weights(l, h, q, q) = 1.0F;
+        }
+      }
+    }
+    const AttentionStack stack(std::move(weights));
+    const Tensor<double> expected = rollout(attention_graph(stack));
+    for (const std::size_t columns : {std::size_t{0}, source + 1}) {
+      IncrementalRollout found({.layers = 4, .columns = columns, .first_row = 0, .source = source});
+      feed(stack, one_by_one(source + 1, tokens), found);
+      for (std::size_t l = 1; l <= 4; ++l) {
+        for (std::size_t p = 0; p < tokens; ++p) {
+          const auto row = found.row(l, p);
+          ASSERT_GE(row.size(), std::min(p + 1, source + 1));
+          for (std::size_t j = 0; j < row.size(); ++j) ASSERT_NEAR(row[j], expected(l - 1, p, j), kTolerance);
+        }
+      }
+    }
+    IncrementalRollout cut({.layers = 4, .columns = 0, .first_row = 0, .source = source});
+    EXPECT_THROW(cut.layer(1, 0, chunk_of(stack, 1, 0, source - 1).view()), Error);  // a source comes whole
+  }
+}
+
 TEST(IncrementalRollout, RowsSumToOneWithAllColumns) {
   const AttentionStack stack = random_stack({.layers = 12, .heads = 4, .tokens = 80, .causal = true, .seed = 9});
   IncrementalRollout found({.layers = 12});

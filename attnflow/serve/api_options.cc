@@ -174,6 +174,7 @@ GenerateRequest read_generate_request(std::string_view json) {
   fields.read("exclude_stop_words", options.filter.stop_words);
   fields.read("exclude_punctuation", options.filter.punctuation);
   fields.read("exclude_special", options.filter.special);
+  fields.read("keep_template", options.keep_template);
   fields.read("exclude_tokens", options.filter.indices);
   fields.read("stop_id", request.stop_id);
   if (request.stop_id.size() > kMaxStopId) {

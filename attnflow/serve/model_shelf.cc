@@ -20,7 +20,7 @@ namespace {
 
 // Correlations are of what a classifier or a decoder says.
 bool can_be_evaluated(const ModelInfo& info) {
-  if (info.head == ModelHead::kCausalLm) return true;
+  if (info.head == ModelHead::kCausalLm) return !info.target;
   return info.head == ModelHead::kClassification && !info.multi_label && info.labels.size() >= 2;
 }
 
@@ -79,7 +79,8 @@ LoadedModel& ShelfModel::load(const LoadOptions& asked) {
     fresh->image = load_image_model(open(), options);
   } else {
     // The tokenizer that was read when the model was described, the first time.
-    fresh->text = load_text_model(open(), options, std::exchange(tokenizer_, std::nullopt));
+    fresh->text = info.target ? load_decoder_model(open(), options)
+                              : load_text_model(open(), options, std::exchange(tokenizer_, std::nullopt));
   }
   loaded_ = std::move(fresh);
   return *loaded_;
@@ -122,7 +123,7 @@ void ModelShelf::describe(ShelfModel& model) {
   info = model.open().info();
   if (info.image) {
     model.kind = ModelKind::kImage;
-  } else if (info.causal) {
+  } else if (info.causal || info.target) {
     model.kind = ModelKind::kGeneration;
     model.chat = model.folder_ ? internal::ChatTemplate(*model.folder_).exists()
                                : gguf_info(model.gguf_, read_gguf_file(model.gguf_).header).chat_template;

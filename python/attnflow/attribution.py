@@ -12,6 +12,7 @@ from attnflow.errors import Error
 from attnflow.hints import NDArray, Options, ValueOptions, describes_options, np
 from attnflow.progress import Progress
 from attnflow.report import Report
+from attnflow.text import unicode_text
 
 
 @describes_options("attribute")
@@ -39,9 +40,9 @@ def attribute(
         core = _core.explain(
             layers,
             contributions,
-            [] if tokens is None else [str(token) for token in tokens],
+            [] if tokens is None else [unicode_text("tokens", str(token)) for token in tokens],
             [] if special is None else [bool(flag) for flag in special],
-            name,
+            unicode_text("name", name),
             asked,
             progress,
             [],

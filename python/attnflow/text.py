@@ -14,6 +14,18 @@ from attnflow.errors import Error
 Said = tuple[str, int | None, Any, bool, Callable[[int], str]]
 
 
+def unicode_text(name: str, text: str) -> str:
+    """The text, which must have an encoding: Python's may hold halves of surrogate pairs."""
+    try:
+        if isinstance(text, str):
+            text.encode()
+    except UnicodeEncodeError as error:
+        raise Error(
+            f"{name}: expected a text of Unicode characters, found half of a surrogate pair", kind="usage"
+        ) from error
+    return text
+
+
 @dataclass
 class Encoded:
     """A text as a model's tokens."""

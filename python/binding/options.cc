@@ -32,6 +32,17 @@ using Json = nlohmann::json;
                                              nb::cast<std::string>(nb::type_name(value.type()))));
 }
 
+// Text as UTF-8. Python's may hold halves of surrogate pairs, which have none.
+std::string utf8_of(const std::string& name, nb::handle text) {
+  Py_ssize_t size = 0;
+  const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (bytes == nullptr) {
+    PyErr_Clear();
+    throw Error(ErrorKind::kUsage, name + ": expected a text of Unicode characters, found half of a surrogate pair");
+  }
+  return {bytes, static_cast<std::size_t>(size)};
+}
+
 // NumPy's own, which is no whole number: bool_, or bool from NumPy 2 on. (The stable ABI knows no tp_name.)
 bool is_numpy_bool(nb::handle type) {
   const auto name = nb::cast<std::string>(nb::str(type.attr("__module__"))) + "." +
@@ -50,7 +61,7 @@ Json json_of(const std::string& name, nb::handle value, int depth = 0) {
     if (truth < 0) nb::raise_python_error();
     return truth == 1;
   }
-  if (PyUnicode_Check(value.ptr()) != 0) return nb::cast<std::string>(value);
+  if (PyUnicode_Check(value.ptr()) != 0) return utf8_of(name, value);
   if (PyDict_Check(value.ptr()) == 0) {
     if (PyObject_Size(value.ptr()) >= 0) {
       Json list = Json::array();
@@ -152,7 +163,7 @@ std::string help_of(const SettingOption& option) {
 OptionFields fields_of(const nb::dict& given) {
   Json object = Json::object();
   for (const auto& [key, value] : given) {
-    const auto name = nb::cast<std::string>(key);
+    const std::string name = utf8_of("options", key);
     if (!value.is_none()) object[name] = json_of(name, value);
   }
   // layers=3 is one layer.

@@ -54,6 +54,13 @@ class Errors(PackageTest):
         self.refuse("residual: expected a finite number, found nan", good, kind="usage", residual=np.nan)
         attnflow.attribute(good, **{"renormalize": np.bool_(True)})  # type: ignore[arg-type]
 
+    def test_texts_without_an_encoding(self) -> None:
+        good = random_attention()
+        half: dict[str, Any] = {"tokens": ["\ud800"] * 6, "name": "\ud800", "heads": "\ud800", "options": {"\ud800": 1}}
+        for name, value in half.items():
+            words = f"{name}: expected a text of Unicode characters, found half of a surrogate pair"
+            self.refuse(words, good, kind="usage", **(value if name == "options" else {name: value}))
+
     def test_forms(self) -> None:
         good = random_attention()
         self.refuse("blocks.0.attn.hook_pattern is missing", {"blocks.1.attn.hook_pattern": good[:1]})

@@ -16,7 +16,12 @@ const KINDS = [
   { kind: "", name: "short", shows: "#strip", says: /: rollout ranks “.+”.* first$/u },
   { kind: "", name: "long", shows: "#strip", method: "flow", says: /: flow ranks “.+”.* first$/u },
   { kind: "generation", name: "usual", shows: "#prompt", says: /^“.+”, .*%: rollout ranks “.+”.* first$/u },
-  { kind: "image", name: "large", shows: "#stages", says: /: rollout ranks “patch \d+,\d+”.* first$/u },
+  {
+    kind: "image",
+    name: "large",
+    shows: "#stages",
+    says: /: rollout ranks the patch in row \d+, column \d+.* first$/u,
+  },
 ];
 
 describe("the first screen", () => {
@@ -46,6 +51,34 @@ describe("the first screen", () => {
         await close();
       });
     }
+  }
+
+  for (const [kind, name, first] of [
+    ["", "short", ["strip-card", "rank-card", "graph-card"]],
+    ["generation", "usual", ["text-card", "rank-card", "choices-card"]],
+    ["image", "small", ["picture-card", "rank-card", "share-card"]],
+  ]) {
+    test(`in one column cards that say most come first: ${kind || "text"}`, async () => {
+      const { html } = samplePages(kind).find((one) => one.name === name);
+      const { page, watch, close } = await open(browser, html, { viewport: SCREENS[1] });
+      const cards = await page.$$eval("main section.card", (all) =>
+        all.map((card) => [card.id, card.getBoundingClientRect().top]),
+      );
+      assert.deepEqual(
+        cards.slice(0, 3).map(([id]) => id),
+        first,
+      );
+      // In the order of the keyboard, too.
+      for (const [k, [id, top]] of cards.entries()) assert.ok(k === 0 || top >= cards[k - 1][1], id);
+      const tools = await page.$$eval(".toolbar .tools > *", (all) =>
+        all.map((one) => one.getBoundingClientRect().top),
+      );
+      assert.ok(Math.max(...tools) - Math.min(...tools) < 12, "the tools stand in one line");
+      await page.setViewportSize(SCREENS[0]);
+      await drawn(page);
+      assert.deepEqual(watch, { requests: [], messages: [] });
+      await close();
+    });
   }
 
   test("settings that change the numbers are folded until one is changed", async () => {

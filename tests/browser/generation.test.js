@@ -61,7 +61,7 @@ const promptValues = (page) =>
   });
 const asideTokens = (page) =>
   page.$$eval("#prompt .token", (tokens) =>
-    tokens.filter((token) => token.ariaPressed === "true").map((token) => Number(token.dataset.token)),
+    tokens.filter((token) => token.classList.contains("excluded")).map((token) => Number(token.dataset.token)),
   );
 const ranked = (page) =>
   page.$$eval("#rank tbody tr", (rows) => rows.map((row) => Number(row.getAttribute("data-token"))));
@@ -161,7 +161,12 @@ describe("generations", () => {
           await saidToken(page, token).click();
           const layers = report.layersOf(method);
           assertClose(await promptValues(page), report.values(method, token), precision, `${method}, all layers`);
-          if (layers.length < 2) continue;
+          if (layers.length < 2) {
+            // There is nothing to choose, and the list says what is shown.
+            assert.equal(await page.locator("#layers").isDisabled(), true);
+            assert.equal(await page.locator("#layers").textContent(), `${layers[0]} alone`);
+            continue;
+          }
           await page.locator("#layers").selectOption("last");
           assertClose(await promptValues(page), report.values(method, token, [last]), precision, `${method}, last`);
           await page.locator("#layers").selectOption("one");
@@ -228,10 +233,14 @@ describe("generations", () => {
         const all = report.allValues(first, report.n - 1);
         const order = [...all.keys()].filter((j) => all[j] > 0).sort((a, b) => all[b] - all[a] || a - b);
         if (exact) assert.deepEqual(await ranked(page), order.slice(0, report.settings.top_k));
-        // A click on a token, and another.
+        // A plain click on the prompt only points at a token.
         await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
+        await check(new Set(), "a plain click");
+        assert.deepEqual(await selected(page), [report.n - 1]);
+        // A click with Ctrl on a token, and another.
+        await promptToken(page, 0).click({ modifiers: ["Control"], position: { x: 3, y: 8 } });
         await check(new Set([0]), "a click");
-        await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
+        await promptToken(page, 0).click({ modifiers: ["Control"], position: { x: 3, y: 8 } });
         await check(new Set(), "two clicks");
         // The key x, in the text.
         await promptToken(page, 0).focus();
@@ -283,7 +292,7 @@ describe("generations", () => {
         await page.keyboard.press("f");
         await page.locator("#skip-stop-words").check();
         const words = await page.$$eval("#prompt .token", (all) =>
-          all.filter((one) => one.ariaPressed === "true").map((one) => one.textContent.trim().toLowerCase()),
+          all.filter((one) => one.classList.contains("excluded")).map((one) => one.textContent.trim().toLowerCase()),
         );
         for (const word of words) assert.ok(/^(?:[a-z]+|[^a-z0-9]*)$/u.test(word), word);
         await page.locator("#skip-stop-words").uncheck();
@@ -318,14 +327,18 @@ describe("generations", () => {
           await page.locator("#next").click();
           assert.deepEqual(await selected(page), [1]);
         }
-        // A token of the prompt with the space bar.
+        // In the prompt x excludes; the space bar and Enter change nothing, nor do they play.
         await page.locator('#prompt [tabindex="0"]').focus();
         await page.keyboard.press("Home");
         const before = await asideTokens(page);
-        await page.keyboard.press(" ");
+        await page.keyboard.press("x");
         assert.notDeepEqual(await asideTokens(page), before);
-        await page.keyboard.press("Enter");
-        assert.deepEqual(await asideTokens(page), before);
+        await page.keyboard.press("x");
+        for (const key of [" ", "Enter"]) {
+          await page.keyboard.press(key);
+          assert.deepEqual(await asideTokens(page), before);
+          assert.equal(await page.locator("#play").getAttribute("aria-pressed"), "false");
+        }
         assert.equal(await page.$$eval('#generated [tabindex="0"]', (all) => all.length), 1);
         // Elsewhere the keys mean the same, and the space bar plays.
         await page.evaluate(() => document.activeElement.blur());
@@ -402,7 +415,11 @@ describe("generations", () => {
         await saidToken(page, report.n - 1).click();
         const colours = () =>
           page.$$eval("#prompt .token", (all) =>
-            all.map((one) => [Number(one.dataset.value), one.style.backgroundColor, one.ariaPressed]),
+            all.map((one) => [
+              Number(one.dataset.value),
+              one.style.backgroundColor,
+              one.classList.contains("excluded"),
+            ]),
           );
         const weakest = await page.evaluate(() => {
           const ramp = document.querySelector("#text-card .legend .ramp");
@@ -410,7 +427,7 @@ describe("generations", () => {
         });
         await page.locator("#look-button").click();
         await page.locator("#threshold").fill("0.5");
-        const counted = (await colours()).filter(([, , aside]) => aside === "false");
+        const counted = (await colours()).filter(([, , aside]) => !aside);
         const top = numberOf(await page.locator("#text-card .legend span").nth(2).textContent());
         for (const [value, colour] of counted) if (value < 0.4 * top) assert.equal(colour, weakest);
         await page.locator("#threshold").fill("0");
@@ -506,7 +523,7 @@ describe("generations", () => {
         await choose(page, first);
         await countAll(page);
         await saidToken(page, report.n - 1).click();
-        await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
+        await promptToken(page, 0).click({ modifiers: ["Control"], position: { x: 3, y: 8 } });
         if (report.layersOf(first).length > 1) {
           await page.locator("#layers").selectOption("one");
           await page.locator("#from-layer").selectOption(String(last));
@@ -523,6 +540,18 @@ describe("generations", () => {
         assert.deepEqual(await promptValues(again.page), values);
         assert.deepEqual(await asideTokens(again.page), aside);
         assert.deepEqual(await selected(again.page), [report.n - 1]);
+        // Back, just after something plays, is back: it plays no more.
+        if (report.n > 2) {
+          const before = await selected(again.page);
+          await again.page.waitForTimeout(500);
+          await saidToken(again.page, 0).click();
+          await again.page.locator("#play").click();
+          await again.page.goBack();
+          await again.page.waitForTimeout(1200);
+          assert.deepEqual(await selected(again.page), before);
+          assert.equal(await again.page.locator("#play").getAttribute("aria-pressed"), "false");
+          assert.equal(new URL(again.page.url()).hash, hash);
+        }
         // A fragment from anyone changes nothing that it may not.
         await again.page.evaluate(() => (location.hash = "#v=1&m=nothing&t=99999&l=7-x&f=2&x=-&re=%28"));
         await again.page.waitForTimeout(100);
@@ -530,7 +559,7 @@ describe("generations", () => {
         assert.deepEqual(again.watch, { requests: [], messages: [] });
         await again.close();
         await page.locator("#layers").selectOption("all", { force: true });
-        await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
+        await promptToken(page, 0).click({ modifiers: ["Control"], position: { x: 3, y: 8 } });
       });
 
       test("saves what it shows", async () => {
@@ -603,7 +632,7 @@ describe("generations", () => {
         if (parsed.images === 0) {
           const shown = await page.$$eval(
             "#prompt .token",
-            (all) => all.filter((one) => one.ariaPressed === "false").length,
+            (all) => all.filter((one) => !one.classList.contains("excluded")).length,
           );
           const said = report.has(`${first}_generated`) ? report.n - 1 : 0;
           assert.equal(parsed.cells.length, report.layersOf(first).length * (shown + said));
@@ -621,7 +650,7 @@ describe("generations", () => {
             return lines.map((line) => line.textContent).join(" ");
           }, svg);
         await saidToken(page, 0).click();
-        await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
+        await promptToken(page, 0).click({ modifiers: ["Control"], position: { x: 3, y: 8 } });
         const [, count, share] = /Excluded from ranking and scale (\d+ of \d+ tokens), ((?:under |over )?\d+%):/u.exec(
           await facts(await save("text", "svg")),
         );
@@ -632,7 +661,7 @@ describe("generations", () => {
           `${count} are excluded, ${share} of the total.`,
         );
         await page.keyboard.press("Escape");
-        await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
+        await promptToken(page, 0).click({ modifiers: ["Control"], position: { x: 3, y: 8 } });
         // A picture of every method is captioned with them all.
         if (methods.length > 1) {
           await saidToken(page, report.rowsOf("flow")[0] ?? 0).click();

@@ -194,7 +194,7 @@ describe("boxes that scroll sideways", () => {
         const first = await boxes(page);
         assertSigns(first);
         const wide = first.filter(({ hidden }) => hidden[1] > 100).map(({ id }) => id);
-        assert.deepEqual(wide, ["heat", "graph"]);
+        assert.deepEqual(wide, ["graph", "heat"]);
         const height = await page.evaluate(() => document.documentElement.scrollHeight);
         for (const [to, signs] of [
           [200, ["left", "right"]],

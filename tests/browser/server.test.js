@@ -182,6 +182,12 @@ describe("beside it", () => {
       assert.match(headings[0], /^Prediction \(A\) at /u);
       assert.match(headings[2], /^Prediction without “key” at /u);
       assert.match(await tab.locator(".compare-bar").textContent(), /this text without “key”/u);
+      // What asks stays in sight, right above what it brings.
+      const top = (id) => tab.$eval(id, (card) => card.getBoundingClientRect().top);
+      assert.ok((await top("#what-if-card")) >= 0);
+      const next = await tab.$eval("#what-if-card", (card) => card.nextElementSibling.id);
+      assert.equal(next, "compare-card");
+      assert.ok((await top("#compare-card")) < 900);
       await tab.locator("#blank-token").selectOption("1");
       await tab.locator("#blank").click();
       await tab.waitForFunction(() => document.querySelectorAll("#blanked li").length === 2);

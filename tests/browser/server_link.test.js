@@ -158,6 +158,40 @@ describe("a continuation's address", () => {
   });
 });
 
+describe("a reload", () => {
+  test("keeps what was typed since, and asks the link's text again", async () => {
+    await serve(
+      {},
+      async (tab, server) => {
+        await tab.locator("#ask-text").fill("the first text");
+        await tab.locator("#explain").click();
+        await tab.locator("#page").waitFor();
+        await settled(tab);
+        await unfold(tab);
+        await tab.locator("#ask-text").fill("a draft that nobody sent");
+        await tab.reload();
+        await tab.locator("#page").waitFor();
+        assert.equal(asks(server, "explain").at(-1).body.text, "the first text");
+        assert.match(await tab.locator(".asked").textContent(), /the first text/);
+        await unfold(tab);
+        assert.equal(await tab.locator("#ask-text").inputValue(), "a draft that nobody sent");
+      },
+      { folds: true },
+    );
+  });
+
+  test("of a link that cannot be read says so in a line, and asks nothing", async () => {
+    await serve(
+      {},
+      async (tab, server) => {
+        await tab.locator("#server-notice").filter({ hasText: "cannot be read" }).waitFor();
+        assert.equal(asks(server, "explain").length, 0);
+      },
+      { fragment: "#v=1&ask=%7B%22text%22%3A%22cut" },
+    );
+  });
+});
+
 describe("the way back and forward through pictures", () => {
   const choose = async (tab, name) => {
     await tab.locator("#picture-file").setInputFiles({ name, mimeType: "image/png", buffer: PNG });
@@ -213,10 +247,14 @@ describe("the way back and forward through pictures", () => {
       await task(tab, "image");
       await choose(tab, "a.png");
       await choose(tab, "b.png");
+      await tab.locator('#methods input[value="raw"]').check({ force: true });
+      await tab.waitForFunction(() => location.hash.includes("m=raw"));
+      // The tab keeps the last one.
       await tab.reload();
-      await wanted(tab).filter({ hasText: "b.png" }).waitFor();
-      await choose(tab, "b.png");
-      assert.equal(await wanted(tab).count(), 0);
+      await tab.locator("#page").waitFor();
+      assert.deepEqual([await wanted(tab).count(), await sent(tab), await method(tab)], [0, "b.png", "raw"]);
+      assert.deepEqual(asks(server, "image").at(-1).body, PNG);
+      await tab.goBack();
       await tab.goBack();
       await wanted(tab).filter({ hasText: "a.png" }).waitFor();
       await settled(tab);
@@ -259,6 +297,7 @@ describe("the way back and forward through pictures", () => {
       // A picture of one's own with the same name is another one.
       await choose(tab, name);
       await tab.waitForFunction(() => !decodeURIComponent(location.hash).includes('"example"'));
+      await tab.evaluate(() => globalThis.sessionStorage.clear());
       await tab.reload();
       await wanted(tab).filter({ hasText: name }).waitFor();
       assert.equal(asks(server, "image").length, 3);

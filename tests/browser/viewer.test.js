@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { open, still, startBrowser } from "./browser.js";
-import { makePage, samplePages } from "./viewer_pages.js";
+import { makePage, pageOf, samplePages, withWords } from "./viewer_pages.js";
 
 const pages = new Map(samplePages("").map((page) => [page.name, page]));
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -28,17 +28,6 @@ function readReport(name) {
     return [...arrays[method].subarray(begin, begin + n)];
   };
   return { ...report, n, values };
-}
-
-/** A report whose pieces say which words they belong to. */
-function withWords(name) {
-  const report = JSON.parse(readFileSync(pages.get(name).json, "utf8"));
-  let word = -1;
-  for (const token of report.input.tokens) {
-    if (token.special) continue;
-    token.word = token.text.startsWith("##") ? word : ++word;
-  }
-  return report;
 }
 
 const close = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(1, Math.abs(b));
@@ -185,6 +174,7 @@ describe("the link", () => {
     ];
     for (const text of hostile) {
       const { page, watch, close: end } = await open(browser, pages.get("short").html);
+      await settled(page);
       await page.evaluate(() => history.replaceState(null, "", location.pathname)); // what is chosen goes
       await page.reload();
       const before = await still(page, "#strip");
@@ -192,6 +182,14 @@ describe("the link", () => {
       await page.waitForTimeout(100);
       assert.equal(await page.locator("#strip").innerHTML(), before, text);
       assert.equal(await page.locator("#failure").count(), 0, text);
+      if (/^v=/u.test(text)) {
+        assert.match(
+          await page.locator("#link-misread").textContent(),
+          /^The link does not fit this page; left out: “/,
+        );
+        await page.keyboard.press("1");
+        await page.locator("#link-misread").waitFor({ state: "detached" });
+      }
       assert.deepEqual(watch, { requests: [], messages: [] }, text);
       await end();
     }
@@ -230,6 +228,41 @@ describe("selection", () => {
   );
 
   test(
+    "clicks mean the same in text and ranking: plain explains, with shift compares, with control excludes",
+    withPage("short", {}, async (page, report) => {
+      const chosen = () => page.locator("#output-token").inputValue();
+      for (const [at, token, other, third] of [
+        ["#strip", 2, 3, 4],
+        ["#rank tbody", 5, 1, 6],
+      ]) {
+        const place = (k) => page.locator(`${at} [data-token="${k}"]`);
+        await place(token).click();
+        assert.equal(await chosen(), String(token));
+        await place(other).click({ modifiers: ["Shift"] });
+        assert.equal(await chosen(), String(token));
+        assert.equal(await page.locator("#compare-token").inputValue(), String(other));
+        const values = await page.$$eval('#compare [data-side="second"] .token', (all) =>
+          all.map(({ dataset }) => Number(dataset.value)),
+        );
+        const expected = report.values("rollout", 6, other);
+        for (const [k, value] of values.entries()) assert.ok(close(value, expected[k]), `${k}: ${value}`);
+        await place(third).click({ modifiers: ["Control"] });
+        assert.equal(await chosen(), String(token));
+        assert.equal(await page.locator(`#rank [data-token="${third}"]`).count(), 0);
+        await settled(page);
+        assert.match(await fragment(page), new RegExp(`b=rollout.6.t${other}`, "u"));
+      }
+      // The link has it, and its list goes back to the same token.
+      const hash = await fragment(page);
+      await page.locator("#compare-close").click();
+      await page.evaluate((to) => (location.hash = to), hash);
+      await page.locator("#compare-token").selectOption("5");
+      assert.equal(await page.locator('#compare [data-side="first"] h3').textContent(), "rollout, layer 6");
+      assert.equal(await page.evaluate(() => String(window.getSelection())), "");
+    }),
+  );
+
+  test(
     "is announced",
     withPage("short", {}, async (page, report) => {
       await page.locator("#output-token").selectOption("1");
@@ -244,6 +277,37 @@ describe("selection", () => {
 });
 
 describe("filters", () => {
+  test(
+    "count the same values below the headline and below the ranking",
+    withPage("long", {}, async (page) => {
+      await page.locator("#methods").getByText("flow", { exact: true }).click();
+      const counts = async (id) =>
+        /(\d+ of \d+) (?:ranked tokens|values)/u.exec(await page.locator(id).textContent())[1];
+      const all = await counts("#flow-belief");
+      assert.equal(await counts("#rank-help"), all);
+      await page.locator("#skip-special").check();
+      const some = await counts("#flow-belief");
+      assert.notEqual(some, all);
+      assert.equal(await counts("#rank-help"), some);
+    }),
+  );
+
+  test(
+    "that leave little to rank are said below the headline",
+    withPage("short", {}, async (page, report) => {
+      const values = report.values("rollout", 6, report.output_token);
+      const least = values.indexOf(Math.min(...values));
+      for (let token = 0; token < report.n; ++token) {
+        if (token !== least) await page.locator(`#strip [data-token="${token}"]`).click({ modifiers: ["Control"] });
+      }
+      const text = await page.locator("#little-ranked").textContent();
+      const said = /^Only (\d+)% of the total lies on the tokens that are ranked\.$/u.exec(text);
+      assert.ok(Math.abs(Number(said[1]) - (100 * values[least]) / sum(values)) <= 0.5, text);
+      await page.locator("#methods").getByText("flow", { exact: true }).click();
+      await page.locator("#little-ranked").waitFor({ state: "detached" });
+    }),
+  );
+
   test(
     "exclude tokens and say which share of the mass that is",
     withPage("short", {}, async (page, report) => {
@@ -508,29 +572,33 @@ describe("comparison", () => {
     }),
   );
 
-  test(
-    "says which side has no values, and of which method",
-    withPage("short", {}, async (page) => {
-      await page.evaluate(() => (location.hash = "#v=1&r=0.2&b=flow.5"));
-      const half = (name) => page.locator(`#compare [data-side="${name}"]`);
-      await half("second").locator(".missing-values").waitFor();
-      assert.match(await half("second").textContent(), /No flow values for \[MASK\] 6 at layer 5\..*maximum flow/);
-      assert.match(await half("difference").textContent(), /B has no flow values at layer 5/);
-      assert.match(await page.locator("#compare-readout").textContent(), /B has no flow values at layer 5/);
-      assert.equal(await half("first").locator(".token[data-value]").count(), 8);
-      assert.equal(await page.locator("#compare-method").inputValue(), "flow");
-      await page.locator('#methods input[value="flow"]').check({ force: true });
-      await page.locator("#compare-method").selectOption("rollout");
-      await half("first").locator(".missing-values").waitFor();
-      assert.match(await half("difference").textContent(), /A has no flow values at layer 6/);
-      assert.equal(await half("second").locator(".token[data-value]").count(), 8);
-    }),
-  );
+  test("says which side has no values, and of which method", async () => {
+    // Neither flow nor what the page would compute it of.
+    const report = JSON.parse(readFileSync(pages.get("short").json, "utf8"));
+    report.arrays = { rollout: report.arrays.rollout };
+    const { html, remove } = pageOf(report);
+    const { page, watch, close } = await open(browser, html);
+    await page.evaluate(() => (location.hash = "#v=1&b=flow.5"));
+    const half = (name) => page.locator(`#compare [data-side="${name}"]`);
+    await half("second").locator(".missing-values").waitFor();
+    assert.match(await half("second").textContent(), /No flow values for \[MASK\] 6 at layer 5\..*does not hold/);
+    assert.match(await half("difference").textContent(), /B has no flow values at layer 5/);
+    assert.match(await page.locator("#compare-readout").textContent(), /B has no flow values at layer 5/);
+    assert.equal(await half("first").locator(".token[data-value]").count(), 8);
+    assert.equal(await page.locator("#compare-method").inputValue(), "flow");
+    await page.evaluate(() => (location.hash = "#v=1&m=flow&b=rollout.6"));
+    await half("first").locator(".missing-values").waitFor();
+    assert.match(await half("difference").textContent(), /A has no flow values at layer 6/);
+    assert.equal(await half("second").locator(".token[data-value]").count(), 8);
+    assert.deepEqual(watch, { requests: [], messages: [] });
+    await close();
+    remove();
+  });
 
   test("with whole words sets words beside words", async () => {
     const folder = mkdtempSync(join(tmpdir(), "attnflow-words-"));
     const [json, html] = [join(folder, "words.json"), join(folder, "words.html")];
-    writeFileSync(json, JSON.stringify(withWords("arabic")));
+    writeFileSync(json, JSON.stringify(withWords(pages.get("arabic").json)));
     makePage(json, html);
     const { page, watch, close: end } = await open(browser, html);
     try {
@@ -755,6 +823,64 @@ describe("files", () => {
         assert.equal(rows.length, report.n, name);
       })();
     }
+  });
+
+  test("pictures for papers: cropped, without a caption, as wide as a column, on the clipboard", async () => {
+    const options = { viewport: { width: 2200, height: 900 }, permissions: ["clipboard-read", "clipboard-write"] };
+    const { page, watch, close: end } = await open(browser, pages.get("short").html, options);
+    const head = async (card) => {
+      const { bytes } = await saved(page, card, "svg");
+      const svg = bytes.toString();
+      const [, width, viewed] = svg.match(/^<svg[^>]* width="([^"]*)"[^>]* viewBox="0 0 ([\d.]+) /);
+      const letters = Math.max(...[...svg.matchAll(/ font-size="([\d.]+)/g)].map(([, size]) => Number(size)));
+      return { width, viewed: Number(viewed), letters, titled: svg.includes('data-part="title"') };
+    };
+    const choose = async (card, name) => {
+      await page.locator(`#${card}-card .export button`).first().click();
+      await page.locator(`#${card}-card .menu`).getByText(name, { exact: true }).click();
+    };
+    const room = await page.locator("#strip").evaluate((strip) => strip.clientWidth);
+    await choose("strip", "Title and caption");
+    await page.keyboard.press("Escape");
+    const shown = await head("strip");
+    assert.ok(shown.viewed < room / 2, `${shown.viewed} of ${room} pixels for one short line`);
+    assert.equal(shown.titled, false);
+    for (const [name, inches] of [
+      ["One column (3.3 in)", 3.3],
+      ["Two columns (6.8 in)", 6.8],
+    ]) {
+      await choose("heat", name);
+      await page.keyboard.press("Escape");
+      for (const card of ["strip", "rank", "heat", "matrix", "graph"]) {
+        const { width, viewed, letters } = await head(card);
+        assert.equal(width, `${inches}in`);
+        // In points.
+        const size = (letters * 72 * inches) / viewed;
+        // A small matrix fills a column and no more.
+        const most = card === "matrix" && inches > 3.3 ? Infinity : 8.6;
+        assert.ok(size > 5.5 && size < most, `${card}: letters of ${size.toFixed(1)} points at ${inches} inches`);
+        assert.equal(await page.locator(`#${card}-card`).evaluate(({ style }) => style.width), "");
+      }
+    }
+    await choose("heat", "Copy PNG");
+    await page.waitForFunction(() => document.querySelector("#live").textContent === "Copied the picture");
+    const types = await page.evaluate(async () => (await navigator.clipboard.read()).flatMap(({ types }) => types));
+    assert.deepEqual(types, ["image/png"]);
+    await choose("rank", "Copy LaTeX table");
+    await page.waitForFunction(() => document.querySelector("#live").textContent === "Copied the table");
+    const table = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(table, /\\begin\{tabular\}\{rrlrrr\}\n {2}\\toprule\n {2}rank & input\\_token & token & raw/);
+    assert.deepEqual(watch, { requests: [], messages: [] });
+    await end();
+  });
+
+  test("what the browser cannot do is not offered", async () => {
+    const { page, close: end } = await open(browser, pages.get("short").html);
+    await page.evaluate(() => delete globalThis.ClipboardItem);
+    await page.locator("#strip-card .export button").first().click();
+    assert.equal(await page.getByText("Copy PNG").count(), 0);
+    assert.equal(await page.getByText("Copy LaTeX table").count(), 1);
+    await end();
   });
 
   test("a card's menu works from the keyboard", async () => {

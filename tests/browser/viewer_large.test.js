@@ -4,13 +4,10 @@
 // or slow takes longer, so a time fails nothing.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { open, startBrowser } from "./browser.js";
 import { largeGeneration, largeReport } from "./large_report.js";
-import { makePage } from "./viewer_pages.js";
+import { pageOf } from "./viewer_pages.js";
 
 const MOST_MS = 75;
 const median = (times) => [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)];
@@ -64,20 +61,11 @@ async function checkIn(page, numbers, name, act, times = 15) {
   await idleIn(page);
 }
 
-/** A page of a report, in a folder of its own. */
-function made(report) {
-  const folder = mkdtempSync(join(tmpdir(), "attnflow-large-"));
-  const [json, html] = [join(folder, "large.json"), join(folder, "large.html")];
-  writeFileSync(json, JSON.stringify(report));
-  makePage(json, html);
-  return { html, remove: () => rmSync(folder, { recursive: true }) };
-}
-
 describe("2,048 tokens by 30 layers", () => {
   let browser, page, watch, close, sample;
   const numbers = [];
   before(async () => {
-    sample = made(largeReport());
+    sample = pageOf(largeReport());
     browser = await startBrowser();
     const begin = performance.now();
     ({ page, watch, close } = await open(browser, sample.html));
@@ -161,7 +149,7 @@ describe("a continuation of 2,048 + 200 tokens by 30 layers", () => {
   let browser, page, watch, close, sample;
   const numbers = [];
   before(async () => {
-    sample = made(largeGeneration());
+    sample = pageOf(largeGeneration());
     browser = await startBrowser();
     const begin = performance.now();
     ({ page, watch, close } = await open(browser, sample.html));

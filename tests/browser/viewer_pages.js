@@ -1,7 +1,8 @@
 // Where the pages of tests come from.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -10,6 +11,26 @@ const assemble = fileURLToPath(new URL("../../viewer/assemble.mjs", import.meta.
 /** A page with the report of a .json file, for tests whose reports attnflow does not write. */
 export function makePage(json, html) {
   execFileSync(process.execPath, [assemble, json, html]);
+}
+
+/** A page of a report, in a folder of its own. */
+export function pageOf(report) {
+  const folder = mkdtempSync(join(tmpdir(), "attnflow-page-"));
+  const [json, html] = [join(folder, "report.json"), join(folder, "report.html")];
+  writeFileSync(json, JSON.stringify(report));
+  makePage(json, html);
+  return { html, remove: () => rmSync(folder, { recursive: true }) };
+}
+
+/** The report of a sample page, whose pieces say which words they belong to. */
+export function withWords(json) {
+  const report = JSON.parse(readFileSync(json, "utf8"));
+  let word = -1;
+  for (const token of report.input.tokens) {
+    if (token.special) continue;
+    token.word = token.text.startsWith("##") ? word : ++word;
+  }
+  return report;
 }
 
 /**

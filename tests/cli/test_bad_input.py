@@ -271,6 +271,7 @@ class UsageTest(CommandTest):
             (["explain", "a", "--residual", "x"], ["--residual: expected a number, found 'x'"]),
             (["serve", "--port", "999999"], ["--port: expected a port from 0 to 65535", "found '999999'"]),
             (["explain", "a", "--residual"], ["--residual: expected a value, found none"]),
+            (["explain", "a", "--heads", "0", "--heads", "1"], ["--heads: expected at most 1 value, found 2"]),
             (["image"], ["expected PICTURE, found none", "attnflow image --help"]),
             (["evaluate"], ["expected a command of attnflow evaluate, found none", "attnflow evaluate --help"]),
             (["evaluate", "foo"], ["expected a command of attnflow evaluate, found foo"]),

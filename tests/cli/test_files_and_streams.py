@@ -353,6 +353,17 @@ class Dev(unittest.TestCase):
         self.assertIn("npy_fuzz", done.stderr)
         self.assertIn("'nothing_fuzz'", done.stderr)
 
+    def test_a_campaign_that_there_is_not_is_told_at_once(self):
+        for words, expected in (
+            (["mutate", "nothing"], "expected campaigns of files, "),
+            (["soak", "--requests", "0"], "at least one"),
+        ):
+            done = subprocess.run(
+                [ROOT / "dev", "fuzz", *words], capture_output=True, text=True, timeout=20, check=False
+            )
+            self.assertGreater(done.returncode, 0)
+            self.assertIn(expected, done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -100,7 +100,7 @@ class GenerateTest(CommandTest):
         for model in (LLAMA, GPT2, GGUF):
             for options in ([], ["--words", "--normalize", "receptive-field", "--heads", "max", "--start-layer", 1]):
                 with self.subTest(model=model, options=options):
-                    ask = ["explain", "The author of the play knows", "--model", model, "--method", "raw,rollout"]
+                    ask = ["explain", "The author of the play knows", "--model", model, "--method", "raw,rollout,flow"]
                     ask += ["--layers", "2-3", "--output-token", 3, "--threads", 1, *options]
                     self.run_program(*ask, "-o", "all.npz", "-o", "all.json")
                     row = [*ask, "--only-output-token", "-o", "row.npz", "-o", "row.json", "-o", "row.html"]
@@ -112,6 +112,9 @@ class GenerateTest(CommandTest):
                         self.assertGreater(one[method].max(), 0.0)
                         np.testing.assert_allclose(one[method][:, 0], whole[method][:, at], atol=2e-6)
                     said = [json.loads((self.folder / name).read_text()) for name in ("all.json", "row.json")]
+                    self.assertEqual(said[1]["flow_output_tokens"], [at])
+                    at_flow = said[0]["flow_output_tokens"].index(at)
+                    np.testing.assert_allclose(one["flow"][:, 0], whole["flow"][:, at_flow], atol=2e-6)
                     self.assertEqual(*([c["label"] for c in d["predictions"][0]["choices"]] for d in said))
                     # Without --method flow is left out, and the last layer is what there is.
                     self.run_program(
@@ -132,7 +135,6 @@ class GenerateTest(CommandTest):
             self.refuse(USAGE, words, "explain", PROMPT, "--only-output-token", *arguments)
 
         refuse(["decoder", "agreement"])
-        refuse(["flow", "raw,rollout"], "--model", LLAMA, "--method", "rollout,flow")
         refuse(["--discard"], "--model", LLAMA, "--discard", "0.5")
         refuse(["--output-token", "all"], "--model", LLAMA, "--output-token", "all")
         refuse(["--keep-attention"], "--model", LLAMA, "--keep-attention", "-o", "a.npz")
@@ -233,6 +235,7 @@ class GenerateTest(CommandTest):
         self.refuse_generate(USAGE, ["--flow-tokens"], "--flow-tokens", 0)
         self.refuse_generate(USAGE, ["--temperature"], "--temperature", "-1")
         self.refuse_generate(USAGE, ["--chat"], "--system", "x")
+        self.refuse_generate(USAGE, ["--keep-template requires --chat"], "--keep-template")
         self.refuse_generate(USAGE, ["--mask-columns first"], "--drop-sink")
         self.refuse_generate(USAGE, ["overview, strip, heatmap or matrix"], "--view", "graph")
         self.refuse_generate(TOO_LONG, ["at most"], prompt="word " * 5000)
@@ -256,6 +259,23 @@ class GenerateTest(CommandTest):
                 for note in found:
                     self.assertIn("--system TEXT", note["advice"])
                     self.assertIn(f"note: {note['text']} {note['advice']}\n", done.stderr)
+
+    def test_a_chat_ranks_what_people_wrote(self):
+        def ranked(*options):
+            self.generate("-n", 1, "-o", "a.json", *options, model=GGUF, prompt="Hello")
+            report = json.loads((self.folder / "a.json").read_text())
+            rules = {entry["rule"]: entry["tokens"] for entry in report["generation"]["excluded"]}
+            tokens = report["input"]["tokens"]
+            if "chat template" not in rules:
+                return None
+            kept = [token for j, token in enumerate(tokens) if j not in rules["chat template"]]
+            text = report["input"]["text"].encode()
+            return b"".join(text[token["begin"] : token["end"]] for token in kept).decode()
+
+        self.assertEqual(ranked("--chat"), "Hello")
+        self.assertEqual(ranked("--chat", "--system", "Short."), "Short.Hello")
+        self.assertIsNone(ranked("--chat", "--keep-template"))
+        self.assertIsNone(ranked())
 
     def test_interrupted_generation_keeps_what_is_there(self):
         # Small models have said all they can when the signal comes, and are in the middle of flow.

@@ -2,9 +2,12 @@
 
     families.py      prints the table that stands in docs/models.md
 
-Every text family of the program's list has a row. Compared are the attention of every head, the probability of the
-prediction, and of decoders the gradient times the input of every token and the contributions of every layer (`alti`), made
-here from what transformers' attention functions are given.
+Every text family of the program's list has a row, and so have families of pictures that tests/golden does not compare.
+Compared are the attention of every head, the probability of the prediction where there is one, and of decoders and
+pictures the gradient times the input of every token and the contributions of every layer (`alti`), made here from what
+transformers' attention functions are given. Encoder-decoders write a text: compared are the tokens that they choose,
+the attention of every head of the decoder to its own tokens and to the source, and the rollout of both halves, which the
+attention of the encoder is in.
 """
 
 from __future__ import annotations
@@ -19,11 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import tokenizers
 import torch
 import transformers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path += [str(ROOT / "tools" / "golden"), str(ROOT / "python" / "tests")]
+from joint_graph import joined  # noqa: E402
+from laws import mixed  # noqa: E402
+
 PROGRAM = Path(os.environ.get("ATTNFLOW", ROOT / "build" / "release" / "bin" / "attnflow"))
 TEXT = "the key to the old cabinets is on"
 WORDS = ["the", "key", "to", "old", "cabinets", "is", "on", "table"]
@@ -41,6 +49,26 @@ SMALL: dict[str, Any] = {
     "max_position_embeddings": 64,
     "n_positions": 64,
 }
+SMALL_WITH_SOURCE: dict[str, Any] = {
+    "d_model": 32,
+    **dict.fromkeys(("encoder_layers", "num_layers"), 3),
+    **dict.fromkeys(("decoder_layers", "num_decoder_layers"), 2),
+    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads", "num_heads"), 4),
+    **dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim", "d_ff"), 48),
+    "d_kv": 12,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 16,
+    "max_position_embeddings": 64,
+}
+SMALL_FOR_PICTURES: dict[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "image_size": 32,
+    "patch_size": 8,
+}
+MIDDLE, SPREAD = 0.5, 0.25  # of the pixels of pictures, taken off and divided by
 
 
 @dataclass
@@ -51,24 +79,66 @@ class Family:
     given: dict[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     remark: str = ""
+    values: str = ""  # the map that gives values, where attention is no function of transformers' interface
 
     @property
     def is_decoder(self) -> bool:
         return self.name in DECODERS
 
+    @property
+    def is_of_pictures(self) -> bool:
+        return self.name in PICTURES
+
+    @property
+    def has_source(self) -> bool:
+        return self.name in ENCODER_DECODERS
+
+    @property
+    def is_taken_apart(self) -> bool:
+        """Gradients and contributions are compared."""
+        return self.is_decoder or self.is_of_pictures
+
     def build(self) -> Any:
+        choose = self.picture_model if self.is_of_pictures else self.writer if self.has_source else self.text_model
+        config, kind = choose()
+        kept = self.is_taken_apart and not self.values
+        torch.manual_seed(0)
+        model = kind.from_config(config, attn_implementation=KEPT if kept else "eager").eval()
+        if "untied" in self.name:
+            model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.lm_head.weight))
+        for parameter in model.parameters():  # the usual weights are so small that all attention is uniform
+            if parameter.requires_grad:  # others, of sinusoidal positions, follow from the configuration
+                torch.nn.init.normal_(parameter, std=0.3 if parameter.dim() > 1 else 0.5)
+        if hasattr(model, "final_logits_bias"):
+            torch.nn.init.normal_(model.final_logits_bias)
+        return model
+
+    def writer(self) -> tuple[Any, Any]:
+        make = transformers.CONFIG_MAPPING[self.name.split()[0]]
+        usual = make()
+        small = {name: value for name, value in SMALL_WITH_SOURCE.items() if hasattr(usual, name)}
+        small |= {"vocab_size": len(SPECIAL) + len(WORDS), "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+        small |= {"decoder_start_token_id": 2, "forced_eos_token_id": None}
+        return make(**small | self.given), transformers.AutoModelForSeq2SeqLM
+
+    def picture_model(self) -> tuple[Any, Any]:
+        """With classes where there is a model that has them."""
         make = transformers.CONFIG_MAPPING[self.name]
+        small = SMALL_FOR_PICTURES | self.given
+        if hasattr(make(), "vision_config"):
+            small = {"vision_config": small, "id2label": {i: f"class {i}" for i in range(3)}}
+        config = make(**small)
+        classifies = type(config) in transformers.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING
+        return config, transformers.AutoModelForImageClassification if classifies else transformers.AutoModel
+
+    def text_model(self) -> tuple[Any, Any]:
+        make = transformers.CONFIG_MAPPING[self.name.split()[0]]
         usual = make()
         small = {name: value for name, value in SMALL.items() if name not in self.without and hasattr(usual, name)}
         small |= {"vocab_size": 260 if self.is_decoder else len(SPECIAL) + len(WORDS)}
         small |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
         config = make(**small | self.given)
-        kind = transformers.AutoModelForCausalLM if self.is_decoder else transformers.AutoModelForMaskedLM
-        torch.manual_seed(0)
-        model = kind.from_config(config, attn_implementation=KEPT if self.is_decoder else "eager").eval()
-        for parameter in model.parameters():  # the usual weights are so small that all attention is uniform
-            torch.nn.init.normal_(parameter, std=0.3 if parameter.dim() > 1 else 0.5)
-        return model
+        return config, transformers.AutoModelForCausalLM if self.is_decoder else transformers.AutoModelForMaskedLM
 
 
 KEPT = "eager_and_kept"
@@ -76,11 +146,20 @@ _kept: list[tuple[torch.Tensor, torch.Tensor]] = []  # attention and values of e
 
 
 def attend_and_keep(
-    module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, scaling: float, **_: Any
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: Any,
+    scaling: float,
+    softcap: float | None = None,
+    **_: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     groups = query.shape[1] // key.shape[1]
     key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
     scores = query @ key.transpose(2, 3) * scaling
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
     weights = torch.softmax(scores if mask is None else scores + mask, -1)
     _kept.append((weights[0].detach(), value[0].detach()))
     return (weights @ value).transpose(1, 2).contiguous(), weights
@@ -102,7 +181,23 @@ ENCODERS = {
         Family("albert", {"embedding_size": 16}),
         Family("electra", {"embedding_size": 16}),
         Family("megatron-bert"),
+        Family("mpnet"),
+        Family("modernbert", {"local_attention": 4}),
     )
+}
+YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 100.0,
+    "factor": 4.0,
+    "original_max_position_embeddings": 16,
+    "beta_fast": 4.0,
+}
+LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 100.0,
+    "short_factor": [1.0, 1.5, 2.0, 3.0],
+    "long_factor": [1.0, 3.0, 4.0, 6.0],
+    "original_max_position_embeddings": 48,
 }
 DECODERS = {
     name: Family(name, **more)
@@ -126,9 +221,54 @@ DECODERS = {
         "starcoder2": {},
         "stablelm": {"given": {"use_qkv_bias": True, "num_key_value_heads": 4}},
         "opt": {"given": {"dropout": 0.0}},
+        "gpt_neo": {
+            "given": {
+                "num_layers": 4,
+                "num_heads": 4,
+                "window_size": 6,
+                "attention_types": [[["global", "local"], 2]],
+            },
+            "values": "v_proj",
+        },
+        "gptj": {"given": {"rotary_dim": 4}, "values": "v_proj"},
+        "gpt_neox": {},
+        "phi": {"given": {"num_key_value_heads": 4}},
+        "bloom": {"values": "query_key_value"},
+        "olmo2": {},
+        "gemma2": {
+            "given": {"head_dim": 12, "sliding_window": 6, "query_pre_attn_scalar": 5, "attn_logit_softcapping": 2.0}
+        },
+        "llama yarn": {"given": {"rope_parameters": YARN}},
+        "phi3 longrope": {"given": {"rope_parameters": LONGROPE}},
+        "gpt_neox serial": {"given": {"use_parallel_residual": False, "attention_bias": False}},
+        "stablelm parallel": {"given": {"use_parallel_residual": True}},
+        "gemma3_text": {"given": {"head_dim": 12, "sliding_window": 6, "query_pre_attn_scalar": 5}},
     }.items()
 }
-FAMILIES: dict[str, Family] = ENCODERS | DECODERS
+PICTURES = {
+    name: Family(name, **more)
+    for name, more in {
+        "clip": {},
+        "clip_vision_model": {},
+        "siglip": {},
+        "siglip_vision_model": {},
+        "dinov3_vit": {"given": {"num_register_tokens": 4}},
+    }.items()
+}
+ENCODER_DECODERS = {
+    name: Family(name, given)
+    for name, given in {
+        "t5": {"decoder_start_token_id": 0},
+        "mt5": {},
+        "bart": {},
+        "mbart": {"forced_bos_token_id": 7},
+        "marian": {"activation_function": "swish", "scale_embedding": True, "bad_words_ids": [[0]]},
+        "pegasus": {"activation_function": "relu", "scale_embedding": True},
+        "m2m_100": {"pad_token_id": 1, "bad_words_ids": [[1]]},
+        "t5 untied": {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
+    }.items()
+}
+FAMILIES: dict[str, Family] = ENCODERS | DECODERS | PICTURES | ENCODER_DECODERS
 
 
 def vocabulary_of(family: Family) -> dict[str, int]:
@@ -139,8 +279,17 @@ def vocabulary_of(family: Family) -> dict[str, int]:
 
 
 def save(model: Any, family: Family, folder: Path) -> None:
-    """The model with a tokenizer: of bytes for decoders, of words for the others."""
+    """The model with a tokenizer, of bytes for decoders, of words for the others; or with a picture to look at."""
     model.save_pretrained(folder)
+    if family.is_of_pictures:
+        sides = (SMALL_FOR_PICTURES["image_size"],) * 2
+        pixels = np.random.default_rng(0).integers(0, 256, (*sides, 3), dtype=np.uint8)
+        PIL.Image.fromarray(pixels).save(folder / "picture.png")
+        settings = {"do_resize": False, "image_mean": [MIDDLE] * 3, "image_std": [SPREAD] * 3}
+        (folder / "preprocessor_config.json").write_text(
+            json.dumps({"image_processor_type": "ViTImageProcessor"} | settings)
+        )
+        return
     vocabulary = vocabulary_of(family)
     if family.is_decoder:
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
@@ -150,7 +299,7 @@ def save(model: Any, family: Family, folder: Path) -> None:
         tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, "[UNK]"))
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
         tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
-            "[CLS] $A [SEP]", None, [("[CLS]", 2), ("[SEP]", 3)]
+            "$A [SEP]" if family.has_source else "[CLS] $A [SEP]", None, [("[CLS]", 2), ("[SEP]", 3)]
         )
         tokenizer.add_special_tokens(SPECIAL)
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -161,8 +310,14 @@ def save(model: Any, family: Family, folder: Path) -> None:
 def ask(folder: Path, family: Family, *options: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """A report of the program's, and its arrays."""
     text = TEXT if family.is_decoder else TEXT.replace("old", "[MASK]")
+    asked = ["image", str(folder / "picture.png")] if family.is_of_pictures else ["explain", text, "--force"]
+    return reported(folder, *asked, *options)
+
+
+def reported(folder: Path, *asked: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What a command of the program's writes of the model in `folder`."""
     files = [folder / "report.json", folder / "report.npz"]
-    command = [str(PROGRAM), "explain", text, "--model", str(folder), *options, "--force"]
+    command = [str(PROGRAM), *asked, "--model", str(folder)]
     for file in files:
         command += ["-o", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -178,7 +333,7 @@ class Outcome:
 
     attention: float
     prediction: float
-    gradient: float = 0.0  # of decoders, as are contributions
+    gradient: float = 0.0  # of decoders and pictures, as are contributions
     contributions: float = 0.0
 
     @property
@@ -190,7 +345,7 @@ def layers_of(model: Any) -> Any:
     return next(m for m in model.modules() if isinstance(m, torch.nn.ModuleList))
 
 
-def run(model: Any, ids: torch.Tensor) -> tuple[list[torch.Tensor], Any]:
+def run(model: Any, read: torch.Tensor, values: str = "") -> tuple[list[torch.Tensor], Any]:
     """What each layer is given, which gradients are taken of, and the model's output."""
     given: list[torch.Tensor] = []
 
@@ -198,18 +353,27 @@ def run(model: Any, ids: torch.Tensor) -> tuple[list[torch.Tensor], Any]:
         given.append(arguments[0] if arguments else named["hidden_states"])
         given[-1].retain_grad()
 
+    mapped: list[torch.Tensor] = []
     handles = [layer.register_forward_pre_hook(keep, with_kwargs=True) for layer in layers_of(model)]
+    for name, module in model.named_modules():
+        if values and name.split(".")[-1] == values:
+            handles.append(module.register_forward_hook(lambda _, __, output: mapped.append(output[0].detach())))
     _kept.clear()
-    output = model(ids, output_attentions=True)
+    output = model(read, output_attentions=True)
     for handle in handles:
         handle.remove()
+    for weights, one in zip(output.attentions, mapped, strict=False):
+        heads = weights.shape[1]
+        by_head = one.view(len(one), heads, -1)  # of a common map, query, key and value of a head
+        width = by_head.shape[-1] // (3 if values == "query_key_value" else 1)
+        _kept.append((weights[0].detach(), by_head[..., -width:].transpose(0, 1)))
     return given, output
 
 
 def projection_of(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """The map behind a layer's attention, [in, out], and its bias."""
     for name, module in layer.named_modules():
-        if name.split(".")[-1] in ("o_proj", "out_proj") or name == "attn.c_proj":
+        if name.split(".")[-1] in ("o_proj", "out_proj", "dense") or name == "attn.c_proj":
             weight = module.weight.detach()
             flipped = isinstance(module, transformers.pytorch_utils.Conv1D)
             bias = torch.zeros(1) if module.bias is None else module.bias.detach()
@@ -224,46 +388,151 @@ def alti_of(model: Any, given: list[torch.Tensor]) -> np.ndarray:
     for layer, (weights, values), stream in zip(layers_of(model), _kept, given, strict=True):
         heads, tokens, width = values.shape
         weight, bias = projection_of(layer)
+        if hasattr(layer, "layer_scale1"):
+            scale = layer.layer_scale1.lambda1.detach()
+            weight, bias = weight * scale, bias * scale
         written = torch.einsum("hjd,hdo->hjo", values, weight.reshape(heads, width, -1))
         terms = factor * torch.einsum("hij,hjo->ijo", weights, written)
+        bias = factor * bias
+        if hasattr(layer, "post_feedforward_layernorm"):  # what the block gives is normed before it is added
+            norm = layer.post_attention_layernorm
+            block = terms.sum(1) + bias
+            of_positions = torch.rsqrt(block.square().mean(-1) + model.config.rms_norm_eps)
+            of_numbers = norm.weight.detach() + float("Gemma" in type(norm).__name__)
+            terms = terms * of_positions[:, None, None] * of_numbers
+            bias = bias * of_positions[:, None] * of_numbers
         x = stream[0].detach()
-        y = x + terms.sum(1) + factor * bias
+        y = x + terms.sum(1) + bias
         parts = terms + torch.eye(tokens)[:, :, None] * x[:, None, :]
         nearer = (y.abs().sum(-1)[:, None] - (y[:, None, :] - parts).abs().sum(-1)).clamp(min=0.0)
         found.append((nearer / nearer.sum(-1, keepdim=True)).numpy())
     return np.stack(found)
 
 
+def given_to(model: Any, family: Family, folder: Path, report: dict[str, Any]) -> torch.Tensor:
+    """What the program gave its model."""
+    if family.is_of_pictures:
+        pixels = np.asarray(PIL.Image.open(folder / "picture.png"), np.float32) / np.float32(255)
+        return torch.tensor((pixels - MIDDLE) / SPREAD).permute(2, 0, 1)[None]
+    vocabulary = vocabulary_of(family)
+    return torch.tensor([[vocabulary[token["text"]] for token in report["input"]["tokens"]]])
+
+
+WRITTEN = 7  # tokens of a target that are generated
+
+
+@dataclass
+class Written:
+    """What the program wrote, and the arrays of [generated token, ...]; and the same of transformers."""
+
+    report: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    ids: list[int]
+    joint: np.ndarray  # [layer, head, token, token], of source and target
+    probabilities: np.ndarray
+    first: int  # the token of the joint set that chose the first
+
+    def rows(self, method: str) -> np.ndarray:
+        """[layer, generated token, token of the joint set]"""
+        both = np.concatenate([self.arrays[method], self.arrays[method + "_generated"]], axis=1)
+        return both[:, : self.joint.shape[-1]].transpose(2, 0, 1)
+
+
+def written_by(family: Family, *options: str) -> Written:
+    model = family.build()
+    forced = family.given.get("forced_bos_token_id")
+    model.generation_config = transformers.GenerationConfig(
+        decoder_start_token_id=family.given.get("decoder_start_token_id", 2),
+        forced_bos_token_id=forced,
+        bad_words_ids=family.given.get("bad_words_ids"),
+        pad_token_id=0,
+        eos_token_id=3,
+    )
+    with tempfile.TemporaryDirectory(prefix="attnflow.") as name:
+        folder = Path(name)
+        save(model, family, folder)
+        report, arrays = reported(folder, "generate", TEXT, "-n", str(WRITTEN), "--ignore-end", *options)
+        source = [t for t in report["input"]["tokens"] if t["segment"] == 0]
+        read = torch.tensor([[vocabulary_of(family)[token["text"]] for token in source]])
+    model.generation_config.eos_token_id = None  # --ignore-end
+    with torch.no_grad():
+        target = model.generate(read, max_new_tokens=WRITTEN + (forced is not None))[0]
+        output = model(input_ids=read, decoder_input_ids=target[None, :-1], output_attentions=True)
+    begin = len(target) - WRITTEN
+    likely = output.logits[0, begin - 1 :]
+    for (word,) in family.given.get("bad_words_ids", []):
+        likely[:, word] = -torch.inf
+    likely = torch.softmax(likely, -1).gather(1, target[begin:, None])[:, 0]
+    return Written(report, arrays, target[begin:].tolist(), joined(output), likely.numpy(), len(source) + begin - 1)
+
+
+def outcome_of_writer(family: Family) -> Outcome:
+    outcome = Outcome(0.0, 0.0)
+    layers = "1-7"
+    for head in ("0", "1", "2", "3", "mean"):
+        methods = ("raw",) if head != "mean" else ("raw", "rollout")
+        found = written_by(family, "--heads", head, "--method", ",".join(methods), "--layers", layers)
+        made = [token["id"] for token in found.report["generation"]["tokens"]]
+        if made != found.ids:
+            raise AssertionError(f"{family.name}: writes {made}, not {found.ids}")
+        joint = found.joint.astype(np.float64)
+        expected = {
+            "raw": joint.mean(1) if head == "mean" else joint[:, int(head)],
+            "rollout": rollout(joint),
+        }
+        for method in methods:
+            difference = found.rows(method) - expected[method][:, found.first :]
+            outcome.attention = max(outcome.attention, float(np.abs(difference).max()))
+        said = [token["probability"] for token in found.report["generation"]["tokens"]]
+        outcome.prediction = max(outcome.prediction, float(np.abs(said - found.probabilities).max()))
+    return outcome
+
+
+def rollout(joint: np.ndarray) -> np.ndarray:
+    """Of every layer."""
+    product, layers = np.eye(joint.shape[-1]), []
+    for matrix in mixed(joint):
+        product = matrix @ product
+        layers.append(product)
+    return np.stack(layers)
+
+
 def outcome_of(family: Family) -> Outcome:
     """Raises with the program's message where it refuses."""
+    if family.has_source:
+        return outcome_of_writer(family)
     model = family.build()
     with tempfile.TemporaryDirectory(prefix="attnflow.") as name:
         folder = Path(name)
         save(model, family, folder)
-        methods = "raw,gradient-x-input" if family.is_decoder else "raw"
+        predicts = not family.is_of_pictures or hasattr(model, "classifier")
+        methods = "raw,gradient-x-input" if family.is_taken_apart and predicts else "raw"
         report, arrays = ask(folder, family, "--keep-attention", "--mixing", "attention", "--method", methods)
-        if family.is_decoder:
+        if family.is_taken_apart:
             contributions = ask(folder, family, "--mixing", "alti", "--method", "raw", "--output-token", "all")[1][
                 "raw"
             ]
-    vocabulary = vocabulary_of(family)
-    ids = torch.tensor([[vocabulary[token["text"]] for token in report["input"]["tokens"]]])
-    given, output = run(model, ids)
+        read = given_to(model, family, folder, report)
+    given, output = run(model, read, family.values)
     expected = torch.stack([layer[0] for layer in output.attentions]).detach().numpy()
-    position = report["predictions"][0]["position"]
-    logits = output.logits[0, position]
+    outcome = Outcome(float(np.abs(arrays["attention"] - expected).max()), 0.0)
+    if family.is_taken_apart:
+        outcome.contributions = float(np.abs(contributions - alti_of(model, given)).max())
+    if not predicts:
+        return outcome
+    prediction = report["predictions"][0]
+    logits = output.logits[0] if family.is_of_pictures else output.logits[0, prediction["position"]]
     likely = torch.softmax(logits.detach(), -1)
-    predicted = abs(report["predictions"][0]["choices"][0]["probability"] - float(likely.max()))
-    outcome = Outcome(float(np.abs(arrays["attention"] - expected).max()), predicted)
-    if not family.is_decoder:
+    outcome.prediction = abs(prediction["choices"][0]["probability"] - float(likely.max()))
+    if not family.is_taken_apart:
         return outcome
     target = report["target"]
     if target["index"] != int(likely.argmax()):
-        raise AssertionError(f"{family.name}: predicts token {target['index']}, not {int(likely.argmax())}")
-    (logits[target["index"]] - logits[target["against"]["index"]]).backward()
+        raise AssertionError(f"{family.name}: predicts {target['index']}, not {int(likely.argmax())}")
+    others = [i for i in range(len(logits)) if target["against"].get("index", i) == i != target["index"]]
+    (logits[target["index"]] - logits[others].mean()).backward()
     scores = (given[0] * given[0].grad).sum(-1)[0].detach().numpy()
     outcome.gradient = float(np.abs(scores - arrays["gradient_x_input"][0]).max() / np.abs(scores).max())
-    outcome.contributions = float(np.abs(contributions - alti_of(model, given)).max())
     return outcome
 
 
@@ -272,9 +541,9 @@ def table() -> str:
     lines = ["| model type | attention | probability | gradient | contributions |", "| --- | --: | --: | --: | --: |"]
     for name, family in FAMILIES.items():
         found = outcome_of(family)
-        of_decoders = [found.gradient, found.contributions] if family.is_decoder else []
-        cells = [f"{one:.0e}" for one in (found.attention, found.prediction, *of_decoders)]
-        lines.append(f"| {name} | {' | '.join(cells + [''] * (4 - len(cells)))} |")
+        numbers = [found.attention, found.prediction, found.gradient, found.contributions]
+        cells = [f"{one:.0e}" if one else "" for one in numbers]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -178,6 +178,7 @@ class ApiTest(ServerTest):
             (MASKED, "the key", {"pair": "is on a table", "flow_tolerance": 1e-9}, ["--pair", "is on a table", "--flow-tolerance", 1e-9]),
             (MASKED, "the key " * 300, {"truncate": True, "method": "rollout"}, ["--truncate", "--method", "rollout"]),
             (LLAMA, "The author", {"only_output_token": True}, ["--only-output-token"]),
+            (LLAMA, "The author", {"only_output_token": True, "method": "flow"}, ["--only-output-token", "--method", "flow"]),
             (GGUF, "The author", {"output_token": "all"}, ["--output-token", "all"]),
         ]  # fmt: skip
         for model, text, fields, options in cases:

@@ -48,7 +48,7 @@ class OpenApiTest(ServerTest):
     def test_the_document_is_the_one_of_the_sources(self):
         """But for the settings, which stand in the place of "x-settings"."""
         text = (ROOT / "attnflow" / "serve" / "openapi.json").read_text()
-        version = run_program("--version").decode().split()[-1]
+        version = run_program("--version").decode().split()[0]
         source = json.loads(text.replace("@VERSION@", version))
         document = copy.deepcopy(self.document)
         expanded = 0

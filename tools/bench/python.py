@@ -1,23 +1,29 @@
-"""What capturing attention costs a model of PyTorch, and attention with rollout against output_attentions with NumPy.
+"""What capturing attention costs a model of PyTorch, in time and memory; attention with rollout against output_attentions
+with NumPy; and flow against NetworkX and SciPy.
 
 Needs the package, torch and transformers: `./dev bench python` sees to both. Weights are random. Answers are compared
-before anything is timed; times are medians of runs that take turns.
+before anything is timed; times are medians of runs that take turns. Memory is what a process of its own peaks at beyond
+a forward pass alone.
 """
 
 from __future__ import annotations
 
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
+import networkx
 import numpy as np
+import scipy
 import torch
 import transformers
 
 import attnflow
 
-RUNS = 3
+RUNS = 9
 
 
 def encoder(implementation: str) -> Any:
@@ -26,10 +32,10 @@ def encoder(implementation: str) -> Any:
     return transformers.BertModel._from_config(config, attn_implementation=implementation).eval()
 
 
-def medians(work: dict[str, Callable[[], Any]]) -> dict[str, float]:
+def medians(work: dict[str, Callable[[], Any]], runs: int = RUNS) -> dict[str, float]:
     """Seconds of each, the median of runs in turn."""
     times: dict[str, list[float]] = {name: [] for name in work}
-    for _ in range(RUNS):
+    for _ in range(runs):
         for name, run in work.items():
             begin = time.perf_counter()
             run()
@@ -50,49 +56,136 @@ def numpy_rollout(attentions: Any) -> Any:
 
 
 def row(name: str, seconds: float, base: float) -> str:
-    return f"| {name} | {1000 * seconds:.0f} ms | {seconds / base:.2f} |"
+    return f"| {name} | {1000 * seconds:.3g} ms | {seconds / base:.3g} |"
+
+
+def asked(model: Any, ids: Any) -> Any:
+    return model(input_ids=ids, output_attentions=True).attentions
+
+
+def captured(model: Any, ids: Any, fuse: str | None = None) -> Any:
+    with attnflow.capture(model, fuse=fuse) as found:
+        model(input_ids=ids)
+    return found.attentions
+
+
+CAPTURES: dict[str, Callable[[Any, Any], Any]] = {
+    "`output_attentions=True`": asked,
+    "`capture(model)`": captured,
+    '`capture(model, fuse="mean")`': lambda model, ids: captured(model, ids, "mean"),
+}
+
+
+def peak() -> int:
+    """KiB. (ru_maxrss would begin with the size of the process that started this one.)"""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+
+
+def memory_of(name: str) -> None:
+    """Prints by how many KiB this process grows beyond a forward pass alone."""
+    model = encoder("eager" if name.startswith("`output") else "sdpa")
+    ids = torch.randint(5, 1000, (1, 512))
+    with torch.no_grad():
+        model(input_ids=ids)
+        before = peak()
+        kept = CAPTURES[name](model, ids)
+        print(peak() - before, len(kept))
+
+
+def memory_table() -> None:
+    print(
+        "| 512 tokens, 12 layers of 12 heads | memory beyond a forward pass | of `output_attentions` |\n| --- | --- | --- |"
+    )
+    base = 0.0
+    for name in CAPTURES:
+        done = subprocess.run([sys.executable, __file__, name], check=True, capture_output=True, text=True)
+        mib = int(done.stdout.split()[0]) / 1024
+        base = base or mib
+        print(f"| {name} | {mib:.0f} MiB | {mib / base:.2f} |")
+    print()
+
+
+def flow_network(layers: Any) -> tuple[Any, list[Any]]:
+    """The paper's graph with residual 0.5, as NetworkX's, and its nodes by layer."""
+    depth, n, _ = layers.shape
+    graph = networkx.DiGraph()
+    for k in range(depth):
+        mixed = 0.5 * layers[k] + 0.5 * np.eye(n)
+        for i in range(n):
+            for j in range(n):
+                graph.add_edge((k + 1) * n + i, k * n + j, capacity=float(mixed[i, j]))
+    return graph, list(range(n))
+
+
+def scipy_flow(graph: Any, source: int, sinks: list[Any]) -> Any:
+    scale = 2.0**20  # whole numbers of 32 bits
+    arcs = [(u, v, round(c * scale)) for u, v, c in graph.edges(data="capacity")]
+    rows, columns, units = (np.array(part) for part in zip(*arcs, strict=True))
+    nodes = graph.number_of_nodes()
+    matrix = scipy.sparse.csr_array((units.astype(np.int32), (rows, columns)), shape=(nodes, nodes))
+    return np.array([scipy.sparse.csgraph.maximum_flow(matrix, source, sink).flow_value for sink in sinks]) / scale
+
+
+def flow_table(model: Any) -> None:
+    """One output token of a small input: NetworkX takes seconds for it."""
+    ids = torch.randint(5, 1000, (1, 16))
+    layers = np.stack([np.asarray(layer)[0].astype(np.float64).mean(axis=0) for layer in captured(model, ids)])
+    graph, sinks = flow_network(layers)
+    depth, n, _ = layers.shape
+    source = depth * n  # the first token of the last layer
+    push = networkx.algorithms.flow.edmonds_karp  # what the reference implementation of the paper calls
+
+    def by_networkx() -> Any:
+        return np.array([networkx.maximum_flow_value(graph, source, j, flow_func=push) for j in sinks])
+
+    def ours() -> Any:
+        return attnflow.flow(layers[:, None], layers=depth, output_token=0)
+
+    np.testing.assert_allclose(ours()[0, 0], by_networkx(), atol=1e-9)
+    np.testing.assert_allclose(ours()[0, 0], scipy_flow(graph, source, sinks), atol=1e-3)
+    times = medians(
+        {"NetworkX": by_networkx, "SciPy": lambda: scipy_flow(graph, source, sinks), "`flow`, from all of them": ours},
+        3,
+    )
+    print("| flow from one output token, 16 tokens, 12 layers | time | of ours |\n| --- | --- | --- |")
+    print("\n".join(row(name, seconds, times["`flow`, from all of them"]) for name, seconds in times.items()) + "\n")
 
 
 def main() -> None:
-    """Prints the two tables of docs/python.md."""
+    """Prints the tables of docs/python.md."""
     sdpa, eager = encoder("sdpa"), encoder("eager")
     eager.load_state_dict(sdpa.state_dict())
-
-    def asked(ids: Any) -> Any:
-        return eager(input_ids=ids, output_attentions=True).attentions
-
-    def captured(ids: Any, fuse: str | None = None) -> Any:
-        with attnflow.capture(sdpa, fuse=fuse) as found:
-            sdpa(input_ids=ids)
-        return found.attentions
 
     with torch.no_grad():
         for n in (512, 128):
             ids = torch.randint(5, 1000, (1, n))
-            expected = numpy_rollout(asked(ids))
+            expected = numpy_rollout(asked(eager, ids))
             for fuse in (None, "mean"):
-                np.testing.assert_allclose(attnflow.rollout(captured(ids, fuse)), expected, atol=1e-6)
+                np.testing.assert_allclose(attnflow.rollout(captured(sdpa, ids, fuse)), expected, atol=1e-6)
             if n == 512:
                 name, base = "forward pass, 512 tokens, 12 layers", "SDPA"
                 work = {
                     base: lambda ids=ids: sdpa(input_ids=ids),
-                    "`output_attentions=True`, eager": lambda ids=ids: asked(ids),
-                    "`capture(model)`": lambda ids=ids: captured(ids),
-                    '`capture(model, fuse="mean")`': lambda ids=ids: captured(ids, "mean"),
+                    "`output_attentions=True`, eager": lambda ids=ids: asked(eager, ids),
+                    "`capture(model)`": lambda ids=ids: captured(sdpa, ids),
+                    '`capture(model, fuse="mean")`': lambda ids=ids: captured(sdpa, ids, "mean"),
                 }
             else:
                 name, base = "attention and rollout, 128 tokens, 12 layers", "`output_attentions` and NumPy"
                 work = {
-                    base: lambda ids=ids: numpy_rollout(asked(ids)),
+                    base: lambda ids=ids: numpy_rollout(asked(eager, ids)),
                     '`capture(model, fuse="mean")` and `rollout`': lambda ids=ids: attnflow.rollout(
-                        captured(ids, "mean")
+                        captured(sdpa, ids, "mean")
                     ),
                 }
             medians(work)  # warm
             times = medians(work)
             print(f"| {name} | time | of {base} |\n| --- | --- | --- |")
             print("\n".join(row(one, seconds, times[base]) for one, seconds in times.items()) + "\n")
+        memory_table()
+        flow_table(sdpa)
 
 
 if __name__ == "__main__":
-    main()
+    memory_of(sys.argv[1]) if len(sys.argv) > 1 else main()

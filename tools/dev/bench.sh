@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 #= [NAME]...
-#: measure: build (from nothing), explain, flow, contributions, degeneracy, generation, long_row, vision, serve, python (the package, only by name) and the core's *_benchmark.cc, or those whose names are given
+#: measure: build (from nothing), explain, flow, contributions, degeneracy, generation, long, long_row, vision, serve, python (the package, only by name) and the core's *_benchmark.cc, or those whose names are given
 
 command_bench() {
   local -a wanted=("$@")
   # In tools/bench; what else is there makes their inputs.
-  local -a scripts=(explain flow contributions degeneracy generation long_row vision serve)
+  local -a scripts=(explain flow contributions degeneracy generation long long_row vision serve)
   local program name ran=0
   # Needs nothing that is built here, and is asked for by name: it takes minutes.
   if [[ "${1:-}" == build ]]; then

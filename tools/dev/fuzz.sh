@@ -1,32 +1,101 @@
 # shellcheck shell=bash
-#= [SECONDS] [NAME]...
-#: run each fuzzer for some SECONDS (60; NAME... to choose); what it finds stays in build/fuzz/NAME.corpus
+#= [SECONDS] [NAME]... | mutate [--seconds N] [--seed S] [CAMPAIGN]... | soak [--requests N]
+#: try to break it: campaigns on the program, then each libFuzzer program; ten minutes in all (docs/robustness.md)
+#+ [SECONDS] [NAME]...  run the fuzzers of those names, or all, for SECONDS each (60); what they find stays in
+#+                      build/fuzz/NAME.*, their corpora in build/fuzz/NAME.corpus
+#+ mutate ...           only campaigns on the program (files texts options numbers crash server python);
+#+                      what falls is kept in build/fuzz/mutate with the command that repeats it
+#+ soak ...             a server under load: 10,000 requests of 200 clients; memory and descriptors must stay
+#+ With no argument: five minutes of campaigns, then five minutes of fuzzers.
+
+FUZZ_MINUTES=5
+
+# The names of the fuzzers, each from its source.
+fuzzers() { find attnflow -name '*_fuzz.cc' -exec basename --suffix=.cc {} + | sort; }
+
+# The program as the campaigns run it. (Steps say `|| return`, since `set -e` does nothing behind `||`.)
+fuzz_program() {
+  require_packages build test || return 1
+  require_build release || return 1
+  await_llama || return 1
+  build_preset release attnflow attnflow_torch attnflow_llama || return 1
+  export ATTNFLOW="$ROOT/build/release/bin/attnflow"
+}
+
+fuzz_mutate() {
+  local names
+  # Wrong arguments are told before anything is built.
+  names="$("$PYTHON" tools/fuzz/mutate.py --names "$@")" || return 1
+  fuzz_program || return 1
+  if [[ " $names " == *' python '* ]]; then
+    # shellcheck source=/dev/null
+    source tools/dev/test.sh
+    if ! ATTNFLOW_PACKAGE_PYTHON="$(package_python)" || ! package_into "$ATTNFLOW_PACKAGE_PYTHON"; then
+      die 'fuzz: the package could not be installed'
+    fi
+    export ATTNFLOW_PACKAGE_PYTHON
+  fi
+  "$PYTHON" tools/fuzz/mutate.py "$@"
+}
+
+fuzz_soak() {
+  "$PYTHON" tools/fuzz/soak.py --check "$@" || return 1
+  fuzz_program || return 1
+  "$PYTHON" tools/fuzz/soak.py "$@"
+}
+
+# fuzz_libfuzzer SECONDS NAME...: each for so long, the others too where one finds something.
+fuzz_libfuzzer() {
+  local seconds="$1" name folder status=0
+  local -a dictionary
+  shift
+  require_packages build fuzz || return 1
+  require_rust || return 1
+  build_preset fuzz || return 1
+  for name in "$@"; do
+    [[ -x "build/fuzz/$name" ]] || die "fuzz: $name was not built"
+    say "$name for $seconds s"
+    folder="build/fuzz/$name.corpus"
+    mkdir -p "$folder"
+    "$PYTHON" tools/fuzz/seeds.py "$name" "build/fuzz/$name.seeds" || return 1
+    dictionary=()
+    [[ ! -e "tools/fuzz/dictionaries/$name.dict" ]] || dictionary=("-dict=tools/fuzz/dictionaries/$name.dict")
+    # Runs from an input that once broke it are named crash-*, beside the corpus.
+    "build/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 "${dictionary[@]}" \
+      -artifact_prefix="build/fuzz/$name." "$folder" "build/fuzz/$name.seeds" || status=1
+  done
+  return "$status"
+}
 
 command_fuzz() {
-  local seconds=60 fuzzer name ran=0
-  local -a wanted known
-  if [[ "${1:-}" =~ ^[0-9]+$ ]]; then
+  local seconds=60 name status=0
+  local -a known
+  case "${1:-}" in
+    mutate)
+      fuzz_mutate "${@:2}"
+      return
+      ;;
+    soak)
+      fuzz_soak "${@:2}"
+      return
+      ;;
+  esac
+  mapfile -t known < <(fuzzers)
+  ((${#known[@]})) || die 'fuzz: there is no fuzzer'
+  if (($# == 0)); then
+    fuzz_mutate --seconds $((FUZZ_MINUTES * 60)) || status=1
+    fuzz_libfuzzer $((FUZZ_MINUTES * 60 / ${#known[@]})) "${known[@]}" || status=1
+    return "$status"
+  fi
+  if [[ "$1" =~ ^[0-9]+$ ]]; then
     seconds="$1"
     shift
   fi
-  wanted=("$@")
   # A wrong name is told before anything is built.
-  mapfile -t known < <(find attnflow -name '*_fuzz.cc' -exec basename --suffix=.cc {} + | sort)
-  for name in "${wanted[@]}"; do
-    [[ " ${known[*]} " == *" $name "* ]] || die "fuzz: expected the name of a fuzzer (${known[*]}), found '$name'"
+  for name in "$@"; do
+    [[ " ${known[*]} " == *" $name "* ]] ||
+      die "fuzz: expected mutate, soak or the name of a fuzzer (${known[*]}), found '$name'"
   done
-  require_packages build fuzz
-  build_preset fuzz
-  shopt -s nullglob
-  for fuzzer in build/fuzz/*_fuzz; do
-    name="$(basename "$fuzzer")"
-    if ((${#wanted[@]})) && [[ " ${wanted[*]} " != *" $name "* ]]; then continue; fi
-    say "$name for $seconds s"
-    mkdir -p "build/fuzz/$name.corpus"
-    # Runs from an input that once broke it are named crash-*, beside the corpus.
-    "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-      -artifact_prefix="build/fuzz/$name." "build/fuzz/$name.corpus"
-    ((++ran))
-  done
-  ((ran)) || die 'fuzz: no fuzzer was built'
+  if (($# == 0)); then set -- "${known[@]}"; fi
+  fuzz_libfuzzer "$seconds" "$@"
 }

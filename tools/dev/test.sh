@@ -4,13 +4,16 @@
 # A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
-STAGES=(release cli training serve oracle families python capture viewer browser consumer lint dev tsan)
+STAGES=(release cli training serve oracle families mutate python capture viewer browser consumer lint dev tsan)
 # These run alone: the first measures, the second opens two browsers at once, which wait for what they show.
 ALONE=(release browser)
 # The others run two at a time, since most use one processor. The longest begin; stages on one line follow each other,
 # because they make the same files.
-LINES=(dev cli 'python capture' serve tsan training oracle families lint consumer viewer)
+LINES=(dev cli 'python capture' serve tsan mutate training oracle families lint consumer viewer)
 RESULTS=build/test-results
+# Cases of each campaign in ./dev test. A case of `crash` and of `python` takes seconds; together they take about a minute.
+MUTATED_CASES=40
+MUTATED_SLOW_CASES=10
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
 
@@ -73,6 +76,28 @@ stage_oracle() {
   unittest_folder tests/oracle
 }
 
+# mutated CASES CAMPAIGN...: so many cases of each, always the same ones (./dev fuzz mutate tries others).
+mutated() {
+  local cases="$1" status=0 tally
+  shift
+  rm -f "$RESULTS/$STAGE.tally"
+  ATTNFLOW="$ROOT/build/release/bin/attnflow" "$PYTHON" tools/fuzz/mutate.py --seed 1 --cases "$cases" \
+    --kept "$RESULTS/$STAGE.kept" --tally "$RESULTS/$STAGE.tally" "$@" || status=1
+  tally="$(cat "$RESULTS/$STAGE.tally")" || return 1
+  # shellcheck disable=SC2086
+  count $tally
+  return "$status"
+}
+
+# The program on damaged and hostile input; before it what checks the checks, which needs NumPy as they do.
+stage_mutate() {
+  local status=0
+  "$PYTHON" tools/fuzz/running_test.py || return 1
+  mutated "$MUTATED_CASES" files texts options numbers server || status=1
+  mutated "$MUTATED_SLOW_CASES" crash || status=1
+  return "$status"
+}
+
 # package_into PYTHON: builds the Python package as `pip install .` does, but where what it needs to be built is there, and
 # installs it.
 package_into() {
@@ -90,6 +115,7 @@ stage_python() {
   ATTNFLOW_WHEEL_PYTHON="$(wheel_python)" && ATTNFLOW_OTHER_PYTHONS="$(other_pythons)" || return 1
   export ATTNFLOW_WHEEL_PYTHON ATTNFLOW_OTHER_PYTHONS
   PYTHON="$interpreter" unittest_folder python/tests
+  ATTNFLOW_PACKAGE_PYTHON="$interpreter" mutated "$MUTATED_SLOW_CASES" python
 }
 
 # The program's own families, against transformers.
@@ -251,7 +277,7 @@ command_test() {
   local -a groups=(build)
   for stage in "${stages[@]}"; do
     case "$stage" in
-      cli | training | serve | oracle | families | python | capture | browser | release | dev) groups+=(test) ;;
+      cli | training | serve | oracle | families | mutate | python | capture | browser | release | dev) groups+=(test) ;;
       lint) groups+=(lint) ;;
     esac
   done

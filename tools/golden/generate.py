@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attention_gradients
 import decoders
+import encoder_decoders
 import encoders
 import evaluate
 import fashion
@@ -57,6 +58,7 @@ def main():
         small_models.generate(scratch / "models")
         gradients.generate(scratch / "models", scratch / "gradients")
         decoders.generate(scratch / "decoders")
+        encoder_decoders.generate(scratch / "encoder_decoders")
         vision.generate(scratch / "vision")
         fashion.generate(scratch / "fashion")
         attention_gradients.generate(scratch, scratch / "attention_gradients")

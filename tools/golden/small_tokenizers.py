@@ -126,3 +126,20 @@ def albert(folder):
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": MAX_TOKENS}
     _write_json(folder / "tokenizer_config.json", settings)
     return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")), len(pieces)
+
+
+def source_and_target(folder):
+    """tokenizer.json: Unigram pieces as of T5, "▁" for a space, an end behind the text."""
+    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("<xx>", 0.0), ("▁", -3.0)]
+    pieces += [("▁" + word, -2.5 - 0.125 * index) for index, word in enumerate(WORDS)]
+    pieces += [(letter, -6.0 - 0.125 * index) for index, letter in enumerate(LETTERS)]
+    backend = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, unk_id=2))
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    backend.add_special_tokens(["<pad>", "</s>", "<unk>", "<xx>"])
+    backend.post_processor = tokenizers.processors.TemplateProcessing(
+        single="$A:0 </s>:0", special_tokens=[("</s>", 1)]
+    )
+    backend.decoder = tokenizers.decoders.Metaspace()
+    backend.save(str(folder / "tokenizer.json"))
+    _write_json(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "</s>"})
+    return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")), len(pieces)

@@ -254,7 +254,7 @@ class TorchTrainer final : public Trainer {
       batch = internal::make_batch(tensors_.config, shard.ids, {}, shard.lengths, shard.length, at::kCPU);
     }
     ops.padding = batch.padding;
-    const BatchForward forward(tensors_, ops);
+    BatchForward forward(tensors_, ops);
     return forward.encode(forward.embed(batch));
   }
 

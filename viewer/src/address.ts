@@ -36,28 +36,35 @@ export function followAddress({ fragment, settled, onMove }: Follower): () => vo
   /** Choices follow each other: they share an entry of the history, which `entered` says is there. */
   let moving = true;
   let entered = false;
+  /** What is chosen and may still change; null: nothing is under way. */
+  let pending: string | null = null;
   const write = (next: string) => {
     const here = location.hash.replace(/^#/, "");
     if (next === here || (next === "" && !here.startsWith("v="))) return;
     moveTo(next, entered ? "replace" : "push");
     entered = true;
   };
+  const rest = () => {
+    if (pending === null) return;
+    write(pending);
+    pending = null;
+    moving = entered = false;
+  };
   const stop = effect(() => {
     const next = fragment();
     clearTimeout(timer);
-    if (!settled()) return;
+    // What passes by itself ends elsewhere: what was chosen before stays an entry.
+    if (!settled()) return rest();
     // The first of them stands there at once, for who reloads. A slider passes many values; one entry where it rests.
     if (!moving) write(next);
     moving = true;
-    timer = setTimeout(() => {
-      write(next);
-      moving = false;
-      entered = false;
-    }, 400);
+    pending = next;
+    timer = setTimeout(rest, 400);
   });
   // Where the address has moved to is not written over by what was chosen before.
   const moved = () => {
     clearTimeout(timer);
+    pending = null;
     moving = entered = false;
     onMove();
   };

@@ -14,6 +14,7 @@ import { Predictions } from "./components/predictions";
 import { RecipeControls } from "./components/recipe_controls";
 import { followPointer } from "./components/tip";
 import { Toolbar } from "./components/toolbar";
+import { computeFlow } from "./compute_flow";
 import { useViewer, Viewer, ViewerContext } from "./context";
 import { captionOf } from "./export/name";
 import { followLink } from "./link";
@@ -33,6 +34,7 @@ import { Ranking } from "./views/ranking";
 import { Referents } from "./views/referents";
 import { SettingsCard } from "./views/settings";
 import { Strip } from "./views/strip";
+import { oneColumn } from "./theme";
 
 /** Keys that the text itself takes while it has the focus. */
 const KEYS_OF_TEXTS: readonly Keys[] = [
@@ -76,6 +78,11 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
         <header key={`head ${part}`}>
           <Toolbar />
           {heading}
+          {pieces.state.misread.value && (
+            <p class="help" id="link-misread" role="status">
+              {pieces.state.misread}
+            </p>
+          )}
           <Headline />
           <Explained />
           <Belief />
@@ -99,15 +106,24 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
 
 export interface ReportAppProps {
   viewer: Viewer;
-  /** after the text: what only a server can do */
+  /** after the text: what only a server can do, and a comparison shows */
   children?: ComponentChildren;
+  /** after the comparison */
+  after?: ComponentChildren;
 }
 
-export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
+export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
   const viewer = pieces.shown;
   const { report } = viewer;
+  useEffect(() => computeFlow(viewer), [viewer]);
   const pictured = report.document.input.kind === "image";
-  const predicted = (report.document.predictions ?? []).length > 0;
+  const narrow = oneColumn.value;
+  const prediction = (report.document.predictions ?? []).length > 0 && (
+    <aside class="card" aria-label="Prediction">
+      <Predictions report={report} id="predictions" />
+    </aside>
+  );
+  const graph = !viewer.scored && <FlowGraph />;
   return (
     <Page
       viewer={viewer}
@@ -121,41 +137,43 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
       }
       shortcuts={SHORTCUTS}
       keys={[...SHORTCUTS, ...KEYS_OF_TEXTS]}
-      help="A click chooses; with the control (⌘) key it excludes a token. The address keeps what is chosen: back and forward step through it."
+      help="A click explains a token; with shift it compares it, with the control (⌘) key it excludes it. The address keeps what is chosen: back and forward step through it."
     >
       {pictured ? (
-        <ImageViews />
+        <ImageViews prediction={prediction} />
+      ) : narrow ? (
+        <>
+          <Strip />
+          <Ranking />
+          {prediction}
+        </>
       ) : (
-        <div class={predicted ? "lead wide with-aside" : "lead wide"}>
+        <div class={prediction ? "lead wide with-aside" : "lead wide"}>
           <div class="pile">
             <Strip />
             <Methods />
           </div>
-          {predicted && (
-            <aside class="card" aria-label="Prediction">
-              <Predictions report={report} id="predictions" />
-            </aside>
-          )}
+          {prediction}
         </div>
       )}
       <Notes />
+      {narrow && graph}
+      {narrow && !pictured && <Methods />}
       {children}
       <Compare />
+      {after}
       {!pictured && !viewer.scored && <LayerMap />}
       <div class="pair wide">
         <div class="pile">
-          {!pictured && <Ranking />}
-          <SettingsCard />
+          {!pictured && !narrow && <Ranking />}
+          {!narrow && <SettingsCard />}
         </div>
         {viewer.scored ? <OneNumber /> : <Matrix />}
       </div>
-      {!viewer.scored && (
-        <>
-          <FlowGraph />
-          <HeadGrid />
-        </>
-      )}
+      {!narrow && graph}
+      {!viewer.scored && <HeadGrid />}
       <Referents />
+      {narrow && <SettingsCard />}
     </Page>
   );
 }

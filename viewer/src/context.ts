@@ -5,11 +5,12 @@ import { useContext } from "preact/hooks";
 import { endsOf, isClose, logEnds, signedEnds, takesMost, type Ends } from "./color/ends";
 import { DivergingScale, Scale } from "./color/scale";
 import { Shades } from "./color/shades";
-import { Explanation, type Ranked } from "./explanation";
+import { whyNoFlow, whyNot } from "./compute/recompute";
+import { Explanation, type FlowRows, type Ranked } from "./explanation";
 import { wholeOf, type Drawn } from "./filters";
 import { isScore, type Method } from "./report/document";
 import type { MixingInfo, MixingName } from "./report/mixings";
-import { recipeBy, recipeOf, type Recipe } from "./report/recipe";
+import { recipeBy, recipeOf, recipesApart, type Recipe } from "./report/recipe";
 import type { Layers, Report } from "./report/report";
 import { targetWords } from "./report/setting_words";
 import { digits, formatSigned, percentage } from "./report/text";
@@ -24,6 +25,12 @@ export interface Wanted {
   recipe: Recipe;
   /** position of the output token in the viewer that asks; null: every one */
   token: number | null;
+}
+
+export interface Computing {
+  layer: number;
+  done: number;
+  of: number;
 }
 
 /** A report of the same text without some of its tokens. */
@@ -53,8 +60,14 @@ export class Viewer {
   readonly askMixing: Signal<AskMixing | null>;
   /** What the server is being asked for; null: nothing. */
   readonly asking: Signal<Wanted | null>;
+  /** Whether a server has compared its methods with blank-out or gradients. */
+  readonly evaluated = signal(false);
   /** What a server computed of the same input with other settings. */
   readonly answers: Signal<readonly Report[]> = signal([]);
+  /** Flow that the page computed in slices (compute_flow.ts). */
+  readonly flows: Signal<FlowRows> = signal(new Map());
+  /** Of the row that is being computed so: its layer, and of how many input tokens the flow is known. */
+  readonly computing: Signal<Computing | null> = signal(null);
   /** Another report that this one is compared with: opened from a file or asked of the server. */
   readonly other: Signal<Report | null>;
   /** Which tokens the model did not see in a report that this one is compared with: positions of pieces. */
@@ -93,7 +106,7 @@ export class Viewer {
       const now = this.report;
       // The report of a generation is what its numbers were made by, also when another one takes its place.
       const recipe = now.document.generation ? recipeOf(now) : recipeBy((name) => choices[name].value);
-      return new Explanation(now, recipe, this.answers.value, choices.normalized.value);
+      return new Explanation(now, recipe, this.answers.value, choices.normalized.value, this.flows.value);
     });
     this.state.takesMost = () =>
       !this.scored && takesMost(this.report, this.row(), this.explanation.value.recipe.start_layer);
@@ -133,11 +146,44 @@ export class Viewer {
     return this.explanation.value.row(method, this.layersOf(method), this.output);
   }
 
+  /** Whether the page computes the flow of an output token, in time: what a server is there for it does. */
+  computesFlow(layer: number): boolean {
+    const { report, explanation, askServer } = this;
+    if (report.document.generation || askServer.value) return false;
+    return whyNoFlow(report, explanation.value.recipe, layer) === null;
+  }
+
+  /** Why the chosen output token has no values; "" while the page computes them. */
+  whyNoRow(): string {
+    const { method, layer } = this.state.choices;
+    if (method.value === "flow" && this.computesFlow(layer.value)) return "";
+    return this.explanation.value.whyNoRow(method.value, layer.value, this.askServer.value === null);
+  }
+
+  /** Why nobody here computes the chosen method with another recipe; null where somebody does. */
+  whyNotBy(recipe: Recipe, layer: number): string | null {
+    const { report, askServer, state } = this;
+    const method = state.choices.method.value;
+    if (askServer.value || recipesApart(recipeOf(report), recipe).length === 0) return null;
+    return method === "flow" ? whyNoFlow(report, recipe, layer) : whyNot(report, recipe, method, layer);
+  }
+
+  /** Whether there are values of a method, or will be. */
+  has(method: Method): boolean {
+    if (this.report.methods.includes(method) || this.row(method) !== null) return true;
+    return method === "flow" && this.computesFlow(this.state.choices.layer.value);
+  }
+
   /** Flags of the flow values that are shown; null where none are. */
   degenerate(): Numbers | null {
     const { method } = this.state.choices;
     if (method.value !== "flow" || !this.row()) return null;
     return this.explanation.value.degenerate(this.layersOf("flow"), this.output);
+  }
+
+  /** Explains a token: one that is no output token is looked at. */
+  explain(token: number) {
+    if (!this.scored) this.state.choices.token.value = token;
   }
 
   /** A token as plain text. */
@@ -154,7 +200,10 @@ export class Viewer {
 
   protected drawnOn(): Drawn {
     const values = this.row();
-    return { values, whole: this.inLogits() ? null : wholeOf(values), among: this.report.n };
+    // Each flow is the most that can reach one token: together they are no whole.
+    const { recipe } = this.explanation.value;
+    const apart = this.state.choices.method.value === "flow" && recipe.normalize === "none";
+    return { values, whole: apart || this.inLogits() ? null : wholeOf(values), among: this.report.n };
   }
 
   /** This viewer, or the one with words merged, as is chosen. */

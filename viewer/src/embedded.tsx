@@ -5,6 +5,7 @@ import type { FunctionComponent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { ChoiceControls } from "./components/controls";
 import { Select } from "./components/fields";
+import { computeFlow } from "./compute_flow";
 import { ViewerContext, type Viewer } from "./context";
 import { FlowGraph } from "./views/flow_graph";
 import { HeadGrid } from "./views/head_grid";
@@ -44,6 +45,7 @@ export function EmbeddedReport({ viewer }: { viewer: Viewer }) {
   const View = VIEWS[view.value];
   const names = Object.keys(VIEWS).filter((name) => name !== "Heads" || viewer.report.hasHeads);
   useEffect(() => (page.current ? reportHeight(page.current) : undefined), []);
+  useEffect(() => computeFlow(viewer), [viewer]);
   return (
     <ViewerContext.Provider value={viewer}>
       <div id="page" ref={page}>

@@ -8,7 +8,7 @@ import { GenerationReport } from "./report/generation_report";
 import { recipeOf, recipesApart, type Recipe } from "./report/recipe";
 import type { Layers, Report } from "./report/report";
 import type { Numbers } from "./report/values";
-import { recomputedError, recomputedRow, whyNot } from "./compute/recompute";
+import { recomputedError, recomputedRow, whyNoFlow, whyNot, type RowValues } from "./compute/recompute";
 
 export interface RowResult {
   values: Numbers;
@@ -18,7 +18,14 @@ export interface RowResult {
   error: number;
   /** the report that has them; null: they were computed in the page */
   from: Report | null;
+  /** of flow computed here: what `degenerate` says */
+  degenerate?: Numbers | null;
 }
+
+/** Rows of flow that took the page long, by what they are of. */
+export type FlowRows = ReadonlyMap<string, RowValues>;
+export const flowKey = (recipe: Recipe, layer: number, outputToken: number): string =>
+  JSON.stringify([recipe, layer, outputToken]);
 
 export interface Ranked {
   token: number;
@@ -47,6 +54,7 @@ export class Explanation {
     private readonly answered: readonly Report[] = [],
     /** of a generation: normalised values where there are some */
     private readonly normalized = false,
+    private readonly flows: FlowRows = new Map(),
   ) {
     this.every = report.tokens.map((token) => token.index);
     this.answers = answered.filter((answer) => answersRecipe(answer, recipe));
@@ -96,8 +104,10 @@ export class Explanation {
       if (values) result = { values, source: "server", error: answer.rowError(method, outputToken), from: answer };
     }
     if (!result && typeof layer === "number") {
-      const values = recomputedRow(this.report, this.recipe, method, layer, outputToken);
-      if (values) result = { values, source: "page", error: recomputedError(this.report, this.recipe), from: null };
+      const { report, recipe } = this;
+      const long = method === "flow" ? this.flows.get(flowKey(recipe, layer, outputToken)) : undefined;
+      const row = long ?? recomputedRow(report, recipe, method, layer, outputToken);
+      if (row) result = { ...row, source: "page", error: recomputedError(report, recipe), from: null };
     }
     // Rows of thousands of tokens are cheap to make again.
     if (this.cache.size > MOST_ROWS || this.cached > MOST_NUMBERS) {
@@ -115,7 +125,9 @@ export class Explanation {
 
   /** Flags of flow values that repeat an end of the network; null where there are none. */
   degenerate(layer: Layers, outputToken: number): Numbers | null {
-    return this.besideFlow("flow_degenerate", layer, outputToken);
+    return (
+      this.result("flow", layer, outputToken)?.degenerate ?? this.besideFlow("flow_degenerate", layer, outputToken)
+    );
   }
 
   /** What the report that has the flow says of it: the document may know a recipe and lack its flow, of words above all. */
@@ -148,6 +160,12 @@ export class Explanation {
     }
     if (this.answeredTokens(method, layer).length === this.report.n) return null;
     return whyNot(this.report, this.recipe, method, layer);
+  }
+
+  /** Why one output token has none, where there are none. @param alone nobody but the page computes them */
+  whyNoRow(method: Method, layer: number, alone: boolean): string {
+    const why = method === "flow" && alone ? whyNoFlow(this.report, this.recipe, layer) : this.whyNot(method, layer);
+    return why ?? `The report holds ${method} of other output tokens only.`;
   }
 
   /** Output tokens that the method has values of. */

@@ -1,11 +1,13 @@
 // What is chosen, as the fragment of the page's address: #v=1&m=flow&l=3&t=5. Only what differs from what the page opens
 // with is in it. A fragment may come from anyone and from any report, so every value is checked against this one.
+import { batch } from "@preact/signals";
 import { addressWith, followAddress, fragmentParts } from "./address";
 import { OVERLAYS } from "./color/overlay";
 import { PALETTES } from "./color/scale";
 import { LONGEST_PATTERN } from "./filters";
 import { isScore, METHODS, type Method } from "./report/document";
 import type { Report } from "./report/report";
+import { shorten } from "./report/text";
 import { ALL_ARCS, type Choices, type State } from "./state";
 
 const VERSION = "1";
@@ -60,8 +62,9 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
     key: "l",
     write: ({ kind, from, to }) => (kind === "one" ? String(from) : kind === "range" ? `${from}-${to}` : kind),
     read(text, report, { method, span }) {
-      const kind = oneOf("all", "last")(text);
-      if (kind) return { ...span, kind };
+      const kind = oneOf("all", "last", "source", "target")(text);
+      const ofJoint = kind === "source" || kind === "target";
+      if (kind && (!ofJoint || report.joint)) return { ...span, kind };
       const [from, to] = text.split("-", 2).map((part) => whole(part, 1, 100_000));
       // Layers of another method stay chosen when one comes that lacks them: the viewer shows others in their place.
       const layers = [...report.layersOf(method), ...report.layers];
@@ -128,12 +131,18 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   head: plain("hd", (text, report) => whole(text, 0, report.model.heads - 1)),
   comparison: {
     key: "b",
-    write: (other) => (other ? `${other.method}.${other.layer}${other.shares ? ".s" : ""}` : ""),
+    write(other) {
+      if (!other) return "";
+      const { method, layer, shares, token } = other;
+      return [method, layer, ...(shares ? ["s"] : []), ...(token === undefined ? [] : [`t${token}`])].join(".");
+    },
     read: (text, report) => {
       if (text === "") return null;
-      const [name, number, shares] = text.split(".", 3);
+      const [name, number, ...more] = text.split(".", 4);
       const [found, layer] = [method(name), layerOf(number ?? "", report)];
-      return found && layer !== undefined ? { method: found, layer, shares: shares === "s" } : undefined;
+      if (!found || layer === undefined) return undefined;
+      const token = whole(more.find((part) => part.startsWith("t"))?.slice(1) ?? "", 0, report.choosable - 1);
+      return { method: found, layer, shares: more.includes("s"), ...(token !== undefined && { token }) };
     },
   },
   overlay: plain("iv", oneOf(...OVERLAYS)),
@@ -177,18 +186,37 @@ export function writeLink(
   return text && `v=${VERSION}&${text}`;
 }
 
-/** What a fragment says, over what the page opens with. Unknown keys and values that do not fit are left alone. */
-export function readLink(fragment: string, report: Report, initial: Choices): Choices {
+/** What a fragment says, over what the page opens with, and the parts of it that do not fit: "t=99". */
+function parsed(fragment: string, report: Report, initial: Choices): { choices: Choices; unfit: string[] } {
   const choices = { ...initial } as Record<keyof Choices, unknown>;
   const parts = fragmentParts(fragment);
-  if (parts.get("v") !== VERSION) return { ...initial };
+  const version = parts.get("v");
+  if (version !== VERSION) return { choices: { ...initial }, unfit: version === null ? [] : [`v=${version}`] };
+  const known = new Set(["v", "ask"]);
+  const unfit: string[] = [];
   for (const name of namesOf(report)) {
     const field = FIELDS[name] as Field<unknown>;
+    known.add(field.key);
     const text = parts.get(field.key);
     const value = text === null ? undefined : field.read(text, report, choices as unknown as Choices);
     if (value !== undefined) choices[name] = value;
+    else if (text !== null) unfit.push(`${field.key}=${text}`);
   }
-  return choices as unknown as Choices;
+  for (const [key, text] of parts) if (!known.has(key)) unfit.push(`${key}=${text}`);
+  return { choices: choices as unknown as Choices, unfit };
+}
+
+/** What a fragment says, over what the page opens with. Unknown keys and values that do not fit are left alone. */
+export const readLink = (fragment: string, report: Report, initial: Choices): Choices =>
+  parsed(fragment, report, initial).choices;
+
+/** What of a fragment the page cannot take, as a sentence; "" when it takes all. */
+export function misreadOf(fragment: string, { report, initial }: State): string {
+  const { unfit } = parsed(fragment, report, initial);
+  if (unfit.length === 0) return "";
+  const named = unfit.slice(0, 3).map((part) => `“${shorten(part, 24)}”`);
+  const more = unfit.length > 3 ? ` and ${unfit.length - 3} more` : "";
+  return `The link does not fit this page; left out: ${named.join(", ")}${more}.`;
 }
 
 /** Chooses what a fragment says; the rest is as the page opens. */
@@ -209,18 +237,36 @@ export function followLink(state: State): () => void {
     const parts = new URLSearchParams(location.hash.slice(1));
     return (parts.get("ask") ?? "") === (state.address.ask ?? "");
   };
+  let restored = "";
   const restore = () => {
-    if (mine()) restoreLink(location.hash, state);
+    if (!mine()) return;
+    // What fits takes its place in the address.
+    const { hash } = location;
+    restoreLink(hash, state);
+    // A move is told twice: by then the page's own words stand there.
+    const again = restored !== "" && hash === `#${restored}`;
+    restored = fragmentOf(state);
+    if (!again) state.misread.value = misreadOf(hash, state);
   };
   // A page that is shown again is as it was left.
   if (!state.followed && /^#v=/.test(location.hash)) restore();
   state.followed = true;
   return followAddress({
-    fragment: () => fragmentOf(state),
+    fragment() {
+      const now = fragmentOf(state);
+      // Whoever chooses something else has read it.
+      if (now !== restored) state.misread.value = "";
+      return now;
+    },
     settled: () => !state.playing.value && !state.arriving.value,
     onMove() {
       // What an address says fits a complete report.
-      if (!state.growing.peek()) restore();
+      if (state.growing.peek()) return;
+      // At once: what plays would be chosen over what the address says.
+      batch(() => {
+        state.playing.value = false;
+        restore();
+      });
     },
   });
 }

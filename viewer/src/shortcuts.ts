@@ -60,12 +60,32 @@ export function toggleComparison(viewer: Viewer) {
     comparison.value = starts ? compareWith(viewer) : null;
     if (!starts) viewer.other.value = null;
   }
-  if (!starts) return;
+  if (starts) showComparison();
+}
+
+function showComparison() {
   requestAnimationFrame(() => {
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const card = document.getElementById("compare-card") ?? document.getElementById("methods-card");
     card?.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
   });
+}
+
+type Click = Pick<MouseEvent, "ctrlKey" | "metaKey" | "shiftKey">;
+
+/**
+ * What a click on a token does, wherever it stands: explains it; with shift sets the explanation of it beside what is
+ * shown; with control (⌘) excludes it, or includes it again.
+ */
+export function clickToken(viewer: Viewer, token: number, click: Click, explain: (token: number) => void) {
+  const { comparison, method, layer } = viewer.state.choices;
+  if (click.ctrlKey || click.metaKey) viewer.state.toggle(token);
+  // Tokens of a generation are compared by its methods; scores are of no output token.
+  else if (click.shiftKey && !viewer.scored && !(viewer instanceof GenerationViewer)) {
+    viewer.other.value = null;
+    comparison.value = { method: method.value, layer: layer.value, shares: false, token };
+    showComparison();
+  } else explain(token);
 }
 
 /** One layer alone, and from then on the one below or above. */
@@ -93,7 +113,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
     does: "raw, rollout, flow",
     run(viewer, key) {
       const name = AGGREGATIONS[Number(key) - 1];
-      if (viewer.report.methods.includes(name) || viewer.askServer.value) viewer.state.choices.method.value = name;
+      if (viewer.has(name) || viewer.askServer.value) viewer.state.choices.method.value = name;
     },
   },
   {

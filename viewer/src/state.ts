@@ -22,11 +22,16 @@ export type Comparison = {
   layer: number;
   /** each side divided by its sum, so that methods of different sums can be set against each other */
   shares: boolean;
+  /** another output token; absent: the same */
+  token?: number;
 } | null;
 
-/** Layers of a generation, whose mean is shown; `from` alone, or from `from` to `to`. */
+/**
+ * Layers of a generation, whose mean is shown; `from` alone, or from `from` to `to`; of an encoder-decoder those in which
+ * the decoder attends to the source, or to the target.
+ */
 export interface Span {
-  kind: "all" | "last" | "one" | "range";
+  kind: "all" | "last" | "one" | "range" | "source" | "target";
   from: number;
   to: number;
 }
@@ -138,6 +143,8 @@ export class State {
   address: Readonly<Record<string, string>> = {};
   /** What a link cannot hold, for people; "" when it holds all. */
   lacks = "";
+  /** What of the address could not be taken, as a sentence; "" when all could. */
+  readonly misread = signal("");
   /** The address has been read once, or says nothing of what has just come. */
   followed = false;
   protected readonly source: Signal<Report>;
@@ -254,6 +261,9 @@ function translated<A, B>(base: Signal<A>, to: (value: A) => B, from: (value: B)
   } as unknown as Signal<B>;
 }
 
+const withToken = (comparison: Comparison, change: (token: number) => number): Comparison =>
+  comparison?.token === undefined ? comparison : { ...comparison, token: change(comparison.token) };
+
 /** The state of the same page with words for pieces: what is chosen stays chosen. */
 export function wordState({ choices }: State, report: WordReport): State {
   const { groups, wordOf } = report;
@@ -267,6 +277,11 @@ export function wordState({ choices }: State, report: WordReport): State {
       choices.input,
       maybe((piece) => wordOf[piece]),
       maybe(first),
+    ),
+    comparison: translated<Comparison, Comparison>(
+      choices.comparison,
+      (pieces) => withToken(pieces, (piece) => wordOf[piece]),
+      (words) => withToken(words, first),
     ),
     byHand: translated<ReadonlyMap<number, boolean>, ReadonlyMap<number, boolean>>(
       choices.byHand,

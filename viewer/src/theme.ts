@@ -1,5 +1,5 @@
-// Light or dark: what the system says, until the reader chooses. Printed pages are light.
-import { computed, effect, signal } from "@preact/signals";
+// Light or dark: what the system says, until the reader chooses. Printed pages are light. And whether there is one column.
+import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
 const KEY = "attnflow-theme";
@@ -15,13 +15,21 @@ function remembered(): Theme {
 
 export const theme = signal<Theme>(remembered());
 
-const query = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
-const systemDark = signal(query?.matches ?? false);
-const paper = typeof matchMedia === "function" ? matchMedia("print") : null;
+/** Whether a media query matches. */
+function matching(query: string): ReadonlySignal<boolean> {
+  const list = typeof matchMedia === "function" ? matchMedia(query) : null;
+  const matches = signal(list?.matches ?? false);
+  list?.addEventListener("change", () => (matches.value = list.matches));
+  return matches;
+}
+
+const systemDark = matching("(prefers-color-scheme: dark)");
+const onPaper = matching("print");
 const announced = signal(false);
-const onPaper = signal(paper?.matches ?? false);
-query?.addEventListener("change", () => (systemDark.value = query.matches));
-paper?.addEventListener("change", () => (onPaper.value = paper.matches));
+
+/** Cards stand one below another (page.css): those that say most come first. */
+export const oneColumn = matching("screen and (max-width: 52rem)");
+
 if (typeof addEventListener === "function") {
   addEventListener("beforeprint", () => (announced.value = true));
   addEventListener("afterprint", () => (announced.value = false));

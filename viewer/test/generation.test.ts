@@ -141,6 +141,30 @@ function sample(changes: Record<string, unknown> = {}, arrays: Record<string, un
 
 const read = (changes = {}, arrays = {}) => GenerationReport.read(sample(changes, arrays));
 
+test("layers of an encoder-decoder are named by what attends to what", async () => {
+  const values = { source_tokens: 3, encoder_layers: 2, decoder_layers: 2 };
+  const notes = [{ code: "joint-layers", values, text: "" }];
+  const document = sample();
+  const [begin] = document.input.tokens.slice(-1);
+  document.input.tokens[3] = { ...begin, segment: 1 } as typeof begin;
+  const joint = await GenerationReport.read({ ...document, notes });
+  expect([1, 2, 3, 4, 5, 6].map((layer) => joint.layerName(layer))).toEqual(
+    "Encoder 1,Encoder 2,Self 1,Cross 1,Self 2,Cross 2".split(","),
+  );
+  expect(joint.joint?.sourceTokens).toBe(3);
+  expect(joint.beginOfSecond).toBe(3); // what the target begins with stands with it
+  // The sample's layers are 2 and 5.
+  const viewer = new GenerationViewer(joint);
+  viewer.state.choices.span.value = { kind: "target", from: 0, to: Infinity };
+  expect(viewer.layersOf("rollout")).toEqual([5]);
+  viewer.state.choices.span.value = { kind: "source", from: 0, to: Infinity };
+  expect(viewer.layersOf("rollout")).toEqual([2, 5]); // none: all
+  const decoder = await read();
+  expect(decoder.joint).toBeNull();
+  expect(decoder.beginOfSecond).toBe(4);
+  expect(decoder.layerName(5)).toBe("Layer 5");
+});
+
 /** Values of one generated token: which, of which method, and the mean over which of the method's layers. */
 interface Selection {
   method: Method;

@@ -35,8 +35,8 @@ test("shares of an output token: each layer passes all of it, and what arrives i
   const rollout = recomputedRow(report, recipe, "rollout", 5, 4);
   for (let j = 0; j < report.n; ++j) {
     const arrived = arcs.filter((arc) => arc.layer === 1 && arc.to === j).reduce((sum, arc) => sum + arc.weight, 0);
-    expect(arrived).toBeCloseTo(rollout?.[j] ?? NaN, 12);
-    expect(masses?.at(-1)?.[j]).toBeCloseTo(rollout?.[j] ?? NaN, 12);
+    expect(arrived).toBeCloseTo(rollout?.values[j] ?? NaN, 12);
+    expect(masses?.at(-1)?.[j]).toBeCloseTo(rollout?.values[j] ?? NaN, 12);
   }
 });
 

@@ -1,5 +1,6 @@
 // What is known about rollout and flow (DESIGN, docs/flow.md), on random stacks.
 import { describe, expect, test } from "vitest";
+import { flowRow } from "../src/compute/flow_row";
 import { maximumFlow, type PairFlow } from "../src/compute/max_flow";
 import { finish } from "../src/compute/slices";
 
@@ -105,6 +106,30 @@ describe("maximum flow of a pair", () => {
         }
       });
     }
+  }
+
+  for (const causal of [false, true]) {
+    test(`is what a row has of it, to tokens and to words${causal ? ", causal" : ""}`, () => {
+      const [layers, n] = [5, 34];
+      // Some weights are gone, as after discarding.
+      const a = stack(layers, n, causal, 7).map((layer) => layer.map((row) => row.map((w) => (w < 0.01 ? 0 : w))));
+      const row = (layer: number, query: number) => a[layer - 1][query];
+      const groups = Array.from({ length: n / 2 }, (_, g) => [2 * g, 2 * g + 1]);
+      for (const outputToken of [0, 20, n - 1]) {
+        const network = { n, layer: layers, toLayer: 0, outputToken, causal, row };
+        const each = Array.from({ length: n }, (_, j) => [j]);
+        const tokens = finish(flowRow(network, each, 1e-6));
+        for (let j = 0; j < n; ++j) expect(tokens.values[j]).toBeCloseTo(flowOf(a, outputToken, j).value, 12);
+        // A word as one more layer, whose only node it is.
+        const words = finish(flowRow(network, groups, 1e-6));
+        for (const [g, [first, second]] of groups.entries()) {
+          const joined = a[0].map((from) =>
+            from.map((w, j) => (j === first ? w + from[second] : j === second ? 0 : w)),
+          );
+          expect(words.values[g]).toBeCloseTo(flowOf([joined, ...a.slice(1)], outputToken, first).value, 12);
+        }
+      }
+    });
   }
 
   test("the cut is the one nearest the output token", () => {

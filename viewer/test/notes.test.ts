@@ -44,19 +44,19 @@ describe("notes", () => {
     }
   });
 
-  test("name no option of a command in the server's page", () => {
-    for (const recipe of [true, false]) {
+  test("name no option of a command, on the server's page or in a file", () => {
+    for (const [recipe, served] of [true, false].flatMap((one) => [true, false].map((other) => [one, other]))) {
       for (const code of DOCUMENTED.keys()) {
         // Said below the headline.
         if (code === "blank-out-agreement") continue;
-        const [sentences] = said(code, { ...everywhere, recipe });
+        const [sentences] = said(code, { ...everywhere, recipe, served });
         expect(sentences).not.toMatch(/--[a-z]/);
         expect(sentences).toMatch(/\.$/);
       }
     }
   });
 
-  test("advise what the page's controls do, and the command where only that helps", () => {
+  test("advise what the page's controls do, and what the note does where that is no option", () => {
     const file = { ...everywhere, served: false };
     expect(said("flow-degenerate", everywhere)).toEqual([
       "A note of flow-degenerate. Look at rollout instead, or at flow from fewer layers (“Layer” <fewer_layers>), or choose another “Start layer” above.",
@@ -65,9 +65,20 @@ describe("notes", () => {
     expect(notesHere([attention], everywhere)[0].text).toMatch(
       /choose another “Start layer” or “Residual weight” above\.$/,
     );
-    for (const code of ["flow-degenerate", "second-token-sink", "text-cut", "a-newer-one"]) {
-      expect(said(code, { ...file, recipe: false })).toEqual([`A note of ${code}. --option does something about it.`]);
+    for (const code of ["second-token-sink", "text-cut", "a-newer-one"]) {
+      expect(said(code, { ...file, recipe: false })).toEqual([`A note of ${code}.`]);
+      const advised = { ...noteOf(code), advice: "Its folder keeps the window." };
+      expect(notesHere([advised], { ...file, recipe: false })[0].text).toMatch(/keeps the window\.$/);
     }
+    const generation = { ...file, recipe: false, normalized: true };
+    expect(said("second-token-sink-generated", generation)[0]).toContain("“Normalized by receptive field” above");
+    const target = {
+      ...noteOf("target-first-token"),
+      values: { option: "target", word: "cats", tokens: 2, token: "ca" },
+    };
+    expect(notesHere([target], file)[0].text).toMatch(
+      /^The target, “cats”, is 2 tokens; .* its first, “ca”, is explained\.$/,
+    );
     expect(said("output-token-of-word", file)).toEqual([
       "A note of output-token-of-word. “Whole words” above merges the tokens of each word.",
     ]);
@@ -188,17 +199,19 @@ describe("what is shown", async () => {
     expect(setting(viewer, "Flow")?.text).toMatch(/certified/);
     choices.residual.value = 0.1;
     expect(setting(viewer, "Flow")).toBeUndefined();
+    expect(setting(viewer, "Numbers")?.text).toBe("none: the page is computing them");
+    viewer.askServer.value = () => undefined;
     expect(setting(viewer, "Numbers")?.text).toMatch(/^none: Flow through more than two layers/);
     choices.layer.value = 2;
     expect(setting(viewer, "Flow")?.text).toMatch(/closed form/);
   });
 });
 
-test("the flow that is shown is counted: what holds nothing is no value", () => {
-  const found = degenerateIn([1, 0, 1, 1], [0.5, 0.2, 0, 0.3]);
+test("the flow of ranked tokens is counted: what holds nothing is no value", () => {
+  const found = degenerateIn([1, 1, 0, 1, 1], [0.9, 0.5, 0.2, 0, 0.3], [false, true, true, true, true]);
   expect(found).toEqual({ count: 2, all: 3 });
   expect(degenerateWords({ count: 2, all: 3 })).toBe(
-    "Flow says little here: for 2 of 3 only the first or last layer limits it (°).",
+    "Flow says little here: for 2 of 3 ranked tokens only the first or last layer limits it (°).",
   );
-  expect(degenerateIn(null, [0.5])).toBeNull();
+  expect(degenerateIn(null, [0.5], [true])).toBeNull();
 });

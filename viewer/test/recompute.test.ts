@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { maximumFlow } from "../src/compute/max_flow";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
-import { mixedRow, recomputedRow, residualRule, whyNot } from "../src/compute/recompute";
+import { flowsOf, mixedRow, recomputedRow, residualRule, rowWork, whyNoFlow, whyNot } from "../src/compute/recompute";
 import { finish } from "../src/compute/slices";
 import { recipeOf, type Recipe } from "../src/report/recipe";
 import type { EncodedArray, Method, ReportDocument, Settings } from "../src/report/document";
@@ -28,7 +28,7 @@ interface Certificate {
 }
 interface Fixture {
   report: ReportDocument & { certificates: Certificate[] };
-  cases: { arguments: string[]; settings: Settings; arrays: Record<Method, EncodedArray> }[];
+  cases: { arguments: string[]; settings: Settings; arrays: Record<Method | "flow_degenerate", EncodedArray> }[];
 }
 
 const FIXTURES = { text, causal, gradient, renormalized, alti, relevance };
@@ -48,21 +48,33 @@ for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
         let compared = 0;
         for (const method of ["raw", "rollout", "flow"] as const) {
           const expected = await decodeArray(arrays[method]);
+          const flags = method === "flow" ? await decodeArray(arrays.flow_degenerate) : null;
+          const close = method === "flow" ? 1e-9 : 1e-6;
           expect(expected.n).toBe(report.n);
           for (const [at, layer] of settings.layers.entries()) {
-            if (method === "flow" && layer > recipe.start_layer + 2) {
+            const deep = method === "flow" && layer > recipe.start_layer + 2;
+            if (deep) {
               expect(recomputedRow(report, recipe, method, layer, 0)).toBeNull();
               expect(whyNot(report, recipe, method, layer)).toMatch(/maximum flow/);
-              continue;
+              expect(whyNoFlow(report, recipe, layer)).toBeNull();
             }
             for (let token = 0; token < report.n; ++token) {
-              const row = recomputedRow(report, recipe, method, layer, token);
-              const truth = expected.row(at * report.n + token);
+              let steps = 0;
+              const row = deep
+                ? finish(rowWork(report, recipe, method, layer, token, () => ++steps))
+                : recomputedRow(report, recipe, method, layer, token);
               if (!row) throw new Error(`${method}: ${whyNot(report, recipe, method, layer)}`);
+              expect(steps).toBe(deep ? flowsOf(report, recipe, token) : 0);
+              const truth = expected.row(at * report.n + token);
+              const ends = flags?.row(at * report.n + token);
               for (let j = 0; j < report.n; ++j) {
-                const error = Math.abs(row[j] - truth[j]);
-                const where = `${method}, layer ${layer}, from ${token} to ${j}: ${row[j]} is not ${truth[j]}`;
-                expect(error <= 1e-6 * Math.max(1, Math.abs(truth[j])), where).toBe(true);
+                const error = Math.abs(row.values[j] - truth[j]);
+                const where = `${method}, layer ${layer}, from ${token} to ${j}`;
+                expect(
+                  error <= close * Math.max(1, Math.abs(truth[j])),
+                  `${where}: ${row.values[j]}, not ${truth[j]}`,
+                ).toBe(true);
+                if (ends) expect(row.degenerate?.[j] === 1, where).toBe(ends[j] > 0);
                 ++compared;
               }
             }
@@ -132,7 +144,7 @@ describe("a report of one head, columns masked or weights discarded", () => {
             for (const method of ["raw", "rollout"] as const) {
               const row = recomputedRow(report, recipe, method, layer, token);
               const truth = recomputedRow(every, recipe, method, layer, token);
-              for (let j = 0; j < n; ++j) expect(row?.[j]).toBeCloseTo(truth?.[j] ?? NaN, 12);
+              for (let j = 0; j < n; ++j) expect(row?.values[j]).toBeCloseTo(truth?.values[j] ?? NaN, 12);
             }
             const head = every.headRow(layer, 1, token) as Float32Array;
             if (layer < last && head.some((value, j) => Math.abs(value - mixing.top.row(layer, token)[j]) > 1e-3)) {
@@ -231,8 +243,8 @@ test("sparse rows give the rollout of the rows they stand for", async () => {
       );
     }
     const row = recomputedRow(report, recipe, "rollout", 2, token);
-    expect([...(row ?? [])].slice(token + 1)).toEqual(Array(3 - token).fill(0));
-    for (let j = 0; j < 4; ++j) expect(row?.[j]).toBeCloseTo(mass[j], 7);
+    expect([...(row?.values ?? [])].slice(token + 1)).toEqual(Array(3 - token).fill(0));
+    for (let j = 0; j < 4; ++j) expect(row?.values[j]).toBeCloseTo(mass[j], 7);
   }
 });
 

@@ -9,23 +9,18 @@ import { Viewer } from "../src/context";
 import { Explanation } from "../src/explanation";
 import { captionOf, savingOf } from "../src/export/name";
 import { readLink, writeLink } from "../src/link";
-import { agreementLevel, effectWords, levelWords } from "../src/report/agreement";
-import type { Agreement, Method, PlainArray, ReportDocument, Target } from "../src/report/document";
+import { agreementLevel, effectWords, findsTheDecisive, levelWords } from "../src/report/agreement";
+import type { Agreement, Method, ReportDocument, Target } from "../src/report/document";
 import { recipeOf } from "../src/report/recipe";
 import { Report } from "../src/report/report";
 import { targetWords } from "../src/report/setting_words";
 import { formatOf } from "../src/report/text";
 import { WordReport } from "../src/report/words";
+import { f64 } from "./arrays";
 import text from "./fixtures/text.json?raw";
 
 beforeAll(() => vi.stubGlobal("location", { protocol: "http:", pathname: "/" }));
 
-const f64 = (numbers: number[]): PlainArray => ({
-  shape: [1, numbers.length],
-  dtype: "f64",
-  encoding: "base64",
-  data: btoa(Array.from(new Uint8Array(Float64Array.from(numbers).buffer), (b) => String.fromCharCode(b)).join("")),
-});
 const base = (JSON.parse(text) as { report: ReportDocument }).report;
 const target: Target = {
   ...{ kind: "next", label: "Angie", index: 1, logit: 3 },
@@ -153,13 +148,17 @@ test("agreement is said of the method, layer and output token that it is of", as
     maps: [
       { method: "rollout", layer: 6, rank_correlation: 0.1, first_token: 1, blanked_value: 4.104 },
       { method: "attnlrp", rank_correlation: 0.82, first_token: 2, blanked_value: -1.3 },
+      {
+        ...{ method: "raw", layer: 6, rank_correlation: 0.7, first_token: 1, blanked_value: 3.9 },
+        ...{ decisive_token: 2, decisive_value: -1.3 },
+      },
     ],
   };
   const viewer = new Viewer(await Report.read({ ...scored(), agreement }));
   const { method, layer, token, residual } = viewer.state.choices;
   const said = () => {
     const shown = agreementShown(viewer);
-    return shown && [levelWords(shown.map), effectWords(shown.agreement, shown.map, shown.label)];
+    return shown && [levelWords(shown.map), effectWords(shown.agreement, shown.map, shown.labelOf)];
   };
   const { label } = viewer.report.tokens[1];
   expect(said()).toEqual([
@@ -179,6 +178,12 @@ test("agreement is said of the method, layer and output token that it is of", as
     "Agreement of the whole order with blank-out: strong (0.82).",
     `Blanking its top token, “${viewer.report.tokens[2].label}”, takes the logit difference from 4.10 to −1.30.`,
   ]);
+  method.value = "raw";
+  token.value = 0;
+  expect(said()?.[1]).toBe(
+    `Blanking its top token, “${label}”, takes the logit difference from 4.10 to 3.90; blanking “${viewer.report.tokens[2].label}” takes it to −1.30.`,
+  );
+  expect(agreement.maps.map((map) => findsTheDecisive(agreement, map))).toEqual([true, true, false]);
   method.value = "blank-out";
   expect(said()).toBeNull();
   expect(agreementLevel({ method: "raw", first_token: 0, blanked_value: 0 })).toBe("unknown");

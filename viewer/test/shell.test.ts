@@ -6,7 +6,7 @@ import { barOf, DivergingScale, PALETTES, Scale } from "../src/color/scale";
 import { alignTokens } from "../src/compute/align";
 import { toCsv, toJson } from "../src/export/tables";
 import { excludedOf, isStopWord, LONGEST_PATTERN, readPattern, wholeOf } from "../src/filters";
-import { readLink, writeLink } from "../src/link";
+import { misreadOf, readLink, writeLink } from "../src/link";
 import type { Method } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { WordReport } from "../src/report/words";
@@ -14,7 +14,7 @@ import { readEvents } from "../src/server/events";
 import type { Client } from "../src/server/client";
 import { readAsk, writeTextAsk } from "../src/server/ask";
 import { ServerState } from "../src/server/server_state";
-import { initialChoices } from "../src/state";
+import { initialChoices, State } from "../src/state";
 import { missingSides, unlikeWords } from "../src/views/compare_difference";
 import { explanationOf, inUnitsOf, otherSide, sideOf, unitsDiffer } from "../src/views/compare_sides";
 
@@ -142,6 +142,12 @@ describe("the link", () => {
     ]) {
       expect(readLink(text, of, initial), text).toEqual(initial);
     }
+    const said = (text: string) => misreadOf(text, new State(of));
+    expect(said("#v=9&t=1")).toBe("The link does not fit this page; left out: “v=9”.");
+    expect(said("#v=1&t=2&l=4&zz=1&yy=2")).toBe(
+      "The link does not fit this page; left out: “l=4”, “t=2”, “zz=1” and 1 more.",
+    );
+    for (const text of ["", "#heat-card", "#v=1", "#v=1&t=1&ask=x"]) expect(said(text), text).toBe("");
   });
 
   test("keeps the choices behind the longest text in any script", async () => {

@@ -1,6 +1,7 @@
 // Tables and pictures for papers.
 import { expect, test } from "vitest";
 import { inInches } from "../src/export/frame";
+import { widthFor } from "../src/export/paper";
 import { toLatex } from "../src/export/tables";
 
 test("a table of LaTeX has escaped words, and numbers to the right", () => {
@@ -10,15 +11,19 @@ test("a table of LaTeX has escaped words, and numbers to the right", () => {
   ];
   expect(toLatex({ columns: ["input_token", "token", "rollout", "rank"], rows })).toBe(
     [
+      "% \\usepackage{booktabs}",
       "\\begin{tabular}{rlrr}",
-      "  \\hline",
+      "  \\toprule",
       "  input\\_token & token & rollout & rank \\\\",
-      "  \\hline",
+      "  \\midrule",
       "  0 & 50\\% \\& more\\_ & $0.1235$ &  \\\\",
       "  1 & a\\textbackslash{}b\\textasciitilde{} & $1.5 \\cdot 10^{-7}$ & 2 \\\\",
-      "  \\hline",
+      "  \\bottomrule",
       "\\end{tabular}\n",
     ].join("\n"),
+  );
+  expect(toLatex({ columns: ["token"], rows: [["<s>|"], ["b"]] }, 1)).toContain(
+    "\\midrule\n  \\textless{}s\\textgreater{}\\textbar{} \\\\\n  \\bottomrule",
   );
 });
 
@@ -28,4 +33,11 @@ test("a picture for paper has its width in inches, and keeps its form", () => {
   expect(inInches(svg, 3.3)).toBe(
     '<svg xmlns="http://www.w3.org/2000/svg" width="3.3in" height="1.65in" viewBox="0 0 660 330"><rect width="5" height="6"/></svg>',
   );
+});
+
+test("a picture for paper is laid out so that its largest letters have 8 points", () => {
+  const svg = (...sizes: string[]) => sizes.map((size) => `<text font-size="${size}">a</text>`).join("");
+  // 16 pixels become 32 / 3, of which 316.8 are 3.3 inches.
+  expect(widthFor(svg("13px", "16", "12.5"), 3.3)).toBe(475);
+  expect(widthFor("<path/>", 3.3)).toBe(317);
 });

@@ -81,3 +81,25 @@ test("the address has what is chosen at once, and choices in a row are one entry
   expect(entries).toHaveLength(3);
   stop();
 });
+
+test("what was chosen just before something plays stays an entry, and where it ends is another", () => {
+  const chosen = signal("");
+  const playing = signal(false);
+  const stop = followAddress({
+    fragment: () => chosen.value,
+    settled: () => !playing.value,
+    onMove: () => undefined,
+  });
+  vi.advanceTimersByTime(500);
+  chosen.value = "v=1&t=1";
+  chosen.value = "v=1&t=2";
+  vi.advanceTimersByTime(100);
+  playing.value = true;
+  expect(entries).toEqual(["", "#v=1&t=2"]);
+  for (const token of [3, 4]) chosen.value = `v=1&t=${token}`;
+  vi.advanceTimersByTime(500);
+  playing.value = false;
+  vi.advanceTimersByTime(500);
+  expect(entries).toEqual(["", "#v=1&t=2", "#v=1&t=4"]);
+  stop();
+});

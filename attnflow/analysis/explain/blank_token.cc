@@ -38,7 +38,7 @@ BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, c
     found = mask();
   } else if (asked == "pad") {
     const Architecture* const row = find_architecture(info.architecture);
-    if (row != nullptr && !row->keys.padding_id.empty()) {
+    if (row != nullptr && row->skips_padding()) {
       throw Error(ErrorKind::kUsage,
                   "--blank: expected unk or mask for a model of the RoBERTa family, found pad, which would also shift "
                   "the positions of the tokens after it");

@@ -230,7 +230,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     score_methods(report, methods);
   };
   if (options.only_output_token) {
-    check_row_options(options, report.model);
+    check_row_options(options, report.model, n);
     Decoder& decoder = *model.decoder();
     Tensor<float> logits;
     const std::unique_ptr<AttentionReplay> replay =

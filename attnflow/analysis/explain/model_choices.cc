@@ -4,13 +4,15 @@
 
 namespace attnflow {
 
-bool has_target(const ModelInfo& info) { return info.head != ModelHead::kNone; }
+// Gradients and contributions of encoder-decoders are not there yet.
+bool has_target(const ModelInfo& info) { return info.head != ModelHead::kNone && !info.target; }
 
 std::vector<Mixing> mixings_of(const ModelInfo& info) {
   std::vector<Mixing> mixings;
   for (const MixingInfo& one : all_mixings()) {
     if (one.mixing == Mixing::kAuto) continue;
     if (one.needs == MixingNeeds::kGradients && !has_target(info)) continue;
+    if (one.needs != MixingNeeds::kAttention && info.target) continue;
     if (one.mixing == Mixing::kGlobenc && !info.norms_after) continue;
     mixings.push_back(one.mixing);
   }

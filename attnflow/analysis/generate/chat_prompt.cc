@@ -1,36 +1,82 @@
 #include "attnflow/analysis/generate/chat_prompt.h"
 
-#include <cstddef>
+#include <algorithm>
+#include <utility>
 
 #include "attnflow/base/error.h"
 
 namespace attnflow {
 namespace {
 
-// No template has it, and none changes it: letters, no white space to strip.
-constexpr std::string_view kOurs = "AttnflowSystemTurn";
+// A text that neither a turn nor a template has, and that no template changes: letters, no white space to strip.
+std::string text_of_ours(const std::vector<ChatMessage>& messages) {
+  std::string ours = "AttnflowTurn";
+  const auto has_it = [&](const ChatMessage& message) { return message.text.find(ours) != std::string::npos; };
+  while (std::any_of(messages.begin(), messages.end(), has_it)) ours += "X";
+  return ours;
+}
+
+// What a template writes around the text of a turn.
+struct Around {
+  std::string before;
+  std::string behind;
+};
+
+// `messages` with our text in one turn, split there; nothing where the template refuses, or does not show the turn.
+std::optional<Around> around_turn(const TextCodec& codec, std::vector<ChatMessage> messages, std::size_t turn) {
+  const std::string ours = text_of_ours(messages);
+  messages[turn].text = ours;
+  std::string text;
+  try {
+    text = codec.chat(messages);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  const std::size_t place = text.find(ours);
+  if (place == std::string::npos) return std::nullopt;
+  return Around{text.substr(0, place), text.substr(place + ours.size())};
+}
+
+// Where `text` has something else in that place.
+std::optional<TextSpan> between(std::string_view text, const Around& around) {
+  const bool fits = text.size() >= around.before.size() + around.behind.size() && text.starts_with(around.before) &&
+                    text.ends_with(around.behind);
+  if (!fits) return std::nullopt;
+  return TextSpan{around.before.size(), text.size() - around.behind.size()};
+}
 
 }  // namespace
 
+ChatPrompt chat_prompt(const TextCodec& codec, const std::optional<std::string>& system, const std::string& user) {
+  std::vector<ChatMessage> messages;
+  if (system) messages.push_back({"system", *system});
+  messages.push_back({"user", user});
+  ChatPrompt prompt{codec.chat(messages), {}};
+  for (std::size_t turn = 0; turn < messages.size(); ++turn) {
+    const std::optional<Around> around = around_turn(codec, messages, turn);
+    if (!around) continue;  // the template leaves that turn out
+    const std::optional<TextSpan> written = between(prompt.text, *around);
+    if (!written) return {std::move(prompt.text), {}};
+    if (written->begin < written->end) prompt.written.push_back(*written);
+  }
+  return prompt;
+}
+
 std::optional<std::string> own_system_turn(const TextCodec& codec, std::string_view prompt) {
-  std::string with;
+  const ChatMessage user{"user", std::string(prompt)};
+  const std::optional<Around> around = around_turn(codec, {{"system", ""}, user}, 0);
+  if (!around) return std::nullopt;  // templates may refuse a system's turn
   std::string without;
   try {
-    without = codec.chat({{"user", std::string(prompt)}});
-    with = codec.chat({{"system", std::string(kOurs)}, {"user", std::string(prompt)}});
+    without = codec.chat({user});
   } catch (const Error&) {
-    return std::nullopt;  // templates may refuse a system's turn
-  }
-  const std::size_t place = with.find(kOurs);
-  if (place == std::string::npos) return std::nullopt;
-  const std::string_view before = std::string_view(with).substr(0, place);
-  const std::string_view behind = std::string_view(with).substr(place + kOurs.size());
-  if (without.size() < before.size() + behind.size() || !without.starts_with(before) || !without.ends_with(behind)) {
     return std::nullopt;
   }
-  std::string own = without.substr(before.size(), without.size() - before.size() - behind.size());
+  const std::optional<TextSpan> span = between(without, *around);
+  if (!span) return std::nullopt;
+  std::string own = without.substr(span->begin, span->end - span->begin);
   // A system's text that goes into the user's turn without anything around it leaves nothing behind, and no turn.
-  if (own.empty() && before.find("system") == std::string_view::npos) return std::nullopt;
+  if (own.empty() && around->before.find("system") == std::string::npos) return std::nullopt;
   return own;
 }
 

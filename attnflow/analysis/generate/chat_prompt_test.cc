@@ -76,5 +76,47 @@ TEST(OwnSystemTurn, IsNoneWhereThereIsNoTemplateOrItTakesNone) {
   EXPECT_EQ(own_turn(drops), std::nullopt);
 }
 
+std::vector<std::string> written(const ChatPrompt& prompt) {
+  std::vector<std::string> texts;
+  for (const TextSpan& span : prompt.written) texts.push_back(prompt.text.substr(span.begin, span.end - span.begin));
+  return texts;
+}
+
+TEST(ChatPrompt, KnowsWhatPeopleWrote) {
+  const Templated codec(turns);
+  // Also where the template has the same word.
+  EXPECT_EQ(written(chat_prompt(codec, std::nullopt, "user")), std::vector<std::string>{"user"});
+  EXPECT_EQ(written(chat_prompt(codec, "system", "<user>")), (std::vector<std::string>{"system", "<user>"}));
+  EXPECT_EQ(chat_prompt(codec, std::nullopt, "hi").text, "<user>\nhi</>\n<assistant>\n");
+}
+
+TEST(ChatPrompt, KnowsItsOwnTextFromPeoples) {
+  const Templated codec(turns);
+  EXPECT_EQ(written(chat_prompt(codec, "say AttnflowTurn", "AttnflowTurn")),
+            (std::vector<std::string>{"say AttnflowTurn", "AttnflowTurn"}));
+  const auto drops = [](const Messages& messages) { return turns({messages.back()}); };
+  EXPECT_EQ(own_system_turn(Templated(drops), "about AttnflowTurn it"), std::nullopt);
+}
+
+TEST(ChatPrompt, HasNothingOfAnEmptyOrADroppedTurn) {
+  EXPECT_TRUE(chat_prompt(Templated(turns), std::nullopt, "").written.empty());
+  EXPECT_EQ(written(chat_prompt(Templated(turns), "", "hi")), std::vector<std::string>{"hi"});
+  const auto drops = [](const Messages& messages) { return turns({messages.back()}); };
+  EXPECT_EQ(written(chat_prompt(Templated(drops), "system", "hi")), std::vector<std::string>{"hi"});
+}
+
+TEST(ChatPrompt, DoesNotGuess) {
+  // The text stands there twice, or is changed around the place where it stands.
+  const Templated twice([](const Messages& messages) { return messages.back().text + "; " + messages.back().text; });
+  EXPECT_TRUE(chat_prompt(twice, std::nullopt, "hi").written.empty());
+  const Templated counts([](const Messages& messages) {
+    return std::to_string(messages.back().text.size()) + ":" + messages.back().text;
+  });
+  EXPECT_TRUE(chat_prompt(counts, std::nullopt, "hi").written.empty());
+  const Templated none(
+      [](const Messages&) -> std::string { throw Error(ErrorKind::kUnsupportedModel, "no template"); });
+  EXPECT_THROW(chat_prompt(none, std::nullopt, "hi"), Error);
+}
+
 }  // namespace
 }  // namespace attnflow::chat_prompt_test

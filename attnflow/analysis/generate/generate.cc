@@ -15,6 +15,7 @@
 #include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/explain/model_choices.h"
 #include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/generate/chat_prompt.h"
@@ -33,6 +34,7 @@
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/model/model_input.h"
+#include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -45,16 +47,12 @@ using internal::GenerationSinkOptions;
 struct Prompt {
   std::vector<std::int64_t> ids;   // m
   std::vector<InputToken> tokens;  // m
+  std::size_t source = 0;          // of an encoder-decoder: those of the source
   TokenGroups words;               // where words are merged: those of the tokens; else empty
+  std::vector<TextSpan> written;   // what is the user's in a chat template's text
 };
 
-Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, std::string& prompt) {
-  if (options.chat) {
-    std::vector<ChatMessage> messages;
-    if (options.system) messages.push_back({"system", *options.system});
-    messages.push_back({"user", prompt});
-    prompt = codec.chat(messages);
-  }
+Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, const std::string& prompt) {
   Encoding encoding = codec.encode(prompt);
   // A template may begin with the token that the tokenizer puts in front by itself.
   std::vector<EncodedToken>& tokens = encoding.tokens;
@@ -67,15 +65,69 @@ Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, s
   return encoding;
 }
 
-Prompt read_prompt(const TextCodec& codec, const GenerateOptions& options, Report& report) {
-  const Encoding encoding = encode_prompt(codec, options, report.input.text);
+// What a target begins with stands behind the source.
+void begin_target(const TextCodec& codec, const TargetInfo& target, Prompt& prompt) {
+  prompt.source = prompt.ids.size();
+  for (const std::int64_t id : target.begin) {
+    prompt.ids.push_back(id);
+    InputToken token;
+    token.text = codec.spelled(id);
+    token.special = codec.is_special(id);
+    token.segment = 1;
+    prompt.tokens.push_back(std::move(token));
+  }
+}
+
+Prompt read_prompt(const TextCodec& codec, const ModelInfo& info, const GenerateOptions& options, Report& report) {
   Prompt prompt;
+  if (options.chat) {
+    ChatPrompt chat = chat_prompt(codec, options.system, report.input.text);
+    report.input.text = std::move(chat.text);
+    prompt.written = std::move(chat.written);
+  }
+  const Encoding encoding = encode_prompt(codec, options, report.input.text);
   for (const EncodedToken& token : encoding.tokens) prompt.ids.push_back(token.id);
   prompt.tokens = report_tokens(encoding);
+  if (info.target) begin_target(codec, *info.target, prompt);
   report.input.tokens = prompt.tokens;
   std::size_t none = 0;
   if (options.settings.words) prompt.words = merge_words(report, none);
   return prompt;
+}
+
+// Layers that generations of an encoder-decoder start from: the decoder's. In the encoder's its tokens stand alone.
+std::vector<std::size_t> decoder_layers(const TargetInfo& target, std::size_t start_layer) {
+  std::vector<std::size_t> layers(2 * target.decoder_layers);
+  std::iota(layers.begin(), layers.end(), target.encoder_layers + 1);
+  std::erase_if(layers, [start_layer](std::size_t layer) { return layer <= start_layer; });
+  return layers;
+}
+
+// What an encoder-decoder is not asked yet.
+void check_encoder_decoder_settings(const Settings& settings, const ModelInfo& info) {
+  const auto refuse = [&](std::string_view option, std::string_view found) {
+    throw Error(
+        ErrorKind::kUnsupportedModel,
+        fmt::format(
+            "--{}: found {}, which is there for decoders but not yet for encoder-decoders such as {}; use --method "
+            "raw, rollout or flow with --mixing attention",
+            option, found, info.name));
+  };
+  const auto has = [](const auto& choices, auto choice) {
+    return std::find(choices.begin(), choices.end(), choice) != choices.end();
+  };
+  if (settings.mixing != Mixing::kAuto && !has(mixings_of(info), settings.mixing)) {
+    refuse("mixing", to_text(settings.mixing));
+  }
+  for (const Method method : settings.methods) {
+    if (!has(methods_of(info), method)) refuse("method", method_info(method).name);
+  }
+  if (settings.normalization != Normalization::kNone) {
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("--normalize: expected none for {}, an encoder-decoder, whose receptive fields are not "
+                            "computed, found {}; they are for decoders",
+                            info.name, to_text(settings.normalization)));
+  }
 }
 
 void check_room(const ModelInfo& info, std::size_t prompt) {
@@ -130,6 +182,19 @@ std::vector<TokenFilterOptions> single_rules(const TokenFilterOptions& filter) {
   return rules;
 }
 
+// What a chat template wrote: tokens without a byte of what people did.
+ExcludedTokens template_tokens(const InputText& input, std::span<const TextSpan> written) {
+  ExcludedTokens found{"chat template", {}};
+  for (std::size_t j = 0; j < input.tokens.size(); ++j) {
+    const InputToken& token = input.tokens[j];
+    const bool is_written = token.begin && token.end && std::ranges::any_of(written, [&](const TextSpan& span) {
+                              return std::max(*token.begin, span.begin) < std::min(*token.end, span.end);
+                            });
+    if (!is_written) found.tokens.push_back(j);
+  }
+  return found;
+}
+
 std::vector<ExcludedTokens> excluded_tokens(const InputText& input, const TokenFilterOptions& filter) {
   std::vector<FilterToken> tokens;
   for (const auto& group : word_groups(input.tokens)) {
@@ -167,6 +232,7 @@ GenerationSinkOptions sink_options(const GenerateOptions& options, const Prompt&
   keep.layers = info.layers;
   keep.start_layer = settings.start_layer;
   keep.first_row = m - 1;
+  keep.source = prompt.source;
   const ResolvedMixing resolved = resolve_mixing(settings, prompt.tokens, info.heads);
   keep.mixing = resolved.mixing;
   const MixingInfo& mixing = mixing_info(settings.mixing);
@@ -204,7 +270,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
   std::vector<GeneratedToken>& tokens = generation.tokens;
   generation.stopped = most < options.tokens ? "context" : "length";
   Sampler sampler(options.sampling);
-  internal::GeneratedText text(codec, options.on_text);
+  internal::GeneratedText text(codec, options.on_text, decoder.info().target.has_value());
   internal::GenerationSource source(sink);
   if (options.on_start) {
     options.on_start({report.model, report.input.text, report.input.tokens, report.settings.layers});
@@ -311,6 +377,7 @@ void check_generate_options(const GenerateOptions& options) {
   };
   expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
   expect(!options.system || options.chat, "--system requires --chat");
+  expect(!options.keep_template || options.chat, "--keep-template requires --chat");
 }
 
 Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& given) {
@@ -325,16 +392,21 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   report.input.text = text;
   report.generation.emplace().sampling = {options.sampling.temperature, options.sampling.top_p, options.sampling.seed};
   report.generation->chat = options.chat;
-  const Prompt prompt = read_prompt(codec, options, report);
+  if (info.target) {
+    check_encoder_decoder_settings(options.settings, info);
+    options.generated_columns = true;
+  }
+  const Prompt prompt = read_prompt(codec, info, options, report);
   if (options.chat && !options.system) note_own_system_turn(report, codec, text);
   const std::size_t m = prompt.ids.size();
-  check_room(info, m);
+  check_room(info, info.target ? prompt.source : m);
   check_decoder_head(info);
   check_methods(options.settings, decoder, options.integration_steps);
   for (const Method method : {Method::kBlankOut, Method::kIntegratedGradients}) {
     if (options.settings.wants(method)) find_blank_token(codec, info);  // before the text is made
   }
-  const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
+  const std::size_t room = info.target ? info.target->max_tokens - info.target->begin.size() : info.max_tokens - m;
+  const std::size_t most = std::min(options.tokens, room + 1);
   const bool by_default = options.settings.mixing == Mixing::kAuto;
   choose_mixing(options.settings, decoder,
                 {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs}, report.notes);
@@ -350,7 +422,9 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
                             chosen.name));
   }
   const Settings& settings = options.settings;
-  report.settings.layers = resolve_layers(settings.layers, settings.start_layer, info.layers);
+  std::vector<std::size_t> asked_layers = settings.layers;
+  if (info.target && asked_layers.empty()) asked_layers = decoder_layers(*info.target, settings.start_layer);
+  report.settings.layers = resolve_layers(asked_layers, settings.start_layer, info.layers);
   // A prediction is read from the last layer: what lower ones hold of it is no answer yet, and no mean of them is one.
   if (settings.has_target() && settings.layers.empty()) report.settings.layers = {info.layers};
   if (settings.has_target()) note_preparation(gradients_of(decoder), report.notes);
@@ -360,6 +434,9 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
                              : resolve_layers(options.flow_layers, settings.start_layer, info.layers);
   }
   report.generation->excluded = excluded_tokens(report.input, options.filter);
+  if (!prompt.written.empty() && !options.keep_template) {
+    report.generation->excluded.push_back(template_tokens(report.input, prompt.written));
+  }
 
   const GenerationSinkOptions keep = sink_options(options, prompt, info, most);
   // The model's own memory first, so that what is left counts for the rows.
@@ -369,12 +446,15 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   GenerationSink sink(keep);
   continue_prompt(decoder, codec, options, prompt, most, sink, report);
   place_outputs(report);
+  using FirstShare = decltype(GenerationQuestion::first_share);
+  const FirstShare first_share = [&](std::size_t layer, std::size_t position) {
+    return sink.first_share(layer, position);
+  };
   try {
     fill_generation(report, {.prompt_tokens = prompt.ids.size(),
                              .words = prompt.words,
                              .sources = sources_of(decoder, options, sink, prompt, report),
-                             .first_share = [&](std::size_t layer,
-                                                std::size_t position) { return sink.first_share(layer, position); },
+                             .first_share = info.target ? FirstShare() : first_share,
                              .generated_columns = options.generated_columns,
                              .flow_tokens = options.flow_tokens,
                              .threads = options.threads,
@@ -389,7 +469,12 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
     drop_values(report);
     report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
   }
-  if (by_default || settings.explains_prediction()) {
+  if (info.target) {
+    report.notes.push_back({NoteCode::kJointLayers,
+                            {{"source_tokens", source_tokens(report)},  // words, where they are merged
+                             {"encoder_layers", info.target->encoder_layers},
+                             {"decoder_layers", info.target->decoder_layers}}});
+  } else if (by_default || settings.explains_prediction()) {
     try {
       add_scores(decoder, codec, options, prompt, report);
     } catch (const std::exception& error) {  // the text took longer than what went wrong

@@ -6,6 +6,10 @@
 // (report/report.h, Generation). Mixings made for one prediction (relevance, gradient) explain each generated token
 // against the most probable other, after the model is done: about four passes over the text before it for each. So do
 // methods beside the graph (generation_scores.h).
+//
+// Of an encoder-decoder the prompt is the source and what its target begins with, and layers are those of both as one
+// graph (model/model.h, TargetInfo). Shown are the decoder's layers unless settings.layers names others. Its values are
+// those of attention alone.
 #ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_
 #define ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_
 
@@ -56,8 +60,9 @@ struct GenerateOptions {
   SamplingOptions sampling;
   bool chat = false;                              // the prompt is the user's turn of a conversation (chat_prompt.h)
   std::optional<std::string> system;              // with chat: the system's turn before it
+  bool keep_template = false;                     // with chat: rank what the template wrote, too
   bool ignore_end = false;                        // continue past a token that ends the text
-  bool generated_columns = false;                 // keep the values on generated tokens too
+  bool generated_columns = false;                 // keep the values on generated tokens too; encoder-decoders do
   std::vector<std::size_t> flow_tokens;           // generated tokens whose flow is wanted; empty: all
   std::vector<std::size_t> flow_layers;           // layers that flow starts from; empty: the last of settings.layers
   TokenFilterOptions filter;                      // prompt tokens (words where merged) to exclude from rankings

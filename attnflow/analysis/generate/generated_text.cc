@@ -6,7 +6,9 @@
 
 namespace attnflow::internal {
 void GeneratedText::add(std::int64_t id) {
-  bytes_ += codec_.bytes(id);
+  const std::string bytes = codec_.bytes(id);
+  const bool first = bytes_.empty() && !bytes.empty();
+  bytes_ += first && begins_text_ && bytes.front() == ' ' ? bytes.substr(1) : bytes;
   ends_.push_back(bytes_.size());
   take(false);
 }

@@ -16,9 +16,10 @@ namespace attnflow::internal {
 
 class GeneratedText {
  public:
-  // `said` (may be empty) gets the text as it comes, whole characters only.
-  GeneratedText(const TextCodec& codec, std::function<void(std::string_view)> said)
-      : codec_(codec), said_(std::move(said)) {}
+  // `said` (may be empty) gets the text as it comes, whole characters only. `begins`: nothing stands before the text,
+  // so the space that sets its first word apart is left out.
+  GeneratedText(const TextCodec& codec, std::function<void(std::string_view)> said, bool begins = false)
+      : codec_(codec), said_(std::move(said)), begins_text_(begins) {}
 
   void add(std::int64_t id);
   // No more tokens: what is no whole character until now is none.
@@ -35,6 +36,7 @@ class GeneratedText {
 
   const TextCodec& codec_;
   std::function<void(std::string_view)> said_;
+  bool begins_text_;
   std::string bytes_;      // all bytes so far
   std::size_t taken_ = 0;  // of bytes_
   std::string text_;

@@ -11,6 +11,7 @@ IncrementalRolloutOptions rollout_options(const GenerationSinkOptions& options) 
   rollout.layers = options.layers - options.start_layer;
   rollout.columns = options.columns;
   rollout.first_row = options.first_row;
+  rollout.source = options.source;
   rollout.mixing = options.mixing;
   rollout.threads = options.threads;
   return rollout;
@@ -69,7 +70,8 @@ void GenerationSink::keep(std::size_t layer, std::size_t query_begin, TensorView
     const std::size_t n = options_.graph_tokens;
     double* rows = graph_.weights.data() + ((layer - 1) * n + query_begin) * n;
     for (std::size_t q = 0; q < queries; ++q) {
-      std::copy_n(weights.data() + q * keys, std::min(keys, query_begin + q + 1), rows + q * n);
+      const std::size_t seen = std::max(query_begin + q + 1, options_.source);
+      std::copy_n(weights.data() + q * keys, std::min(keys, seen), rows + q * n);
     }
   }
   for (std::size_t position = std::max(query_begin, options_.first_row); position < end; ++position) {

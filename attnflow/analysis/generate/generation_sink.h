@@ -20,6 +20,7 @@ struct GenerationSinkOptions {
   std::size_t layers = 0;
   std::size_t start_layer = 0;
   std::size_t first_row = 0;  // m - 1: the first position that chooses a token
+  std::size_t source = 0;     // the first positions, which see one another: an encoder-decoder's source
   std::size_t columns = 0;    // of rollout; 0: all
   MixingOptions mixing;
   std::optional<ContributionOptions> contributions = {};  // in place of attention; their residual is that of `mixing`

@@ -198,6 +198,7 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   report.input.image = std::move(prepared.image);
   add_shown(*report.input.image, picture);
   report.notes = info.notes_for(n);
+  if (info.head != ModelHead::kClassification) report.notes.emplace_back(NoteCode::kNoHead);
 
   // Everything that can be wrong with the options is found before the model runs.
   AskedTarget asked;

@@ -10,6 +10,7 @@
 
 #include "attnflow/analysis/image/picture_model_for_test.h"
 #include "attnflow/analysis/loaded_model.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/mixing.h"
@@ -202,6 +203,24 @@ TEST(ExplainImage, GradientsOfAClass) {
   expect_error(ErrorKind::kUsage, {"--target", "shirt, boot, bag", "trousers"}, [&] { explain(model, options); });
   PictureModel headless(ModelHead::kNone);
   expect_error(ErrorKind::kUnsupportedModel, {"--mixing gradient"}, [&] { explain(headless, options); });
+}
+
+TEST(ExplainImage, AModelWithoutClassesAndClassToken) {
+  PictureModel model(ModelHead::kNone);
+  model.changeable_info().image->leading = {TokenRole::kRegister, TokenRole::kRegister};
+  const Report report = explain(model);
+  EXPECT_TRUE(report.predictions.empty());
+  EXPECT_FALSE(report.target);
+  EXPECT_EQ(report.output_token, kFirst + 1 * kColumns + 2);
+  std::vector<NoteCode> codes;
+  for (const Note& note : report.notes) codes.push_back(note.code);
+  EXPECT_NE(std::find(codes.begin(), codes.end(), NoteCode::kNoHead), codes.end());
+  const auto middle = std::find(codes.begin(), codes.end(), NoteCode::kOutputTokenMiddle);
+  ASSERT_NE(middle, codes.end());
+  EXPECT_NE(report.notes[static_cast<std::size_t>(middle - codes.begin())].text.find("1,2"), std::string::npos);
+  ExplainOptions options;
+  options.settings.output_token = parse_output_token("last");
+  EXPECT_EQ(explain(model, options).output_token, kTokens - 1);
 }
 
 TEST(ExplainImage, RefusesWhatIsForTextsAlone) {

@@ -140,6 +140,7 @@ class LogitSink final : public AttentionSink {
     const std::size_t keys = terms.attention.extent(2);
     const std::size_t groups = terms.values.extent(1);
     const std::size_t width = terms.values.extent(2);
+    const double scale = terms.block_scale.empty() ? 1.0 : static_cast<double>(terms.block_scale(q));
     std::vector<float> read(width);
     for (std::size_t h = 0; h < heads; ++h) {
       for (std::size_t w = 0; w < width; ++w) {
@@ -147,7 +148,7 @@ class LogitSink final : public AttentionSink {
       }
       const std::size_t group = h * groups / heads;
       for (std::size_t j = 0; j < std::min(keys, layer.values.size() / (groups * width)); ++j) {
-        const double weight = static_cast<double>(terms.attention(h, q, j));
+        const double weight = static_cast<double>(terms.attention(h, q, j)) * scale;
         if (weight == 0.0) continue;
         const std::span<const float> value(layer.values.data() + (j * groups + group) * width, width);
         layer.writes[j] += weight * inner(value, read);

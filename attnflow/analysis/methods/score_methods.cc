@@ -177,13 +177,19 @@ BlankOutAgreement agreement_of(const Report& report, std::size_t output_token, c
   BlankOutAgreement agreement{
       .quantity = target_quantity(question.target.kind), .value = found.value, .blank = question.blank, .maps = {}};
   const std::optional<std::size_t> position = question.target.position;
+  std::vector<bool> excluded(report.input.tokens.size(), false);  // of what rankings leave out
+  if (report.generation) {
+    for (const ExcludedTokens& rule : report.generation->excluded) {
+      for (const std::size_t j : rule.tokens) excluded[j] = true;
+    }
+  }
   std::vector<std::size_t> compared;
   for (std::size_t j = 0; j < report.input.tokens.size(); ++j) {
     const std::vector<std::size_t>& group = question.groups[j];
     const bool is_mask = position && !report.model.causal &&
                          std::find(group.begin(), group.end(), *position) != group.end();  // what is predicted
     const bool is_unseen = position && report.model.causal && group.front() > *position;
-    if (!report.input.tokens[j].special && !is_mask && !is_unseen) compared.push_back(j);
+    if (!report.input.tokens[j].special && !excluded[j] && !is_mask && !is_unseen) compared.push_back(j);
   }
   if (compared.empty()) return agreement;
   for (const Method method : report.settings.methods) {
@@ -211,6 +217,10 @@ BlankOutAgreement agreement_of(const Report& report, std::size_t output_token, c
     const auto largest = std::max_element(values.begin(), values.end()) - values.begin();
     one.first_token = ranked[static_cast<std::size_t>(largest)];
     one.blanked_value = found.blanked[one.first_token];
+    one.decisive_token = *std::min_element(ranked.begin(), ranked.end(), [&](std::size_t a, std::size_t b) {
+      return found.blanked[a] < found.blanked[b];
+    });
+    one.decisive_value = found.blanked[*one.decisive_token];
   }
   return agreement;
 }
@@ -249,6 +259,10 @@ void note_agreement(const BlankOutAgreement& agreement, const InputText& input, 
                          {"after", map.blanked_value}};
     if (map.layer) values.emplace("layer", *map.layer);
     if (map.rank_correlation) values.emplace("rank_correlation", *map.rank_correlation);
+    if (map.decisive_token && *map.decisive_token != map.first_token) {
+      values.emplace("decisive", display_text(input, *map.decisive_token));
+      values.emplace("least", map.decisive_value);
+    }
     found.push_back({NoteCode::kBlankOutAgreement, std::move(values)});
   }
   notes.insert(notes.begin(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));

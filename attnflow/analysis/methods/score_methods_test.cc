@@ -174,6 +174,9 @@ TEST(ExplainText, GivesEveryMethodAndSaysWhatToBelieve) {
     EXPECT_GT(map.first_token, 0U);  // not [CLS]
     EXPECT_LT(map.first_token, n - 1);
     EXPECT_NEAR(report.agreement->value - map.blanked_value, drops(0, map.first_token), 1e-12);
+    ASSERT_TRUE(map.decisive_token.has_value());
+    EXPECT_NEAR(report.agreement->value - map.decisive_value, drops(0, *map.decisive_token), 1e-12);
+    for (std::size_t j = 1; j + 1 < n; ++j) EXPECT_GE(drops(0, *map.decisive_token), drops(0, j));
   }
   const MapAgreement& rollout = report.agreement->maps[0];
   EXPECT_EQ(rollout.layer, 2U);

@@ -29,6 +29,12 @@ at::Tensor AutogradOps::active(const at::Tensor& z, Activation activation) const
   return z * (activate(fixed, activation) / fixed).masked_fill_(fixed == 0, 0.0);
 }
 
+at::Tensor AutogradOps::capped(const at::Tensor& x, double cap) const {
+  if (rule == BackwardRule::kGradient) return at::tanh(x / cap) * cap;
+  const at::Tensor fixed = x.detach();
+  return x * (at::tanh(fixed / cap) * cap / fixed).masked_fill_(fixed == 0, 1.0);
+}
+
 at::Tensor AutogradOps::halved(const at::Tensor& product) const {
   if (rule == BackwardRule::kGradient) return product;
   // The number is the product's, the gradient half of its.
@@ -56,6 +62,12 @@ at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, con
   const at::Tensor queries = query.transpose(1, 2).reshape({count, groups, heads / groups, n, width});
   const at::Tensor keys = key.transpose(1, 2).unsqueeze(2);
   at::Tensor scores = halved(at::matmul(queries, keys.transpose(3, 4)));
+  if (form.score_cap > 0.0) scores = capped(scores, form.score_cap);
+  if (form.slopes.defined()) {
+    const at::Tensor positions = at::arange(n, scores.options().requires_grad(false));
+    scores = scores + form.slopes.view({groups, heads / groups, 1, 1}) * positions;
+  }
+  if (score_bias.defined()) scores = scores + score_bias.unsqueeze(1);
   if (padding.defined()) scores = scores + padding;
   if (causal) {
     at::Tensor mask = at::zeros({n, n}, at::TensorOptions(at::kFloat));

@@ -28,14 +28,18 @@ class Dropout {
 // What is taken out of a layer on its way, as the very tensors that its result is computed from.
 struct LayerTap {
   at::Tensor weights;  // attention after softmax, [B, G, H / G, query, key]
-  at::Tensor output;   // the residual stream behind the attention block, before a norm that follows it: [B, T, hidden]
+  // The residual stream behind the attention block, before a norm that follows it: [B, T, hidden]. Of a layer whose
+  // halves stand beside each other, what goes past attention.
+  at::Tensor output;
 };
 
 class AutogradOps {
  public:
   Rotation rotation;
+  Rotation local_rotation;
   bool causal = false;         // a position sees itself and those before it, as far as the layer's window goes
   at::Tensor padding;          // [B, 1, 1, 1, T]: added to scores, -infinity for padding; undefined: none
+  at::Tensor score_bias;       // [H or 1, T, T]: added to scores, where all heads have keys; undefined: none
   Dropout* dropout = nullptr;  // of what is added to the residual stream; null: none
   LayerTap* tap = nullptr;     // may be null
   BackwardRule rule = BackwardRule::kGradient;
@@ -55,10 +59,17 @@ class AutogradOps {
   at::Tensor normed(const Norm& norm, const at::Tensor& x) const {
     return rule == BackwardRule::kAttnLrp ? norm.with_constant_sigma(x) : norm(x);
   }
-  const at::Tensor& attended(const TransformerLayer& /*layer*/, std::size_t /*index*/, const at::Tensor& /*x*/,
+  at::Tensor normed_block(const Norm& norm, const at::Tensor& x) const { return normed(norm, x); }
+  at::Tensor capped(const at::Tensor& x, double cap) const;
+  const at::Tensor& attended(const TransformerLayer& layer, std::size_t /*index*/, const at::Tensor& /*x*/,
                              const at::Tensor& y) const {
-    if (tap != nullptr) tap->output = y;
+    if (tap != nullptr && !layer.form.parallel) tap->output = y;
     return y;
+  }
+  at::Tensor beside_attention(const at::Tensor& x) const {
+    if (tap == nullptr) return x;
+    tap->output = x.view(x.sizes());  // the same numbers with a gradient of their own
+    return tap->output;
   }
 
  private:

@@ -3,10 +3,12 @@
 
 #include "attnflow/model/torch/decoder.h"
 #include "attnflow/model/torch/encoder.h"
+#include "attnflow/model/torch/encoder_decoder.h"
 
 extern "C" const attnflow::Backend* attnflow_backend() {
   static constexpr attnflow::Backend backend = {.encoder = attnflow::make_torch_encoder,
                                                 .vision = attnflow::make_torch_vision,
-                                                .decoder = attnflow::make_torch_decoder};
+                                                .decoder = attnflow::make_torch_decoder,
+                                                .encoder_decoder = attnflow::make_torch_encoder_decoder};
   return &backend;
 }

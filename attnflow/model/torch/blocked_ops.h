@@ -28,6 +28,7 @@ class BlockedOps {
       : one_piece_(!device.is_cpu()), threads_(threads), one_row_(one_row) {}
 
   Rotation rotation;
+  Rotation local_rotation;
 
   // x W^T + b for each of `maps`: x is [.., in], each result [.., out].
   std::vector<at::Tensor> linear(const std::vector<const Linear*>& maps, const at::Tensor& x) const;
@@ -43,7 +44,10 @@ class BlockedOps {
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& factors) const { return x.mul_(factors); }
   at::Tensor residual(const at::Tensor& x, const at::Tensor& added) const { return added.add_(x); }
   at::Tensor dropped(const at::Tensor& x) const { return x; }
+  at::Tensor capped(const at::Tensor& x, double cap) const { return x.div_(cap).tanh_().mul_(cap); }
   at::Tensor normed(const Norm& norm, const at::Tensor& x) const { return norm(x); }
+  at::Tensor normed_block(const Norm& norm, const at::Tensor& x) const { return norm(x); }
+  const at::Tensor& beside_attention(const at::Tensor& x) const { return x; }
   const at::Tensor& attended(const TransformerLayer& /*layer*/, std::size_t /*index*/, const at::Tensor& /*x*/,
                              const at::Tensor& y) const {
     return y;

@@ -98,14 +98,11 @@ class ChunkOps : public internal::BlockedOps {
   at::Tensor attend(const internal::LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
                     const at::Tensor& value) {
     cache_.write(index, begin_, key[0], value[0]);
-    AttentionTask task;
+    AttentionTask task(form);
     task.queries = query.view({query.size(1), -1});
     task.begin = to_signed(begin_);
     task.keys = cache_.keys(index);
     task.values = cache_.values(index);
-    task.key_heads = form.key_value_heads;
-    task.width = form.head_width;
-    task.window = form.window;
     task.attention = attention;
     task.context = at::empty_like(task.queries);
     if (!queries.empty()) queries[index].copy_(task.queries);
@@ -121,38 +118,48 @@ class ChunkOps : public internal::BlockedOps {
   const at::Tensor& attended(const internal::TransformerLayer& layer, std::size_t index, const at::Tensor& x,
                              const at::Tensor& y) const {
     if (sink != nullptr && sink->wants_terms()) {
-      const auto rest = [&](at::Tensor rows) { return internal::rest_of_layer(*this, layer, std::move(rows)); };
-      internal::send_terms(layer, {index, begin_, attention, values_, x, y, rest}, *sink);
+      internal::AttendedLayer attended = {index, begin_, attention, values_, x, y};
+      attended.block_scale = block_scale_;
+      if (!layer.form.parallel) {
+        attended.rest = [&](at::Tensor rows) { return internal::rest_of_layer(*this, layer, std::move(rows)); };
+      }
+      internal::send_terms(layer, attended, *sink);
     }
     return y;
+  }
+
+  at::Tensor normed_block(const internal::Norm& norm, const at::Tensor& x) {
+    if (sink != nullptr && sink->wants_terms()) block_scale_ = norm.factor(x)[0].squeeze(-1);
+    return norm(x);
   }
 
  private:
   internal::KeyValueCache& cache_;
   std::size_t begin_;
-  at::Tensor values_;  // of the layer that has just attended, [count, G, d]
+  at::Tensor values_;       // of the layer that has just attended, [count, G, d]
+  at::Tensor block_scale_;  // [count]: by which a norm multiplied what its block gave; undefined: there is none
 };
 
 class TorchReplay final : public AttentionReplay {
  public:
-  TorchReplay(const DecoderConfig& config, std::shared_ptr<const Sequence> sequence, std::vector<at::Tensor> queries,
-              std::size_t threads)
-      : config_(config),
+  TorchReplay(std::vector<internal::LayerForm> forms, std::shared_ptr<const Sequence> sequence,
+              std::vector<at::Tensor> queries, std::size_t threads)
+      : forms_(std::move(forms)),
         sequence_(std::move(sequence)),
         use_(sequence_->uses),
         tokens_(sequence_->length),
         queries_(std::move(queries)),
         threads_(threads) {}
 
-  std::size_t layers() const override { return config_.layers; }
-  std::size_t heads() const override { return config_.heads; }
+  std::size_t layers() const override { return forms_.size(); }
+  std::size_t heads() const override { return static_cast<std::size_t>(forms_.front().heads); }
   std::size_t tokens() const override { return tokens_; }
 
   void rows(std::size_t layer, std::size_t query_begin, std::size_t query_end, AttentionSink& sink) override {
-    if (layer < 1 || layer > config_.layers || query_begin >= query_end || query_end > tokens_) {
+    if (layer < 1 || layer > layers() || query_begin >= query_end || query_end > tokens_) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("expected rows of layers 1 to {} and tokens 0 to {}, found [{}, {}) of layer {}",
-                              config_.layers, tokens_ - 1, query_begin, query_end, layer));
+                              layers(), tokens_ - 1, query_begin, query_end, layer));
     }
     if (sequence_->uses != use_) {
       throw Error(ErrorKind::kUsage,
@@ -163,15 +170,12 @@ class TorchReplay final : public AttentionReplay {
       internal::keep_calls_on_one_thread();
       const c10::InferenceMode no_gradients;
       const std::size_t count = query_end - query_begin;
-      AttentionTask task;
+      AttentionTask task(forms_[layer - 1]);
       task.queries = queries_[layer - 1].narrow(0, to_signed(query_begin), to_signed(count));
       task.begin = to_signed(query_begin);
       task.keys = sequence_->cache.keys(layer - 1);
-      task.key_heads = to_signed(config_.key_value_heads);
-      task.width = to_signed(config_.head_width);
-      task.window = to_signed(config_.windows[layer - 1]);
-      buffer_.reserve(config_.heads * count * tokens_);
-      task.attention = buffer_.view(config_.heads, count, query_end);
+      buffer_.reserve(heads() * count * tokens_);
+      task.attention = buffer_.view(heads(), count, query_end);
       internal::attend(task, threads_);
       return task.attention;
     });
@@ -179,7 +183,7 @@ class TorchReplay final : public AttentionReplay {
   }
 
  private:
-  DecoderConfig config_;
+  std::vector<internal::LayerForm> forms_;  // of each layer
   std::shared_ptr<const Sequence> sequence_;
   std::size_t use_;
   std::size_t tokens_;
@@ -256,7 +260,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     pass.stop_token = stop_token;
     const at::Tensor last = run_pass(pass);
     if (logits != nullptr) *logits = to_host(last[0]);
-    return std::make_unique<TorchReplay>(config(), sequence_, std::move(queries), threads_);
+    return std::make_unique<TorchReplay>(tensors_.forms(), sequence_, std::move(queries), threads_);
   }
 
   std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
@@ -314,7 +318,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     const std::size_t position = target.position.value_or(ids.size() - 1);
     internal::AutogradOps ops;
     ops.causal = true;
-    ops.rotation = tensors_.rotation(0, ids.size());
+    tensors_.turn(ops, 0, ids.size());
     ops.rule = rule;
     internal::LayeredModel model;
     model.layers = config().layers;
@@ -389,7 +393,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   at::Tensor run_chunk(const Pass& pass, std::size_t done, std::size_t count, const AttentionBuffer& buffer) {
     const std::size_t begin = sequence_->length;
     ChunkOps ops(sequence_->cache, begin, threads_);
-    ops.rotation = tensors_.rotation(begin, count);
+    tensors_.turn(ops, begin, count);
     ops.sink = pass.sink;
     if (pass.sink != nullptr) ops.attention = buffer.view(config().heads, count, begin + count);
     if (pass.queries != nullptr) {
@@ -397,12 +401,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
         ops.queries.push_back(all.narrow(0, to_signed(done), to_signed(count)));
       }
     }
-    at::Tensor x = tensors_.embed(pass.ids.subspan(done, count), begin);
-    for (std::size_t index = 0; index < config().layers; ++index) {
-      if (pass.stop_token.stop_requested()) throw Cancelled();
-      x = internal::run_layer(ops, tensors_.layers[index], index, std::move(x));
-    }
-    return x[0];
+    return tensors_.run_layers(ops, tensors_.embed(pass.ids.subspan(done, count), begin), pass.stop_token)[0];
   }
 
   const DecoderConfig& config() const { return tensors_.config; }

@@ -79,17 +79,25 @@ void KeyValueCache::write(std::size_t layer, std::size_t begin, const at::Tensor
   store(values_[layer], values);
 }
 
+AttentionTask::AttentionTask(const LayerForm& form)
+    : key_heads(form.key_value_heads),
+      width(form.head_width),
+      window(form.window),
+      slopes(form.slopes),
+      score_cap(form.score_cap) {}
+
 void attend(const AttentionTask& task, std::size_t threads) {
   const std::int64_t n = task.queries.size(0);
   const std::int64_t d = task.width;
   const std::int64_t heads = task.queries.size(1) / d;
   const std::int64_t group = heads / task.key_heads;
   const std::vector<Tile> tiles = cut(heads, task.key_heads, n);
-  const std::int64_t work = 2 * heads * n * (task.begin + n) * d;
+  const bool causal = task.all_keys == 0;
+  const std::int64_t work = 2 * heads * n * (causal ? task.begin + n : task.all_keys) * d;
   split_work(useful_threads(threads, work, kWorthOfAttention), to_signed(tiles.size()), [&](std::int64_t i) {
     const Tile& tile = tiles[static_cast<std::size_t>(i)];
     const std::int64_t first = task.begin + tile.query;
-    const std::int64_t key_end = first + tile.queries;
+    const std::int64_t key_end = causal ? first + tile.queries : task.all_keys;
     const std::int64_t key_begin = task.window == 0 ? 0 : std::max<std::int64_t>(0, first - task.window + 1);
     const auto keys = [&](const at::Tensor& all) {  // [keys, d]
       return all.select(0, tile.head / group).narrow(0, key_begin, key_end - key_begin);
@@ -100,7 +108,18 @@ void attend(const AttentionTask& task, std::size_t threads) {
       return tile.heads == 1 ? part : part.view({tile.heads, d});
     };
     at::Tensor scores = at::mm(rows(task.queries), keys(task.keys).t());
-    if (tile.queries > 1) apply_causal_mask(scores, key_begin, first, task.window);
+    if (task.score_cap > 0.0) scores.div_(task.score_cap).tanh_().mul_(task.score_cap);
+    if (task.slopes.defined()) {
+      const at::Tensor positions = at::arange(key_begin, key_end, scores.options());
+      scores.add_(task.slopes.narrow(0, tile.head, tile.heads).unsqueeze(1) * positions);
+    }
+    if (task.score_bias.defined()) {
+      scores.add_(task.score_bias.narrow(0, tile.head, tile.heads)
+                      .narrow(1, tile.query, tile.queries)
+                      .narrow(2, key_begin, key_end - key_begin)
+                      .reshape(scores.sizes()));
+    }
+    if (causal && tile.queries > 1) apply_causal_mask(scores, key_begin, first, task.window);
     const at::Tensor weights = at::softmax(scores, -1);
     if (task.values.defined()) {
       at::Tensor context = rows(task.context);

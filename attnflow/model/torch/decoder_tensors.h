@@ -7,8 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stop_token>
+#include <utility>
 #include <vector>
 
+#include "attnflow/base/progress.h"
 #include "attnflow/model/decoder_weights.h"
 #include "attnflow/model/torch/transformer_layer.h"
 
@@ -19,22 +22,53 @@ struct DecoderTensors {
 
   // What the first layer is given for tokens at positions from `begin` on: [1, n, hidden].
   at::Tensor embed(std::span<const std::int64_t> ids, std::size_t begin) const;
-  Rotation rotation(std::size_t begin, std::size_t count) const;
-  // What the last layer gives, [.., hidden], as logits [.., vocabulary].
+  // Says to `ops` by which angles positions from `begin` on are turned.
+  template <typename Ops>
+  void turn(Ops& ops, std::size_t begin, std::size_t count) const {
+    ops.rotation = rotation(config.rotary, frequencies, begin, count);
+    ops.local_rotation = rotation(config.local_rotary, local_frequencies, begin, count);
+  }
+  std::vector<LayerForm> forms() const;
+  // x [1, T, hidden] through all layers. Throws Cancelled.
+  template <typename Ops>
+  at::Tensor run_layers(Ops& ops, at::Tensor x, const std::stop_token& stop) const {
+    for (std::size_t index = 0; index < config.layers; ++index) {
+      if (stop.stop_requested()) throw Cancelled();
+      x = run_layer(ops, layers[index], index, std::move(x));
+    }
+    return x;
+  }
+  // What the last layer gives, [.., hidden], behind the norm where there is one.
+  template <typename Ops>
+  at::Tensor last_normed(const Ops& ops, const at::Tensor& hidden) const {
+    return final_norm.scale.defined() ? ops.normed(final_norm, hidden) : hidden;
+  }
+  // The same as logits [.., vocabulary].
   template <typename Ops>
   at::Tensor logits(const Ops& ops, const at::Tensor& hidden) const {
-    const at::Tensor plain = ops.linear(output, ops.normed(final_norm, hidden));
-    return config.logit_factor == 1.0 ? plain : plain * config.logit_factor;
+    at::Tensor logits = ops.linear(output, last_normed(ops, hidden));
+    if (config.logit_factor != 1.0) logits = logits * config.logit_factor;
+    return config.logit_cap > 0.0 ? ops.capped(logits, config.logit_cap) : logits;
   }
   bool has_plus_one() const { return config.architecture->norm == NormKind::kRmsPlusOne; }
 
   DecoderConfig config;
   at::Tensor word_embedding;
-  at::Tensor position_embedding;  // undefined: rotary
-  at::Tensor frequencies;         // [rotary_width / 2], undefined: learnt positions
+  at::Tensor position_embedding;  // undefined: none is learnt
+  at::Tensor distance_bias;       // [buckets, heads], or undefined
+  Norm embedding_norm;            // of embeddings; without a scale: none
+  at::Tensor frequencies;         // [rotary_width / 2], undefined: no rotary embedding
+  at::Tensor local_frequencies;   // of layers with a window, where those have their own
   std::vector<TransformerLayer> layers;
-  Norm final_norm;
-  Linear output;  // without a weight: a base model, which has no logits
+  Norm final_norm;  // without a scale: none
+  Linear output;    // without a weight: a base model, which has no logits
+
+ private:
+  // [n, hidden], added to word embeddings at positions from `begin` on; undefined: nothing is.
+  at::Tensor positions(std::size_t begin, std::size_t count) const;
+  RotaryUse rotary_use(std::size_t layer) const;
+  Rotation rotation(const RotaryConfig& rotary, const at::Tensor& of_frequencies, std::size_t begin,
+                    std::size_t count) const;
 };
 
 }  // namespace attnflow::internal

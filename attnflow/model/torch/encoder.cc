@@ -37,12 +37,15 @@ class SequenceOps : public internal::BlockedOps {
   SequenceOps(at::Device device, std::size_t threads, AttentionSink* sink)
       : BlockedOps(device, threads, internal::OneRow::kMatrix), sink_(sink) {}
 
+  at::Tensor score_bias;  // [H or 1, n, n]: added to scores; undefined: none
+
   // Heads by themselves, in blocks.
   at::Tensor attend(const internal::LayerForm& form, std::size_t index, at::Tensor query, at::Tensor key,
                     at::Tensor value) {
     const std::int64_t n = query.size(1);
     const std::int64_t heads = form.heads;
     at::Tensor attention = at::empty({heads, n, n}, query.options());
+    const bool shared_bias = score_bias.defined() && score_bias.size(0) == 1;
     const at::Tensor context = at::empty_like(query);
 
     const std::int64_t each = 2 * n * n * form.head_width;  // multiply-adds of one head
@@ -54,7 +57,11 @@ class SequenceOps : public internal::BlockedOps {
         return t[0].transpose(0, 1).narrow(0, blocks.begin(i), blocks.size(i));
       };
       at::Tensor result = attention.narrow(0, blocks.begin(i), blocks.size(i));
-      at::softmax_out(result, at::bmm(some_heads(query), some_heads(key).transpose(1, 2)), -1);
+      at::Tensor scores = at::bmm(some_heads(query), some_heads(key).transpose(1, 2));
+      if (score_bias.defined()) {
+        scores.add_(shared_bias ? score_bias : score_bias.narrow(0, blocks.begin(i), blocks.size(i)));
+      }
+      at::softmax_out(result, scores, -1);
       at::Tensor mixed = some_heads(context);
       at::bmm_out(mixed, result, some_heads(value));
     });
@@ -154,7 +161,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
       internal::keep_calls_on_one_thread();
       const c10::InferenceMode no_gradients;
       SequenceOps ops(device_, threads_, sink);
-      const SequenceForward forward(tensors_, ops);
+      SequenceForward forward(tensors_, ops);
       return head(forward,
                   forward.encode(forward.embed(batch_of(tensors_.config, std::span(&input, 1), Group(1, 0), device_))),
                   options);
@@ -166,7 +173,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     std::vector<Tensor<float>> logits(inputs.size());
     each_batch(inputs, options, [&](const Group& group, const BatchForward& forward, const at::Tensor& embedding) {
       const c10::InferenceMode no_gradients;
-      const at::Tensor all = forward.classify(forward.encode(embedding));
+      const at::Tensor all = forward.classify(forward.encode(embedding), forward.padding());
       for (std::size_t i = 0; i < group.size(); ++i) logits[group[i]] = to_host(all[to_signed(i)]);
     });
     return logits;
@@ -220,7 +227,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
       internal::keep_calls_on_one_thread();
       internal::AutogradOps ops;
       ops.rule = rule;
-      const BatchForward forward(tensors_, ops);
+      BatchForward forward(tensors_, ops);
       at::Tensor x;
       {
         const at::NoGradGuard no_gradients;
@@ -260,8 +267,9 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
         internal::AutogradOps ops;
         ops.padding = batch.padding;
         ops.rule = options.rule;
-        const BatchForward forward(tensors_, ops);
-        body(group, forward, forward.embed(batch));
+        BatchForward forward(tensors_, ops);
+        const at::Tensor embedding = forward.embed(batch);
+        body(group, forward, embedding);
         if (!options.progress) return;
         const std::scoped_lock lock(progress);
         done += group.size();
@@ -279,7 +287,9 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
   // The target's value, of the last hidden states [1, T, hidden] of a sequence of `tokens`.
   at::Tensor value_at(const BatchForward& forward, const at::Tensor& hidden, const ScoreTarget& target,
                       std::size_t tokens) const {
-    if (info_.head == ModelHead::kClassification) return internal::value_of(target, forward.classify(hidden)[0]);
+    if (info_.head == ModelHead::kClassification) {
+      return internal::value_of(target, forward.classify(hidden.narrow(1, 0, to_signed(tokens)))[0]);
+    }
     const auto position = to_signed(target.position.value_or(tokens - 1));
     const at::Tensor index = at::full({1}, position, at::TensorOptions(at::kLong)).to(device_);
     return internal::value_of(target, forward.predict_tokens(hidden, index)[0]);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "attnflow/model/torch/encoder_positions.h"
 #include "attnflow/model/torch/encoder_tensors.h"
 #include "attnflow/model/torch/image_embedding.h"
 #include "attnflow/model/torch/padded_batch.h"
@@ -23,15 +24,19 @@ class EncoderForward {
  public:
   EncoderForward(const EncoderTensors& tensors, Ops& ops) : tensors_(tensors), ops_(ops) {}
 
-  // What the embedding module gives, after its norm where it has one: [B, T, E].
-  at::Tensor embed(const PaddedBatch& batch) const {
+  // What the embedding module gives, after its norm where it has one: [B, T, E]. Layers then run on its batch.
+  at::Tensor embed(const PaddedBatch& batch) {
     if (batch.pixels.defined()) return embed_pictures(batch.pixels);
+    places_ = TokenPlaces(tensors_, batch.ids.size(1));
+    padding_ = batch.padding;
     at::Tensor x = at::embedding(tensors_.word_embedding, batch.ids);
     if (const at::Tensor& types = tensors_.token_type_embedding; types.defined()) {
       const bool given = batch.type_ids.defined() && tensors_.config.token_types > 1;
       x = x + (given ? at::embedding(types, batch.type_ids) : types[0]);
     }
-    x = x + at::embedding(tensors_.position_embedding, batch.position_ids);
+    if (const at::Tensor& positions = tensors_.position_embedding; positions.defined()) {
+      x = x + at::embedding(positions, batch.position_ids);
+    }
     return tensors_.embedding_norm ? (*tensors_.embedding_norm)(x) : x;
   }
 
@@ -46,6 +51,9 @@ class EncoderForward {
     return tensors_.embedding_projection ? ops_.linear(*tensors_.embedding_projection, embedding) : embedding;
   }
   at::Tensor layer(std::size_t index, at::Tensor x) const {
+    const bool near = tensors_.config.window(index) != 0;
+    ops_.rotation = near ? places_.local_rotation : places_.rotation;
+    ops_.score_bias = near ? places_.window : places_.distance_scores;
     return run_layer(ops_, tensors_.layer(index), index, std::move(x));
   }
   // What follows the last layer.
@@ -53,14 +61,19 @@ class EncoderForward {
     return tensors_.final_norm ? ops_.normed(*tensors_.final_norm, x) : x;
   }
 
-  // Classification head: [B, classes].
-  at::Tensor classify(const at::Tensor& hidden) const {
+  // Classification head: [B, classes]. `padding` as of embed()'s batch; undefined: none.
+  at::Tensor classify(const at::Tensor& hidden, const at::Tensor& padding = {}) const {
+    const ClassifierInput input = tensors_.config.classifier_input;
     at::Tensor x = hidden.select(1, 0);
-    if (tensors_.config.architecture->classifier.input == ClassifierInput::kFirstTokenAndPatches) {
+    if (input == ClassifierInput::kTokens) {
+      x = mean_of_tokens(hidden, padding);
+    } else if (input != ClassifierInput::kFirstToken) {
       const std::int64_t leading = to_signed(tensors_.config.image->leading.size());
-      x = at::cat({x, hidden.narrow(1, leading, hidden.size(1) - leading).mean(1)}, 1);
+      const at::Tensor patches = hidden.narrow(1, leading, hidden.size(1) - leading).mean(1);
+      x = input == ClassifierInput::kPatches ? patches : at::cat({x, patches}, 1);
     }
     if (tensors_.head_dense.weight.defined()) x = ops_.activated(tensors_.head_dense, x, tensors_.head_activation);
+    if (tensors_.head_norm.scale.defined()) x = ops_.normed(tensors_.head_norm, x);
     const at::Tensor logits = ops_.linear(tensors_.head_output, x);
     if (!tensors_.head_second.weight.defined()) return logits;
     return (logits + ops_.linear(tensors_.head_second, hidden.select(1, 1))) / 2;
@@ -72,16 +85,30 @@ class EncoderForward {
     return ops_.linear(tensors_.head_output, ops_.normed(tensors_.head_norm, dense));
   }
 
+  // Of the batch that was embedded, as PaddedBatch has it.
+  const at::Tensor& padding() const { return padding_; }
+
  private:
-  at::Tensor embed_pictures(const at::Tensor& pixels) const {
+  static at::Tensor mean_of_tokens(const at::Tensor& hidden, const at::Tensor& padding) {
+    if (!padding.defined()) return hidden.mean(1);
+    const at::Tensor counts = (padding == 0).to(at::kFloat).view({hidden.size(0), -1, 1});
+    return (hidden * counts).sum(1) / counts.sum(1);
+  }
+
+  at::Tensor embed_pictures(const at::Tensor& pixels) {
     const ImageInfo& image = *tensors_.config.image;
     const at::Tensor patches = ops_.linear(patch_map(*tensors_.image), cut_patches(image, pixels));
-    return join_tokens(tensors_.config, *tensors_.image, patches, pixels.size(2) / to_signed(image.patch_height),
-                       pixels.size(3) / to_signed(image.patch_width));
+    const std::int64_t rows = pixels.size(2) / to_signed(image.patch_height);
+    const std::int64_t columns = pixels.size(3) / to_signed(image.patch_width);
+    places_ = TokenPlaces(tensors_, rows, columns);
+    const at::Tensor x = join_tokens(tensors_.config, *tensors_.image, patches, rows, columns);
+    return tensors_.embedding_norm ? (*tensors_.embedding_norm)(x) : x;
   }
 
   const EncoderTensors& tensors_;
   Ops& ops_;
+  TokenPlaces places_;
+  at::Tensor padding_;
 };
 
 }  // namespace attnflow::internal

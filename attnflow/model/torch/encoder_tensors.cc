@@ -2,25 +2,36 @@
 
 namespace attnflow::internal {
 
+namespace {
+
+// [count, hidden] or [hidden] as of a batch of one.
+at::Tensor batched(const at::Tensor& tokens) {
+  if (!tokens.defined() || tokens.dim() == 3) return tokens;
+  return tokens.view({1, -1, tokens.size(-1)});
+}
+
+}  // namespace
+
 ImageTensors::ImageTensors(TensorSource& source, const ImageWeights& weights)
-    : class_token(source.get(*weights.class_token)),
+    : class_token(batched(source.find(weights.class_token))),
       distillation_token(source.find(weights.distillation_token)),
       register_tokens(source.find(weights.register_tokens)),
       patches(source, weights.patches),
-      position(source.get(*weights.position)) {}
+      position(batched(source.find(weights.position))) {}
 
 EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weights)
     : config(weights.config),
       word_embedding(source.find(weights.word_embedding)),
       position_embedding(source.find(weights.position_embedding)),
-      token_type_embedding(source.find(weights.token_type_embedding)) {
+      token_type_embedding(source.find(weights.token_type_embedding)),
+      distance_bias(source.find(weights.distance_bias)) {
   const double eps = config.norm_eps;
   if (weights.image) image.emplace(source, *weights.image);
   if (weights.embedding_norm) embedding_norm.emplace(source, *weights.embedding_norm, eps);
   if (weights.embedding_projection) embedding_projection.emplace(source, *weights.embedding_projection);
   LayerForm form;
   form.norm_place = config.architecture->norm_place;
-  form.activation = config.gated ? Activation::kSilu : config.activation;
+  form.activation = config.activation;
   form.norm_eps = eps;
   form.heads = form.key_value_heads = to_signed(config.heads);
   form.head_width = to_signed(config.hidden / config.heads);
@@ -35,6 +46,7 @@ EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weigh
   } else if (weights.classifier) {
     head_activation = weights.classifier->activation;
     if (weights.classifier->dense) head_dense = Linear(source, *weights.classifier->dense);
+    if (weights.classifier->norm) head_norm = Norm(source, *weights.classifier->norm, eps);
     head_output = Linear(source, weights.classifier->output);
     if (weights.classifier->second) head_second = Linear(source, *weights.classifier->second);
   }

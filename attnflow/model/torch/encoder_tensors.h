@@ -17,11 +17,11 @@ namespace attnflow::internal {
 struct ImageTensors {
   ImageTensors(TensorSource& source, const ImageWeights& weights);
 
-  at::Tensor class_token;         // [1, 1, hidden]
+  at::Tensor class_token;         // [1, 1, hidden], or undefined
   at::Tensor distillation_token;  // [1, 1, hidden], or undefined
   at::Tensor register_tokens;     // [1, registers, hidden], or undefined
   Linear patches;                 // weight [hidden, channels, patch height, patch width]
-  at::Tensor position;            // [1, positions, hidden]
+  at::Tensor position;            // [1, positions, hidden], or undefined
 };
 
 struct EncoderTensors {
@@ -30,17 +30,18 @@ struct EncoderTensors {
   const TransformerLayer& layer(std::size_t index) const { return layers[config.stored_layer(index)]; }
 
   ModelConfig config;
-  std::optional<ImageTensors> image;  // of a model of pictures; the embeddings below are then undefined
+  std::optional<ImageTensors> image;  // of a model of pictures; the tables below are then undefined
   at::Tensor word_embedding;
-  at::Tensor position_embedding;
+  at::Tensor position_embedding;    // undefined where there is none
   at::Tensor token_type_embedding;  // undefined where there is none
   std::optional<Norm> embedding_norm;
   std::optional<Linear> embedding_projection;
+  at::Tensor distance_bias;              // [buckets, heads]; undefined: none
   std::vector<TransformerLayer> layers;  // as they are stored
   std::optional<Norm> final_norm;
 
   // Masked language model: dense, activation, norm, output. Classification: dense and activation where there is a
-  // dense, output; and where there is a second, the mean of both.
+  // dense, norm where there is one, output; and where there is a second, the mean of both.
   Activation head_activation = Activation::kTanh;
   Linear head_dense;
   Norm head_norm;

@@ -15,6 +15,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/torch/golden_for_test.h"
+#include "attnflow/model/torch/vision_for_test.h"
 
 namespace attnflow::gradients_test {
 namespace {
@@ -134,6 +135,40 @@ TEST(Gradients, PaddingChangesNothing) {
       ASSERT_EQ(alone.size(), 1U);
       EXPECT_EQ(gradients[i].gradient.extent(0), inputs[i].ids.size());
       expect_close(gradients[i].embedding, alone[0].embedding, kBatchTolerance);
+      expect_close(gradients[i].gradient, alone[0].gradient, kGradientTolerance);
+    }
+  }
+}
+
+// Scores that depend on distances, windows, and a head that reads all tokens: none may see padding.
+TEST(Gradients, PaddingChangesNothingNearAndFar) {
+  constexpr std::size_t kLongest = 20;
+  for (const char* type : {"mpnet", "modernbert"}) {
+    SCOPED_TRACE(type);
+    const test::NewVision made({{"model_type", type},
+                                {"hidden_size", 24},
+                                {"num_hidden_layers", 4},
+                                {"num_attention_heads", 4},
+                                {"intermediate_size", 40},
+                                {"max_position_embeddings", 30},
+                                {"vocab_size", 50},
+                                {"local_attention", 4},
+                                {"classifier_pooling", "mean"}},
+                               3, 1);
+    const std::unique_ptr<Encoder> model = ModelFiles(made.path()).load_encoder();
+    std::vector<TextInput> inputs;
+    for (std::size_t i = 0; i < kLongest; ++i) {
+      TextInput& input = inputs.emplace_back();
+      for (std::size_t t = 0; t <= i * 7 % kLongest; ++t)
+        input.ids.push_back(static_cast<std::int64_t>(5 + t * 11 % 40));
+    }
+    const std::vector<ScoreTarget> targets(inputs.size(), kTargets[2]);
+    const std::vector<Tensor<float>> logits = model->classify(inputs);
+    const std::vector<InputGradient> gradients = gradients_of(*model).input_gradients(inputs, targets);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      SCOPED_TRACE(inputs[i].ids.size());
+      expect_close(logits[i], model->run(inputs[i], nullptr).logits, kBatchTolerance);
+      const std::vector<InputGradient> alone = gradients_of(*model).input_gradients({&inputs[i], 1}, {&targets[i], 1});
       expect_close(gradients[i].gradient, alone[0].gradient, kGradientTolerance);
     }
   }

@@ -17,6 +17,19 @@ at::Tensor resample(const at::Tensor& positions, std::int64_t from_rows, std::in
   return resized.permute({0, 2, 3, 1}).reshape({1, rows * columns, -1});
 }
 
+// Those of a grid of patches, [1, rows * columns, H].
+at::Tensor positions_of_patches(const ModelConfig& config, const ImageTensors& tensors, std::int64_t rows,
+                                std::int64_t columns) {
+  const ImageInfo& image = *config.image;
+  const std::int64_t trained_rows = to_signed(image.rows());
+  const std::int64_t trained_columns = to_signed(image.columns());
+  const std::int64_t trained = trained_rows * trained_columns;
+  const std::int64_t placed = tensors.position.size(1) - trained;  // tokens before the patches that have a position
+  const at::Tensor positions = tensors.position.narrow(1, placed, trained);
+  if (rows == trained_rows && columns == trained_columns) return positions;
+  return resample(positions, trained_rows, trained_columns, rows, columns, config.architecture->image->resampling);
+}
+
 }  // namespace
 
 at::Tensor cut_patches(const ImageInfo& image, const at::Tensor& pixels) {
@@ -40,24 +53,18 @@ Linear patch_map(const ImageTensors& tensors) {
 
 at::Tensor join_tokens(const ModelConfig& config, const ImageTensors& tensors, const at::Tensor& patches,
                        std::int64_t rows, std::int64_t columns) {
-  const ImageInfo& image = *config.image;
-  const std::int64_t trained_rows = to_signed(image.rows());
-  const std::int64_t trained_columns = to_signed(image.columns());
-  const std::int64_t trained = trained_rows * trained_columns;
-  const std::int64_t placed = tensors.position.size(1) - trained;  // tokens before the patches that have a position
-  at::Tensor positions = tensors.position.narrow(1, placed, trained);
-  if (rows != trained_rows || columns != trained_columns) {
-    positions =
-        resample(positions, trained_rows, trained_columns, rows, columns, config.architecture->image->resampling);
-  }
   const std::int64_t count = patches.size(0);
+  at::Tensor placed_patches = patches;
+  if (tensors.position.defined()) placed_patches = patches + positions_of_patches(config, tensors, rows, columns);
   const auto token = [&](const at::Tensor& one, std::int64_t position) {  // [B, 1, H]
-    return (one + tensors.position.narrow(1, position, 1)).expand({count, 1, -1});
+    const at::Tensor placed = tensors.position.defined() ? one + tensors.position.narrow(1, position, 1) : one;
+    return placed.expand({count, 1, -1});
   };
-  std::vector<at::Tensor> tokens = {token(tensors.class_token, 0)};
+  std::vector<at::Tensor> tokens;
+  if (tensors.class_token.defined()) tokens.push_back(token(tensors.class_token, 0));
   if (tensors.distillation_token.defined()) tokens.push_back(token(tensors.distillation_token, 1));
   if (tensors.register_tokens.defined()) tokens.push_back(tensors.register_tokens.expand({count, -1, -1}));
-  tokens.push_back(patches + positions);
+  tokens.push_back(placed_patches);
   return at::cat(tokens, 1);
 }
 

@@ -20,6 +20,7 @@ NormTerms norm_terms(const Norm& norm, at::Tensor& scale, at::Tensor& shift) {
 void send_terms(const TransformerLayer& layer, const AttendedLayer& attended, AttentionSink& sink) {
   const LayerForm& form = layer.form;
   at::Tensor projection = layer.attention_output.weight.t();  // [H d, hidden]
+  if (layer.attention_after.scale.defined()) projection = projection * layer.attention_after.scale;
   if (layer.attention_scale.defined()) projection = projection * layer.attention_scale;
   if (form.residual_factor != 1.0) projection = projection * form.residual_factor;
   projection = on_host(projection.reshape({form.heads, form.head_width, -1}));
@@ -36,14 +37,18 @@ void send_terms(const TransformerLayer& layer, const AttendedLayer& attended, At
   terms.output_projection = view_of(projection);
   terms.residual = view_of(x);
   terms.output = view_of(y);
+  const at::Tensor block_scale = attended.block_scale.defined() ? on_host(attended.block_scale) : at::Tensor();
+  if (block_scale.defined()) terms.block_scale = view_of(block_scale);
   at::Tensor scale, shift, last_scale, last_shift;
   if (form.norm_place == NormPlace::kAfter) {
     terms.norm = norm_terms(layer.attention_norm, scale, shift);
     terms.feed_forward_norm = norm_terms(layer.feed_forward_norm, last_scale, last_shift);
   }
-  terms.rest = [&](TensorView<const float> rows) {
-    return to_host(attended.rest(from_host(rows).clone().to(attended.y.device()).unsqueeze(0))[0]);
-  };
+  if (attended.rest && !block_scale.defined()) {  // with a norm of the block's output it is none of y alone
+    terms.rest = [&](TensorView<const float> rows) {
+      return to_host(attended.rest(from_host(rows).clone().to(attended.y.device()).unsqueeze(0))[0]);
+    };
+  }
   sink.terms(terms);
 }
 

@@ -21,8 +21,9 @@ struct AttendedLayer {
   at::Tensor values;     // [T, G, d]
   at::Tensor x;          // [1, T, hidden]: the residual stream before the block
   at::Tensor y;          // [1, T, hidden]: behind it
-  // rest_of_layer() of rows [1, rows, hidden], which it may overwrite.
-  std::function<at::Tensor(at::Tensor rows)> rest;
+  // rest_of_layer() of rows [1, rows, hidden], which it may overwrite. Empty where that needs more than the row.
+  std::function<at::Tensor(at::Tensor rows)> rest = {};
+  at::Tensor block_scale = {};  // [T]: what a norm of the block's output multiplied it by; undefined: there is none
 };
 
 void send_terms(const TransformerLayer& layer, const AttendedLayer& attended, AttentionSink& sink);

@@ -55,6 +55,8 @@ class TensorSource {
   const at::Tensor& get(const StoredTensor& stored);
   // The same, or an undefined tensor for null.
   at::Tensor find(const StoredTensor* stored) { return stored == nullptr ? at::Tensor() : get(*stored); }
+  // For a tensor that is of no more use: its copy goes as soon as nothing else holds it.
+  void forget(const StoredTensor& stored) { made_.erase(&stored); }
   // All that were made, by the names that they are stored under.
   std::map<std::string, at::Tensor> by_name() const;
 

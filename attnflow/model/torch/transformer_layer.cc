@@ -5,38 +5,48 @@ namespace attnflow::internal {
 Linear::Linear(TensorSource& source, const LinearWeights& weights) {
   const auto rows = [&](const at::Tensor& all) {
     const std::int64_t out = to_signed(weights.out);
+    if (weights.groups > 1) {
+      const std::int64_t groups = to_signed(weights.groups);
+      return all.unflatten(0, {groups, -1}).narrow(1, to_signed(weights.begin), out / groups).flatten(0, 1);
+    }
     return all.size(0) == out ? all : all.narrow(0, to_signed(weights.begin), out);
   };
   const at::Tensor& stored = source.get(*weights.weight);
   weight = rows(weights.layout == MatrixLayout::kOutIn ? stored : stored.t());
-  if (weights.bias != nullptr) bias = rows(source.get(*weights.bias));
+  if (weights.bias != nullptr) bias = rows(source.get(*weights.bias).flatten());  // stored as [1, out] by BART
 }
 
 Norm::Norm(TensorSource& source, const NormWeights& weights, double epsilon, bool plus_one)
     : scale(source.find(weights.scale)), shift(source.find(weights.shift)), eps(epsilon) {
+  if (weights.centres) shift = at::zeros_like(scale);
   if (plus_one && scale.defined()) scale = scale + 1.0;
 }
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {
   if (shift.defined()) return at::layer_norm(x, scale.sizes(), scale, shift, eps);
-  return x * at::rsqrt((x * x).mean(-1, /*keepdim=*/true) + eps) * scale;
+  return x * factor(x) * scale;
 }
+
+at::Tensor Norm::factor(const at::Tensor& x) const { return at::rsqrt((x * x).mean(-1, /*keepdim=*/true) + eps); }
 
 at::Tensor Norm::with_constant_sigma(const at::Tensor& x) const {
   const at::Tensor centered = shift.defined() ? x - x.mean(-1, /*keepdim=*/true) : x;
   const at::Tensor fixed = centered.detach();
-  const at::Tensor scaled = centered * at::rsqrt((fixed * fixed).mean(-1, /*keepdim=*/true) + eps) * scale;
+  const at::Tensor scaled = centered * factor(fixed) * scale;
   return shift.defined() ? scaled + shift : scaled;
 }
 
 at::Tensor Rotation::operator()(const at::Tensor& x) const {
   if (!cos.defined()) return x;
   const std::int64_t half = cos.size(-1);
-  const at::Tensor first = x.narrow(-1, 0, half);
-  const at::Tensor second = x.narrow(-1, half, half);
-  std::vector<at::Tensor> turned = {first * cos - second * sin, second * cos + first * sin};
-  if (2 * half < x.size(-1)) turned.push_back(x.narrow(-1, 2 * half, x.size(-1) - 2 * half));
-  return at::cat(turned, -1);
+  const at::Tensor part = x.narrow(-1, 0, 2 * half);
+  const at::Tensor pairs = neighbors ? part.unflatten(-1, {half, 2}) : part.unflatten(-1, {2, half});
+  const std::int64_t side = neighbors ? -1 : -2;
+  const at::Tensor first = pairs.select(side, 0);
+  const at::Tensor second = pairs.select(side, 1);
+  const at::Tensor turned = at::stack({first * cos - second * sin, second * cos + first * sin}, side).flatten(-2);
+  if (2 * half == x.size(-1)) return turned;
+  return at::cat({turned, x.narrow(-1, 2 * half, x.size(-1) - 2 * half)}, -1);
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
@@ -51,6 +61,8 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
       return at::silu(x);
     case Activation::kTanh:
       return at::tanh(x);
+    case Activation::kQuickGelu:
+      return x * at::sigmoid(x * 1.702);
   }
   return x;
 }
@@ -64,11 +76,21 @@ TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& wei
       attention_output(source, weights.attention_output),
       query_norm(source, weights.query_norm, form.norm_eps, form.norm_plus_one),
       key_norm(source, weights.key_norm, form.norm_eps, form.norm_plus_one),
+      attention_after(source, weights.attention_after, form.norm_eps, form.norm_plus_one),
       attention_scale(source.find(weights.attention_scale)),
+      cross_norm(source, weights.cross_norm, form.norm_eps, form.norm_plus_one),
       feed_forward_norm(source, weights.feed_forward_norm, form.norm_eps, form.norm_plus_one),
+      feed_forward_after(source, weights.feed_forward_after, form.norm_eps, form.norm_plus_one),
       feed_forward_in(source, weights.feed_forward_in),
       feed_forward_out(source, weights.feed_forward_out),
       feed_forward_scale(source.find(weights.feed_forward_scale)) {
+  if (weights.query.groups > 1) source.forget(*weights.query.weight);  // its parts are copies
+  if (weights.cross_query.weight != nullptr) {
+    cross_query = Linear(source, weights.cross_query);
+    cross_key = Linear(source, weights.cross_key);
+    cross_value = Linear(source, weights.cross_value);
+    cross_output = Linear(source, weights.cross_output);
+  }
   if (weights.gate.weight == nullptr) return;
   gate = Linear(source, weights.gate);
   if (weights.gate.weight != weights.feed_forward_in.weight) return;

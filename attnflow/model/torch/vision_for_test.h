@@ -45,7 +45,8 @@ inline std::vector<PixelInput> vision_inputs(const nlohmann::json& golden) {
   return inputs;
 }
 
-// A classifier of pictures with random weights, in a folder of its own. `config` is a config.json without labels.
+// A classifier of pictures, or of texts, with random weights, in a folder of its own. `config` is a config.json without
+// labels.
 class NewVision {
  public:
   NewVision(nlohmann::json config, std::size_t classes, std::uint64_t seed) {

@@ -5,9 +5,41 @@ import { isScore, METHODS, type Method } from "../report/document";
 import { mixingInfo, type MixingName } from "../report/mixings";
 import type { Report } from "../report/report";
 import { WordReport } from "../report/words";
+import { copyText } from "./copy_text";
 
 /** Longer commands, whose text is long, scroll. */
 const MOST_IN_LINE = 400;
+
+/** A command, to be copied. */
+export function Command({ text }: { text: string }) {
+  const { announcement } = useViewer();
+  const long = text.length > MOST_IN_LINE;
+  return (
+    <>
+      <code class={long ? "command" : undefined} tabIndex={long ? 0 : undefined}>
+        {text}
+      </code>{" "}
+      <button
+        type="button"
+        class="quiet copy-command"
+        onClick={async () => {
+          announcement.value = (await copyText(text))
+            ? "The command was copied"
+            : "This browser does not let the page copy the command";
+        }}
+      >
+        Copy command
+      </button>
+    </>
+  );
+}
+
+/** Takes a command away that somebody has read. */
+export const Close = ({ close }: { close: () => void }) => (
+  <button type="button" class="quiet" onClick={close}>
+    Close
+  </button>
+);
 
 /**
  * The command that computes what the page does not.
@@ -68,23 +100,21 @@ interface AskForProps {
   method: Method;
   /** output token; "all": every one */
   token: number | "all";
+  /** absent: what is chosen */
+  recipe?: Recipe;
 }
 
 /** A button that asks the server for what is chosen, or where there is none the command. */
-export function AskFor({ id, method, token }: AskForProps) {
+export function AskFor({ id, method, token, recipe: other }: AskForProps) {
   const viewer = useViewer();
   const { report, explanation, askServer, asking } = viewer;
-  const { recipe } = explanation.value;
+  const recipe = other ?? explanation.value.recipe;
   const ask = askServer.value;
   if (!ask) {
-    const command = commandFor(report, recipe, method, token);
-    const long = command.length > MOST_IN_LINE;
     return (
       <>
-        This command does:{" "}
-        <code class={long ? "command" : undefined} tabIndex={long ? 0 : undefined}>
-          {command}
-        </code>
+        This command computes {token === "all" ? "them" : "it"}:{" "}
+        <Command text={commandFor(report, recipe, method, token)} />
       </>
     );
   }

@@ -1,18 +1,32 @@
 // Below the headline: how far to believe the method that is shown, where the report says so.
 import { spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
+import type { Ranked } from "../explanation";
+import { excludedOf } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
-import { agreementLevel, effectWords, levelWords } from "../report/agreement";
+import { agreementLevel, effectWords, findsTheDecisive, levelWords } from "../report/agreement";
 import type { Agreement, MapAgreement } from "../report/document";
 import { degenerateIn, degenerateWords } from "../report/notes";
-import { Info } from "./guide";
+import { percent } from "../report/text";
 import { WordReport } from "../report/words";
+import { Info } from "./guide";
+import { Own } from "./own_text";
 
 export interface ShownAgreement {
   agreement: Agreement;
   map: MapAgreement;
-  /** of the token that the map ranks first */
-  label: string;
+  labelOf: (token: number) => string | undefined;
+  /** clicks rank another token first than the one that was blanked */
+  otherFirst: boolean;
+}
+
+/** Where at least this share of the total is excluded, the page says how little the ranking is about. */
+const MOSTLY_EXCLUDED = 0.9;
+
+/** Of the total, the share that lies on ranked tokens; null where that is not little, or there are no shares. */
+export function littleRanked({ drawn, state, ranking }: Viewer): number | null {
+  const { share } = excludedOf(drawn.value, state.reasons.value).all;
+  return share !== null && share >= MOSTLY_EXCLUDED && ranking.value.length > 0 ? 1 - share : null;
 }
 
 /** Of the values that are shown; null where the report says nothing of those. */
@@ -31,13 +45,29 @@ export function agreementShown(viewer: Viewer): ShownAgreement | null {
   if (!agreement || !map) return null;
   const own = viewer.scored || generation || token.value === from.document.output_token;
   const same = map.layer === undefined || (layers.length === 1 && layers[0] === map.layer);
-  return own && same ? { agreement, map, label: report.tokens[map.first_token]?.label ?? "" } : null;
+  if (!own || !same) return null;
+  const first = viewer.ranking.value.filter(({ rank }) => rank === 1);
+  return {
+    ...{ agreement, map, labelOf: (at) => report.tokens[at]?.label },
+    // Scores are blanked by what speaks for the prediction, and ranked by size.
+    otherFirst: !viewer.scored && first.every(({ token: at }) => at !== map.first_token),
+  };
 }
 
-function Agreed({ agreement, map, label }: ShownAgreement) {
+/** The dot before the words: an order that is alike says little where the first token matters least. */
+function levelOf({ agreement, map }: ShownAgreement) {
+  const level = agreementLevel(map);
+  return level === "strong" && !findsTheDecisive(agreement, map) ? "weak" : level;
+}
+
+function Agreed({ shown }: { shown: ShownAgreement }) {
+  const { agreement, map, labelOf, otherFirst } = shown;
+  const effect = effectWords(agreement, map, labelOf);
   return (
-    <p class="belief" id="agreement" data-level={agreementLevel(map)}>
-      <span class="level">{effectWords(agreement, map, label)}</span>{" "}
+    <p class="belief" id="agreement" data-level={levelOf(shown)}>
+      <span class="level">
+        {otherFirst ? `With the usual filters: ${effect[0].toLowerCase()}${effect.slice(1)}` : effect}
+      </span>{" "}
       <span title="Rank correlation of this map with what blanking each token changes: 1 is the same order, 0 none">
         {levelWords(map)}
       </span>{" "}
@@ -46,10 +76,44 @@ function Agreed({ agreement, map, label }: ShownAgreement) {
   );
 }
 
+/** The token that is ranked first while words are shown, where it is in no word that is; null elsewhere. */
+export function firstToken({ report, pieces, ranking }: Viewer): number | null {
+  if (!(report instanceof WordReport)) return null;
+  const firstOf = (ranked: readonly Ranked[]) => ranked.filter(({ rank }) => rank === 1).map(({ token }) => token);
+  const [words, tokens] = [firstOf(ranking.value), firstOf(pieces.ranking.value)];
+  const apart = words.length > 0 && tokens.every((token) => !words.includes(report.wordOf[token]));
+  return apart ? (tokens[0] ?? null) : null;
+}
+
+/** Words merged may be ranked in another order than their tokens. */
+function WordsDiffer() {
+  const viewer = useViewer();
+  const token = firstToken(viewer);
+  if (token === null) return null;
+  return (
+    <p class="belief help" id="words-differ">
+      {`Token by token, ${viewer.state.choices.method.value} ranks “`}
+      <Own text={viewer.pieces.report.tokens[token].label} />” first.
+    </p>
+  );
+}
+
+function LittleRanked() {
+  const viewer = useViewer();
+  const share = littleRanked(viewer);
+  if (share === null) return null;
+  const what = viewer.report.document.input.kind === "image" ? "patches" : "tokens";
+  return (
+    <p class="belief" id="little-ranked" data-level="none">
+      <span class="level">{`Only ${percent(share)} of the total lies on the ${what} that are ranked.`}</span>
+    </p>
+  );
+}
+
 /** Of flow: how many of the values say nothing of the layers in between. */
 function FlowBelief() {
   const viewer = useViewer();
-  const found = degenerateIn(viewer.degenerate(), viewer.row());
+  const found = degenerateIn(viewer.degenerate(), viewer.row(), viewer.state.counts.value);
   const within = spreadWords(viewer.endsOf(viewer.degenerate() && viewer.row()));
   const together = within && (
     <p class="belief" id="flow-spread" data-level="none">
@@ -71,14 +135,19 @@ export function Belief() {
   const viewer = useViewer();
   const { report, state, scored } = viewer;
   const shown = agreementShown(viewer);
-  const checkable = report.document.input.kind === "text" && !scored && state.choices.method.value !== "flow";
+  const checkable = !scored && state.choices.method.value !== "flow";
   return (
     <div id="belief">
       <FlowBelief />
-      {shown && <Agreed {...shown} />}
+      <WordsDiffer />
+      <LittleRanked />
+      {shown && <Agreed shown={shown} />}
       {!shown && checkable && viewer.row() && (
         <p class="belief help" id="unchecked">
-          Not checked here against blanking tokens. <Info about="checking a map" place="trust" />
+          {viewer.evaluated.value
+            ? "Checked below, under Faithfulness check."
+            : `Not checked here against blanking ${report.document.input.kind === "image" ? "patches" : "tokens"}.`}{" "}
+          <Info about="checking a map" place="trust" />
         </p>
       )}
     </div>

@@ -3,35 +3,29 @@ import { useMemo } from "preact/hooks";
 import type { Method } from "../report/document";
 import { useViewer } from "../context";
 import { Filters } from "./filters";
-import { Select, Slider } from "./fields";
+import { Select, Slider, tokenOption } from "./fields";
 import { Look } from "./look";
 import { MethodChoice } from "./method_choice";
 import { SpecialCheck } from "./special_note";
-import { shorten } from "../report/text";
 import { WordReport } from "../report/words";
 
 /** Method, layer and output token. */
 export function ChoiceControls() {
-  const { report, state, explanation, askServer, scored } = useViewer();
+  const viewer = useViewer();
+  const { report, state, askServer, scored } = viewer;
   const { choices } = state;
   const { layers, tokens } = report;
   const layerIndex = layers.indexOf(choices.layer.value);
-  const has = (method: Method) =>
-    explanation.value.row(method, choices.layer.value, choices.token.value) !== null || report.methods.includes(method);
   // What a server can be asked for can be chosen.
   const served = askServer.value !== null;
+  const ofWords = report instanceof WordReport ? " of whole words" : "";
   const lacking = (method: Method) =>
-    report instanceof WordReport
-      ? `This report holds no ${method} of whole words${served ? "; the server computes it" : " (attnflow --words --method)"}`
-      : `This report holds no ${method}${served ? "; the server computes it" : " (attnflow --method)"}`;
+    `This report was made without ${method}${ofWords}${served ? "; the server computes it" : ""}`;
   const alike = scored ? `${choices.method.value} is of the prediction, not of a layer or an output token` : undefined;
-  const options = useMemo(
-    () => tokens.map(({ index, label }) => [index, `${index}: ${shorten(label, 24)}`] as const),
-    [tokens],
-  );
+  const options = useMemo(() => tokens.map(tokenOption), [tokens]);
   return (
     <>
-      <MethodChoice has={has} missing={lacking} asks={served} />
+      <MethodChoice has={(method) => viewer.has(method)} missing={lacking} asks={served} />
       <div class="control" title={alike}>
         <label for="layer">
           Layer{" "}

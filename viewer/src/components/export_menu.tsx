@@ -3,7 +3,8 @@ import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ViewerContext } from "../context";
 import { kindsOf, type Exporter, type ExportKind } from "../export/exporter";
 import { savingOf } from "../export/name";
-import { copyLatex, copyPicture, paper, save } from "../export/save";
+import { paper } from "../export/paper";
+import { copiesPictures, copyLatex, copyPicture, save } from "../export/save";
 import "../styles/export.css";
 
 const NAMES: Record<ExportKind, string> = {
@@ -96,14 +97,14 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
               {NAMES[kind]}
             </button>
           ))}
-          {exporter.svg && saving && (
+          {exporter.svg && saving && copiesPictures() && (
             <button
               type="button"
               role="menuitem"
               tabIndex={-1}
               onClick={() => void copy("picture", copyPicture({ card, title }, exporter, saving))}
             >
-              Copy picture
+              Copy PNG
             </button>
           )}
           {exporter.rows && (

@@ -1,10 +1,15 @@
 // What chooses one of several values, or a number: lists, radio buttons, sliders.
 import type { ComponentChildren, InputHTMLAttributes, SelectHTMLAttributes } from "preact";
 import { useMemo } from "preact/hooks";
+import { shorten } from "../report/text";
 
 type Value = string | number;
 /** A value and its words; without them the value itself. */
 export type Option<T extends Value> = readonly [value: T, words?: string];
+
+/** A token in a list. */
+export const tokenOption = ({ index, label }: { index: number; label: string }) =>
+  [index, `${index}: ${shorten(label, 24)}`] as const;
 
 interface SelectProps<T extends Value> extends Omit<SelectHTMLAttributes, "value" | "onChange"> {
   value: T;

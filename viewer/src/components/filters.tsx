@@ -71,7 +71,7 @@ function FilterFields() {
       </div>
       <div class="field">
         <p class="help">
-          Ctrl/⌘-click a token to exclude it, or press <kbd>x</kbd> on it.
+          Ctrl/⌘-click a token to exclude it or include it again, or press <kbd>x</kbd> on it.
         </p>
         {byHand.value.size > 0 && (
           <ul class="chips" id="excluded-chips">

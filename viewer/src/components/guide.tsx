@@ -20,7 +20,7 @@ const GUIDE: readonly Section[] = [
     terms: [
       [
         "1",
-        "The framed token is the output token: the one whose representation is explained. Click another to explain that one.",
+        "The framed token is the output token: the one whose representation is explained. Click another to explain that one; Shift-click compares it, Ctrl/⌘-click excludes it.",
       ],
       [
         "2",
@@ -68,7 +68,7 @@ const GUIDE: readonly Section[] = [
       ],
       [
         "agreement",
-        `Rank correlation of the map with blank-out: strong from ${AGREEMENT_FROM.strong}, weak from ${AGREEMENT_FROM.weak}, none below. It is of this one text: it does not say how the method does on average.`,
+        `Rank correlation of the map with blank-out: strong from ${AGREEMENT_FROM.strong}, weak from ${AGREEMENT_FROM.weak}, none around 0, opposite from −${AGREEMENT_FROM.weak} down. A full dot is strong, half a dot weak, or strong although another token matters much more. It is of this one text: it does not say how the method does on average.`,
       ],
       [
         "attention sink",

@@ -12,6 +12,13 @@ function answerOf({ report, state }: Viewer) {
   return token === own || position === token ? (choices?.[0] ?? null) : null;
 }
 
+/** A token among the words of the headline: a patch by its place. */
+function Named({ viewer: { report }, token }: { viewer: Viewer; token: number }) {
+  const { label, role } = report.tokens[token];
+  const name = <Own class="quote" text={label} />;
+  return role === "patch" ? <>the patch in {name}</> : <>“{name}”</>;
+}
+
 /** "plural, 99.9%", "Paris, 87%", or the output token. */
 function Subject() {
   const viewer = useViewer();
@@ -37,25 +44,26 @@ function Subject() {
 
 function First() {
   const viewer = useViewer();
-  const { report, state } = viewer;
+  const { state } = viewer;
   const method = state.choices.method.value;
   const row = viewer.row();
   const ranking = viewer.ranking.value;
-  if (!row) return <>no {method} values here</>;
+  if (!row) return viewer.whyNoRow() ? <>no {method} values here</> : <>computing {method} …</>;
   if (ranking.length === 0) return <>{method} ranks no token that is shown</>;
   const [{ token, rank }] = ranking;
-  const name = <Own class="quote" text={report.tokens[token].label} />;
+  const name = <Named viewer={viewer} token={token} />;
   if (viewer.scored) {
     return (
       <>
-        “{name}” {row[token] < 0 ? AGAINST : FOR} it most
+        {name} {row[token] < 0 ? AGAINST : FOR} it most
       </>
     );
   }
   const alike = ranking.filter((one) => one.rank === rank).length - 1;
   return (
     <>
-      {method} ranks “{name}”{alike > 0 && ` and ${alike} ${alike === 1 ? "other" : "others"}`} first
+      {method} ranks {name}
+      {alike > 0 && ` and ${alike} ${alike === 1 ? "other" : "others"}`} first
     </>
   );
 }

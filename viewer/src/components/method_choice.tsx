@@ -1,8 +1,10 @@
 // Raw, rollout or flow, and the methods beside the graph that there are values of.
 import { useViewer } from "../context";
-import { isScore, METHODS, type Method } from "../report/document";
+import { AGGREGATIONS, isScore, METHODS, type Method } from "../report/document";
+import { Command, commandFor } from "./ask_for";
 import { Radios } from "./fields";
 import { Info } from "./guide";
+import { Popover } from "./popover";
 
 interface MethodChoiceProps {
   /** whether there are values of a method */
@@ -14,22 +16,52 @@ interface MethodChoiceProps {
 }
 
 export function MethodChoice({ has, missing, asks = false }: MethodChoiceProps) {
-  const { method } = useViewer().state.choices;
+  const { state } = useViewer();
+  const { method } = state.choices;
+  // What may come with the report is not missing yet.
+  const lacking = asks || state.growing.value ? [] : AGGREGATIONS.filter((one) => !has(one));
   return (
-    <fieldset id="methods" class="segments">
-      <legend class="visually-hidden">Method</legend>
-      <Radios
-        name="method"
-        value={method.value}
-        options={METHODS.filter((one) => !isScore(one) || has(one)).map((one) => ({
-          value: one,
-          words: <span>{one}</span>,
-          title: has(one) ? undefined : missing(one),
-          disabled: !has(one) && !asks,
-        }))}
-        choose={(one) => (method.value = one)}
-      />
-      <Info about="the methods" place="methods" />
-    </fieldset>
+    <>
+      <fieldset id="methods" class="segments">
+        <legend class="visually-hidden">Method</legend>
+        <Radios
+          name="method"
+          value={method.value}
+          options={METHODS.filter((one) => !isScore(one) || has(one)).map((one) => ({
+            value: one,
+            words: <span>{one}</span>,
+            title: has(one) ? undefined : missing(one),
+            disabled: !has(one) && !asks,
+          }))}
+          choose={(one) => (method.value = one)}
+        />
+        <Info about="the methods" place="methods" />
+      </fieldset>
+      {lacking.length > 0 && <Lacking methods={lacking} missing={missing} />}
+    </>
+  );
+}
+
+/** Why a method is gray, also where no pointer brings a title up; and how to get it. */
+function Lacking({ methods, missing }: { methods: readonly Method[]; missing: (method: Method) => string }) {
+  const { report, explanation, state } = useViewer();
+  const known = ["text", "image", "attention"].includes(report.document.input.kind);
+  return (
+    <div class="control help" id="methods-missing">
+      {`No ${methods.join(" or ")} here.`}
+      <Popover id="missing" label="Details" title="Why a method cannot be chosen">
+        {methods.map((method) => (
+          <p key={method}>
+            {missing(method)}.
+            {known && (
+              <>
+                {" This command computes it: "}
+                <Command text={commandFor(report, explanation.value.recipe, method, state.choices.token.value)} />
+              </>
+            )}
+          </p>
+        ))}
+      </Popover>
+    </div>
   );
 }

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useViewer, type Viewer } from "../context";
 import { MIXINGS, type MixingInfo, type MixingName } from "../report/mixings";
-import { commandFor } from "./ask_for";
+import { Close, Command, commandFor } from "./ask_for";
 import { Select } from "./fields";
 import { Info } from "./guide";
 
@@ -20,14 +20,17 @@ export function mixingsOf({ report, askMixing }: Viewer): readonly MixingInfo[] 
 export function MixingChoice() {
   const viewer = useViewer();
   const { report, explanation, state, askMixing } = viewer;
-  const picked = useSignal<MixingName | null>(null);
+  // An object: what is picked again is drawn again, and the list goes back again.
+  const picked = useSignal<{ name: MixingName } | null>(null);
   const options = mixingsOf(viewer);
   if (options.length === 0) return null;
   const now = report.mixing.name;
   const server = askMixing.value;
-  const wanted = picked.value ?? now;
+  const wanted = picked.value?.name ?? now;
+  // Without a server nothing comes of it: the list says what the report holds.
+  const shown = server ? wanted : now;
   const choose = (name: MixingName) => {
-    picked.value = name;
+    picked.value = { name };
     // What the server refuses is not shown as chosen.
     if (server && name !== now) void server.ask(name).finally(() => (picked.value = null));
   };
@@ -38,25 +41,23 @@ export function MixingChoice() {
         <label for="mixing">Mixing</label>
         <Select
           id="mixing"
-          value={wanted}
+          value={shown}
           options={options.map(({ name }) => [name])}
           title={options.map(({ name, help }) => `${name}: ${help}`).join("\n")}
           choose={choose}
         />
         <Info about="mixings" place="mixing" />
       </div>
-      {wanted !== "attention" && (
+      {shown !== "attention" && (
         <button type="button" id="paper-attention" onClick={() => choose("attention")}>
           The paper’s attention
         </button>
       )}
       {!server && wanted !== now && (
-        <p class="help" id="mixing-command">
-          The report holds {report.mixing.weights}. For {wanted}:{" "}
-          <code>{commandFor(report, explanation.value.recipe, method.value, token.value, wanted)}</code>{" "}
-          <button type="button" class="quiet" onClick={() => (picked.value = null)}>
-            Back to {now}
-          </button>
+        <p class="help" id="mixing-command" role="status">
+          The report holds {report.mixing.weights}. This command computes {wanted}:{" "}
+          <Command text={commandFor(report, explanation.value.recipe, method.value, token.value, wanted)} />{" "}
+          <Close close={() => (picked.value = null)} />
         </p>
       )}
     </>

@@ -22,8 +22,6 @@ export interface PaintedTextProps {
   report: Report;
   /** of this text alone; its elements count from 0, everything else from the report's first token */
   segment?: number;
-  /** of a token */
-  role: "button" | "option";
   labelledby: string;
   describedby: string;
   /** Runs in an effect: reads signals, and says how each token looks. */
@@ -33,9 +31,10 @@ export interface PaintedTextProps {
   /** the token that is pointed at, here or elsewhere; read in an effect of its own, for it changes often */
   pointed: () => number | null;
   onMove: (token: number) => void;
-  onChoose: (token: number) => void;
+  /** a click, or Enter */
+  onChoose: (token: number, click: MouseEvent | KeyboardEvent) => void;
   onPoint: (token: number | null) => void;
-  /** a click with Ctrl, or the key x */
+  /** the key x */
   onToggle?: (token: number) => void;
   /** keeps the current token in view */
   follow?: boolean;
@@ -52,8 +51,8 @@ export function PaintedText(props: PaintedTextProps) {
   // Elements outlive a report that grows; what they look like is theirs.
   const painted = useRef(new WeakMap<HTMLElement, Look>());
   const { report, segment } = props;
-  const first = segment ? report.m : 0;
-  const n = segment === 0 ? report.m : report.n - first;
+  const first = segment ? report.beginOfSecond : 0;
+  const n = segment === 0 ? report.beginOfSecond : report.n - first;
   // A generation's prompt outlives each report that comes with another token: it is neither made nor named anew.
   const text = report.textOf(segment);
   const elementsOf = () => {
@@ -118,10 +117,7 @@ export function PaintedText(props: PaintedTextProps) {
   }, [text]);
 
   // The same elements as long as the text is the same.
-  const tokens = useMemo(
-    () => <Tokens report={report} segment={segment} first={first} role={props.role} />,
-    [text, props.role],
-  );
+  const tokens = useMemo(() => <Tokens report={report} segment={segment} first={first} />, [text]);
   const tokenOf = (event: Event) => {
     const element = (event.target as Element).closest<HTMLElement>(".token");
     return element ? first + Number(element.dataset.token) : null;
@@ -162,7 +158,7 @@ export function PaintedText(props: PaintedTextProps) {
     } else if (event.key === "x" && onToggle) {
       if (token !== null) onToggle(token);
     } else if ((event.key === "Enter" || event.key === " ") && token !== null) {
-      onChoose(token);
+      onChoose(token, event);
     } else {
       return;
     }
@@ -174,18 +170,18 @@ export function PaintedText(props: PaintedTextProps) {
       class="strip"
       id={props.id}
       ref={root}
-      role={props.role === "option" ? "listbox" : "group"}
+      role="listbox"
       aria-labelledby={props.labelledby}
       aria-describedby={props.describedby}
       onKeyDown={onKeyDown}
       onClick={(event) => {
         const token = tokenOf(event);
         if (token === null) return;
-        const { onChoose, onToggle } = latest.current;
-        if (onToggle && (event.ctrlKey || event.metaKey)) return onToggle(token);
-        onChoose(token);
-        focus(token);
+        latest.current.onChoose(token, event);
+        if (!event.ctrlKey && !event.metaKey) focus(token);
       }}
+      // With shift a browser selects text.
+      onMouseDown={(event) => event.shiftKey && event.preventDefault()}
       onPointerOver={(event) => latest.current.onPoint(tokenOf(event))}
       onPointerLeave={() => latest.current.onPoint(null)}
       onFocusIn={(event) => {
@@ -198,18 +194,24 @@ export function PaintedText(props: PaintedTextProps) {
   );
 }
 
-interface TokensProps extends Pick<PaintedTextProps, "report" | "segment" | "role"> {
+interface TokensProps extends Pick<PaintedTextProps, "report" | "segment"> {
   first: number;
 }
 
-function Tokens({ report, segment, first, role }: TokensProps) {
+function Tokens({ report, segment, first }: TokensProps) {
   const lines = tokenLines(report, segment, (token, chip, text) => {
     const { special, unknown, begin, end } = report.tokens[token];
     const classes = Object.entries({ chip, special, unknown, "line-break": !chip && text.includes("\n") });
     const names = ["token", ...classes.filter(([, is]) => is).map(([name]) => name)];
     return (
       // A chip is not part of the text: the direction of the line must not depend on it.
-      <span key={token} role={role} data-token={token - first} class={names.join(" ")} dir={chip ? "auto" : undefined}>
+      <span
+        key={token}
+        role="option"
+        data-token={token - first}
+        class={names.join(" ")}
+        dir={chip ? "auto" : undefined}
+      >
         {/* A token whose characters an earlier one has shown already (a piece of an emoji) continues it. */}
         {chip && begin !== end ? `…${text}` : text}
       </span>

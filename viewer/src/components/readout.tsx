@@ -125,7 +125,7 @@ export function readoutOf(
     return (
       <>
         Values of generated tokens, such as {name(input)}, were not kept
-        {normalized ? " of normalized values" : " (--generated-columns keeps it)"}
+        {normalized && " of normalized values"}
       </>
     );
   }

@@ -1,6 +1,6 @@
 // What changes the numbers: heads, residual, layers, masked columns, discard, normalisation, words. It says where the
 // numbers shown come from, and how to get those that the page cannot compute.
-import { useSignal, type Signal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { ComponentProps } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { isHeavy, mixingOf, prepare } from "../compute/mixing";
@@ -10,7 +10,7 @@ import { recipeOf, type Normalize, type Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
 import { downToWords } from "../report/setting_words";
 import { maskText, WordReport } from "../report/words";
-import { AskFor } from "./ask_for";
+import { AskFor, Close } from "./ask_for";
 import { CheckBox } from "./check_box";
 import { Info } from "./guide";
 import { MixingChoice, mixingsOf } from "./mixing_choice";
@@ -58,7 +58,8 @@ const Choice = <T extends string | number>({ label, ...select }: ChoiceProps<T>)
 interface ShareProps {
   id: string;
   label: string;
-  share: Signal<number>;
+  share: number;
+  choose(share: number): void;
   words: string;
   max: number;
   step: number;
@@ -66,12 +67,12 @@ interface ShareProps {
 }
 
 /** A share, with a slider. */
-const Share = ({ id, label, share, words, ...range }: ShareProps) => (
+const Share = ({ id, label, share, choose, words, ...range }: ShareProps) => (
   <div class="control">
     <label for={id}>
       {label} <output for={id}>{words}</output>
     </label>
-    <Slider id={id} min={0} {...range} value={share.value} choose={(value) => (share.value = value)} />
+    <Slider id={id} min={0} {...range} value={share} choose={choose} />
   </div>
 );
 
@@ -91,6 +92,7 @@ export function RecipeControls() {
   const { fusing, afterFusing } = useFusing(pieces, recipe);
   const can = (change: Partial<Recipe>) => typeof mixingOf(pieces, { ...recipe, ...change }) !== "string";
   const anything = report.hasGraph || report.hasHeads;
+  const refused = useSignal<Refused | null>(null);
   const folded = useRef<HTMLDetailsElement>(null);
   const changed = !viewer.explanation.value.asComputed;
   // What is changed is never hidden; whoever folds it away or opens it has it so.
@@ -111,12 +113,18 @@ export function RecipeControls() {
   if (viewer.scored) return hasWords ? <WordsOnly /> : null;
   const lowest = Math.max(0, Math.min(...report.layers) - 1);
   const highest = Math.max(lowest, (report.layers.at(-1) ?? 1) - 1);
-  const chooseToLayer = (toLayer: number) => {
-    choices.start_layer.value = toLayer;
-    // Layers that are no longer above it have no explanation.
-    const above = report.layers.find((layer) => layer > toLayer);
-    if (choices.layer.value <= toLayer && above) choices.layer.value = above;
+  /** What nobody here computes is not chosen: the control goes back, and a line says how to get it. */
+  const choose = (change: Partial<Recipe>, apply: (now: () => void) => void = (now) => now()) => {
+    const wanted = { ...recipe, ...change };
+    // Layers that are no longer above the start have no explanation.
+    const above = report.layers.find((layer) => layer > wanted.start_layer);
+    const layer = choices.layer.value > wanted.start_layer ? choices.layer.value : (above ?? choices.layer.value);
+    const possible = viewer.whyNotBy(wanted, layer) === null;
+    refused.value = possible ? null : { recipe: wanted, layer };
+    if (possible) apply(() => state.restore({ ...state.snapshot(), ...change, layer }));
   };
+  /** After matrices that take their time. */
+  const chooseFused = (change: Partial<Recipe>) => choose(change, (now) => afterFusing(change, now));
   return (
     <form id="recipe" class="row" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
       <MixingChoice />
@@ -129,7 +137,8 @@ export function RecipeControls() {
               <Share
                 id="residual"
                 label="Residual weight"
-                share={choices.residual}
+                share={choices.residual.value}
+                choose={(residual) => choose({ residual })}
                 words={choices.residual.value.toFixed(2)}
                 max={1}
                 step={0.01}
@@ -143,7 +152,7 @@ export function RecipeControls() {
                 value={choices.heads.value}
                 disabled={fusing}
                 options={fusions}
-                choose={(heads) => afterFusing({ heads }, () => (choices.heads.value = heads))}
+                choose={(heads) => chooseFused({ heads })}
               />
             )}
             {highest > 0 && (
@@ -153,7 +162,7 @@ export function RecipeControls() {
                 value={choices.start_layer.value}
                 disabled={!can({})}
                 options={Array.from({ length: highest + 1 }, (_, m) => [m, downToWords(m)])}
-                choose={chooseToLayer}
+                choose={(start_layer) => choose({ start_layer })}
               />
             )}
             {masks.length > 1 && (
@@ -163,14 +172,15 @@ export function RecipeControls() {
                 value={choices.mask_columns.value}
                 disabled={fusing}
                 options={masks.map((mask) => [mask, maskText(report, mask)])}
-                choose={(mask) => afterFusing({ mask_columns: mask }, () => (choices.mask_columns.value = mask))}
+                choose={(mask) => chooseFused({ mask_columns: mask })}
               />
             )}
             {can({ discard: 0.5 }) && (
               <Share
                 id="discard"
                 label="Discard smallest"
-                share={choices.discard}
+                share={choices.discard.value}
+                choose={(discard) => choose({ discard })}
                 words={`${(100 * choices.discard.value).toFixed(0)}%`}
                 max={0.95}
                 step={0.05}
@@ -182,7 +192,7 @@ export function RecipeControls() {
               value={choices.normalize.value}
               disabled={!can({})}
               options={NORMALISATIONS}
-              choose={(normalize) => (choices.normalize.value = normalize)}
+              choose={(normalize) => choose({ normalize })}
             />
             <button
               type="button"
@@ -196,7 +206,7 @@ export function RecipeControls() {
           </div>
         </details>
       )}
-      <Source fusing={fusing} />
+      <Source fusing={fusing} refused={refused.value} forget={() => (refused.value = null)} />
     </form>
   );
 }
@@ -218,14 +228,30 @@ const WordsOnly = () => (
   </form>
 );
 
+/** What was asked for and nobody here computes. */
+interface Refused {
+  recipe: Recipe;
+  layer: number;
+}
+
 /** Where the numbers of the chosen method come from. */
-function Source({ fusing }: { fusing: boolean }) {
+function Source({ fusing, refused, forget }: { fusing: boolean; refused: Refused | null; forget: () => void }) {
   const viewer = useViewer();
   const { report, state, explanation } = viewer;
   const { method, layer, token } = state.choices;
+  // Of another method it may be possible.
+  const whyRefused = refused && viewer.whyNotBy(refused.recipe, refused.layer);
+  if (refused && whyRefused !== null) {
+    return (
+      <p id="recipe-source" aria-live="polite">
+        {whyRefused} <AskFor id="ask-server" method={method.value} token={token.value} recipe={refused.recipe} />{" "}
+        <Close close={forget} />
+      </p>
+    );
+  }
   const explained = explanation.value;
   const result = explained.result(method.value, layer.value, token.value);
-  const why = result ? null : explained.whyNot(method.value, layer.value);
+  const why = result ? "" : viewer.whyNoRow();
   const rounded = (result?.error ?? 0) > 0;
   return (
     <p id="recipe-source" aria-live="polite">
@@ -236,14 +262,26 @@ function Source({ fusing }: { fusing: boolean }) {
         (rounded
           ? `Recomputed in the browser from the layers' ${report.mixing.weights}, to two digits: the report holds it rounded.`
           : `Recomputed in the browser from the layers' ${report.mixing.weights}.`)}
-      {!result && why}
-      {!result && !why && `The report holds ${method.value} of other output tokens only.`}
-      {!result && (
+      {why && (
         <>
-          {" "}
-          <AskFor id="ask-server" method={method.value} token={token.value} />
+          {why} <AskFor id="ask-server" method={method.value} token={token.value} />
         </>
       )}
+      {!result && !why && "Computing flow in the browser …"}
+      <Progress />
     </p>
+  );
+}
+
+/** How far the page is with flow: of the row that is shown, or of another layer's. */
+function Progress() {
+  const { computing, state } = useViewer();
+  if (!computing.value) return null;
+  const { layer, done, of } = computing.value;
+  return (
+    <span id="flow-progress" aria-live="off">
+      {layer !== state.choices.layer.value && ` Layer ${layer} …`}{" "}
+      <progress aria-label={`Flow after layer ${layer}`} value={done} max={of} />
+    </span>
   );
 }

@@ -37,14 +37,12 @@ export const SpecialNote = () => (
 function Sink() {
   const viewer = useViewer();
   const { report, state, drawn } = viewer;
-  const { skipSpecial, skipSink, method } = state.choices;
+  const { skipSpecial, skipSink } = state.choices;
   if (!state.takesMost() || (skipSpecial.value && specialTokens(report).has(0))) return null;
   const value = viewer.row()?.[0] ?? 0;
   const { whole } = drawn.value;
   const held =
-    whole !== null && method.value !== "flow"
-      ? `${percent(value / whole)} of the total`
-      : format(value) + (viewer.inLogits() ? " logits" : "");
+    whole !== null ? `${percent(value / whole)} of the total` : format(value) + (viewer.inLogits() ? " logits" : "");
   const out = state.sinkAside.value;
   return (
     <p class="readout" id="sink-note">
@@ -60,21 +58,20 @@ function Sink() {
 /** What special tokens hold of what was drawn on; of flow, whose values are no shares, the largest. */
 function Special() {
   const viewer = useViewer();
-  const { report, state, drawn } = viewer;
-  const { skipSpecial, method } = state.choices;
+  const { state, drawn } = viewer;
+  const { skipSpecial } = state.choices;
   const special = drawable(viewer);
   const { count, share } = partOf(drawn.value, (token) => special.has(token));
   if (count === 0) return null;
   const row = viewer.row();
-  const generation = report.document.generation !== undefined;
-  const shared = share !== null && (generation || method.value !== "flow");
   const sum = [...special].reduce((all, token) => all + (row?.[token] ?? 0), 0);
   const largest = () => format(Math.max(0, ...[...special].map((token) => row?.[token] ?? 0)));
-  const held = shared
-    ? `${percent(share)} of the total`
-    : viewer.scored
-      ? row && `together ${formatSigned(sum)}`
-      : row && `the largest ${largest()}`;
+  const held =
+    share !== null
+      ? `${percent(share)} of the total`
+      : viewer.scored
+        ? row && `together ${formatSigned(sum)}`
+        : row && `the largest ${largest()}`;
   const out = skipSpecial.value;
   return (
     <p class="readout" id="special-note">

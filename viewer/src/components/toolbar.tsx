@@ -10,9 +10,10 @@ import { showGuide } from "./guide";
 import { showHelp } from "./help";
 
 /** "12 tokens"; of a generation, of the prompt and behind it. */
-function countsOf({ m, n, settings, document }: Report): string[] {
+function countsOf({ m, n, settings, document, joint }: Report): string[] {
   const tokens = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
   if (!document.generation) return [tokens(n, "token")];
+  if (joint) return [tokens(joint.sourceTokens, "source token"), `${n - m} generated`];
   return [tokens(m, settings.words ? "prompt word" : "prompt token"), `${n - m} generated`];
 }
 

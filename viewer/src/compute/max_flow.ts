@@ -9,15 +9,20 @@
 // search reached is the source side of the minimum cut nearest the source. O(layers n^2) a search, and few searches.
 import type { Work } from "./slices";
 
-export interface FlowNetwork {
+export interface RowNetwork {
   n: number;
   /** l and m: the source stands after layer l, the sink after layer m < l */
   layer: number;
   toLayer: number;
   outputToken: number;
-  inputToken: number;
+  /** no position sees a later one */
+  causal?: boolean;
   /** Row `query` of A_k: capacities of the arcs (k, query) -> (k - 1, key). Not kept, not written to. */
   row(layer: number, query: number): ArrayLike<number>;
+}
+
+export interface FlowNetwork extends RowNetwork {
+  inputToken: number;
 }
 
 /** The arc (layer, from) -> (layer - 1, to). */
@@ -44,156 +49,270 @@ export const MOST_FLOW_ARCS = 4e6;
 /** Whether the flow of a pair is small enough for the page. */
 export const flowFits = (n: number, layers: number): boolean => layers * n * n <= MOST_FLOW_ARCS;
 
-export function* maximumFlow(network: FlowNetwork): Work<PairFlow> {
-  const { n, layer, toLayer, outputToken, inputToken } = network;
+/** Of how many tokens it is. */
+export const mostTokens = (layers: number): number => Math.floor(Math.sqrt(MOST_FLOW_ARCS / layers));
+
+/** Capacities as whole numbers of `unit`. Level 0 is the sinks', level `depth` the source's. */
+export interface Capacities {
+  n: number;
+  depth: number;
+  outputToken: number;
+  unit: number;
+  /** by level: [n, n] arcs to the level below; of the highest level the source's alone */
+  blocks: readonly Float64Array[];
+}
+
+export function* capacitiesOf({ n, layer, toLayer, outputToken, row }: RowNetwork): Work<Capacities> {
   const depth = layer - toLayer;
-  // Level 0 is the sink's, level `depth` the source's. blocks[d]: arcs from level d to level d - 1.
-  const capacity: Float64Array[] = [new Float64Array(0)];
+  const blocks: Float64Array[] = [new Float64Array(0)];
   let largest = 0;
   for (let d = 1; d <= depth; ++d) {
-    const block = new Float64Array(n * n);
-    for (let q = 0; q < n; ++q) {
-      if (d === depth && q !== outputToken) continue;
-      const row = network.row(toLayer + d, q);
+    const top = d === depth;
+    const block = new Float64Array(top ? n : n * n);
+    for (let q = top ? outputToken : 0; q < (top ? outputToken + 1 : n); ++q) {
+      const values = row(toLayer + d, q);
+      const begin = top ? 0 : q * n;
       let sum = 0;
-      for (let j = 0; j < n; ++j) {
-        if (d === 1 && j !== inputToken) continue;
-        block[q * n + j] = row[j];
-        sum += row[j];
-      }
+      for (let j = 0; j < n; ++j) sum += block[begin + j] = values[j];
       largest = Math.max(largest, sum);
+      if (q % 64 === 63) yield;
     }
-    capacity.push(block);
+    blocks.push(block);
     yield;
   }
   // The flow is at most the largest row sum: with 2^48 units for that, every sum of two flows is exact.
   const unit = 2 ** (Math.ceil(Math.log2(largest || 1)) - 48);
-  const flow = capacity.map((block) => new Float64Array(block.length));
-  for (const block of capacity) for (let e = 0; e < block.length; ++e) block[e] = Math.floor(block[e] / unit);
-  yield;
+  for (const block of blocks) {
+    for (let e = 0; e < block.length; ++e) block[e] = Math.floor(block[e] / unit);
+    yield;
+  }
+  return { n, depth, outputToken, unit, blocks };
+}
 
-  const distance = new Int32Array((depth + 1) * n);
-  const current = new Int32Array((depth + 1) * n);
-  const source = depth * n + outputToken;
-  const sink = inputToken;
-  const queue = new Int32Array((depth + 1) * n);
+/** Arcs of level 1 into one input token, or into several together. */
+export function arcsInto({ n, depth, outputToken, blocks }: Capacities, sink: readonly number[]): Float64Array {
+  const arcs = new Float64Array(n);
+  for (let p = 0; p < n; ++p) {
+    if (depth === 1 && p !== outputToken) continue;
+    const begin = depth === 1 ? 0 : p * n;
+    for (const j of sink) arcs[p] += blocks[1][begin + j];
+  }
+  return arcs;
+}
 
-  // The arc in hand: slots 0 to n - 1 of a node lead down, n to 2n - 1 back up, where flow can be taken back.
-  let [block, index, to, room] = [0, 0, 0, 0];
-  const take = (d: number, p: number, slot: number) => {
-    if (slot < n) {
-      [block, index, to] = [d, p * n + slot, (d - 1) * n + slot];
-      room = capacity[d][index] - flow[d][index];
-    } else {
-      [block, index, to] = [d + 1, (slot - n) * n + p, (d + 1) * n + slot - n];
-      room = flow[block][index];
-    }
-  };
-  const firstSlot = (d: number) => (d > 0 ? 0 : n);
-  const endOfSlots = (d: number) => (d < depth ? 2 * n : n);
+/** Finds maximum flows from the source of a network to one sink after another. */
+export class FlowSolver {
+  /** What arcs carry, by level as in the network; those of level 1 lead to the sink. */
+  readonly flow: readonly Float64Array[];
+  /** Of each node (level times n plus position; the sink is 0) from the source, over arcs with room; -1: out of reach. */
+  readonly distance: Int32Array;
+  private readonly through: Float64Array;
+  private readonly current: Int32Array;
+  private readonly queue: Int32Array;
+  /** arcs that carry something, or did */
+  private readonly touched: [block: number, index: number][] = [];
 
-  /** Distances over arcs with room, as far as the sink; whether it is reached. */
-  function* search(): Work<boolean> {
-    distance.fill(-1);
-    current.fill(0);
-    distance[source] = 0;
-    queue[0] = source;
-    let [head, tail, work] = [0, 1, 0];
-    while (head < tail) {
-      const node = queue[head++];
-      const [d, p] = [Math.floor(node / n), node % n];
-      const next = distance[node] + 1;
-      if (distance[sink] >= 0 && next > distance[sink]) break;
-      for (let slot = firstSlot(d); slot < endOfSlots(d); ++slot) {
-        take(d, p, slot);
-        if (distance[to] >= 0 || !(room > 0)) continue;
-        distance[to] = next;
-        queue[tail++] = to;
-      }
-      if ((work += 2 * n) > 2e5) {
-        work = 0;
-        yield;
-      }
-    }
-    return distance[sink] >= 0;
+  constructor(private readonly network: Capacities) {
+    const { n, depth, blocks } = network;
+    this.flow = blocks.map((block, d) => new Float64Array(d === 1 ? n : block.length));
+    const nodes = (depth + 1) * n;
+    this.distance = new Int32Array(nodes);
+    this.through = new Float64Array(nodes);
+    this.current = new Int32Array(nodes);
+    this.queue = new Int32Array(nodes);
   }
 
-  // The path of the depth-first search: nodes, and for each step the slot of its arc.
-  const path = new Int32Array(2 * (depth + 1) * n + 2);
-  const slots = new Int32Array(path.length);
-  const takeStep = (step: number) => take(Math.floor(path[step] / n), path[step] % n, slots[step]);
+  /**
+   * Units that flow to the sink with these arcs from level 1. Without the last search, which proves that there are no
+   * more, where there cannot be more than `most`; through positions from `first` on, up to before `end`.
+   */
+  *run(sink: Float64Array, most = Infinity, first = 0, end = this.network.n): Work<number> {
+    const { n, depth, outputToken, blocks } = this.network;
+    const { flow, distance, through, current, queue } = this;
+    const capacity = blocks.map((block, d) => (d === 1 ? sink : block));
+    // What the last sink's paths went through, which is little of a large network.
+    for (const [block, index] of this.touched) flow[block][index] = 0;
+    this.touched.length = 0;
+    through.fill(0);
+    const source = depth * n + outputToken;
+    // Where the arcs of a node begin in its block. The sink is the only node below level 1.
+    const beginOf = (d: number, p: number) => (d === 1 ? p : d === depth ? 0 : p * n);
+    const firstOf = (d: number) => (d === 1 ? 0 : first);
+    const endOf = (d: number) => (d === 1 ? 1 : end);
+    // What flows in from the source never needs to be taken back.
+    const canReturn = (d: number, node: number) => d < depth - 1 && through[node] > 0;
 
-  let total = 0;
-  while (yield* search()) {
-    let length = 0;
-    path[0] = source;
-    let work = 0;
-    for (;;) {
-      const node = path[length];
-      if (node === sink) {
-        let push = Infinity;
-        for (let s = 0; s < length; ++s) {
-          takeStep(s);
-          push = Math.min(push, room);
+    /** The distances while nothing flows; nodes that no arc leads to are not met. */
+    const begin = () => {
+      current.fill(0);
+      distance.fill(-1);
+      distance[0] = depth;
+      for (let d = 1; d < depth; ++d) distance.fill(depth - d, d * n + first, d * n + end);
+      distance[source] = 0;
+      return true;
+    };
+
+    /** Distances over arcs with room, as far as the sink; whether it is reached. */
+    function* search(): Work<boolean> {
+      distance.fill(-1);
+      current.fill(0);
+      distance[source] = 0;
+      queue[0] = source;
+      let [head, tail, work] = [0, 1, 0];
+      while (head < tail) {
+        const node = queue[head++];
+        const [d, p] = [Math.floor(node / n), node % n];
+        const next = distance[node] + 1;
+        if (distance[0] >= 0 && next > distance[0]) break;
+        const [below, begin, last] = [(d - 1) * n, beginOf(d, p), endOf(d)];
+        const [rooms, used] = [capacity[d], flow[d]];
+        for (let j = firstOf(d); j < last; ++j) {
+          if (distance[below + j] >= 0 || !(rooms[begin + j] > used[begin + j])) continue;
+          distance[below + j] = next;
+          // Nothing leads on from the sink.
+          if (d > 1) queue[tail++] = below + j;
         }
-        let full = length;
-        for (let s = length - 1; s >= 0; --s) {
-          takeStep(s);
-          flow[block][index] += slots[s] < n ? push : -push;
-          if (room === push) full = s;
+        work += last;
+        if (canReturn(d, node)) {
+          const above = (d + 1) * n;
+          const carried = flow[d + 1];
+          for (let q = first; q < end; ++q) {
+            if (distance[above + q] >= 0 || !(carried[q * n + p] > 0)) continue;
+            distance[above + q] = next;
+            queue[tail++] = above + q;
+          }
+          work += n;
         }
-        total += push;
-        // On from where the first arc became full.
-        length = full;
-        continue;
+        if (work > 2e5) {
+          work = 0;
+          yield;
+        }
       }
+      return distance[0] >= 0;
+    }
+
+    // The path of the depth-first search: nodes, and for each step the slot of its arc: 0 to n - 1 lead down, n to
+    // 2n - 1 back up, where flow can be taken back.
+    const path = new Int32Array(2 * (depth + 1) * n + 2);
+    const slots = new Int32Array(path.length);
+    let [slot, to, block, index] = [0, 0, 0, 0];
+    /** The next arc of a node one step further from the source; whether there is one. */
+    const advance = (node: number): boolean => {
       const [d, p] = [Math.floor(node / n), node % n];
-      const end = endOfSlots(d);
-      const begin = Math.max(current[node], firstSlot(d));
-      let slot = begin;
-      for (; slot < end; ++slot) {
-        take(d, p, slot);
-        if (distance[to] === distance[node] + 1 && room > 0) break;
+      const want = distance[node] + 1;
+      slot = current[node];
+      if (slot < n) {
+        const [below, begin, last] = [(d - 1) * n, beginOf(d, p), endOf(d)];
+        const [rooms, used] = [capacity[d], flow[d]];
+        for (slot = Math.max(slot, firstOf(d)); slot < last; ++slot) {
+          if (distance[below + slot] === want && rooms[begin + slot] > used[begin + slot]) {
+            to = below + slot;
+            return true;
+          }
+        }
+        slot = n + first;
       }
-      current[node] = slot;
-      work += slot - begin + depth;
-      if (slot < end) {
-        slots[length++] = slot;
-        path[length] = to;
-      } else {
-        // A dead end: nothing passes here in this phase.
-        distance[node] = -1;
-        if (length-- === 0) break;
+      if (canReturn(d, node)) {
+        const above = d * n + n;
+        const carried = flow[d + 1];
+        for (; slot < n + end; ++slot) {
+          if (distance[above + slot - n] === want && carried[(slot - n) * n + p] > 0) {
+            to = above + slot - n;
+            return true;
+          }
+        }
       }
-      if (work > 2e5) {
-        work = 0;
-        yield;
+      slot = 2 * n;
+      return false;
+    };
+    const takeStep = (step: number) => {
+      const node = path[step];
+      const [d, p] = [Math.floor(node / n), node % n];
+      const back = slots[step] >= n;
+      block = back ? d + 1 : d;
+      index = back ? (slots[step] - n) * n + p : beginOf(d, p) + (d === 1 ? 0 : slots[step]);
+    };
+
+    let total = 0;
+    for (let begun = false; total < most && (begun ? yield* search() : begin()); begun = true) {
+      let length = 0;
+      path[0] = source;
+      let work = 0;
+      for (;;) {
+        const node = path[length];
+        if (node === 0) {
+          let push = Infinity;
+          for (let s = 0; s < length; ++s) {
+            takeStep(s);
+            push = Math.min(push, slots[s] < n ? capacity[block][index] - flow[block][index] : flow[block][index]);
+          }
+          let full = length;
+          for (let s = length - 1; s >= 0; --s) {
+            takeStep(s);
+            const back = slots[s] >= n;
+            const room = back ? flow[block][index] : capacity[block][index] - flow[block][index];
+            if (flow[block][index] === 0) this.touched.push([block, index]);
+            flow[block][index] += back ? -push : push;
+            through[back ? path[s] : path[s + 1]] += back ? -push : push;
+            if (room === push) full = s;
+          }
+          total += push;
+          // On from where the first arc became full.
+          length = full;
+          continue;
+        }
+        const begin = current[node];
+        const found = advance(node);
+        current[node] = slot;
+        work += slot - begin + depth;
+        if (found) {
+          slots[length++] = slot;
+          path[length] = to;
+        } else {
+          // A dead end: nothing passes here in this phase.
+          distance[node] = -1;
+          if (length-- === 0) break;
+        }
+        if (work > 2e5) {
+          work = 0;
+          yield;
+        }
       }
     }
+    return total;
   }
+}
 
+export function* maximumFlow(network: FlowNetwork): Work<PairFlow> {
+  const { toLayer, inputToken } = network;
+  const capacities = yield* capacitiesOf(network);
+  const { n, depth, outputToken, unit, blocks } = capacities;
+  const sink = arcsInto(capacities, [inputToken]);
+  const solver = new FlowSolver(capacities);
+  const value = yield* solver.run(sink);
+  const { flow, distance } = solver;
   const arcs: PairFlow["arcs"] = [];
   const cut: PairFlow["cut"] = [];
   let cutUnits = 0;
   let lost = 0;
   for (let d = depth; d >= 1; --d) {
-    const exact = toLayer + d;
-    for (let q = 0; q < n; ++q) {
+    const layer = toLayer + d;
+    for (let q = d === depth ? outputToken : 0; q < (d === depth ? outputToken + 1 : n); ++q) {
       const inside = distance[d * n + q] >= 0;
-      for (let j = 0; j < n; ++j) {
-        const e = q * n + j;
-        if (flow[d][e] > 0) arcs.push({ layer: exact, from: q, to: j, flow: flow[d][e] * unit });
+      for (let j = 0; j < (d === 1 ? 1 : n); ++j) {
+        const e = d === 1 ? q : d === depth ? j : q * n + j;
+        const [from, to] = [q, d === 1 ? inputToken : j];
+        if (flow[d][e] > 0) arcs.push({ layer, from, to, flow: flow[d][e] * unit });
         if (!inside || distance[(d - 1) * n + j] >= 0) continue;
-        if (d === depth && q !== outputToken) continue;
-        if (d === 1 && j !== inputToken) continue;
         ++lost;
-        if (capacity[d][e] > 0) {
-          cutUnits += capacity[d][e];
-          cut.push({ layer: exact, from: q, to: j, capacity: capacity[d][e] * unit });
+        const capacity = d === 1 ? sink[e] : blocks[d][e];
+        if (capacity > 0) {
+          cutUnits += capacity;
+          cut.push({ layer, from, to, capacity: capacity * unit });
         }
       }
     }
     yield;
   }
-  return { value: total * unit, error: lost * unit, arcs, cut, cutValue: cutUnits * unit };
+  return { value: value * unit, error: lost * unit, arcs, cut, cutValue: cutUnits * unit };
 }

@@ -6,11 +6,21 @@ import type { Report } from "../report/report";
 import type { Numbers } from "../report/values";
 import { mergedRow, WordReport } from "../report/words";
 import { flowRule, type ResidualRule } from "../report/mixings";
+import { flowRow, type FlowRow } from "./flow_row";
+import { flowFits, mostTokens } from "./max_flow";
 import { evenMixing, mixingOf, type Mixing } from "./mixing";
 import { residualOf, rolloutRow } from "./rollout";
+import { finish, type Work } from "./slices";
 
 /** Baselines below this are not divided by (attnflow/graph/normalize.h). */
 const SMALLEST_BASELINE = 1e-6;
+
+/** A row that was computed here. */
+export interface RowValues {
+  values: Numbers;
+  /** of flow: 1 where a value equals a cut at an end of the network; null where nobody can say */
+  degenerate: Numbers | null;
+}
 
 /** How the residual enters. */
 export function residualRule(report: Report, method: Method): ResidualRule {
@@ -49,47 +59,95 @@ function shallowFlow(
   layer: number,
   outputToken: number,
   groups: readonly (readonly number[])[],
-): Float64Array {
+  tolerance: number,
+): FlowRow {
   const first = mixedRow(mixing, rule, residual, layer, outputToken, true);
-  if (layer === toLayer + 1) return mergedRow([first], groups);
-  const flow = new Float64Array(groups.length);
+  const [values, sent, brought] = [0, 1, 2].map(() => new Float64Array(groups.length));
+  const degenerate = new Uint8Array(groups.length);
+  if (layer === toLayer + 1) return { values: mergedRow([first], groups), degenerate };
   for (let k = 0; k < first.length; ++k) {
     if (first[k] === 0) continue;
     const second = mergedRow([mixedRow(mixing, rule, residual, layer - 1, k, false)], groups);
-    for (let g = 0; g < flow.length; ++g) flow[g] += Math.min(first[k], second[g]);
+    for (let g = 0; g < values.length; ++g) {
+      values[g] += Math.min(first[k], second[g]);
+      if (second[g] > 0) sent[g] += first[k];
+      brought[g] += second[g];
+    }
   }
-  return flow;
+  for (let g = 0; g < values.length; ++g) {
+    const cut = Math.min(sent[g], brought[g]);
+    if (cut > 0 && cut - values[g] <= tolerance) degenerate[g] = 1;
+  }
+  return { values, degenerate };
 }
 
-/** Values before they are normalised; null where the page has no way to them. */
-function plainRow(
+/** Rows of pieces averaged; a value is degenerate where all of them are. */
+function averaged(rows: readonly FlowRow[]): FlowRow {
+  if (rows.length === 1) return rows[0];
+  const each = rows[0].values.map((_, g) => g);
+  return {
+    values: mergedRow(
+      rows.map(({ values }) => values),
+      Array.from(each, (g) => [g]),
+    ),
+    degenerate: Uint8Array.from(each, (g) => Number(rows.every(({ degenerate }) => degenerate[g]))),
+  };
+}
+
+const groupsOf = (report: Report) =>
+  report instanceof WordReport ? report.groups : report.tokens.map(({ index }) => [index]);
+
+/** The pieces of an output token. */
+const piecesOf = (report: Report, outputToken: number): readonly number[] =>
+  report instanceof WordReport ? report.groups[outputToken] : [outputToken];
+
+/** Flow before it is normalised. */
+function* plainFlow(
+  report: Report,
+  mixing: Mixing,
+  recipe: Recipe,
+  layer: number,
+  outputToken: number,
+  step?: () => void,
+): Work<FlowRow> {
+  const { residual, start_layer: toLayer } = recipe;
+  const rule = residualRule(report, "flow");
+  const groups = groupsOf(report);
+  const { flow_tolerance: tolerance } = report.settings;
+  const row = (k: number, query: number) => mixedRow(mixing, rule, residual, k, query, k === layer);
+  const rows: FlowRow[] = [];
+  for (const piece of piecesOf(report, outputToken)) {
+    const network = { n: mixing.n, layer, toLayer, outputToken: piece, causal: report.model.causal, row };
+    const shallow = layer <= toLayer + 2;
+    rows.push(
+      shallow
+        ? shallowFlow(mixing, rule, recipe, layer, piece, groups, tolerance)
+        : yield* flowRow(network, groups, tolerance, step),
+    );
+  }
+  return averaged(rows);
+}
+
+/** Values before they are normalised. */
+function* plainRow(
   report: Report,
   mixing: Mixing,
   recipe: Recipe,
   method: Method,
   layer: number,
   outputToken: number,
-): Numbers | null {
-  const words = report instanceof WordReport ? report : null;
-  const pieces = words ? words.groups[outputToken] : [outputToken];
+  step?: () => void,
+): Work<RowValues> {
+  if (method === "flow") return yield* plainFlow(report, mixing, recipe, layer, outputToken, step);
   const { residual, start_layer: toLayer } = recipe;
-  if (method === "flow") {
-    if (layer > toLayer + 2) return null;
-    const rule = residualRule(report, "flow");
-    const groups = words?.groups ?? report.tokens.map((token) => [token.index]);
-    const rows = pieces.map((piece) => shallowFlow(mixing, rule, recipe, layer, piece, groups));
-    return mergedRow(
-      rows,
-      groups.map((_, g) => [g]),
-    );
-  }
   const rule = residualRule(report, method);
-  const rows = pieces.map((piece) =>
+  const rows = piecesOf(report, outputToken).map((piece) =>
     method === "raw"
       ? mixing.top.row(layer, piece)
       : rolloutRow({ mixing, rule, residual, layer, toLayer, outputToken: piece }),
   );
-  return words ? mergedRow(rows, words.groups) : rows[0];
+  const values = report instanceof WordReport ? mergedRow(rows, report.groups) : rows[0];
+  return { values, degenerate: null };
 }
 
 /** Divides by the sum; rows that sum to 0 stay 0. */
@@ -100,8 +158,8 @@ export function normalizedRow(values: Numbers): Float64Array {
   return row;
 }
 
-/** Why rows cannot be computed here, as a sentence; null when they can. */
-export function whyNot(report: Report, recipe: Recipe, method: Method, layer: number): string | null {
+/** Why no rows can be computed here, whatever their size, as a sentence; null when they can. */
+function whyNone(report: Report, recipe: Recipe, layer: number): string | null {
   if (layer <= recipe.start_layer)
     return `Layer ${layer} is not above layer ${recipe.start_layer}, where the explanation ends.`;
   if (report.settings.words) {
@@ -112,13 +170,26 @@ export function whyNot(report: Report, recipe: Recipe, method: Method, layer: nu
   const normalized = recipe.normalize === "receptive-field" && recipe.normalize !== report.settings.normalize;
   if (normalized && report.mixing.rule.startsWith("contained"))
     return "Normalizing by receptive field is computed here for attention only.";
-  if (method === "flow" && layer > recipe.start_layer + 2) {
-    if (report instanceof WordReport) {
-      return "Flow between whole words is not that of their pieces together: it takes a maximum flow for each pair, which the page does not compute.";
-    }
-    return "Flow through more than two layers takes a maximum flow for each pair, which the page does not compute.";
-  }
   return null;
+}
+
+/** Why rows of every output token cannot be computed here, as a sentence; null when they can. */
+export function whyNot(report: Report, recipe: Recipe, method: Method, layer: number): string | null {
+  const why = whyNone(report, recipe, layer);
+  if (why !== null || method !== "flow" || layer <= recipe.start_layer + 2) return why;
+  return report instanceof WordReport
+    ? "Flow between whole words is not that of their pieces together: it takes a maximum flow for each pair."
+    : "Flow through more than two layers takes a maximum flow for each pair of tokens.";
+}
+
+/** Why the flow of one output token cannot be computed here, as a sentence; null when it can. */
+export function whyNoFlow(report: Report, recipe: Recipe, layer: number): string | null {
+  const why = whyNone(report, recipe, layer);
+  if (why !== null) return why;
+  const { n } = report instanceof WordReport ? report.pieces : report;
+  const steps = layer - recipe.start_layer;
+  if (steps <= 2 || flowFits(n, steps)) return null;
+  return `Through ${steps} layers the page computes flow for up to ${mostTokens(steps)} tokens; here are ${n}.`;
 }
 
 /** Largest relative error of the attention that such rows are made of; 0: exact. */
@@ -127,22 +198,38 @@ export function recomputedError(report: Report, recipe: Recipe): number {
   return typeof mixing === "string" ? 0 : mixing.error;
 }
 
-/** The row of one output token after `layer`, or null where the page cannot compute it. */
+/** How many maximum flows, or bounds in their place, a row takes. */
+export const flowsOf = (report: Report, { normalize }: Recipe, outputToken: number): number =>
+  report.n * piecesOf(report, outputToken).length * (normalize === "receptive-field" ? 2 : 1);
+
+/** The row of one output token after `layer`; `whyNot` (of flow: `whyNoFlow`) has nothing against it. */
+export function* rowWork(
+  report: Report,
+  recipe: Recipe,
+  method: Method,
+  layer: number,
+  outputToken: number,
+  step?: () => void,
+): Work<RowValues> {
+  const pieces = report instanceof WordReport ? report.pieces : report;
+  const mixing = mixingOf(pieces, recipe) as Mixing;
+  const of = (made: Mixing) => plainRow(report, made, recipe, method, layer, outputToken, step);
+  const { values, degenerate } = yield* of(mixing);
+  if (recipe.normalize === "none") return { values, degenerate };
+  if (recipe.normalize === "row") return { values: normalizedRow(values), degenerate };
+  const { values: baseline } = yield* of(evenMixing(pieces, mixing));
+  const scaled = Float64Array.from(values, (value, j) => (baseline[j] >= SMALLEST_BASELINE ? value / baseline[j] : 0));
+  return { values: normalizedRow(scaled), degenerate };
+}
+
+/** The same at once, or null where that cannot be. */
 export function recomputedRow(
   report: Report,
   recipe: Recipe,
   method: Method,
   layer: number,
   outputToken: number,
-): Numbers | null {
+): RowValues | null {
   if (whyNot(report, recipe, method, layer) !== null) return null;
-  const pieces = report instanceof WordReport ? report.pieces : report;
-  const mixing = mixingOf(pieces, recipe) as Mixing;
-  const values = plainRow(report, mixing, recipe, method, layer, outputToken);
-  if (!values || recipe.normalize === "none") return values;
-  if (recipe.normalize === "row") return normalizedRow(values);
-  const baseline = plainRow(report, evenMixing(pieces, mixing), recipe, method, layer, outputToken);
-  if (!baseline) return null;
-  const scaled = Float64Array.from(values, (value, j) => (baseline[j] >= SMALLEST_BASELINE ? value / baseline[j] : 0));
-  return normalizedRow(scaled);
+  return finish(rowWork(report, recipe, method, layer, outputToken));
 }

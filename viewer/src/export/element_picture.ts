@@ -1,6 +1,7 @@
 // A part of the page (the text strip, a table) as SVG: its words as text, its colours as rectangles with their values.
 import { graphemes } from "../report/text";
 import { Definitions, marksOf, short } from "./element_marks";
+import { paper } from "./paper";
 import { canvasUrl, standalone, themeOf, xmlText } from "./picture";
 
 interface Fragment {
@@ -68,9 +69,14 @@ class Writer {
   readonly marks: string[] = [];
   readonly fragments: Fragment[] = [];
   readonly definitions = new Definitions();
+  /** What is shown lies between these. */
+  readonly reach = { left: Infinity, right: -Infinity };
 
   /** @param shift from the page to the picture */
-  constructor(private readonly shift: { x: number; y: number }) {}
+  constructor(
+    private readonly root: Element,
+    private readonly shift: { x: number; y: number },
+  ) {}
 
   private add(
     text: string,
@@ -78,7 +84,14 @@ class Writer {
     rest: Omit<Fragment, "text" | keyof typeof place>,
   ) {
     const { x, y } = this.shift;
+    this.extend(place);
     this.fragments.push({ text, left: place.left + x, right: place.right + x, top: place.top + y, ...rest });
+  }
+
+  private extend({ left, right }: { left: number; right: number }) {
+    const { reach, shift } = this;
+    reach.left = Math.min(reach.left, left + shift.x);
+    reach.right = Math.max(reach.right, right + shift.x);
   }
 
   /** What the style sheet puts before an element's words: ⏎. */
@@ -117,6 +130,7 @@ class Writer {
   /** A picture in the element. */
   private picture(element: SVGSVGElement | HTMLCanvasElement) {
     const r = element.getBoundingClientRect();
+    this.extend(r);
     const { x, y } = this.shift;
     const place = `x="${short(r.left + x)}" y="${short(r.top + y)}" width="${short(r.width)}" height="${short(r.height)}"`;
     const placed = (head: string) => `${head.replace(/ (width|height|x|y)="[^"]*"/g, "").slice(0, -1)} ${place}>`;
@@ -133,7 +147,9 @@ class Writer {
       return;
     if (element instanceof SVGSVGElement || element instanceof HTMLCanvasElement) return this.picture(element);
     if (element instanceof HTMLElement) {
-      this.marks.push(...marksOf(element, style, this.shift, this.definitions));
+      const marks = marksOf(element, style, this.shift, this.definitions);
+      if (marks.length > 0 && element !== this.root) for (const box of element.getClientRects()) this.extend(box);
+      this.marks.push(...marks);
       this.before(element);
     }
     for (const child of element.childNodes) {
@@ -176,17 +192,21 @@ function* textsOf(fragments: readonly Fragment[]): Generator<string> {
   }
 }
 
-/** The whole of an element, also what is scrolled out of sight. */
+/** The whole of an element, also what is scrolled out of sight; without empty room beside it, unless its width is chosen. */
 export function elementPicture(root: HTMLElement, padding = 8): string {
   const box = root.getBoundingClientRect();
-  const width = Math.ceil(Math.max(root.scrollWidth, box.width)) + 2 * padding;
+  const whole = Math.ceil(Math.max(root.scrollWidth, box.width));
   const height = Math.ceil(Math.max(root.scrollHeight, box.height)) + 2 * padding;
-  const writer = new Writer({ x: root.scrollLeft - box.left + padding, y: root.scrollTop - box.top + padding });
+  const [x, y] = [root.scrollLeft - box.left + padding, root.scrollTop - box.top + padding];
+  const writer = new Writer(root, { x, y });
   writer.walk(root);
-  const { paper } = themeOf();
+  const { left, right } = writer.reach;
+  const cropped = paper.inches.value === null && right > left;
+  const from = cropped ? Math.max(0, Math.floor(left) - padding) : 0;
+  const width = (cropped ? Math.min(whole + padding, Math.ceil(right)) : whole + padding) + padding - from;
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
-    `${String(writer.definitions)}<rect width="${width}" height="${height}" fill="${paper}"/>\n${writer.marks.join("\n")}\n${[...textsOf(writer.fragments)].join("\n")}\n</svg>\n`
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="${from} 0 ${width} ${height}">` +
+    `${String(writer.definitions)}<rect x="${from}" width="${width}" height="${height}" fill="${themeOf().paper}"/>\n${writer.marks.join("\n")}\n${[...textsOf(writer.fragments)].join("\n")}\n</svg>\n`
   );
 }
 

@@ -48,6 +48,8 @@ export interface Exporter {
   /** What the view shows, unrounded: for what is chosen, not for everything there is. */
   rows?(): Table;
   shown?(): Shown;
+  /** of the rows, how many the view shows: a table for a paper has no others */
+  lines?: number;
 }
 
 export type ExportKind = "svg" | "png" | "csv" | "json";

@@ -7,6 +7,8 @@ import { elementPicture, RTL } from "./element_picture";
 import { themeOf, xmlText } from "./picture";
 
 const PADDING = 16;
+/** What a picture's frame adds to its width. */
+export const FRAME = 2 * PADDING;
 /** Captions of narrower pictures need some room all the same; letters grow with those of the picture. */
 const LEAST_WIDTH = 460;
 const FAMILY = "system-ui, 'Noto Sans', sans-serif";
@@ -168,7 +170,7 @@ export function framed(svg: string, caption: Caption | null, card: Element | nul
   const { paper, ink, soft } = themeOf();
   const picture = sizeOf(svg);
   const room = caption ? Math.max(picture.width, LEAST_WIDTH * unit()) : picture.width;
-  const width = Math.ceil(room + 2 * PADDING);
+  const width = Math.ceil(room + FRAME);
   const parts: string[] = [];
   let y = PADDING;
 

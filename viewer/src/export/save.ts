@@ -1,9 +1,9 @@
 // Makes a file of a view and hands it to the browser.
 import type { Exporter, ExportKind } from "./exporter";
-import { signal } from "@preact/signals";
 import { copyText } from "../components/copy_text";
-import { framed, inInches } from "./frame";
+import { framed, FRAME, inInches } from "./frame";
 import type { Saving } from "./name";
+import { laidOut, paper, widthFor } from "./paper";
 import { rasterise, standalone } from "./picture";
 import { toCsv, toJson, toLatex } from "./tables";
 
@@ -13,27 +13,29 @@ export interface View {
   title: string;
 }
 
-/** How pictures leave the page: with title and caption, and so many inches wide on paper (null: as shown). */
-export const paper = { captions: signal(true), inches: signal<number | null>(null) };
-
 /** Pixels for one of the page: 300 to an inch on paper. */
 const sharpness = () => (paper.inches.value === null ? 2 : 300 / 96);
 
-function svgOf({ card, title }: View, exporter: Exporter, saving: Saving): string {
-  const picture = exporter.svg?.();
-  if (!picture) throw new Error("this view has no picture");
-  const svg = typeof picture === "string" ? picture : standalone(picture);
+async function svgOf({ card, title }: View, exporter: Exporter, saving: Saving): Promise<string> {
+  const element = document.getElementById(`${card}-card`);
   const caption = paper.captions.value ? saving.caption(title, exporter.shown?.() ?? {}) : null;
-  const whole = framed(svg, caption, document.getElementById(`${card}-card`), title);
-  return paper.inches.value === null ? whole : inInches(whole, paper.inches.value);
+  const drawn = () => {
+    const picture = exporter.svg?.();
+    if (!picture) throw new Error("this view has no picture");
+    return typeof picture === "string" ? picture : standalone(picture);
+  };
+  const whole = () => framed(drawn(), caption, element, title);
+  const inches = paper.inches.value;
+  if (inches === null) return whole();
+  return inInches(await laidOut(element, widthFor(drawn(), inches) - FRAME, whole), inches);
 }
 
 async function makeFile(kind: ExportKind, view: View, exporter: Exporter, saving: Saving): Promise<Blob> {
   switch (kind) {
     case "svg":
-      return new Blob([svgOf(view, exporter, saving)], { type: "image/svg+xml" });
+      return new Blob([await svgOf(view, exporter, saving)], { type: "image/svg+xml" });
     case "png":
-      return rasterise(svgOf(view, exporter, saving), sharpness());
+      return rasterise(await svgOf(view, exporter, saving), sharpness());
     default: {
       const table = exporter.rows?.();
       if (!table) throw new Error("this view has no numbers");
@@ -61,10 +63,14 @@ export async function save(kind: ExportKind, view: View, exporter: Exporter, sav
   return name;
 }
 
+/** Whether the browser takes pictures for its clipboard. */
+export const copiesPictures = () => typeof ClipboardItem === "function" && "write" in (navigator.clipboard ?? {});
+
 /** Puts the picture on the clipboard, as a PNG; whether that was possible. */
 export async function copyPicture(view: View, exporter: Exporter, saving: Saving): Promise<boolean> {
   try {
-    const png = rasterise(svgOf(view, exporter, saving), sharpness());
+    // The browser asks for it in its own time: the click that allowed this must not be over.
+    const png = svgOf(view, exporter, saving).then((svg) => rasterise(svg, sharpness()));
     await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
     return true;
   } catch {
@@ -75,5 +81,5 @@ export async function copyPicture(view: View, exporter: Exporter, saving: Saving
 /** Puts the numbers on the clipboard, as a table of LaTeX; whether that was possible. */
 export async function copyLatex(exporter: Exporter): Promise<boolean> {
   const table = exporter.rows?.();
-  return table ? copyText(toLatex(table)) : false;
+  return table ? copyText(toLatex(table, exporter.lines)) : false;
 }

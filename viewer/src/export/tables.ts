@@ -26,8 +26,11 @@ const LATEX: Readonly<Record<string, string>> = {
   "\\": "\\textbackslash{}",
   "~": "\\textasciitilde{}",
   "^": "\\textasciicircum{}",
+  "<": "\\textless{}",
+  ">": "\\textgreater{}",
+  "|": "\\textbar{}",
 };
-const latexText = (text: string) => text.replace(/[\\~^]|[&%$#_{}]/g, (sign) => LATEX[sign] ?? `\\${sign}`);
+const latexText = (text: string) => text.replace(/[\\~^<>|]|[&%$#_{}]/g, (sign) => LATEX[sign] ?? `\\${sign}`);
 
 function latexCell(cell: Cell): string {
   if (cell === null || (typeof cell === "number" && Number.isNaN(cell))) return "";
@@ -37,18 +40,19 @@ function latexCell(cell: Cell): string {
     : `$${String(Number(cell.toPrecision(4))).replace(/e(.+)$/, " \\cdot 10^{$1}")}$`;
 }
 
-/** For a paper: numbers with four digits, columns of numbers to the right. */
-export function toLatex({ columns, rows }: Table): string {
-  const all = [...rows];
+/** For a paper: numbers with four digits, columns of numbers to the right; the first `most` rows. */
+export function toLatex({ columns, rows }: Table, most = Infinity): string {
+  const all = [...rows].slice(0, most);
   const sides = columns.map((_, k) => (all.every((row) => row[k] === null || typeof row[k] === "number") ? "r" : "l"));
   const line = (cells: readonly string[]) => `  ${cells.join(" & ")} \\\\`;
   return [
+    "% \\usepackage{booktabs}",
     `\\begin{tabular}{${sides.join("")}}`,
-    "  \\hline",
+    "  \\toprule",
     line(columns.map(latexText)),
-    "  \\hline",
+    "  \\midrule",
     ...all.map((row) => line(row.map(latexCell))),
-    "  \\hline",
+    "  \\bottomrule",
     "\\end{tabular}\n",
   ].join("\n");
 }

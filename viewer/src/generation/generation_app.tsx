@@ -11,6 +11,7 @@ import { Notes } from "../views/notes";
 import { Ranking } from "../views/ranking";
 import { SettingsCard } from "../views/settings";
 import { Texts } from "./texts";
+import { oneColumn } from "../theme";
 import "../styles/generation.css";
 
 export interface GenerationAppProps {
@@ -22,6 +23,7 @@ export interface GenerationAppProps {
 }
 
 export function GenerationApp({ viewer, children, tools }: GenerationAppProps) {
+  const narrow = oneColumn.value;
   return (
     <Page
       viewer={viewer}
@@ -29,12 +31,13 @@ export function GenerationApp({ viewer, children, tools }: GenerationAppProps) {
       top={children}
       controls={<GenerationControls />}
       shortcuts={GENERATION_KEYS}
-      help="In the texts and pictures the arrow keys walk from token to token; a click on a token of the prompt excludes it from rankings and colors, or includes it again. The address keeps what is chosen."
+      help="In the texts and pictures the arrow keys walk from token to token; a click explains a generated token; with the control (⌘) key it excludes any token from rankings and colors, or includes it again. The address keeps what is chosen."
     >
       <Texts tools={tools} />
-      {!viewer.grew && <Notes />}
+      {!viewer.grew && !narrow && <Notes />}
       <Methods />
       <Ranking />
+      {!viewer.grew && narrow && <Notes />}
       <Likelihood />
       {viewer.grew && <Notes />}
       {!viewer.state.growing.value && (

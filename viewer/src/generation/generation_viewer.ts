@@ -38,6 +38,10 @@ export class GenerationViewer extends Viewer {
     const { kind, from, to } = this.span.value;
     if (kind === "all") return layers;
     if (kind === "last") return layers.slice(-1);
+    if (kind === "source" || kind === "target") {
+      const found = layers.filter((layer) => this.report.attendsTo(layer) === kind);
+      return found.length > 0 ? found : layers; // flow may have none of them
+    }
     return layers.filter((layer) => layer >= from && layer <= (kind === "one" ? from : to));
   }
 
@@ -61,6 +65,10 @@ export class GenerationViewer extends Viewer {
   get place(): [array: string, layers: readonly number[], output: number] {
     const method = this.state.choices.method.value;
     return [this.explanation.value.arrayOf(method), this.layersOf(method), this.output];
+  }
+
+  override explain(token: number) {
+    if (token >= this.report.m) this.state.step(token - this.report.m);
   }
 
   override plainName(token: number): string {

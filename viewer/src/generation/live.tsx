@@ -49,10 +49,10 @@ export class GenerationLive {
   private growing: GrowingGeneration | null = null;
 
   constructor(
-    prompt: string,
+    readonly typed: string,
     readonly options: LiveOptions = {},
   ) {
-    this.prompt = signal(prompt);
+    this.prompt = signal(typed);
   }
 
   /** Whether nothing has come yet. */

@@ -25,7 +25,7 @@ export function LayerPicture() {
     () =>
       layers.map((layer) => {
         const share = report.sinkShare(output, layer);
-        return { label: { label: `Layer ${layer}` }, side: share === null ? undefined : percent(share) };
+        return { label: { label: report.layerName(layer) }, side: share === null ? undefined : percent(share) };
       }),
     [report, output, layers],
   );

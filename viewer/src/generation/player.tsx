@@ -25,6 +25,12 @@ const SPANS: readonly [Span["kind"], string][] = [
   ["range", "mean over a range"],
 ];
 
+/** Of an encoder-decoder, too: the layers in which its decoder attends to one of both. */
+const SPANS_OF_JOINT: typeof SPANS = [
+  ["source", "to the source"],
+  ["target", "to the target"],
+];
+
 /** Milliseconds a token is shown. */
 const pace = signal(900);
 
@@ -123,7 +129,10 @@ function LayersChoice() {
   const { method, span } = state.choices;
   const { kind, from, to } = viewer.span.value;
   const layers = report.layersOf(method.value);
-  const options = layers.map((layer) => [layer] as const);
+  const options = layers.map((layer): readonly [number, string?] =>
+    report.joint ? [layer, report.layerName(layer)] : [layer],
+  );
+  const only = viewer.scored ? "none: it is of the prediction" : layers.length === 1 ? `${layers[0]} alone` : "";
   const chooseRange = (first: number, last: number) =>
     (span.value = { kind, from: kind === "one" ? first : Math.min(first, last), to: Math.max(first, last) });
   return (
@@ -132,11 +141,11 @@ function LayersChoice() {
       <Select
         id="layers"
         value={kind}
-        disabled={layers.length < 2 || state.growing.value || viewer.scored}
-        options={SPANS}
+        disabled={only !== "" || state.growing.value}
+        options={only ? [[kind, only]] : report.joint ? [...SPANS, ...SPANS_OF_JOINT] : SPANS}
         choose={(other) => (span.value = { from, to, kind: other })}
       />
-      {(kind === "one" || kind === "range") && (
+      {!only && (kind === "one" || kind === "range") && (
         <span id="layer-range">
           <label for="from-layer">{kind === "one" ? "layer" : "from"}</label>{" "}
           <Select id="from-layer" value={from} options={options} choose={(layer) => chooseRange(layer, to)} />
@@ -190,5 +199,5 @@ function missing(method: Method, { state }: GenerationViewer): string {
     ? `The text ended before its report, which would have held ${method}`
     : state.served
       ? `The server was not asked for ${method}: tick it under Options and continue again`
-      : `This report holds no ${method} (attnflow generate --method)`;
+      : `This report was made without ${method}`;
 }

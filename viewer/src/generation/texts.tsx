@@ -10,6 +10,7 @@ import { SpecialNote } from "../components/special_note";
 import { pictureOf } from "../export/element_picture";
 import { excludedOf, SPECIAL } from "../filters";
 import { maskWords, DEGENERATE_WORDS } from "../report/setting_words";
+import { clickToken } from "../shortcuts";
 import { format, percent } from "../report/text";
 import { lookIn } from "../views/text_look";
 import { useGeneration, type GenerationViewer } from "./generation_viewer";
@@ -33,41 +34,44 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
   return (
     <Card
       id="text"
-      title="Prompt"
+      title={report.joint ? "Source and target" : "Prompt"}
       wide
       tools={tools}
       exporter={{
         svg: () => pictureOf("text-strips"),
-        shown: () => ({ title: "Prompt and continuation" }),
+        shown: () => ({ title: report.joint ? "Source and target" : "Prompt and continuation" }),
         rows: () => textRows(viewer),
       }}
     >
-      <div id="text-strips" aria-busy={state.arriving.value}>
-        <PaintedText
-          {...shared}
-          id="prompt"
-          segment={0}
-          role="button"
-          labelledby="text-heading"
-          current={() => promptFocus.current}
-          onMove={(token) => (promptFocus.current = token)}
-          onChoose={(token) => {
-            promptFocus.current = token;
-            state.toggle(token);
-          }}
-        />
-        <h2 id="generated-heading">Generated</h2>
-        <PaintedText
-          {...shared}
-          id="generated"
-          segment={1}
-          role="option"
-          labelledby="generated-heading"
-          current={() => report.namedBy(viewer.output)}
-          onMove={step}
-          onChoose={step}
-          follow
-        />
+      <div id="text-strips" class={report.joint ? "beside" : undefined} aria-busy={state.arriving.value}>
+        <div>
+          {report.joint && <h2 id="source-heading">Source</h2>}
+          <PaintedText
+            {...shared}
+            id="prompt"
+            segment={0}
+            labelledby={report.joint ? "source-heading" : "text-heading"}
+            current={() => promptFocus.current}
+            onMove={(token) => (promptFocus.current = token)}
+            onChoose={(token, click) => {
+              promptFocus.current = token;
+              clickToken(viewer, token, click, shared.onPoint);
+            }}
+          />
+        </div>
+        <div>
+          <h2 id="generated-heading">{report.joint ? "Target" : "Generated"}</h2>
+          <PaintedText
+            {...shared}
+            id="generated"
+            segment={1}
+            labelledby="generated-heading"
+            current={() => report.namedBy(viewer.output)}
+            onMove={step}
+            onChoose={(token, click) => clickToken(viewer, token, click, step)}
+            follow
+          />
+        </div>
       </div>
       <Readout view="text" />
       <ScoreParts />
@@ -77,15 +81,15 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
         {row && <Legend ends={viewer.endsOf(row)} />}
         {row && <LogCheck ends={viewer.endsOf(row)} />}
         <p class="help" id="text-help">
-          Click a generated token to explain it (or step with the arrow keys and the space bar); click a token of the
-          prompt to exclude it.
+          Click a generated token to explain it, or step with the arrow keys and the space bar; Ctrl/⌘-click excludes a
+          token.
           {viewer.degenerate()?.some((flag) => flag > 0) && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>
       {settings.mask_columns !== "none" && (
         <p class="help" id="computed-without">
-          These numbers were computed without attention on {maskWords(settings.mask_columns)} (--mask-columns): zeros
-          there say nothing about the model.
+          These numbers were computed without attention on {maskWords(settings.mask_columns)}: zeros there say nothing
+          about the model.
         </p>
       )}
     </Card>
@@ -124,7 +128,7 @@ function Shares() {
     return (
       <>
         {elsewhere !== null &&
-          `${percent(1 - elsewhere)} of the total lies on the prompt and ${percent(elsewhere)} on generated tokens. `}
+          `${percent(1 - elsewhere)} of the total lies on ${report.joint ? "the source and what the target begins with" : "the prompt"} and ${percent(elsewhere)} on generated tokens. `}
         Excluded: <b id="excluded-share">{percent(all.share)}</b> in all
         {parts.some(({ reason }) => reason !== SPECIAL) &&
           ` (${parts.map(({ reason, share }) => `${reason} ${percent(share ?? 0)}`).join(", ")})`}

@@ -7,6 +7,16 @@ import { signed, visible } from "./text";
 export const AGREEMENT_FROM = { strong: 0.6, weak: 0.3 };
 export type AgreementLevel = "strong" | "weak" | "none" | "unknown";
 
+/** Which share of the largest fall a map's first token has to bring about for the map to count as right about it. */
+const MUCH = 0.5;
+
+/** Whether blanking the first token lowers the quantity about as much as blanking any other; where that is not known, yes. */
+export function findsTheDecisive({ value }: Agreement, map: MapAgreement): boolean {
+  const { decisive_value: least, blanked_value: after } = map;
+  return least === undefined || value - after >= MUCH * (value - least);
+}
+
+/** How alike the whole order is. */
 export function agreementLevel({ rank_correlation: rank }: MapAgreement): AgreementLevel {
   if (rank === undefined) return "unknown";
   return rank >= AGREEMENT_FROM.strong ? "strong" : rank >= AGREEMENT_FROM.weak ? "weak" : "none";
@@ -25,11 +35,24 @@ export function levelWords(map: MapAgreement): string {
   return `Agreement of the whole order with blank-out: ${words} (${amount(rank)}).`;
 }
 
-/** "Blanking its top token, “Angie”, takes the logit difference from 4.10 to −1.30." */
-export function effectWords({ quantity, value }: Agreement, map: MapAgreement, label: string): string {
-  const top = `Blanking its top token, “${visible(label)}”,`;
+/**
+ * "Blanking its top token, “Angie”, takes the logit difference from 4.10 to −1.30."; "Blanking its top token, “key”, takes
+ * the logit difference from 6.75 to 6.18; blanking “to” takes it to −5.98."
+ */
+export function effectWords(
+  { quantity, value }: Agreement,
+  map: MapAgreement,
+  labelOf: (token: number) => string | undefined,
+): string {
+  const name = (token: number) => `“${visible(labelOf(token) ?? "")}”`;
+  const top = `Blanking its top token, ${name(map.first_token)},`;
   const [before, after] = [amount(value), amount(map.blanked_value)];
-  return before === after
-    ? `${top} leaves the ${quantity} at ${before}.`
-    : `${top} takes the ${quantity} from ${before} to ${after}.`;
+  const effect =
+    before === after ? `leaves the ${quantity} at ${before}` : `takes the ${quantity} from ${before} to ${after}`;
+  const { decisive_token: decisive, decisive_value: least = value } = map;
+  const other =
+    decisive !== undefined && decisive !== map.first_token && least < map.blanked_value && least < value
+      ? `; blanking ${name(decisive)} takes it to ${amount(least)}`
+      : "";
+  return `${top} ${effect}${other}.`;
 }

@@ -169,6 +169,9 @@ export interface MapAgreement {
   first_token: number;
   /** the quantity without it */
   blanked_value: number;
+  /** of those compared the one without which the quantity is lowest, and the quantity then; reports of before lack both */
+  decisive_token?: number;
+  decisive_value?: number;
 }
 
 export interface GeneratedToken {

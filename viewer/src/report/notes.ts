@@ -1,5 +1,6 @@
 // The notes of a report where they are read: in a page, beside what is chosen. A note says what is so, and advises whoever
 // ran the command; a table says of what is shown each kind depends, and which of the page's controls does what is advised.
+// The page speaks of its controls, not of options of a command.
 import { isScore, type Method, type Note } from "./document";
 
 /** What is shown, as far as notes depend on it. */
@@ -16,6 +17,8 @@ export interface NotePlace {
   served: boolean;
   /** the page has the controls of the recipe: residual, heads, layers, normalisation */
   recipe: boolean;
+  /** the page of a generation that holds normalised values, too */
+  normalized?: boolean;
 }
 
 /** A note as the page says it. */
@@ -26,7 +29,9 @@ interface Kind {
   ofValues?: boolean;
   /** absent: always */
   applies?(place: NotePlace): boolean;
-  /** what to do in the page; absent or "": what to do on the command line, where there is one */
+  /** what is so, where the note's own words name an option */
+  text?(note: Note): string;
+  /** what to do in the page; absent or "": what the note advises, unless that is an option of a command */
   advice?(place: NotePlace, note: Note): string;
 }
 
@@ -40,10 +45,16 @@ const onServer =
   ({ served }: NotePlace) =>
     served ? advice : "";
 
+const quoted = (text: unknown) => `“${String(text)}”`;
+const namesOption = (text = "") => /(^|\s)--[a-z]/.test(text);
+
 const SECOND_TOKEN_SINK: Kind = {
   ofValues: true,
   applies: (place) => place.ownToken && shows("rollout")(place),
-  advice: inRecipe("“Normalize: by receptive field” above removes that advantage."),
+  advice: ({ recipe, normalized }) =>
+    recipe || normalized
+      ? `${recipe ? "“Normalize: by receptive field”" : "“Normalized by receptive field”"} above removes that advantage.`
+      : "",
 };
 
 /** By code; docs/report-format.md lists all of them. */
@@ -51,10 +62,10 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "flow-degenerate": {
     ofValues: true,
     applies: shows("flow"),
-    advice({ recipe, served }, { values }) {
+    advice({ recipe }, { values }) {
       const look = `Look at rollout instead, or at flow from fewer layers (“Layer” ${String(values.fewer_layers)})`;
       const another = values.mixing === "attention" ? "“Start layer” or “Residual weight”" : "“Start layer”";
-      return recipe ? `${look}, or choose another ${another} above.` : served ? `${look}.` : "";
+      return recipe ? `${look}, or choose another ${another} above.` : `${look}.`;
     },
   },
   "wide-gap": { ofValues: true, applies: shows("flow") },
@@ -74,6 +85,10 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     applies: ({ ownToken }) => ownToken,
     advice: () => "“Output token” above chooses another.",
   },
+  "output-token-middle": {
+    applies: ({ ownToken }) => ownToken,
+    advice: () => "“Output token” above chooses another.",
+  },
   "output-token-of-word": {
     applies: ({ ownToken, words }) => ownToken && !words,
     advice: () => "“Whole words” above merges the tokens of each word.",
@@ -83,16 +98,18 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     advice: inRecipe("“Mask columns” above can mask it in every layer."),
   },
   "attention-sink-generated": {
-    advice({ served }) {
-      const masks = served ? "“Mask the first token”, under Options," : "attnflow generate --mask-columns first";
-      return `Where it takes most, rankings and colors exclude it; ${masks} masks it in every layer.`;
-    },
+    advice: ({ served }) =>
+      `Where it takes most, rankings and colors exclude it${served ? "; “Mask the first token”, under Options, masks it in every layer" : ""}.`,
   },
   "second-token-sink": SECOND_TOKEN_SINK,
   "second-token-sink-generated": SECOND_TOKEN_SINK,
   "negative-relevance": { applies: ({ methods }) => !methods.every(isScore) },
   // Said below the headline, of the method that is shown.
   "blank-out-agreement": { ofValues: true, applies: () => false },
+  "target-first-token": {
+    text: ({ values: { option, word, tokens, token } }) =>
+      `${option === "against" ? "What the target is compared with" : "The target"}, ${quoted(word)}, is ${String(tokens)} tokens; the model predicts one at a time, so its first, ${quoted(token)}, is explained.`,
+  },
   "system-turn": { advice: onServer("“System prompt”, under Options, replaces it.") },
 };
 
@@ -103,12 +120,16 @@ export interface Degenerate {
   all: number;
 }
 
-/** How many of the flow values that are shown are degenerate; null where that is not known. */
-export function degenerateIn(flags: ArrayLike<number> | null, values: ArrayLike<number> | null): Degenerate | null {
+/** How many of the flow values of tokens that are ranked are degenerate; null where that is not known. */
+export function degenerateIn(
+  flags: ArrayLike<number> | null,
+  values: ArrayLike<number> | null,
+  counts: readonly boolean[],
+): Degenerate | null {
   if (!flags || !values) return null;
   let [count, all] = [0, 0];
   for (let i = 0; i < flags.length; ++i) {
-    if (!(values[i] > 0)) continue;
+    if (!(values[i] > 0) || !counts[i]) continue;
     ++all;
     if (flags[i]) ++count;
   }
@@ -117,7 +138,7 @@ export function degenerateIn(flags: ArrayLike<number> | null, values: ArrayLike<
 
 /** "Flow says little here: …" */
 export const degenerateWords = ({ count, all }: Degenerate): string =>
-  `Flow ${2 * count >= all ? "says little here" : "says little of some tokens"}: for ${count} of ${all} only the first or last layer limits it (°).`;
+  `Flow ${2 * count >= all ? "says little here" : "says little of some tokens"}: for ${count} of ${all} ranked tokens only the first or last layer limits it (°).`;
 
 /** Whether a note is of values, which other settings change: it is not of the input. */
 export const isOfValues = ({ code }: Note): boolean => KINDS[code]?.ofValues === true;
@@ -128,8 +149,9 @@ export function notesHere(notes: readonly Note[], place: NotePlace): ShownNote[]
   for (const note of notes) {
     const kind: Kind = KINDS[note.code] ?? {};
     if (kind.applies?.(place) === false) continue;
-    const advice = kind.advice?.(place, note) || (place.served ? "" : note.advice);
-    const text = advice ? `${note.text} ${advice}` : note.text;
+    const advice = kind.advice?.(place, note) || (place.served || namesOption(note.advice) ? "" : note.advice);
+    const what = kind.text?.(note) ?? note.text;
+    const text = advice ? `${what} ${advice}` : what;
     said.set(text, { code: note.code, text });
   }
   return [...said.values()];

@@ -23,6 +23,8 @@ export interface Token {
   label: string;
   /** As the tokenizer spells it. */
   piece: string;
+  /** The label where there is little room: of a patch its row and column, "4,5". */
+  short: string;
   special: boolean;
   unknown: boolean;
   segment: number;
@@ -44,6 +46,20 @@ const decoder = new TextDecoder();
 /** What the text strip shows, in order. */
 export type StripPart = { token: number; chip: boolean } | { gap: string } | { line: number };
 
+/** An encoder-decoder as one graph: the encoder's layers, then of each of the decoder's two, to the target and the source. */
+export interface Joint {
+  sourceTokens: number;
+  encoderLayers: number;
+}
+
+function jointOf({ notes, input }: ReportDocument): Joint | null {
+  const values = notes.find(({ code }) => code === "joint-layers")?.values;
+  if (!values) return null;
+  // Words, where tokens are merged.
+  const sourceTokens = input.tokens.filter(({ segment = 0 }) => segment === 0).length;
+  return { sourceTokens, encoderLayers: Number(values.encoder_layers) };
+}
+
 export class Report {
   readonly tokens: Token[];
   readonly n: number;
@@ -52,6 +68,8 @@ export class Report {
   readonly layers: number[];
   /** Methods that there are numbers of. */
   readonly methods: Method[];
+  /** Of an encoder-decoder: its layers, which are numbered as those of one graph. */
+  readonly joint: Joint | null;
   private readonly bytes: Uint8Array[];
 
   protected constructor(
@@ -72,7 +90,28 @@ export class Report {
       return { index, ...this.named(token, index), piece: token.text, unknown, segment, begin, end, ...rest };
     });
     this.layers = settings.layers;
+    this.joint = jointOf(document);
     this.methods = METHODS.filter((method) => arrays.has(arrayName(method)));
+  }
+
+  /** The first token of the second text: of a generation, what was generated or, before that, what a target begins with. */
+  get beginOfSecond(): number {
+    return this.joint?.sourceTokens ?? this.m;
+  }
+
+  /** "Layer 7"; of an encoder-decoder "Encoder 2", "Self 1" or "Cross 1": attention of the decoder to itself or to the source. */
+  layerName(layer: number): string {
+    if (!this.joint) return `Layer ${layer}`;
+    const to = this.attendsTo(layer);
+    if (to === null) return `Encoder ${layer}`;
+    return `${to === "target" ? "Self" : "Cross"} ${Math.ceil((layer - this.joint.encoderLayers) / 2)}`;
+  }
+
+  /** What a layer of an encoder-decoder's decoder attends to; null of every other layer. */
+  attendsTo(layer: number): "source" | "target" | null {
+    const behind = this.joint ? layer - this.joint.encoderLayers : 0;
+    if (behind <= 0) return null;
+    return behind % 2 === 1 ? "target" : "source";
   }
 
   /** A token's place in the prompt or among the generated tokens. */
@@ -84,10 +123,12 @@ export class Report {
     const own = this.slice(segment, begin ?? 0, end ?? begin ?? 0);
     if (this.document.input.kind === "generation") {
       const { text: label, space } = pieceName(own, text, this.placeOf(index));
-      return { label, space };
+      return { label, short: label, space };
     }
     const label = (visible(own || text) || `#${index}`) + (unknown ? " [?]" : "");
-    return { label: role === "patch" ? `patch ${text}` : label, space: false };
+    // "4,5": a row and a column, from 0, as in files.
+    const place = role === "patch" ? text.replace(/^(\d+),(\d+)$/, "row $1, column $2") : label;
+    return { label: place, short: role === "patch" ? text : label, space: false };
   }
 
   /** Reads a parsed document. Throws with a sentence for the user. */

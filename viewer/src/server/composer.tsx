@@ -10,7 +10,7 @@ import { Popover } from "../components/popover";
 import { Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
 import type { ServedModel } from "./client";
-import { addressOf, fileOf, picturesOf, textsOf } from "./examples";
+import { addressOf, fileOf, picturesOf } from "./examples";
 import { USUAL_TOKENS, type ServerState, type Task } from "./server_state";
 
 const TASKS: { task: Task; label: string; model: string }[] = [
@@ -63,7 +63,7 @@ export function Composer({ state }: { state: ServerState }) {
             id="model-choice"
             value={state.chosen.value?.name ?? ""}
             options={state.models.value.map((model) => [model.name, `${model.name} (${describe(model)})`])}
-            choose={(name) => (state.model.value = { ...state.model.value, [task]: name })}
+            choose={(name) => state.chooseWith(() => (state.model.value = { ...state.model.value, [task]: name }))}
           />
         </div>
       </div>
@@ -108,7 +108,7 @@ function useFolding(state: ServerState) {
 /** What was asked, in a line. */
 function AskedLine({ state, edit }: { state: ServerState; edit: () => void }) {
   const task = state.task.value;
-  const asked = { text: state.text.value, image: state.sent.value?.name ?? "", generation: state.prompt.value }[task];
+  const asked = state.askedWords();
   const open = () => {
     edit();
     const field = task === "image" ? "picture" : task === "text" ? "ask-text" : "ask-prompt";
@@ -127,7 +127,7 @@ function AskedLine({ state, edit }: { state: ServerState; edit: () => void }) {
 }
 
 function Examples({ state, into }: { state: ServerState; into: Signal<string> }) {
-  const examples = textsOf(state.chosen.value);
+  const examples = state.examples.value;
   if (examples.length === 0) return null;
   return (
     <ul class="chips" id="examples" aria-label="Examples">
@@ -200,7 +200,12 @@ const edgesChanged = ({ mixing, target, against, scores }: ServerState) =>
 function MixingField({ state }: { state: ServerState }) {
   const model = state.chosen.value;
   const causal = model?.head === "causal";
-  const usual = causal ? "relevance where gradients are quick, else attention" : "attention";
+  const usual =
+    state.task.value === "generation"
+      ? "contributions that come with each token (alti)"
+      : causal
+        ? "relevance where gradients are quick, else contributions"
+        : "attention";
   const offered = MIXINGS.filter(({ name }) => model?.mixings.includes(name));
   return (
     <div class="field">
@@ -332,7 +337,7 @@ const PromptFields = ({ state }: { state: ServerState }) => (
         id="ask-chat"
         class="check"
         title="The prompt is a user's turn, in the model's chat template; otherwise the model continues the text"
-        on={inOtherForm(state.chat.value, (on) => (state.chatChoice.value = on))}
+        on={inOtherForm(state.chat.value, (on) => state.chooseWith(() => (state.chatChoice.value = on)))}
       >
         Chat
       </CheckBox>

@@ -1,10 +1,16 @@
-// Pictures to begin with, which the table of models brings.
+// What to begin with, which the table of models brings.
 import type { Example, PictureExample, ServedModel, TextExample } from "./client";
 
 const isPicture = (example: Example): example is PictureExample => "data" in example;
 
-export const textsOf = (model: ServedModel | null): string[] =>
-  (model?.examples ?? []).filter((one): one is TextExample => !isPicture(one)).map(({ text }) => text);
+/** For a model in its chat template: the beginning of a text is none of a conversation. */
+const QUESTIONS = ["What is the capital of France?", "Why is the sky blue?", "Who wrote Hamlet, and when?"];
+
+/** @param chat whether they are turns of a conversation */
+export function textsOf(model: ServedModel | null, chat = false): string[] {
+  const texts = (model?.examples ?? []).filter((one): one is TextExample => !isPicture(one)).map(({ text }) => text);
+  return chat && !texts.some((text) => text.endsWith("?")) ? QUESTIONS : texts;
+}
 
 export const picturesOf = (model: ServedModel | null): PictureExample[] => (model?.examples ?? []).filter(isPicture);
 

@@ -10,7 +10,7 @@ export interface AskedPicture {
   edges?: object;
 }
 
-/** A picture that a link shows and cannot hold, but for an example, which is there. */
+/** A picture that a link shows and cannot hold, but for an example and one that the tab kept, which are there. */
 export interface WantedPicture {
   name: string;
   fragment: string;

@@ -5,18 +5,24 @@ import { ThemeButton } from "../components/toolbar";
 import type { Viewer } from "../context";
 import { GenerationLiveApp } from "../generation/live";
 import { Agreement } from "./agreement";
+import { askOfAddress } from "./ask";
 import { askAhead } from "./ask_ahead";
 import { Composer } from "./composer";
 import type { ServerState } from "./server_state";
 import { keepDrafts } from "./tab";
+import { Tour, TourButton } from "./tour";
 import { WhatIf } from "./what_if";
 import "../styles/server.css";
 
 export function ServerApp({ state }: { state: ServerState }) {
   useEffect(() => acceptPictures(state), [state]);
   useEffect(() => {
-    const stop = keepDrafts({ text: state.text, prompt: state.prompt });
-    void state.begin().then(() => state.followAddress());
+    const { prevail, stop } = keepDrafts({ text: state.text, prompt: state.prompt }, askOfAddress);
+    void state.begin().then(() => {
+      void state.followAddress();
+      // What the link says has been asked, and what was typed since stands there to be sent.
+      prevail();
+    });
     const onMove = () => void state.followAddress();
     addEventListener("popstate", onMove);
     return () => {
@@ -35,17 +41,21 @@ export function ServerApp({ state }: { state: ServerState }) {
           {!shown && <ThemeButton />}
         </div>
         {state.client.locked.value ? <Login state={state} /> : <Composer state={state} />}
+        <Tour state={state} />
         <p class="visually-hidden" aria-live="polite">
           {state.announcement}
         </p>
       </section>
       <div id="result" aria-busy={state.working.value !== ""}>
-        {!shown && <Welcome />}
+        {!shown && <Welcome state={state} />}
         {shown && "viewer" in shown && (
-          <ReportApp viewer={shown.viewer} key={shown.viewer.report}>
+          <ReportApp
+            viewer={shown.viewer}
+            key={shown.viewer.report}
+            after={<Agreement state={state} viewer={shown.viewer} />}
+          >
             <AskAhead state={state} viewer={shown.viewer} />
             <WhatIf state={state} viewer={shown.viewer} />
-            <Agreement state={state} viewer={shown.viewer} />
           </ReportApp>
         )}
         {shown && "live" in shown && <GenerationLiveApp live={shown.live} key={shown.live} />}
@@ -61,10 +71,11 @@ function AskAhead({ state, viewer }: { state: ServerState; viewer: Viewer }) {
 }
 
 /** Before anything is asked. */
-function Welcome() {
+function Welcome({ state }: { state: ServerState }) {
   return (
     <main id="welcome">
       <h1>Which input tokens does each output depend on?</h1>
+      <TourButton state={state} />
       <dl>
         <dt>raw</dt>
         <dd>one layer's attention. Above the first layer, positions are mixed already: it does not say where from.</dd>

@@ -24,6 +24,7 @@ import { ServerError, type Client, type Handlers, type ModelTable, type Progress
 import { Evaluation } from "./evaluation";
 import { KeptPictures, problemOf, sendingOf, type AskedPicture, type Sent, type WantedPicture } from "./pictures";
 import { exampleFile, textsOf } from "./examples";
+import { keepPicture, keptPicture } from "./tab";
 import { problemHere } from "./problems";
 
 export type Task = "text" | "image" | "generation";
@@ -107,6 +108,8 @@ export class ServerState {
   readonly evaluation = signal<Evaluation | null>(null);
   readonly evaluationProblem = signal("");
   readonly announcement = signal("");
+  /** the step of the tour (tour.tsx); null where it is not taken */
+  readonly tour = signal<number | null>(null);
   private readonly pictures = new KeptPictures();
   private readonly asked: Partial<Record<Task, Asked>> = {};
   /** What was shown before the newest continuation: it comes back where nothing comes of that. */
@@ -131,7 +134,22 @@ export class ServerState {
   /** Whether the prompt is given to the model in its chat template. */
   readonly chat = computed(() => (this.chosen.value?.chat ?? false) && (this.chatChoice.value ?? true));
 
+  /** Texts to begin with. */
+  readonly examples = computed(() => textsOf(this.chosen.value, this.task.value === "generation" && this.chat.value));
+
   constructor(readonly client: Client) {}
+
+  /** Another model, or chat or none: an example that nobody has changed gives way to one that fits. */
+  chooseWith(change: () => void) {
+    const before = this.examples.peek();
+    const field = this.task.peek() === "generation" ? this.prompt : this.text;
+    batch(() => {
+      change();
+      const after = this.examples.peek();
+      const at = before.indexOf(field.peek());
+      if (at >= 0 && after.length > 0) field.value = after[at] ?? after[0];
+    });
+  }
 
   async begin() {
     try {
@@ -145,13 +163,22 @@ export class ServerState {
         }
         this.model.value = names;
         if (!names.text && names.image) this.task.value = "image";
-        const first = (name: string) => textsOf(table.models.find((model) => model.name === name) ?? null)[0] ?? "";
-        this.text.value ||= first(names.text || names.generation);
-        this.prompt.value ||= first(names.generation);
+        const named = (name: string) => table.models.find((model) => model.name === name) ?? null;
+        this.text.value ||= textsOf(named(names.text || names.generation))[0] ?? "";
+        const writer = named(names.generation);
+        this.prompt.value ||= textsOf(writer, writer?.chat && this.chatChoice.value !== false)[0] ?? "";
       });
     } catch (error) {
       this.fail(error, this.task.peek());
     }
+  }
+
+  /** What was asked of what is shown; by now something else may be typed. */
+  askedWords(): string {
+    const [shown, { text }] = [this.shown.value, this.asked];
+    if (this.task.value === "image") return this.sent.value?.name ?? "";
+    if (shown && "live" in shown) return shown.live.typed;
+    return shown && text && "text" in text ? String(text.text.text) : this.text.value;
   }
 
   /** Another thing to ask. What is said and shown is what belongs to it. */
@@ -347,6 +374,8 @@ export class ServerState {
 
   private showPicture(viewer: Viewer, asked: AskedPicture) {
     this.pictures.keep(viewer, asked);
+    const { ask } = viewer.state.address;
+    if (ask && !asked.example) void keepPicture(ask, asked.picture);
     this.asked.image = asked;
     this.wanted.value = null;
     this.sent.value = sendingOf(asked.picture, this.sent.peek());
@@ -380,7 +409,11 @@ export class ServerState {
     if (!ask || there) return;
     const found = readAsk(ask);
     // What models there are is not known before the server has said it.
-    if (!found || !this.table.peek()) return;
+    if (!this.table.peek()) return;
+    if (!found) {
+      this.note(this.task.peek(), "The link cannot be read: it is not what “Copy link” gives. Nothing was asked.");
+      return;
+    }
     if ("text" in found) await this.askAgain(found);
     else if ("prompt" in found) await this.continueAgain(found);
     else await this.wantPicture(found, ask);
@@ -460,11 +493,12 @@ export class ServerState {
         this.showPicture(kept.viewer, kept.asked);
         return;
       }
-      file = example ? exampleFile(this.chosen.peek(), picture) : undefined;
-      this.settle(writePictureAsk(picture, this.chosen.peek()?.name ?? "", file !== undefined, this.edges()));
+      file = example ? exampleFile(this.chosen.peek(), picture) : keptPicture(ask);
+      const known = example && file !== undefined;
+      this.settle(writePictureAsk(picture, this.chosen.peek()?.name ?? "", known, this.edges()));
       this.wanted.value = { name: picture, fragment: location.hash, there: file !== undefined };
     });
-    if (file) await this.explainPicture(file, true);
+    if (file) await this.explainPicture(file, example, true);
   }
 
   explainText() {
@@ -493,14 +527,16 @@ export class ServerState {
     if (report) this.compareWith(shown.viewer, report);
   }
 
-  private compareWith(viewer: Viewer, report: Report) {
+  private compareWith(viewer: Viewer, report: Report, card = "compare-card") {
     const { choices } = viewer.state;
     batch(() => {
       viewer.problem.value = "";
       choices.comparison.value = { method: choices.method.value, layer: choices.layer.value, shares: false };
       viewer.other.value = report;
     });
-    requestAnimationFrame(() => document.getElementById("compare-card")?.scrollIntoView({ block: "nearest" }));
+    requestAnimationFrame(() =>
+      document.getElementById(card)?.scrollIntoView({ block: card === "compare-card" ? "nearest" : "start" }),
+    );
   }
 
   /** The same text with some of its tokens blanked, beside the original. */
@@ -516,7 +552,8 @@ export class ServerState {
     const report = await this.explain(this.beside(viewer, { ...asked.text, blank: positions }), "Blanking");
     if (!report) return;
     viewer.gone.value = { report, tokens: positions };
-    this.compareWith(viewer, report);
+    // The card that asked stays in sight above.
+    this.compareWith(viewer, report, "what-if-card");
   }
 
   /** The model that explained what is shown. */
@@ -545,10 +582,12 @@ export class ServerState {
     });
     if (!found) return;
     this.evaluation.value = found;
+    viewer.evaluated.value = true;
     viewer.announcement.value = found.summary();
   }
 
-  async explainPicture(picture: File, example = false) {
+  /** @param brought an address brings it, as it may bring an example that was chosen */
+  async explainPicture(picture: File, example = false, brought = example) {
     if (this.task.peek() !== "image") this.choose("image");
     const problem = problemOf(picture);
     if (problem) {
@@ -557,7 +596,7 @@ export class ServerState {
     }
     // An example that is chosen while a link waits for a picture is not that picture.
     const waiting = this.wanted.peek();
-    const wanted = waiting && waiting.there === example && (!example || waiting.name === picture.name) ? waiting : null;
+    const wanted = waiting && waiting.there === brought && (!brought || waiting.name === picture.name) ? waiting : null;
     if (!wanted) this.note("image", "");
     this.sent.value = sendingOf(picture, this.sent.peek());
     const edges = this.edges();

@@ -1,7 +1,8 @@
-// What a tab keeps until it is closed, so that reloading it loses nothing that was typed.
+// What a tab keeps until it is closed, so that reloading it loses nothing that was typed or chosen.
 import { effect, type Signal } from "@preact/signals";
 
 const DRAFT = "attnflow-draft";
+const PICTURE = "attnflow-picture";
 /** Characters that a browser surely has room for. */
 const MOST = 4_500_000;
 
@@ -27,14 +28,51 @@ function write(key: string, value: object) {
   });
 }
 
-/** Takes up what was typed before, and keeps what is typed. Returns how to stop. */
-export function keepDrafts(fields: Readonly<Record<string, Signal<string>>>): () => void {
+/** What was typed, which a reload does not take away. */
+export interface Drafts {
+  /** Puts them in the place of what a link says, where it is the link that they were typed over. */
+  prevail(): void;
+  stop(): void;
+}
+
+/** Takes up what was typed before, and keeps what is typed. @param asked what the address asks */
+export function keepDrafts(fields: Readonly<Record<string, Signal<string>>>, asked: () => string): Drafts {
   const before = read(DRAFT);
-  for (const [name, field] of Object.entries(fields)) {
-    const text = before[name];
-    if (typeof text === "string" && text !== "") field.value = text;
-  }
-  return effect(() => {
-    write(DRAFT, Object.fromEntries(Object.entries(fields).map(([name, { value }]) => [name, value])));
+  const take = () => {
+    for (const [name, field] of Object.entries(fields)) {
+      const text = before[name];
+      if (typeof text === "string" && text !== "") field.value = text;
+    }
+  };
+  take();
+  const same = before.asked === asked();
+  const stop = effect(() => {
+    const typed = Object.entries(fields).map(([name, { value }]) => [name, value]);
+    write(DRAFT, { ...Object.fromEntries(typed), asked: asked() });
   });
+  return {
+    stop,
+    prevail() {
+      if (same) take();
+    },
+  };
+}
+
+/** A picture that stays while the page is reloaded, unless it is too large. @param asked what its address asks */
+export async function keepPicture(asked: string, file: File) {
+  const reader = new FileReader();
+  const url = await new Promise<string>((done) => {
+    reader.onload = () => done(String(reader.result));
+    reader.onerror = () => done("");
+    reader.readAsDataURL(file);
+  });
+  write(PICTURE, { asked, name: file.name, type: file.type, data: url.slice(url.indexOf(",") + 1) });
+}
+
+/** The picture that was shown at this address before. */
+export function keptPicture(asked: string): File | undefined {
+  const { asked: of, name, type, data } = read(PICTURE);
+  if (of !== asked || typeof name !== "string" || typeof type !== "string" || typeof data !== "string")
+    return undefined;
+  return quietly(() => new File([Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0))], name, { type }));
 }

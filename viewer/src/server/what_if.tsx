@@ -1,10 +1,9 @@
 // Blanks tokens of the text: what becomes of the prediction, and of what is drawn on?
 import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
-import { Select } from "../components/fields";
+import { Select, tokenOption } from "../components/fields";
 import { Own } from "../components/own_text";
 import type { Viewer } from "../context";
-import { shorten } from "../report/text";
 import type { ServerState } from "./server_state";
 
 export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }) {
@@ -28,7 +27,7 @@ export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }
           id="blank-token"
           own
           value={picked.value}
-          options={ordinary.map(({ index, label }) => [index, `${index}: ${shorten(label, 24)}`])}
+          options={ordinary.map(tokenOption)}
           choose={(token) => (picked.value = token)}
         />
         <button

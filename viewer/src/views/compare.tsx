@@ -70,7 +70,7 @@ function Comparison() {
   });
   const others = theirs
     ? otherSide(theirs, match, token, chosen, choices.skipSpecial.value)
-    : sideOf(explanation.value, { ...chosen, token, counts: counts.value });
+    : sideOf(explanation.value, { ...chosen, token: chosen.token ?? token, counts: counts.value });
   const apart = theirs ? [unlikeWords(explanation.value.recipe, theirs.recipe)] : [];
   if (theirs && second.mixing !== report.mixing) apart.push(`mixing ${report.mixing.name} and ${second.mixing.name}`);
   if (mixed)
@@ -117,9 +117,12 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
   const alike = a.method === b.method && a.report.mixing === b.report.mixing;
   const common = (alike || chosen.shares || signs[0]) && signs[0] === signs[1];
   const [endsA, endsB] = endsOfSides(sides, [[first], [second]], common);
-  const titles = [a, b].map((side) => mapTitle(side.method, side.layer));
-  const secondTitle = [titles[1], without].filter(Boolean).join(", ");
   const foreign = b.report !== report;
+  const another = !foreign && a.token !== b.token;
+  const titles = [a, b].map(
+    (side) => mapTitle(side.method, side.layer) + (another ? `, output token ${viewer.plainName(side.token)}` : ""),
+  );
+  const secondTitle = [titles[1], without].filter(Boolean).join(", ");
   const exporter = {
     svg: () => pictureOf("compare"),
     shown: () => ({
@@ -133,7 +136,14 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
         ...(match.some((j) => j < 0) ? ["Hatched tokens have no counterpart in the other report."] : []),
         ...(unlike ? [`The two were made differently: ${unlike}.`] : []),
       ],
-      file: [a.method, `layer${a.layer}`, "and", b.method, `layer${b.layer}`, `token${a.token}`],
+      file: [
+        a.method,
+        `layer${a.layer}`,
+        "and",
+        b.method,
+        `layer${b.layer}`,
+        ...[...new Set([a.token, b.token])].map((token) => `token${token}`),
+      ],
     }),
     rows: () => ({
       columns: ["input_token", "token", "first", "other_input_token", "other_token", "second", "second_minus_first"],
@@ -225,9 +235,10 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
         </p>
       )}
       <CompareReadout sides={sides} first={first} second={second} apart={apart} match={match} />
-      {!signs[0] && !signs[1] && (a.method !== b.method || foreign) && report.layers.length > 1 && (
-        <LayerMaps sides={sides} match={match} common={common} />
-      )}
+      {!signs[0] &&
+        !signs[1] &&
+        (a.method !== b.method || a.token !== b.token || foreign) &&
+        report.layers.length > 1 && <LayerMaps sides={sides} match={match} common={common} />}
       {foreign && (says(report) || says(b.report)) && (
         <div class="compare predictions-pair">
           <Predictions report={report} heading="Prediction (A)" />

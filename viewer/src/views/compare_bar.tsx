@@ -1,7 +1,8 @@
 // What is compared with what: the bar of the comparison, and reports opened from files.
 import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { CheckBox, inOtherForm } from "../components/check_box";
-import { Select } from "../components/fields";
+import { Select, tokenOption } from "../components/fields";
 import { FileButton } from "../components/file_button";
 import { Own } from "../components/own_text";
 import { useViewer, type Viewer } from "../context";
@@ -69,9 +70,10 @@ interface BarProps {
 
 export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: BarProps) {
   const viewer = useViewer();
-  const { other } = viewer;
+  const { report, other } = viewer;
   const { comparison } = viewer.state.choices;
   const over = useSignal(false);
+  const tokens = useMemo(() => report.tokens.map(tokenOption), [report]);
   const change = (what: Partial<typeof chosen>) => (comparison.value = { ...chosen, ...what });
   return (
     <div
@@ -103,6 +105,18 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
           choose={(layer) => change({ layer })}
         />
       </label>
+      {!foreign && !isScore(a.method) && (
+        <label class="check">
+          output token
+          <Select
+            id="compare-token"
+            own
+            value={b.token}
+            options={tokens}
+            choose={(token) => change({ token: token === a.token ? undefined : token })}
+          />
+        </label>
+      )}
       <span>of</span>
       <span class="strong-name">
         <Own text={without ? `this text ${without}` : foreign ? nameOf(b.report) : "this report"} most={120} />

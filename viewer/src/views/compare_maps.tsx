@@ -93,7 +93,7 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
         colours={sideColours(viewer.shades(endsB, b.method), endsB)}
       />
       <LayerMap
-        title="Second minus first"
+        title="B − A"
         side={a}
         layers={layers}
         rows={apart}

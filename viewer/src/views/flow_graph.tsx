@@ -6,7 +6,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { CheckBox } from "../components/check_box";
-import { Radios, Select, Slider } from "../components/fields";
+import { Radios, Select, Slider, tokenOption } from "../components/fields";
 import { TokenName } from "../components/own_text";
 import { graphArcs, pathsThrough, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
 import { flowFits, maximumFlow, type Arc, type PairFlow } from "../compute/max_flow";
@@ -132,7 +132,7 @@ export function FlowGraph() {
   );
 
   const named = n <= MOST_NAMED;
-  const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 14)), [report]);
+  const labels = useMemo(() => report.tokens.map((t) => shorten(t.short, 14)), [report]);
   const u = unit();
   const labelWidth = useMemo(() => Math.min(140 * u, widest(labels)), [labels, u]);
   if (missing !== null && typeof mixing === "string" && !report.hasGraph && !report.hasHeads) return null;
@@ -565,7 +565,7 @@ function GraphTools({ input, noFlow }: { input: number; noFlow: string | null })
             own
             aria-label="Input token of the flow"
             value={input}
-            options={report.tokens.map(({ index, label }) => [index, `${index}: ${shorten(label, 20)}`])}
+            options={report.tokens.map(tokenOption)}
             choose={(token) => (choices.input.value = token)}
           />
         </label>

@@ -15,6 +15,7 @@ import { pictureIn, type MapScale, type Picture } from "../report/picture";
 import { targetWords } from "../report/setting_words";
 import { AGAINST, FOR, format, formatOf, formatSigned, percent } from "../report/text";
 import type { Numbers } from "../report/values";
+import { clickToken } from "../shortcuts";
 import { heldBy } from "../report/contours";
 import { exportedStages, type StageLook } from "../export/stages";
 import { EXPLAINED, isGrey, MapLegend, OverlayChoice } from "./image_legend";
@@ -212,7 +213,7 @@ function Figure({ picture, method, map, scale }: FigureProps) {
         const cell = (event.target as Element).closest<HTMLElement>(".cell");
         const token = cell ? Number(cell.dataset.token) : at(event);
         if (token === null) return;
-        choices.token.value = token;
+        clickToken(viewer, token, event, (one) => viewer.explain(one));
         cell?.focus();
       }}
       onPointerMove={(event) => {

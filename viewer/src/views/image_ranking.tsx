@@ -86,7 +86,7 @@ export function ImageRanking() {
       heads={[
         { words: "Rank", class: "number" },
         { words: "" },
-        { words: "Patch" },
+        { words: "Row, column" },
         { words: method, class: "number by" },
         ...(!shared ? [] : [{ words: "of all", class: "number" }]),
       ]}
@@ -98,8 +98,8 @@ export function ImageRanking() {
             <Thumbnail picture={picture} token={token} />
           </td>
           <th scope="row">
-            <button type="button" class="quiet" title="Choose this patch" onClick={() => (output.value = token)}>
-              {report.tokens[token].piece}
+            <button type="button" class="quiet" title="Explain this patch">
+              {report.tokens[token].short}
             </button>
           </th>
           <td
@@ -114,6 +114,7 @@ export function ImageRanking() {
         </tr>
       )}
     >
+      Rows and columns count from 0, at the top left.{" "}
       {degenerate > 0 && `° ${DEGENERATE_WORDS}: ${degenerate} of ${ranking.length} values. `}
       {rounded && ranks.size < ranking.length && "Equal ranks cannot be told apart at this precision. "}
       {!row && "No values for this output token here."}

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { endsOf, EndsOf, endsOfEach, type Ends } from "../color/ends";
 import { CheckBox } from "../components/check_box";
 import type { Work } from "../compute/slices";
-import { useViewer } from "../context";
+import { useViewer, type Viewer } from "../context";
 import type { Exporter } from "../export/exporter";
 import { layersWords } from "../report/setting_words";
 import { format } from "../report/text";
@@ -52,12 +52,20 @@ function useRows() {
   return { layers, busy, ...(found?.values.length === layers.length ? found : none) };
 }
 
+/** @param layer the highest without values */
+function whyGray({ state, explanation, askServer, computing }: Viewer, layer: number): string {
+  if (computing.value) return "Gray rows are still being computed.";
+  const alone = askServer.value === null;
+  return `Gray rows have no values here. ${explanation.value.whyNoRow(state.choices.method.value, layer, alone)}`;
+}
+
 export function LayerMap() {
-  const { report, state } = useViewer();
+  const viewer = useViewer();
+  const { report, state } = viewer;
   const { choices } = state;
   const [method, token] = [choices.method.value, choices.token.value];
   const { layers, values, own, all, busy } = useRows();
-  const rows = useMemo(() => layers.map((layer) => ({ label: { label: `Layer ${layer}` } })), [layers]);
+  const rows = useMemo(() => layers.map((layer) => ({ label: { label: report.layerName(layer) } })), [report, layers]);
   const places = useMemo(() => layers.map((layer) => ({ layer })), [layers]);
   const framed = useMemo(
     () => [layers.indexOf(choices.layer.value)].filter((r) => r >= 0),
@@ -99,6 +107,7 @@ export function LayerMap() {
       }
     >
       The same output token after each layer. Click a row to choose its layer, a label to choose its token.
+      {!busy && values.some(Boolean) && !values.every(Boolean) && ` ${whyGray(viewer, layers[values.indexOf(null)])}`}
     </CellCard>
   );
 }

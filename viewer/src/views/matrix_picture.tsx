@@ -300,7 +300,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const u = unit();
   const { n } = report;
   const rows = outputs.length;
-  const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 12)), [report]);
+  const labels = useMemo(() => report.tokens.map((t) => shorten(t.short, 12)), [report]);
   const labelWidth = useMemo(() => Math.min(110 * u, widest(labels)), [labels, u]);
   const most = props.most ?? Math.max(560 * u, Math.min(1100 * u, width * 0.9));
   const frame = frameOf(rows, n, labelWidth, width, most);

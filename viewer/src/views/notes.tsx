@@ -3,6 +3,7 @@ import { NoteList } from "../components/note_list";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
 import { isOfValues, notesHere, type NotePlace, type ShownNote } from "../report/notes";
+import { GenerationReport } from "../report/generation_report";
 import { WordReport } from "../report/words";
 
 /** Methods whose values stand in views of their own, not only beside others. */
@@ -26,6 +27,7 @@ export function notesShown(viewer: Viewer): ShownNote[] {
     words: merged || report.settings.words,
     served: askServer.value !== null || state.served,
     recipe: report.hasGraph || report.hasHeads,
+    normalized: report instanceof GenerationReport && report.hasNormalized("rollout"),
   };
   const answers = methods.flatMap((method) => {
     const result = explanation.value.result(method, choices.layer.value, choices.token.value);

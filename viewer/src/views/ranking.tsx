@@ -14,10 +14,12 @@ import { pictureOf } from "../export/element_picture";
 import type { Exporter, Table } from "../export/exporter";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { isScore, METHODS, type Method } from "../report/document";
+import { degenerateIn } from "../report/notes";
 import type { Report } from "../report/report";
 import { DEGENERATE_WORDS } from "../report/setting_words";
 import { AGAINST, FOR, formatOf, percent } from "../report/text";
 import type { Numbers } from "../report/values";
+import { clickToken } from "../shortcuts";
 
 /** How many lines a table shows at most. A longer one, with every method's values, would make each choice slow. */
 export const mostLines = ({ document: { input } }: Report) =>
@@ -69,8 +71,12 @@ export function helpOf(viewer: Viewer): string {
   else if (tied && flow) help.push("Flow values that their enclosures cannot tell apart share a rank.");
   if (viewer.inLogits() && !viewer.scored) help.push(`${method} is in logits of the prediction.`);
   else if (flow && report.document.generation && all.length > 0) help.push("No flow value is a share of a whole.");
-  const repeated = all.filter(({ degenerate }) => degenerate).length;
-  if (repeated > 0) help.push(`° (${repeated} of ${all.length} values): ${DEGENERATE_WORDS}.`);
+  // Counted as below the headline; flags stand beside other methods' values, too.
+  const flags = all.some(({ degenerate }) => degenerate)
+    ? explanation.value.degenerate(viewer.layersOf("flow"), viewer.output)
+    : null;
+  const repeated = degenerateIn(flags, viewer.row("flow"), state.counts.value);
+  if (repeated) help.push(`° (${repeated.count} of ${repeated.all} values): ${DEGENERATE_WORDS}.`);
   if (viewer.scored && all.length > 0) help.push(`Above 0: ${FOR} ${viewer.targetText()}; below 0: ${AGAINST}.`);
   if (all.length === 0 && !report.document.generation) help.push(`No ${method} values of this output token here.`);
   if (all.some(({ token }) => token >= report.m)) {
@@ -114,15 +120,14 @@ interface RankTableProps<T extends { token: number }> {
   heads: readonly { words: string; class?: string; sorted?: boolean }[];
   ranking: readonly T[];
   line(entry: T): ComponentChildren;
-  /** a click on a line, with the control key or without */
-  onPick?(token: number, control: boolean): void;
   children: ComponentChildren;
 }
 
 /** A ranking as a card: its first lines, or all; below it what it says of itself. */
 export function RankTable<T extends { token: number }>(props: RankTableProps<T>) {
-  const { title, exporter, heads, ranking, line, onPick, children } = props;
-  const { report, state } = useViewer();
+  const { title, exporter, heads, ranking, line, children } = props;
+  const viewer = useViewer();
+  const { report, state } = viewer;
   const { pointed } = state;
   const all = useSignal(false);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -138,7 +143,7 @@ export function RankTable<T extends { token: number }>(props: RankTableProps<T>)
     return line ? Number(line.dataset.token) : null;
   };
   return (
-    <Card id="rank" title={title} exporter={exporter}>
+    <Card id="rank" title={title} exporter={exporter && { ...exporter, lines: all.value ? most : top }}>
       <Scroller id="rank" tabIndex={0} role="group" aria-label="The ranking, which scrolls">
         <table>
           <thead>
@@ -163,7 +168,7 @@ export function RankTable<T extends { token: number }>(props: RankTableProps<T>)
             onPointerLeave={() => (pointed.value = null)}
             onClick={(event) => {
               const token = tokenAt(event);
-              if (token !== null) onPick?.(token, event.ctrlKey || event.metaKey);
+              if (token !== null) clickToken(viewer, token, event, (one) => viewer.explain(one));
             }}
           >
             {ranking.slice(0, all.value ? most : top).map(line)}
@@ -186,7 +191,6 @@ export function RankTable<T extends { token: number }>(props: RankTableProps<T>)
 
 export function Ranking() {
   const viewer = useViewer();
-  const { state } = viewer;
   const ranking = viewer.ranking.value;
   const generation = viewer instanceof GenerationViewer ? viewer : null;
   const columns = columnsOf(viewer);
@@ -201,16 +205,12 @@ export function Ranking() {
         ...(generation ? [{ words: "Position", class: "number" }] : []),
         { words: "Token" },
         ...columns.map(({ title, by }) => ({ words: title, class: by ? "number by" : "number", sorted: by })),
-        ...(mass === null ? [] : [{ words: "of the prompt", class: "number" }]),
+        ...(mass === null ? [] : [{ words: viewer.report.joint ? "of the input" : "of the prompt", class: "number" }]),
       ]}
       ranking={ranking}
       line={(entry) => (
         <Line key={entry.token} entry={entry} largest={Math.abs(ranking[0].value)} columns={columns} mass={mass} />
       )}
-      onPick={(token, control) => {
-        if (control) state.toggle(token);
-        else if (!generation) state.choices.input.value = token;
-      }}
     >
       {/* It answers to no pointer: the whole table would be drawn again wherever one moves. */}
       {ranking.length === 0 && generation && readoutOf(viewer, "rank", null)}
@@ -235,7 +235,14 @@ function Line({ entry: { token, rank, value, degenerate }, largest, columns, mas
       <td class="number">{rank}</td>
       {viewer instanceof GenerationViewer ? (
         <>
-          <td class="number index" title={generated ? "position among the generated tokens" : "position in the prompt"}>
+          <td
+            class="number index"
+            title={
+              generated
+                ? "position among the generated tokens"
+                : `position in the ${viewer.report.joint ? "source" : "prompt"}`
+            }
+          >
             {viewer.placeText(token)}
           </td>
           <th scope="row">

@@ -69,7 +69,7 @@ function pictureRows(report: Report): [string, string][] {
   return [
     ["Picture", `${width} × ${height} pixels${given}`],
     ["Seen", whole ? "all of it" : part],
-    ["Patches", `${rows} rows of ${columns}, named by row and column from 0`],
+    ["Patches", `${rows} rows of ${columns}, rows and columns count from 0`],
   ];
 }
 
@@ -83,13 +83,14 @@ export interface Setting {
 }
 
 /** Where the values of the chosen method come from. */
-function source({ report, explanation, state }: Viewer): string {
+function source(viewer: Viewer): string {
+  const { report, explanation, state } = viewer;
   const { method, layer, token } = state.choices;
   const found = explanation.value.result(method.value, layer.value, token.value)?.source;
   if (found === "document") return "from the report";
   if (found === "server") return "computed by the server for these settings";
   if (found === "page") return `recomputed in the browser from the layers' ${report.mixing.weights}`;
-  return `none: ${explanation.value.whyNot(method.value, layer.value) ?? `${method.value} is here of other output tokens only`}`;
+  return `none: ${viewer.whyNoRow() || "the page is computing them"}`;
 }
 
 /** Largest distance of a flow that is shown below its true maximum. */
@@ -97,7 +98,11 @@ function flowText(viewer: Viewer): string {
   const { report, state, explanation } = viewer;
   if (!methodsShown(viewer).includes("flow")) return "";
   const result = explanation.value.result("flow", state.choices.layer.value, state.choices.token.value);
-  if (result?.source === "page") return "exact: through two layers at most it has a closed form";
+  if (result?.source === "page") {
+    return state.choices.layer.value > explanation.value.recipe.start_layer + 2
+      ? "maximum flows computed in the browser, at most 1e-9 below the true ones"
+      : "exact: through two layers at most it has a closed form";
+  }
   const gap = (result?.from ?? report).document.flow_gap_max;
   return result && gap !== undefined ? `certified lower ends, at most ${format(gap)} below the true maximum` : "";
 }

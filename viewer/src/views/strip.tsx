@@ -9,6 +9,7 @@ import { SpecialNote } from "../components/special_note";
 import { pictureOf } from "../export/element_picture";
 import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
 import { useViewer } from "../context";
+import { clickToken } from "../shortcuts";
 import { lookIn } from "./text_look";
 
 export function Strip() {
@@ -48,14 +49,13 @@ export function Strip() {
       <PaintedText
         id="strip"
         report={report}
-        role="option"
         labelledby="strip-heading"
         describedby="strip-help"
         look={() => lookIn(viewer)}
         current={() => (scored ? place.value : choices.token.value)}
         pointed={() => pointed.value?.input ?? null}
         onMove={choose}
-        onChoose={choose}
+        onChoose={(token, click) => clickToken(viewer, token, click, choose)}
         onPoint={(input) => (pointed.value = input === null ? null : { input, view: "strip" })}
         onToggle={(token) => state.toggle(token)}
       />
@@ -68,7 +68,7 @@ export function Strip() {
         <p class="help" id="strip-help">
           {scored
             ? `Color: how much each token speaks for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
-            : "Click a token to explain it, or step with the arrow keys."}
+            : "Click a token to explain it, or step with the arrow keys; Shift-click compares it, Ctrl/⌘-click excludes it."}
           {flags?.some((flag, i) => flag && row?.[i]) && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>

@@ -33,12 +33,7 @@ export function lookIn(viewer: Viewer): (token: number) => Look {
     return {
       value,
       classes,
-      // A click on the prompt of a generation excludes tokens, and chooses one elsewhere.
-      attributes: Object.fromEntries([
-        generation && !generated
-          ? ["aria-pressed", String(reason !== "")]
-          : ["aria-selected", String(token === chosen)],
-      ]),
+      attributes: { "aria-selected": String(token === chosen) },
       name: () =>
         [named, said, generation && reason && `excluded (${reason})`, flagged && "degenerate"]
           .filter(Boolean)

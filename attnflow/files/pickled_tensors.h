@@ -1,0 +1,58 @@
+// What a pickle of PyTorch's says of tensors and the storages that they are views of.
+#ifndef ATTNFLOW_FILES_PICKLED_TENSORS_H_
+#define ATTNFLOW_FILES_PICKLED_TENSORS_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "attnflow/files/array_file.h"
+#include "attnflow/files/pickle.h"
+
+namespace attnflow::internal {
+
+// Numbers of one type that lie elsewhere in the file under a key.
+struct PickledStorage {
+  DType dtype = DType::kF32;
+  std::size_t count = 0;
+};
+
+// A view of a storage, in its elements.
+struct PickledTensor {
+  std::string_view storage;  // its key
+  std::size_t offset = 0;
+  Shape shape;
+  Shape strides;
+};
+
+// Reads what a pickle holds. The pickle's bytes must outlive it and all that it gives; `source` is what messages call
+// the file, and `advice` is said where something other than weights is found. All throw Error(kBadFile).
+class PickledWeights {
+ public:
+  PickledWeights(const Pickle& pickle, const std::string& source, const std::string& advice)
+      : pickle_(pickle), source_(source), advice_(advice) {}
+
+  // Every storage that the pickle names, by key.
+  std::map<std::string_view, PickledStorage> storages() const;
+  // The tensors by name: the pickle's dict, or the one in it under "state_dict" or the like.
+  std::map<std::string_view, PickledTensor> tensors() const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& found) const;
+  std::string_view storage_key(const PickleValue& id) const;
+  std::size_t size(PickleRef ref, std::string_view what) const;
+  Shape sizes(PickleRef ref, std::string_view what) const;
+  bool is_tensor(const PickleValue& value) const { return value.kind == PickleValue::Kind::kCall; }
+  bool holds_tensors(const PickleValue& value) const;
+  const PickleValue& find_weights() const;
+  PickledTensor tensor(const PickleValue& call) const;
+
+  const Pickle& pickle_;
+  const std::string& source_;
+  const std::string& advice_;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FILES_PICKLED_TENSORS_H_

@@ -1,0 +1,52 @@
+// Reading the weights in a file of torch.save's, pytorch_model.bin, without PyTorch and without running anything of it.
+//
+// Such a file holds a pickle (pickle.h), in which each tensor is a call of torch._utils._rebuild_tensor_v2 with
+// (storage, offset, size, stride, ...), and the storages' numbers beside it, little-endian:
+//   since PyTorch 1.6   a zip file of stored entries NAME/data.pkl, NAME/data/KEY for each storage, and small ones;
+//   before              five pickles, which are a magic number, a protocol, facts about the system, the weights, and
+//   the
+//                       list of the storages' keys; then each storage: its length u64 in elements, and its numbers.
+// The weights are a dict of tensors by name, or one under a key such as "state_dict". Tensors may share a storage.
+//
+// References:
+//   torch/serialization.py of PyTorch: save, _legacy_save
+#ifndef ATTNFLOW_FILES_PYTORCH_FILE_H_
+#define ATTNFLOW_FILES_PYTORCH_FILE_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "attnflow/files/safetensors.h"
+
+namespace attnflow {
+
+// A memory-mapped file, or one whose bytes are in memory already. Movable; spans stay valid while the object (or one
+// moved from it) lives.
+class PytorchFile {
+ public:
+  using Entry = SafetensorsFile::Entry;
+
+  // Maps the file. Only tensors whose numbers do not lie in order, transposed ones for instance, are copied. Throws
+  // Error(kBadFile), also for a file that holds anything but weights.
+  explicit PytorchFile(const std::filesystem::path& path);
+  // Reads `bytes`, a whole file, where they lie; they must outlive this object. `name` is what messages call the file.
+  PytorchFile(std::span<const std::byte> bytes, const std::string& name);
+  PytorchFile(PytorchFile&&) noexcept;
+  PytorchFile& operator=(PytorchFile&&) noexcept;
+  ~PytorchFile();
+
+  // All tensors by name, sorted.
+  const std::map<std::string, Entry, std::less<>>& entries() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_FILES_PYTORCH_FILE_H_

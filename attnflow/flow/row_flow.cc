@@ -1,0 +1,326 @@
+#include "attnflow/flow/row_flow.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "attnflow/base/progress.h"
+#include "attnflow/flow/row_bounds.h"
+
+namespace attnflow::internal {
+namespace {
+
+using Block = Tensor<std::int64_t>;
+
+// A part of a causal network has one of so many of the input tokens that are left, and for more threads of more.
+constexpr std::size_t kPartsOfTheRest = 4;
+// No fewer, because each part has networks of its own.
+constexpr std::size_t kLeastInPart = 8;
+// Of other networks, which all parts share.
+constexpr std::size_t kShares = 64;
+// Over how many layers at the most mass is made even; then how much of the mean a node takes of others.
+constexpr std::size_t kEvenLayers = 8;
+constexpr double kMostOfMean = 16.0;
+
+void check(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Cancelled();
+}
+
+// Sends what is left at node p along its arcs to earlier nodes, the nearest first.
+void send_to_earlier(const std::int64_t* row, std::size_t p, std::size_t first, std::size_t own, std::int64_t left,
+                     std::vector<std::int64_t>& below) {
+  for (std::size_t q = p; left > 0 && q-- > first;) {
+    if (q == own) continue;
+    const std::int64_t sent = std::min(left, row[q]);
+    below[q] += sent;
+    left -= sent;
+  }
+}
+
+// Sends what nodes of a causal layer hold one layer down, such that none from `all` on keeps much more than others:
+// what it has above its share goes to others that have less, and what finds no place stays. Nodes before `first` do not
+// matter.
+void even_out(const Block& arcs, std::size_t first, std::size_t all, std::vector<std::int64_t>& held) {
+  const std::size_t nodes = held.size();
+  std::vector<std::int64_t> below(nodes, 0);
+  double total = 0.0;
+  for (std::size_t p = all; p < nodes; ++p) total += static_cast<double>(held[p]);
+  const auto share = static_cast<std::int64_t>(kMostOfMean * total / static_cast<double>(nodes - all));
+  for (std::size_t p = nodes; p-- > first;) {
+    const std::int64_t* row = arcs.data() + p * nodes;
+    std::int64_t keep = std::min({held[p], row[p], p >= all ? share : held[p]});
+    std::int64_t left = held[p] - keep;
+    for (std::size_t q = p; left > 0 && q-- > all;) {
+      const std::int64_t sent = std::min({left, row[q], share - std::min(held[q], share) - below[q]});
+      if (sent <= 0) continue;
+      below[q] += sent;
+      left -= sent;
+    }
+    const std::int64_t more = std::min(left, row[p] - keep);
+    below[p] += keep + more;
+    send_to_earlier(row, std::min(p, all), first, nodes, left - more, below);
+  }
+  held = std::move(below);
+}
+
+// Sends what nodes of a causal layer hold one layer down for the sake of the node at position `own`: to it as much as
+// it has room for, the rest straight.
+void carry_down(const Block& arcs, std::size_t own, std::int64_t room, std::vector<std::int64_t>& held) {
+  const std::size_t nodes = held.size();
+  room -= std::min(held[own], room);
+  for (std::size_t p = own + 1; p < nodes && room > 0; ++p) {
+    const std::int64_t* row = arcs.data() + p * nodes;
+    const std::int64_t over = std::min({row[own], held[p], room});
+    room -= over;
+    held[own] += over;
+    held[p] -= over;
+  }
+  for (std::size_t p = own + 1; p < nodes; ++p) {
+    const std::int64_t* row = arcs.data() + p * nodes;
+    const std::int64_t keep = std::min(held[p], row[p]);
+    const std::int64_t left = held[p] - keep;
+    held[p] = keep;
+    // Nodes before p have had what they send, so that what they get now stays below.
+    if (left > 0) send_to_earlier(row, p, own, own, left, held);
+  }
+}
+
+}  // namespace
+
+std::size_t even_layer(std::size_t all) { return all > 4 ? all - std::min(kEvenLayers, (all - 2) / 2) : 0; }
+
+std::vector<std::size_t> few_layers(std::size_t all) {
+  std::vector<std::size_t> numbers;
+  const std::size_t most = even_layer(all);
+  for (std::size_t kept = 3; kept <= most; kept += kept == 3 ? 1 : kept == 4 ? 2 : kept) numbers.push_back(kept);
+  return numbers;
+}
+
+RowFlow::RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const Block*> below, std::size_t threads,
+                 std::stop_token stop)
+    : top_(std::move(top)), below_(std::move(below)), stop_(std::move(stop)) {
+  RowBounds bounds(top_, own);
+  for (std::size_t k = below_.size(); k > 0; --k) {
+    check(stop_);
+    bounds.descend(*below_[k - 1]);
+  }
+  bounds_ = bounds.values();
+  find_order(bounds);
+  make_parts(threads);
+}
+
+void RowFlow::find_order(const RowBounds& bounds) {
+  causal_ = bounds.causal_above();
+  lowest_ = bounds.first_above();
+  if (!causal_) std::fill(lowest_.begin(), lowest_.end(), 0);
+  for (std::uint32_t q = 0; q < lowest_.size(); ++q) {
+    if (bounds_[q].low < bounds_[q].high) order_.push_back(q);
+  }
+  std::stable_sort(order_.begin(), order_.end(),
+                   [this](std::uint32_t a, std::uint32_t b) { return lowest_[a] < lowest_[b]; });
+}
+
+void RowFlow::make_parts(std::size_t threads) {
+  const std::size_t share = (order_.size() + kShares - 1) / kShares;
+  for (std::size_t begin = 0; begin < order_.size();) {
+    const std::size_t rest = order_.size() - begin;
+    const std::size_t size = causal_ ? std::max(kLeastInPart, rest / (kPartsOfTheRest * threads)) : share;
+    const std::size_t end = begin + std::min(size, rest);
+    parts_.push_back({begin, end, lowest_[order_[begin]], lowest_[order_[end - 1]]});
+    begin = end;
+  }
+}
+
+// The networks of one part, by how many layers they have.
+class RowFlow::Worker::Network {
+ public:
+  Network(const RowFlow& flow, const Part& part) : flow_(flow), part_(part) {
+    const std::size_t all = flow_.below_.size();
+    if (flow_.causal_) {
+      even_layer_ = even_layer(all);
+      numbers_ = few_layers(all);
+    } else {  // one network serves all parts
+      part_.begin = 0;
+      part_.end = flow_.order_.size();
+    }
+    numbers_.push_back(all);
+    stages_.resize(numbers_.size());
+    tries_.resize(numbers_.size());
+    if (even_layer_ > 0) {
+      even_ = flow_.top_;
+      for (std::size_t k = all; k > even_layer_; --k) even_out(*flow_.below_[k - 1], part_.first, part_.all, even_);
+    }
+  }
+  bool serves(const Part& part) const {
+    return part_.first == part.first && part_.all == part.all && part_.begin <= part.begin && part.end <= part_.end;
+  }
+
+  // The flow to input token order_[number].
+  SinkValue value(std::size_t number) {
+    SinkValue value = flow_.bounds_[flow_.order_[number]];
+    const std::size_t row = number - part_.begin;
+    if (stages_.size() > 1) carry(part_.first + position(number));
+    for (std::size_t s = 0; s + 1 < stages_.size(); ++s) {
+      if (!tries_[s].worth_it()) continue;
+      const Stage& stage = made(s);
+      const bool reached =
+          stage.solver->reaches(stage.arcs_of(row), position(number), value.high, carried_[s].data() + part_.first);
+      tries_[s].note(reached);
+      if (!reached) continue;
+      value.low = value.high;
+      return value;
+    }
+    const Stage& whole = made(stages_.size() - 1);
+    const SinkValue exact =
+        whole.solver->value(whole.arcs_of(row), whole.problem->reach_class.back()[row], position(number), value.high);
+    value.low = exact.low;
+    value.high = exact.high;
+    return value;
+  }
+
+  FlowCounts counts() const {
+    FlowCounts counts;
+    for (const auto& stage : stages_) {
+      if (stage) counts += stage->solver->counts();
+    }
+    return counts;
+  }
+
+ private:
+  struct Stage {
+    Block top;  // [nodes, 1]
+    std::optional<SinkProblem> problem;
+    std::unique_ptr<SinkSolver> solver;
+
+    const std::int64_t* arcs_of(std::size_t row) const {
+      const Block& sources = *problem->blocks.back();
+      return sources.data() + row * sources.extent(1);
+    }
+  };
+
+  // Neighbors mostly need as many layers. Which are tried never changes a value.
+  struct Tries {
+    std::uint32_t tried = 0, worked = 0, skipped = 0;
+    bool worth_it() { return tried < 4 || 4 * worked >= tried || ++skipped % 16 == 0; }
+    void note(bool success) {
+      worked += success;
+      if (++tried < 16) return;
+      tried /= 2;
+      worked /= 2;
+    }
+  };
+
+  std::size_t position(std::size_t number) const { return flow_.lowest_[flow_.order_[number]] - part_.first; }
+
+  // What lies at the nodes of the top layer of each network but the last for the sake of the node at position `own`.
+  void carry(std::size_t own) {
+    carried_.resize(stages_.size() - 1);
+    // What the straight arcs of that node can carry from a layer down to the lowest that is kept.
+    std::vector<std::int64_t> room(even_layer_ + 1, kManyUnits);
+    for (std::size_t k = numbers_.front() + 1; k <= even_layer_; ++k) {
+      room[k] = std::min(room[k - 1], (*flow_.below_[k - 1])(own, own));
+    }
+    std::vector<std::int64_t> held = even_;
+    held[own] = std::min(held[own], room[even_layer_]);
+    std::size_t s = carried_.size();
+    for (std::size_t k = even_layer_;; --k) {
+      if (numbers_[s - 1] == k) carried_[--s] = held;
+      if (s == 0) break;
+      carry_down(*flow_.below_[k - 1], own, room[k - 1], held);
+    }
+  }
+
+  // Layer k upside down, from `first` on.
+  const Block& flipped(std::size_t k) {
+    if (flipped_.size() < k) flipped_.resize(k);
+    Block& result = flipped_[k - 1];
+    if (result.size() > 0) return result;
+    const Block& block = *flow_.below_[k - 1];
+    const std::size_t first = part_.first;
+    const std::size_t nodes = block.extent(0) - first;
+    const std::size_t rows = k == 1 ? part_.end - part_.begin : block.extent(1) - first;
+    result = Block({rows, nodes});
+    for (std::size_t q = 0; q < rows; ++q) {
+      const std::size_t column = k == 1 ? flow_.order_[part_.begin + q] : first + q;
+      for (std::size_t p = 0; p < nodes; ++p) result(q, p) = block(first + p, column);
+    }
+    return result;
+  }
+
+  const Stage& made(std::size_t number) {
+    if (stages_[number]) return *stages_[number];
+    auto stage = std::make_unique<Stage>();
+    const std::size_t kept = numbers_[number];
+    const std::vector<std::int64_t>& top = number + 1 < numbers_.size() ? even_ : flow_.top_;
+    const std::vector<std::int64_t> column(top.begin() + static_cast<std::ptrdiff_t>(part_.first), top.end());
+    stage->top = Block({column.size(), 1});
+    std::copy(column.begin(), column.end(), stage->top.data());
+    std::vector<const Block*> blocks = {&stage->top};
+    for (std::size_t k = kept; k >= 1; --k) blocks.push_back(&flipped(k));
+    if (flow_.causal_) {
+      std::vector<std::uint32_t> positions;
+      for (std::size_t i = part_.begin; i < part_.end; ++i) {
+        positions.push_back(static_cast<std::uint32_t>(position(i)));
+      }
+      stage->problem.emplace(std::move(blocks), positions);
+    } else {
+      stage->problem.emplace(std::move(blocks));
+    }
+    // Of the levels between, bounds are enough: with them, a pair of the last level takes a greedy pass, if that;
+    // without them, most pairs of most levels would.
+    stage->solver = std::make_unique<SinkSolver>(*stage->problem);
+    stage->solver->start(column);
+    std::vector<std::int64_t> low, high;
+    for (std::size_t level = 2; level <= kept; ++level) {
+      check(flow_.stop_);
+      const Block& block = *stage->problem->blocks[level - 1];
+      low.resize(block.extent(0));
+      high.resize(block.extent(0));
+      for (std::size_t q = 0; q < high.size(); ++q) {
+        const SinkValue value =
+            stage->solver->bounds(block.data() + q * block.extent(1), stage->problem->reach_class[level][q]);
+        low[q] = value.low;
+        high[q] = value.high;
+      }
+      stage->solver->climb(low, high);
+    }
+    stages_[number] = std::move(stage);
+    return *stages_[number];
+  }
+
+  const RowFlow& flow_;
+  Part part_;
+  // Evened out down to this layer, carried straight below it.
+  std::size_t even_layer_ = 0;
+  std::vector<std::int64_t> even_;  // what lies at the nodes of that layer
+  std::vector<std::size_t> numbers_;
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<Tries> tries_;                        // by stage
+  std::vector<std::vector<std::int64_t>> carried_;  // by stage, of the input token at hand
+  std::deque<Block> flipped_;                       // by layer
+};
+
+RowFlow::Worker::Worker(const RowFlow& flow) : flow_(flow) {}
+RowFlow::Worker::~Worker() = default;
+
+void RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size_t, const SinkValue&)>& found) {
+  const Part& inputs = flow_.parts_[part];
+  if (!network_ || !network_->serves(inputs)) {
+    if (network_) counts_ += network_->counts();
+    network_.reset();  // before the next takes its memory
+    network_ = std::make_unique<Network>(flow_, inputs);
+  }
+  for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
+    check(flow_.stop_);
+    found(flow_.order_[i], network_->value(i));
+  }
+}
+
+FlowCounts RowFlow::Worker::counts() const {
+  FlowCounts counts = counts_;
+  if (network_) counts += network_->counts();
+  return counts;
+}
+
+}  // namespace attnflow::internal

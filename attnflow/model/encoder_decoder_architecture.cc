@@ -1,0 +1,192 @@
+#include "attnflow/model/encoder_decoder_architecture.h"
+
+#include <array>
+
+#include "attnflow/model/family_rows.h"
+
+namespace attnflow {
+
+namespace {
+
+// Distances have no end; this bounds what sizes may be asked for.
+constexpr std::size_t kManyPositions = std::size_t{1} << 20;
+
+struct T5Like {
+  std::string_view model_type;
+  std::string_view class_name;
+  std::string_view root_logits = {};  // key of config.json
+  bool divides_logits = false;        // where that is absent
+  std::string_view activation;
+};
+
+constexpr DecoderArchitecture t5_stack(const T5Like& family, bool decodes) {
+  DecoderArchitecture stack = {
+      .model_type = family.model_type,
+      .class_name = family.class_name,
+      .prefix = decodes ? "decoder." : "encoder.",
+      .keys = {.hidden = "d_model",
+               .layers = decodes ? "num_decoder_layers|num_layers" : "num_layers",
+               .heads = "num_heads",
+               .key_value_heads = {},
+               .head_width = "d_kv",
+               .intermediate = "d_ff",
+               .positions = {},
+               .activation = {},
+               .gated_activation = "feed_forward_proj",
+               .norm_eps = "layer_norm_epsilon",
+               .attention_bias = {},
+               .feed_forward_bias = {},
+               .root_logits = family.root_logits,
+               .buckets = "relative_attention_num_buckets",
+               .farthest_bucket = "relative_attention_max_distance"},
+      .names = {.shared_word = "shared",
+                .other_word = decodes ? "encoder.embed_tokens" : "decoder.embed_tokens",
+                .distance = "block.0.layer.0.SelfAttention.relative_attention_bias",
+                .layer = "block.{}.",
+                .attention_norm = "layer.0.layer_norm",
+                .query = "layer.0.SelfAttention.q",
+                .key = "layer.0.SelfAttention.k",
+                .value = "layer.0.SelfAttention.v",
+                .attention_output = "layer.0.SelfAttention.o",
+                .feed_forward_norm = "layer.1.layer_norm",
+                .gate = "layer.1.DenseReluDense.wi_0",
+                .feed_forward_in = "layer.1.DenseReluDense.wi_1",
+                .ungated_in = "layer.1.DenseReluDense.wi",
+                .feed_forward_out = "layer.1.DenseReluDense.wo",
+                .final_norm = "final_layer_norm"},
+      .positions = PositionKind::kDistance,
+      .divided_scores = false,
+      .root_logits = family.divides_logits,
+      .activation = family.activation,
+      .position_limit = kManyPositions,
+      .tied = true,
+  };
+  if (decodes) {
+    stack.names.cross_norm = "layer.1.layer_norm";
+    stack.names.cross_query = "layer.1.EncDecAttention.q";
+    stack.names.cross_key = "layer.1.EncDecAttention.k";
+    stack.names.cross_value = "layer.1.EncDecAttention.v";
+    stack.names.cross_output = "layer.1.EncDecAttention.o";
+    stack.names.feed_forward_norm = "layer.2.layer_norm";
+    stack.names.gate = "layer.2.DenseReluDense.wi_0";
+    stack.names.feed_forward_in = "layer.2.DenseReluDense.wi_1";
+    stack.names.ungated_in = "layer.2.DenseReluDense.wi";
+    stack.names.feed_forward_out = "layer.2.DenseReluDense.wo";
+  }
+  return stack;
+}
+
+constexpr EncoderDecoderArchitecture t5_like(const T5Like& family) {
+  return {.model_type = family.model_type,
+          .class_name = family.class_name,
+          .prefix = {},
+          .encoder = t5_stack(family, false),
+          .decoder = t5_stack(family, true)};
+}
+
+struct BartLike {
+  std::string_view model_type;
+  std::string_view class_name;
+  NormPlace norm_place = NormPlace::kBefore;
+  bool embedding_norm = false;
+  PositionKind positions = PositionKind::kLearnt;
+  std::size_t position_offset = 2;
+  std::string_view padding_id = {};  // key of config.json: positions begin behind it
+  std::string_view activation = "gelu";
+  bool root_embedding = false;
+};
+
+constexpr DecoderArchitecture bart_stack(const BartLike& family, bool decodes) {
+  DecoderArchitecture stack = {
+      .model_type = family.model_type,
+      .class_name = family.class_name,
+      .prefix = decodes ? "model.decoder." : "model.encoder.",
+      .keys = {.hidden = "d_model",
+               .layers = decodes ? "decoder_layers" : "encoder_layers",
+               .heads = decodes ? "decoder_attention_heads" : "encoder_attention_heads",
+               .key_value_heads = {},
+               .head_width = {},
+               .intermediate = decodes ? "decoder_ffn_dim" : "encoder_ffn_dim",
+               .padding_id = family.padding_id,
+               .activation = "activation_function",
+               .norm_eps = {},
+               .root_embedding = "scale_embedding"},
+      .names = {.shared_word = "model.shared",
+                .other_word = decodes ? "model.encoder.embed_tokens" : "model.decoder.embed_tokens",
+                .embedding_norm = family.embedding_norm ? "layernorm_embedding" : "",
+                .position = "embed_positions",
+                .attention_norm = "self_attn_layer_norm",
+                .attention_output = "self_attn.out_proj",
+                .feed_forward_norm = "final_layer_norm",
+                .gate = {},
+                .feed_forward_in = "fc1",
+                .feed_forward_out = "fc2",
+                .final_norm = family.norm_place == NormPlace::kBefore ? "layer_norm" : "",
+                .logit_bias = "final_logits_bias"},
+      .positions = family.positions,
+      .norm = NormKind::kLayer,
+      .norm_place = family.norm_place,
+      .norm_of_sum = true,
+      .query_key_value_bias = BiasRule::kAlways,
+      .attention_output_bias = BiasRule::kAlways,
+      .feed_forward_bias = BiasRule::kAlways,
+      .root_embedding = family.root_embedding,
+      .position_offset = family.position_offset,
+      .norm_eps = 1e-5,
+      .activation = family.activation,
+      .tied = true,
+  };
+  if (decodes) {
+    stack.names.cross_norm = "encoder_attn_layer_norm";
+    stack.names.cross_query = "encoder_attn.q_proj";
+    stack.names.cross_key = "encoder_attn.k_proj";
+    stack.names.cross_value = "encoder_attn.v_proj";
+    stack.names.cross_output = "encoder_attn.out_proj";
+  }
+  return stack;
+}
+
+constexpr EncoderDecoderArchitecture bart_like(const BartLike& family) {
+  return {.model_type = family.model_type,
+          .class_name = family.class_name,
+          .prefix = "model.",
+          .encoder = bart_stack(family, false),
+          .decoder = bart_stack(family, true)};
+}
+
+constexpr std::array kEncoderDecoders = {
+    // Version 1.1 says by its untied head that logits are as they are.
+    t5_like({.model_type = "t5",
+             .class_name = "T5",
+             .root_logits = "scale_decoder_outputs|tie_word_embeddings",
+             .divides_logits = true,
+             .activation = "relu"}),
+    t5_like({.model_type = "mt5", .class_name = "MT5", .activation = "gated-gelu"}),
+    bart_like({.model_type = "bart", .class_name = "Bart", .norm_place = NormPlace::kAfter, .embedding_norm = true}),
+    bart_like({.model_type = "mbart", .class_name = "MBart", .embedding_norm = true}),
+    bart_like({.model_type = "marian",
+               .class_name = "Marian",
+               .norm_place = NormPlace::kAfter,
+               .positions = PositionKind::kSinusoidal,
+               .position_offset = 0}),
+    bart_like({.model_type = "pegasus",
+               .class_name = "Pegasus",
+               .positions = PositionKind::kSinusoidal,
+               .position_offset = 0}),
+    bart_like({.model_type = "m2m_100",
+               .class_name = "M2M100",
+               .positions = PositionKind::kSinusoidalClosed,
+               .padding_id = "pad_token_id",
+               .activation = "relu",
+               .root_embedding = true}),
+};
+
+}  // namespace
+
+const EncoderDecoderArchitecture* find_encoder_decoder_architecture(std::string_view model_type) {
+  return internal::find_row(kEncoderDecoders, model_type);
+}
+
+std::string encoder_decoder_architecture_list() { return internal::model_types_of(kEncoderDecoders); }
+
+}  // namespace attnflow

@@ -1,0 +1,56 @@
+// Configuration and weights of an encoder-decoder's Hugging Face folder, read, found and checked before anything
+// computes with them: two stacks of layers, each as a decoder's (decoder_config.h, decoder_weights.h).
+#ifndef ATTNFLOW_MODEL_ENCODER_DECODER_WEIGHTS_H_
+#define ATTNFLOW_MODEL_ENCODER_DECODER_WEIGHTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/files/folder.h"
+#include "attnflow/model/checkpoint.h"
+#include "attnflow/model/decoder_weights.h"
+#include "attnflow/model/encoder_decoder_architecture.h"
+#include "attnflow/model/model.h"
+
+namespace attnflow {
+
+struct EncoderDecoderConfig {
+  const EncoderDecoderArchitecture* architecture = nullptr;  // never null once read
+  DecoderConfig encoder;                                     // `positions`: tokens that a source may have
+  DecoderConfig decoder;
+  // What a target begins with, before the first token that is chosen: decoder_start_token_id and, where it is set,
+  // forced_bos_token_id.
+  std::vector<std::int64_t> begin;
+  std::vector<std::int64_t> never;  // bad_words_ids of one token: ids that are never chosen
+};
+
+struct EncoderDecoderWeights {
+  EncoderDecoderConfig config;
+  ModelInfo info;
+  std::shared_ptr<const Checkpoint> checkpoint;  // keeps the mapped files alive
+  DecoderWeights encoder;                        // without a map to logits
+  DecoderWeights decoder;
+};
+
+// Does a config.json name an encoder-decoder? Throws Error(kBadFile): not JSON, or its "model_type" is no text.
+bool names_encoder_decoder(std::string_view text, const std::string& source);
+
+// Parses the text of a config.json, and of a generation_config.json ("": there is none), whose ids come first.
+// Throws as parse_decoder_config(), and Error(kBadFile) where neither says what a target begins with.
+EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const std::string& source,
+                                                  std::string_view generation = {},
+                                                  const std::string& generation_source = {});
+
+// Reads both files of a folder. Throws as above.
+EncoderDecoderConfig read_encoder_decoder_config(const Folder& folder);
+
+// Throws as find_decoder_weights().
+EncoderDecoderWeights find_encoder_decoder_weights(const Folder& folder, const EncoderDecoderConfig& config,
+                                                   const OpenOptions& options = {});
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_ENCODER_DECODER_WEIGHTS_H_

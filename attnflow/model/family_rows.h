@@ -1,0 +1,32 @@
+// Looking up rows of the tables of families, each of which names its model type.
+#ifndef ATTNFLOW_MODEL_FAMILY_ROWS_H_
+#define ATTNFLOW_MODEL_FAMILY_ROWS_H_
+
+#include <string>
+#include <string_view>
+
+namespace attnflow::internal {
+
+// The row of a model type, or null.
+template <typename Rows>
+const typename Rows::value_type* find_row(const Rows& rows, std::string_view model_type) {
+  for (const auto& row : rows) {
+    if (row.model_type == model_type) return &row;
+  }
+  return nullptr;
+}
+
+// "bert, roberta, ..."
+template <typename Rows>
+std::string model_types_of(const Rows& rows) {
+  std::string list;
+  for (const auto& row : rows) {
+    if (!list.empty()) list += ", ";
+    list += row.model_type;
+  }
+  return list;
+}
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_MODEL_FAMILY_ROWS_H_

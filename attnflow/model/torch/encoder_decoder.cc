@@ -1,0 +1,297 @@
+#include "attnflow/model/torch/encoder_decoder.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "attnflow/base/parallel_for.h"
+#include "attnflow/base/progress.h"
+#include "attnflow/model/model_input.h"
+#include "attnflow/model/torch/blocked_ops.h"
+#include "attnflow/model/torch/decoder_attention.h"
+#include "attnflow/model/torch/decoder_tensors.h"
+#include "attnflow/model/torch/encoder_positions.h"
+#include "attnflow/model/torch/split_work.h"
+
+namespace attnflow {
+
+namespace {
+
+using internal::AttentionTask;
+using internal::to_signed;
+
+// Rows of attention, in their place among source and target as one sequence: m tokens of the source and those of the
+// target behind them. The rows are all that are new.
+class JointRows {
+ public:
+  // `begin`: the first new token; `end`: one behind the last. `sink` may be null.
+  JointRows(AttentionSink* sink, std::size_t source, std::size_t begin, std::size_t end)
+      : sink_(sink), source_(to_signed(source)), begin_(to_signed(begin)), end_(to_signed(end)) {}
+
+  bool wanted() const { return sink_ != nullptr; }
+
+  // Attention [H, m, m] of a layer of the encoder.
+  void from_encoder(std::size_t layer, const at::Tensor& attention) { send(layer, attention.size(0), 0, 0, attention); }
+  // Of a layer of the encoder that has had its say: the new tokens are the target's.
+  void past_encoder(std::size_t layer, std::int64_t heads) { send(layer, heads, 0, 0, {}); }
+  // Attention [H, new, target] of the target to itself, or [H, new, m] to the source.
+  void to_target(std::size_t layer, const at::Tensor& attention) { from_target(layer, source_, attention); }
+  void to_source(std::size_t layer, const at::Tensor& attention) { from_target(layer, 0, attention); }
+
+ private:
+  void from_target(std::size_t layer, std::int64_t column, const at::Tensor& attention) {
+    send(layer, attention.size(0), std::max(begin_, source_), column, attention);
+  }
+
+  // Tokens without a row in `attention`, whose first is that of token `row`, attend to themselves alone.
+  void send(std::size_t layer, std::int64_t heads, std::int64_t row, std::int64_t column, const at::Tensor& attention) {
+    if (sink_ == nullptr) return;
+    const std::int64_t rows = end_ - begin_;
+    const at::Tensor joint = at::eye(rows, at::TensorOptions(at::kFloat)).unsqueeze(0);
+    const at::Tensor before = at::zeros({1, rows, begin_}, joint.options());
+    at::Tensor all = at::cat({before, joint}, 2).repeat({heads, 1, 1});
+    if (attention.defined()) {
+      at::Tensor place = all.narrow(1, row - begin_, attention.size(1));
+      place.zero_();
+      place.narrow(2, column, attention.size(2)).copy_(attention);
+    }
+    sink_->layer(layer, static_cast<std::size_t>(begin_), internal::view_of(all));
+  }
+
+  AttentionSink* sink_;
+  std::int64_t source_;
+  std::int64_t begin_;
+  std::int64_t end_;
+};
+
+// Attention whose rows go where they belong.
+class JointOps : public internal::BlockedOps {
+ protected:
+  JointOps(std::size_t threads, internal::OneRow one_row, JointRows& rows)
+      : BlockedOps(at::kCPU, threads, one_row), rows_(rows) {}
+
+  // The context [1, T, H d] of queries [1, T, H, d] that see so many keys; task.attention where rows are wanted.
+  at::Tensor run(const internal::LayerForm& form, AttentionTask& task, const at::Tensor& query, std::int64_t keys) {
+    task.queries = query.view({query.size(1), -1});
+    task.context = at::empty_like(task.queries);
+    if (rows_.wanted()) task.attention = at::empty({form.heads, query.size(1), keys}, query.options());
+    internal::attend(task, threads());
+    return task.context.unsqueeze(0);
+  }
+
+  JointRows& rows_;
+};
+
+// The layers of the encoder, over a whole source.
+class SourceOps : public JointOps {
+ public:
+  SourceOps(std::size_t threads, JointRows& rows) : JointOps(threads, internal::OneRow::kMatrix, rows) {}
+
+  at::Tensor score_bias;  // [H, m, m], or undefined
+
+  at::Tensor attend(const internal::LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
+                    const at::Tensor& value) {
+    AttentionTask task(form);
+    task.all_keys = key.size(1);
+    task.keys = key[0].transpose(0, 1);
+    task.values = value[0].transpose(0, 1);
+    task.score_bias = score_bias;
+    const at::Tensor context = run(form, task, query, task.all_keys);
+    if (rows_.wanted()) rows_.from_encoder(index + 1, task.attention);
+    return context;
+  }
+};
+
+// Keys and values of the source in a layer of the decoder: [H, m, d].
+struct SourceKeys {
+  at::Tensor keys;
+  at::Tensor values;
+};
+
+// Tokens of the target on their way through the layers of the decoder, behind `begin` others.
+class TargetOps : public JointOps {
+ public:
+  TargetOps(internal::KeyValueCache& cache, const std::vector<SourceKeys>& source, std::size_t begin,
+            std::size_t threads, JointRows& rows, std::size_t encoder_layers)
+      : JointOps(threads, internal::OneRow::kVector, rows),
+        cache_(cache),
+        source_(source),
+        begin_(begin),
+        encoder_layers_(encoder_layers) {}
+
+  at::Tensor score_bias;  // [H, new, begin + new], or undefined
+
+  at::Tensor attend(const internal::LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
+                    const at::Tensor& value) {
+    cache_.write(index, begin_, key[0], value[0]);
+    AttentionTask task(form);
+    task.begin = to_signed(begin_);
+    task.keys = cache_.keys(index);
+    task.values = cache_.values(index);
+    task.score_bias = score_bias;
+    const at::Tensor context = run(form, task, query, task.begin + query.size(1));
+    if (rows_.wanted()) rows_.to_target(encoder_layers_ + 2 * index + 1, task.attention);
+    return context;
+  }
+
+  at::Tensor attend_to_source(const internal::LayerForm& form, std::size_t index, const at::Tensor& query) {
+    AttentionTask task(form);
+    task.keys = source_[index].keys;
+    task.values = source_[index].values;
+    task.all_keys = task.keys.size(1);
+    const at::Tensor context = run(form, task, query, task.all_keys);
+    if (rows_.wanted()) rows_.to_source(encoder_layers_ + 2 * index + 2, task.attention);
+    return context;
+  }
+
+ private:
+  internal::KeyValueCache& cache_;
+  const std::vector<SourceKeys>& source_;
+  std::size_t begin_;
+  std::size_t encoder_layers_;
+};
+
+class TorchEncoderDecoder final : public Decoder {
+ public:
+  TorchEncoderDecoder(const EncoderDecoderWeights& weights, const LoadOptions& options)
+      : info_(weights.info),
+        target_info_(weights.info),
+        never_(weights.config.never),
+        checkpoint_(weights.checkpoint),
+        tensors_(at::kCPU, internal::TensorSource::use_of(options)),
+        encoder_(tensors_, weights.encoder),
+        decoder_(tensors_, weights.decoder),
+        threads_(resolve_threads(options.threads)),
+        cache_(weights.config.decoder) {
+    target_info_.max_tokens = info_.target->max_tokens;
+    internal::keep_calls_on_one_thread();
+  }
+
+  const ModelInfo& info() const override { return info_; }
+  bool has_terms() const override { return false; }
+  std::size_t length() const override { return source_tokens_ + target_tokens_; }
+  void clear() override { source_tokens_ = target_tokens_ = 0; }
+  // The target has no more than that; what the source takes depends on it alone.
+  void reserve(std::size_t tokens) override {
+    const std::size_t positions = std::min(tokens, info_.target->max_tokens);
+    internal::with_torch_errors([&] { cache_.reserve(positions, target_tokens_); });
+  }
+
+  Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
+                       const std::stop_token& stop_token) override {
+    const bool first = length() == 0;
+    const std::size_t source = first ? source_part(ids) : source_tokens_;
+    const std::span<const std::int64_t> target = first ? ids.subspan(source) : ids;
+    if (first) check_ids(info_, 0, ids.first(source));
+    check_ids(target_info_, target_tokens_, target);
+    JointRows rows(sink, source, length(), length() + ids.size());
+    try {
+      return internal::with_torch_errors([&] {
+        internal::keep_calls_on_one_thread();
+        const c10::InferenceMode no_gradients;
+        if (first) {
+          read_source(ids.first(source), rows, stop_token);
+        } else if (sink != nullptr) {
+          const auto heads = to_signed(encoder_.config.heads);
+          for (std::size_t layer = 1; layer <= encoder_.config.layers; ++layer) rows.past_encoder(layer, heads);
+        }
+        return write_target(target, rows, stop_token);
+      });
+    } catch (...) {
+      clear();
+      throw;
+    }
+  }
+
+  ModelOutput run(const TextInput& /*input*/, AttentionSink* /*sink*/, const RunOptions& /*options*/) override {
+    check_one_text(info_);
+    return {};
+  }
+  std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> /*ids*/, Tensor<float>* /*logits*/,
+                                                  const std::stop_token& /*stop_token*/) override {
+    check_one_text(info_);
+    return nullptr;
+  }
+
+ private:
+  // Tokens of the source in what begins a sequence.
+  std::size_t source_part(std::span<const std::int64_t> ids) const {
+    const std::vector<std::int64_t>& begin = info_.target->begin;
+    if (ids.size() > begin.size() && std::equal(begin.rbegin(), begin.rend(), ids.rbegin())) {
+      return ids.size() - begin.size();
+    }
+    throw Error(ErrorKind::kUsage, fmt::format("expected a source and behind it {}, what a target of {} begins with, "
+                                               "found {} tokens",
+                                               fmt::join(begin, ", "), info_.name, ids.size()));
+  }
+
+  at::Tensor score_bias(const internal::DecoderTensors& stack, std::size_t begin, std::size_t queries) const {
+    if (!stack.distance_bias.defined()) return {};
+    return internal::distance_scores_of(stack.distance_bias, stack.config.buckets, to_signed(begin), to_signed(queries),
+                                        to_signed(begin + queries));
+  }
+
+  // Runs the encoder, and keeps what the decoder's layers make of its output.
+  void read_source(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
+    SourceOps ops(threads_, rows);
+    ops.score_bias = score_bias(encoder_, 0, ids.size());
+    const at::Tensor x = encoder_.last_normed(ops, encoder_.run_layers(ops, encoder_.embed(ids, 0), stop_token));
+    source_.clear();
+    for (const internal::TransformerLayer& layer : decoder_.layers) {
+      const std::vector<at::Tensor> maps = ops.linear({&layer.cross_key, &layer.cross_value}, x);
+      const auto by_head = [&](const at::Tensor& map) {
+        return map.view({x.size(1), -1, layer.form.head_width}).transpose(0, 1);
+      };
+      source_.push_back({by_head(maps[0]), by_head(maps[1])});
+    }
+    source_tokens_ = ids.size();
+  }
+
+  // Runs the decoder over tokens behind those that are there: the logits of the next one.
+  Tensor<float> write_target(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
+    cache_.reserve(target_tokens_ + ids.size(), target_tokens_);
+    TargetOps ops(cache_, source_, target_tokens_, threads_, rows, encoder_.config.layers);
+    ops.score_bias = score_bias(decoder_, target_tokens_, ids.size());
+    const at::Tensor x = decoder_.run_layers(ops, decoder_.embed(ids, target_tokens_), stop_token);
+    target_tokens_ += ids.size();
+    Tensor<float> logits = internal::to_host(decoder_.logits(ops, x[0].narrow(0, x.size(1) - 1, 1))[0]);
+    for (const std::int64_t id : never_) {
+      logits.data()[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+    }
+    return logits;
+  }
+
+  ModelInfo info_;
+  ModelInfo target_info_;  // the same, with the positions of a target
+  std::vector<std::int64_t> never_;
+  std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
+  internal::TensorSource tensors_;
+  internal::DecoderTensors encoder_;
+  internal::DecoderTensors decoder_;
+  std::size_t threads_;
+  internal::KeyValueCache cache_;   // of the target
+  std::vector<SourceKeys> source_;  // of each layer of the decoder
+  std::size_t source_tokens_ = 0;
+  std::size_t target_tokens_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_torch_encoder_decoder(const EncoderDecoderWeights& weights, const LoadOptions& options) {
+  if (options.device != "cpu") {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("device {}: expected cpu, on which encoder-decoders of Hugging Face folders run, found "
+                            "another. Use --device cpu",
+                            options.device));
+  }
+  return internal::with_torch_errors(
+      [&]() -> std::unique_ptr<Decoder> { return std::make_unique<TorchEncoderDecoder>(weights, options); });
+}
+
+}  // namespace attnflow

@@ -1,0 +1,178 @@
+// Encoder-decoders against what transformers computed (tests/golden/encoder_decoders).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attnflow/files/array_file.h"
+#include "attnflow/model/decoder_for_test.h"
+#include "attnflow/model/model_files.h"
+#include "attnflow/model/torch/decoder_sinks_for_test.h"
+#include "attnflow/model/torch/golden_for_test.h"
+
+namespace attnflow::encoder_decoder_test {
+namespace {
+
+using Json = nlohmann::json;
+using Ids = std::vector<std::int64_t>;
+using test::expect_error;
+using test::largest_difference;
+using test::StackedRows;
+
+// As of decoders: relative to the largest logit where that is above 1.
+constexpr double kLogitTolerance = 2e-5;
+
+std::filesystem::path golden_folder() { return test::golden_models().parent_path() / "encoder_decoders"; }
+
+struct GoldenPair {
+  Json model;
+  std::string name;
+  Ids source;
+  Ids target;         // those that it begins with among them
+  std::size_t begin;  // how many of those there are
+  Tensor<float> attention;
+  Tensor<float> logits;
+
+  Ids first() const {
+    Ids ids = source;
+    ids.insert(ids.end(), target.begin(), target.begin() + static_cast<std::ptrdiff_t>(begin));
+    return ids;
+  }
+  Ids rest() const { return {target.begin() + static_cast<std::ptrdiff_t>(begin), target.end()}; }
+};
+
+std::vector<GoldenPair> pairs() {
+  std::vector<GoldenPair> all;
+  const Json index = Json::parse(test::get(golden_folder() / "index.json"));
+  for (const Json& model : index.at("models")) {
+    const auto name = model.at("name").get<std::string>();
+    std::size_t number = 0;
+    for (const Json& one : model.at("cases")) {
+      const auto array = [&](const std::string& what) {
+        const std::string key = "case" + std::to_string(number) + "_" + what;
+        return read_npz(golden_folder() / (name + ".npz"), key).to_float(key);
+      };
+      all.push_back({model, name, one.at("source").get<Ids>(), one.at("target").get<Ids>(), model.at("begin").size(),
+                     array("attention"), array("logits")});
+      ++number;
+    }
+  }
+  return all;
+}
+
+std::unique_ptr<Decoder> load(const std::string& name, std::size_t threads = 0) {
+  return ModelFiles(golden_folder() / name).load_decoder({.device = "cpu", .threads = threads});
+}
+
+// What a model bans has no logit.
+void expect_logits(const Tensor<float>& found, TensorView<const float> expected) {
+  double largest = 1.0;
+  double difference = 0.0;
+  ASSERT_EQ(found.size(), expected.extent(0));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (std::isinf(found.span()[i])) continue;
+    largest = std::max(largest, std::abs(static_cast<double>(expected(i))));
+    difference = std::max(difference, std::abs(static_cast<double>(found.span()[i]) - expected(i)));
+  }
+  EXPECT_LE(difference, kLogitTolerance * largest);
+}
+
+void expect_attention(const StackedRows& found, const Tensor<float>& expected) {
+  ASSERT_EQ(found.layers(), expected.extent(0));
+  const std::size_t n = expected.extent(2);
+  std::vector<float> rows;
+  for (std::size_t layer = 1; layer <= expected.extent(0); ++layer) {
+    for (std::size_t head = 0; head < expected.extent(1); ++head) {
+      for (std::size_t query = 0; query < n; ++query) {
+        const std::vector<float> row = found.row(layer, head, query, n);
+        rows.insert(rows.end(), row.begin(), row.end());
+      }
+    }
+  }
+  EXPECT_LE(largest_difference<float>(rows, expected.span()), test::kAttentionTolerance);
+}
+
+TEST(EncoderDecoder, AttentionOfAllThreeKindsAndLogits) {
+  std::size_t cases = 0;
+  for (const GoldenPair& golden : pairs()) {
+    SCOPED_TRACE(golden.name + ", case " + std::to_string(cases));
+    const std::unique_ptr<Decoder> decoder = load(golden.name);
+    StackedRows sink;
+    expect_logits(decoder->append(golden.first(), &sink), std::as_const(golden.logits)[golden.begin - 1]);
+    for (std::size_t t = golden.begin; t < golden.target.size(); ++t) {
+      expect_logits(decoder->append(Ids{golden.target[t]}, &sink), std::as_const(golden.logits)[t]);
+    }
+    EXPECT_EQ(decoder->length(), golden.source.size() + golden.target.size());
+    expect_attention(sink, golden.attention);
+    ++cases;
+  }
+  EXPECT_EQ(cases, 20U);
+}
+
+TEST(EncoderDecoder, ManyTokensAtOnceAreThoseOneByOne) {
+  for (const GoldenPair& golden : pairs()) {
+    if (golden.rest().empty()) continue;
+    SCOPED_TRACE(golden.name);
+    const std::unique_ptr<Decoder> decoder = load(golden.name);
+    for (int again = 0; again < 2; ++again) {  // and a sequence that is cleared leaves nothing
+      StackedRows sink;
+      decoder->clear();
+      decoder->append(golden.first(), &sink);
+      expect_logits(decoder->append(golden.rest(), &sink), std::as_const(golden.logits)[golden.target.size() - 1]);
+      expect_attention(sink, golden.attention);
+    }
+  }
+}
+
+TEST(EncoderDecoder, ThreadsAndSinksChangeNoBit) {
+  for (const GoldenPair& golden : pairs()) {
+    SCOPED_TRACE(golden.name);
+    StackedRows sink;
+    const Tensor<float> one = load(golden.name, 1)->append(golden.first(), &sink);
+    const Tensor<float> three = load(golden.name, 3)->append(golden.first(), nullptr);
+    EXPECT_TRUE(std::equal(one.span().begin(), one.span().end(), three.span().begin(), three.span().end()));
+  }
+}
+
+TEST(EncoderDecoder, SaysWhatItIs) {
+  const ModelFiles files(golden_folder() / "mbart");
+  const ModelInfo& info = files.info();
+  ASSERT_TRUE(info.target);
+  EXPECT_EQ(info.target->begin, (Ids{0, 3}));
+  EXPECT_EQ(info.layers, info.target->encoder_layers + 2 * info.target->decoder_layers);
+  EXPECT_FALSE(info.causal);
+  EXPECT_EQ(info.max_tokens, 40U);
+  const std::unique_ptr<Decoder> decoder = files.load_decoder();
+  EXPECT_FALSE(decoder->has_terms());
+  EXPECT_EQ(decoder->gradients(), nullptr);
+}
+
+TEST(EncoderDecoder, RefusesWhatItCannotRead) {
+  const std::unique_ptr<Decoder> decoder = load("mbart");
+  const auto append = [&](const Ids& ids) { decoder->append(ids, nullptr); };
+  expect_error(ErrorKind::kUsage, {"a source and behind it 0, 3"}, [&] { append({5, 6, 0}); });
+  expect_error(ErrorKind::kUsage, {"a source and behind it 0, 3"}, [&] { append({0, 3}); });
+  Ids many(41, 5);
+  many.insert(many.end(), {0, 3});
+  expect_error(ErrorKind::kInputTooLong, {"40", "41"}, [&] { append(many); });
+  expect_error(ErrorKind::kBadFile, {"token ids", "1000"}, [&] { append({1000, 0, 3}); });
+  append({5, 0, 3});
+  for (int t = 0; t < 38; ++t) append({5});
+  expect_error(ErrorKind::kInputTooLong, {"40", "1 after the 40 existing ones"}, [&] { append({5}); });
+  expect_error(ErrorKind::kUnsupportedModel, {"encoder-decoder", "attnflow generate"}, [&] {
+    decoder->run({{5, 0, 3}, {}}, nullptr);
+  });
+  expect_error(ErrorKind::kUnsupportedModel, {"encoder-decoder"}, [&] {
+    decoder->run_for_replay(Ids{5, 0, 3}, nullptr);
+  });
+  expect_error(ErrorKind::kUnsupportedModel, {"encoder-decoder", "target_text"},
+               [&] { ModelFiles(golden_folder() / "mbart").load_text(); });
+}
+
+}  // namespace
+}  // namespace attnflow::encoder_decoder_test

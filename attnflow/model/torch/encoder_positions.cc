@@ -1,0 +1,90 @@
+#include "attnflow/model/torch/encoder_positions.h"
+
+#include <algorithm>
+#include <numbers>
+#include <vector>
+
+#include "attnflow/model/decoder_config.h"
+#include "attnflow/model/distance_bucket.h"
+
+namespace attnflow::internal {
+
+namespace {
+
+// Of keys from queries, [query, key].
+at::Tensor distances(std::int64_t tokens, const at::TensorOptions& options) {
+  const at::Tensor positions = at::arange(tokens, options.dtype(at::kLong));
+  return positions.unsqueeze(0) - positions.unsqueeze(1);
+}
+
+Rotation rotation_of(double theta, const ModelConfig& config, std::int64_t tokens, const at::TensorOptions& options) {
+  RotaryConfig rotary;
+  rotary.theta = theta;
+  const at::Tensor frequencies =
+      at::tensor(rotary.frequencies(config.hidden / config.heads), at::TensorOptions(at::kFloat));
+  const at::Tensor angles = at::arange(tokens, at::TensorOptions(at::kFloat)).view({-1, 1, 1}) * frequencies;
+  return {at::cos(angles).to(options.device()), at::sin(angles).to(options.device())};
+}
+
+// Not infinite: padding is, and a row of a batch whose window holds nothing else would be no numbers.
+at::Tensor window_of(std::size_t window, std::int64_t tokens, const at::TensorOptions& options) {
+  constexpr double kBelowAllScores = -1e30;
+  const at::Tensor unseen = distances(tokens, options).abs() >= to_signed(window);
+  return at::zeros({1, tokens, tokens}, options).masked_fill_(unseen, kBelowAllScores);
+}
+
+// Middles of `count` patches in a row, from -1 to 1.
+at::Tensor middles(std::int64_t count) {
+  return (at::arange(count, at::TensorOptions(at::kFloat)) + 0.5) / static_cast<double>(count) * 2.0 - 1.0;
+}
+
+}  // namespace
+
+at::Tensor distance_scores_of(const at::Tensor& bias, const DistanceBuckets& buckets, std::int64_t query_begin,
+                              std::int64_t queries, std::int64_t keys) {
+  const std::int64_t nearest = -(query_begin + queries - 1);
+  std::vector<std::int64_t> numbers;  // of distances from `nearest` on
+  for (std::int64_t distance = nearest; distance < keys - query_begin; ++distance) {
+    numbers.push_back(distance_bucket(distance, buckets));
+  }
+  const at::Tensor of_distance = at::tensor(numbers, at::TensorOptions(at::kLong)).to(bias.device());
+  const at::Tensor values = at::embedding(bias, of_distance);  // [distance, H]
+  const at::TensorOptions options = bias.options().dtype(at::kLong);
+  const at::Tensor places = at::arange(keys, options).unsqueeze(0) -
+                            at::arange(query_begin, query_begin + queries, options).unsqueeze(1) - nearest;
+  return at::embedding(values, places).permute({2, 0, 1}).contiguous();
+}
+
+TokenPlaces::TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::int64_t columns) {
+  const ModelConfig& config = tensors.config;
+  if (config.theta <= 0.0) return;
+  constexpr double kTurn = 2.0 * std::numbers::pi;
+  RotaryConfig rotary;
+  rotary.theta = config.theta;
+  // Half as wide as a head: f_i as above.
+  const at::Tensor frequencies =
+      at::tensor(rotary.frequencies(config.hidden / config.heads / 2), at::TensorOptions(at::kFloat));
+  const std::int64_t each = frequencies.size(0);
+  const auto spread = [&](const at::Tensor& angles) { return angles.expand({rows, columns, each}); };
+  const at::Tensor down = spread((kTurn * middles(rows)).view({-1, 1, 1}) * frequencies);
+  const at::Tensor across = spread((kTurn * middles(columns)).view({1, -1, 1}) * frequencies);
+  const at::Tensor patches = at::cat({down, across}, -1).reshape({rows * columns, 1, 2 * each});
+  const at::Tensor unturned = at::zeros({to_signed(config.image->leading.size()), 1, 2 * each});
+  const at::Tensor angles = at::cat({unturned, patches});
+  const at::Device device = tensors.image->patches.weight.device();
+  rotation = {at::cos(angles).to(device), at::sin(angles).to(device)};
+}
+
+TokenPlaces::TokenPlaces(const EncoderTensors& tensors, std::int64_t tokens) {
+  const ModelConfig& config = tensors.config;
+  if (tensors.distance_bias.defined())
+    distance_scores = distance_scores_of(tensors.distance_bias, {}, 0, tokens, tokens);
+  const at::TensorOptions options = tensors.word_embedding.options().requires_grad(false);
+  if (config.theta > 0.0) rotation = rotation_of(config.theta, config, tokens, options);
+  const auto near = std::max_element(config.windows.begin(), config.windows.end());
+  if (near == config.windows.end() || *near == 0) return;
+  local_rotation = rotation_of(config.local_theta, config, tokens, options);
+  window = window_of(*near, tokens, options);
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,20 @@
+# Fuzzers of modules that the fuzzers' build leaves out: each with the sources that it needs, and no more.
+
+# attnflow_lone_fuzzer(<folder>/<name> SOURCES ... [LIBRARIES ...]): of attnflow/<folder>/<name>_fuzz.cc, with sources of
+# that folder.
+function(attnflow_lone_fuzzer path)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  cmake_path(GET path PARENT_PATH folder)
+  cmake_path(GET path FILENAME name)
+  list(TRANSFORM arg_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/attnflow/${folder}/)
+  add_executable(${name}_fuzz ${PROJECT_SOURCE_DIR}/attnflow/${path}_fuzz.cc ${arg_SOURCES})
+  target_link_libraries(${name}_fuzz PRIVATE attnflow_core attnflow_flags ${arg_LIBRARIES} fmt::fmt
+                                             nlohmann_json::nlohmann_json -fsanitize=fuzzer)
+endfunction()
+
+find_package(Boost 1.74 REQUIRED)
+attnflow_lone_fuzzer(serve/http SOURCES http_message.cc request_guard.cc LIBRARIES Boost::headers)
+attnflow_lone_fuzzer(analysis/evaluate/csv SOURCES csv_reader.cc)
+attnflow_lone_fuzzer(
+  model/model_config SOURCES adapter.cc architecture.cc config_reader.cc decoder_architecture.cc decoder_config.cc
+  image_info.cc model_config.cc LIBRARIES attnflow_image attnflow_text)

@@ -1,0 +1,89 @@
+// The tour of the served page, by the program itself: what it says is read from what the program computes.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { startBrowser } from "./browser.js";
+
+const PROGRAM = process.env.ATTNFLOW ?? fileURLToPath(new URL("../../build/release/bin/attnflow", import.meta.url));
+
+let browser;
+let server;
+let address;
+
+before(async () => {
+  browser = await startBrowser();
+  server = spawn(PROGRAM, ["serve", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  address = await new Promise((resolve, reject) => {
+    let said = "";
+    server.on("error", reject);
+    server.on("exit", (code) => reject(new Error(`attnflow serve ended with ${code}`)));
+    server.stdout.on("data", (data) => {
+      said += data;
+      const found = /http:\S+/.exec(said);
+      if (found) resolve(found[0]);
+    });
+  });
+});
+
+after(async () => {
+  server?.kill();
+  await browser?.close();
+});
+
+async function words(page, step) {
+  await page.waitForFunction(
+    (begin) =>
+      document.querySelector("#tour h2")?.textContent.startsWith(begin) &&
+      !document.querySelector("#tour-words").textContent.includes("asked"),
+    `${step} of 6`,
+  );
+  return page.locator("#tour-words").textContent();
+}
+
+test("the tour finds the token that decides, and which methods miss it", async () => {
+  const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+  await page.goto(address);
+  await page.click("#tour-begin");
+
+  const blanked = await words(page, 1);
+  assert.match(blanked, /plural, 99.9%/);
+  assert.match(blanked, /which one it needs: “s”\. Without it the logit difference falls from [\d.]+ to −[\d.]+\./);
+  const expected = [
+    ["raw", /ranks “The” first, not the token that decides\./],
+    ["rollout", /ranks “s” first, the token that decides\./],
+    ["flow", /ranks “key” first, not the token that decides\./],
+    ["flow", /ranks “s” first, the token that decides\./],
+  ];
+  for (const [i, [method, said]] of expected.entries()) {
+    await page.click("#tour-next");
+    assert.match(await words(page, i + 2), said);
+    assert.match(await page.locator("#heading").textContent(), new RegExp(`: ${method} ranks “`));
+  }
+  // Over relevance, and back over attention.
+  assert.equal(await page.locator("#mixing").inputValue(), "relevance");
+  await page.click("#tour-back");
+  await words(page, 4);
+  assert.equal(await page.locator("#mixing").inputValue(), "attention");
+
+  // Another text leaves it, and a click leads back.
+  await page.evaluate(() => document.querySelector("#edit").click());
+  await page.fill("#ask-text", "The key to the cabinets");
+  await page.evaluate(() => document.querySelector("#explain").click());
+  await page.locator("#tour-again").waitFor();
+  await page.click("#tour-again");
+  await words(page, 4);
+
+  for (let step = 5; step <= 6; ++step) {
+    await page.click("#tour-next");
+    await words(page, step);
+  }
+  await page.click("#tour-end");
+  assert.equal(await page.locator("#tour").count(), 0);
+  assert.deepEqual(problems, []);
+  await page.close();
+});

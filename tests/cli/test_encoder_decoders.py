@@ -1,0 +1,127 @@
+"""`attnflow generate` with encoder-decoders: what it writes is what transformers wrote into tests/golden."""
+
+import json
+import sys
+import unittest
+
+import numpy as np
+from support import BAD_FILE, ROOT, TOO_LONG, UNSUPPORTED, CommandTest
+
+sys.path.insert(0, str(ROOT / "python" / "tests"))
+from laws import STEP, maximum_flow, mixed  # noqa: E402
+
+GOLDEN = ROOT / "tests" / "golden" / "encoder_decoders"
+MODELS = json.loads((GOLDEN / "index.json").read_text())["models"]
+T5 = GOLDEN / "t5_tied"
+
+
+class EncoderDecoderTest(CommandTest):
+    def generate(self, model, *arguments):
+        files = ["-o", "a.npz", "-o", "a.json"]
+        self.run_program("generate", model["cases"][3]["text"], "--model", GOLDEN / model["name"], *arguments, *files)
+        with np.load(self.folder / "a.npz") as arrays:
+            made = {name: arrays[name] for name in arrays.files}
+        return json.loads((self.folder / "a.json").read_text()), made
+
+    def rows(self, made, method, n):
+        """[layer, generated token, token of source and target]"""
+        return np.concatenate([made[method], made[method + "_generated"]], axis=1)[:, :n].transpose(2, 0, 1)
+
+    def test_what_is_written_and_its_graph(self):
+        for model in MODELS:
+            with self.subTest(model["name"]):
+                case = model["cases"][3]
+                methods = ["--method", "raw,rollout,flow", "--layers", "1-7"]
+                report, made = self.generate(model, "-n", case["generated"], *methods)
+                written = [token["id"] for token in report["generation"]["tokens"]]
+                self.assertEqual(written, case["target"][len(model["begin"]) :])
+                tokens = report["input"]["tokens"]
+                self.assertEqual(sum(token["segment"] == 0 for token in tokens), len(case["source"]))
+                with np.load(GOLDEN / f"{model['name']}.npz") as golden:
+                    attention = golden["case3_attention"]
+                # Nothing has read the last token.
+                attention = attention[:, :, :-1, :-1]
+                n, first = attention.shape[-1], len(tokens) - 1
+                matrices = mixed(attention)
+                product = np.eye(n)
+                raw, rollout = self.rows(made, "raw", n), self.rows(made, "rollout", n)
+                for layer, matrix in enumerate(matrices):
+                    product = matrix @ product
+                    np.testing.assert_allclose(raw[layer], attention[layer].mean(axis=0)[first:], atol=2e-6)
+                    np.testing.assert_allclose(rollout[layer], product[first:], atol=2e-6)
+                flow, gap = self.rows(made, "flow", n)[0], made["flow_gap"][:, :, 0]
+                for t, source in ((0, 0), (3, 2), (5, first), (5, first + 1)):
+                    seen = first + t + 1
+                    expected = maximum_flow(matrices[:, :seen, :seen], first + t, source)
+                    self.assertLessEqual(flow[t, source], expected + 4 * n * (STEP + 1e-7))
+                    width = gap[t, source] if source <= first else 1e-6
+                    self.assertGreaterEqual(flow[t, source] + width, expected - 4 * n * 1e-7)
+
+    def test_attention_to_the_source_is_a_view_of_its_own(self):
+        report, _ = self.generate(MODELS[0], "-n", 3, "--method", "raw")
+        self.assertEqual(report["settings"]["layers"], [4, 5, 6, 7])  # the decoder's, to target and source in turn
+        _, made = self.generate(MODELS[0], "-n", 3, "--method", "raw", "--layers", "5,7")
+        source = len(MODELS[0]["cases"][3]["source"])
+        np.testing.assert_allclose(made["raw"][:, :source].sum(axis=1), 1.0, atol=1e-6)
+        self.assertFalse(made["raw"][:, source:].any() or made["raw_generated"].any())
+        # One head, of the decoder's last layer.
+        self.generate(MODELS[0], "-n", 3, "--method", "raw", "--heads", 1, "--layers", 7)
+
+    def test_every_kind_of_file_is_written_and_the_same_again(self):
+        names = [f"a.{ending}" for ending in "html svg pdf csv safetensors md txt".split()]
+        outputs = [word for name in names for word in ("-o", name)]
+        self.generate(MODELS[2], "-n", 5, "--method", "raw,rollout,flow", "--words", *outputs)
+        first = {name: (self.folder / name).read_bytes() for name in names}
+        self.generate(MODELS[2], "-n", 5, "--method", "raw,rollout,flow", "--words", "--threads", 1, *outputs)
+        for name in names:
+            self.assertGreater(len(first[name]), 100, name)
+            self.assertEqual(first[name], (self.folder / name).read_bytes(), name)
+
+    def test_text_begins_without_a_space(self):
+        done = self.run_program("generate", "the key", "--model", T5, "-n", 4)
+        document = json.loads(self.run_program("generate", "the key", "--model", T5, "-n", 4, "--json").stdout)
+        self.assertTrue(done.stdout.startswith(document["generation"]["text"]))
+        self.assertFalse(document["generation"]["text"].startswith(" "))
+        self.assertIn("source tokens, 4 generated", done.stdout)
+        self.assertEqual([note["code"] for note in document["notes"]], ["joint-layers"])
+
+    def test_sampling_follows_the_seed(self):
+        def ids(seed):
+            options = ["-n", 12, "--json", "--ignore-end", "--temperature", 2, "--seed", seed]
+            document = json.loads(self.run_program("generate", "the key", "--model", T5, *options).stdout)
+            return [token["id"] for token in document["generation"]["tokens"]]
+
+        self.assertEqual(ids(5), ids(5))
+        self.assertNotEqual(ids(5), ids(6))
+
+    def test_what_does_not_work_says_what_does(self):
+        ask = ["generate", "the key", "--model", T5]
+        for option, value in (
+            ("--mixing", "relevance"),
+            ("--mixing", "alti"),
+            ("--mixing", "gradient"),
+            ("--method", "gradient-x-input"),
+            ("--method", "blank-out"),
+        ):
+            self.refuse(UNSUPPORTED, [option, value, "encoder-decoder", "with --mixing attention"], *ask, option, value)
+        self.refuse(UNSUPPORTED, ["--normalize", "receptive"], *ask, "--normalize", "receptive-field")
+        refused = ["an encoder-decoder (t5)", "'attnflow generate'", "target_text"]
+        self.refuse(UNSUPPORTED, refused, "explain", "the key", "--model", T5)
+        self.refuse(UNSUPPORTED, refused, "explain", "the key", "--model", T5, "--target", "key")
+        self.refuse(TOO_LONG, ["at most 40 tokens"], "generate", "q " * 50, "--model", GOLDEN / "bart")
+        told = self.run_program("model", T5).stdout
+        self.assertIn("7 (encoder 3, decoder 2 of two each)", told)
+
+    def test_a_folder_that_does_not_say_how_a_target_begins(self):
+        for file in T5.iterdir():
+            (self.folder / file.name).write_bytes(file.read_bytes())
+        (self.folder / "generation_config.json").unlink()
+        config = json.loads((self.folder / "config.json").read_text())
+        for key in ("decoder_start_token_id", "bos_token_id"):
+            config.pop(key, None)
+        (self.folder / "config.json").write_text(json.dumps(config))
+        self.refuse(BAD_FILE, ["decoder_start_token_id"], "generate", "the key", "--model", self.folder)
+
+
+if __name__ == "__main__":
+    unittest.main()

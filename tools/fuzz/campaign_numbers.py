@@ -1,0 +1,120 @@
+"""Random small stacks and options: raw, rollout and flow of the program against reference.py."""
+
+import functools
+from random import Random
+
+import numpy as np
+from reference import Ambiguous, Reference, Settings, exact_flow, flow_bounds
+from running import DONE, Runner, wrong
+from samples import npy_bytes, npz_bytes, stack
+
+# Float64 sums of at most a few hundred terms near 1, through at most four products.
+ROUNDING = 1e-12
+EXACT_PAIRS = 3
+
+
+def settings_of(random: Random, shape: tuple, any_weights: bool) -> Settings:
+    heads = random.choice(("mean", "mean", "max", "min", str(random.randrange(shape[1]))))
+    masked = (
+        tuple(sorted(random.sample(range(shape[-1]), random.randint(1, min(2, shape[-1])))))
+        if random.random() < 0.2
+        else ()
+    )
+    return Settings(
+        heads=heads,
+        residual=random.choice((0.5, 0.5, 0.5, 0.0, 1.0, 0.25, 0.1, round(random.random(), 3))),
+        discard=random.choice((0.0, 0.0, 0.0, 0.25, 0.5, 0.75, 0.125, 0.9375)),
+        keep_special=random.random() < 0.3,
+        masked=masked,
+        start_layer=random.choice((0, 0, 0, *range(shape[0]))),
+        renormalize=not any_weights and random.random() < 0.2,
+        normalize=random.choice(("none", "none", "none", "row")),
+    )
+
+
+def arguments_of(settings: Settings, any_weights: bool) -> list:
+    words: list = [
+        "--heads",
+        settings.heads,
+        "--residual",
+        repr(settings.residual),
+        "--start-layer",
+        settings.start_layer,
+    ]
+    words += ["--discard", settings.discard, "--normalize", settings.normalize]
+    words += ["--discard-keep-special"] if settings.keep_special and settings.discard > 0 else []
+    words += ["--mask-columns", ",".join(map(str, settings.masked))] if settings.masked else []
+    words += ["--renormalize"] if settings.renormalize else []
+    words += ["--any-weights"] if any_weights else []
+    return words
+
+
+def differs(found: np.ndarray, expected: np.ndarray, within: float | np.ndarray) -> bool:
+    """Written so that NaN differs."""
+    return not bool((np.abs(found - expected) <= within).all())
+
+
+def at_worst(found: np.ndarray, expected: np.ndarray) -> str:
+    place = np.unravel_index(np.nanargmax(np.abs(found - expected)), found.shape)
+    return f"output token {place[0]}, input token {place[1]}: expected {expected[place]!r}, found {found[place]!r}"
+
+
+def check_flow(random: Random, reference: Reference, layer: int, found: np.ndarray, gap: np.ndarray) -> None:
+    blocks = reference.blocks(layer)
+    low, below = flow_bounds(blocks)
+    scale = np.ones((len(found), 1))
+    if reference.settings.normalize == "row":
+        # The sum of the row is the program's own: it is what the finished values were divided by.
+        sums = low.sum(axis=1, keepdims=True)
+        expected = np.divide(low, sums, out=np.zeros_like(low), where=sums > 0)
+        slack = 4 * below * len(found) / np.maximum(sums, 1e-3)
+        if differs(found, expected, slack + gap + ROUNDING):
+            raise wrong(f"flow of layer {layer}, divided by rows: {at_worst(found, expected)}")
+        return
+    if (found + gap < low - ROUNDING).any() or (found > low + below + ROUNDING).any():
+        raise wrong(f"flow of layer {layer}: {at_worst(found, low)}")
+    if len(blocks) == 1 and differs(found, blocks[0], 2.0**-59 * scale):
+        raise wrong(f"flow of one layer, {layer}: {at_worst(found, blocks[0])}")
+    n = len(found)
+    for _ in range(EXACT_PAIRS):
+        i, j = random.randrange(n), random.randrange(n)
+        exact = exact_flow(blocks, i, j)
+        if not (found[i, j] - ROUNDING <= exact <= found[i, j] + gap[i, j] + ROUNDING):
+            raise wrong(
+                f"flow of layer {layer}, output token {i}, input token {j}: exactly {exact!r}, found {found[i, j]!r}"
+            )
+
+
+def case(random: Random, runner: Runner) -> None:
+    attention = stack(random)
+    any_weights = random.random() < 0.15
+    if any_weights:
+        attention = (attention * random.choice((0.3, 2.0, 1e-6, 50.0))).astype(attention.dtype)
+    n = attention.shape[-1]
+    special = np.array([random.random() < 0.25 for _ in range(n)])
+    settings = settings_of(random, attention.shape, any_weights)
+    settings.keep_special = settings.keep_special and bool(special.any())
+    runner.write("a.npz", npz_bytes(
+        {"attention.npy": npy_bytes(attention), "special.npy": npy_bytes(special)}, random.random() < 0.5))  # fmt: skip
+    try:
+        reference = Reference(attention, settings, special)
+    except Ambiguous:
+        return case(random, runner)
+    threads = random.choice((1, 2, 3))
+    done = runner.run(
+        "explain", "--attention", "a.npz", *arguments_of(settings, any_weights), "--output-token", "all", "-o", "out.npz",
+        "--threads", threads, outputs=("out.npz",),
+    )  # fmt: skip
+    if done.code != DONE:
+        raise wrong(f"refused: {done.said}")
+    arrays = np.load(runner.path("out.npz"))
+    layers = [int(layer) for layer in arrays["layers"]]
+    if layers != list(range(settings.start_layer + 1, len(attention) + 1)) or arrays["flow"].shape[1:] != (n, n):
+        raise wrong(f"found layers {layers} and flow of shape {arrays['flow'].shape}")
+    largest = functools.reduce(max, (float(np.abs(arrays[name]).max()) for name in ("raw", "rollout")), 1.0)
+    for index, layer in enumerate(layers):
+        for name in ("raw", "rollout"):
+            found, expected = arrays[name][index], getattr(reference, name)(layer)
+            if differs(found, expected, ROUNDING * largest):
+                raise wrong(f"{name} of layer {layer}: {at_worst(found, expected)}")
+        check_flow(random, reference, layer, arrays["flow"][index], arrays["flow_gap"][index])

@@ -1,0 +1,172 @@
+"""Small random encoder-decoders: a Hugging Face folder for each, and what transformers computes from it."""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import small_tokenizers
+import torch
+import transformers
+from decoders import load
+from golden_io import write_json, write_npz
+from joint_graph import joined
+
+POSITIONS = 40
+TEXT = "the author talk about the key on her table"
+GENERATED = 6
+
+
+@dataclass
+class Recipe:
+    name: str
+    model_class: str
+    about: str
+    settings: dict = field(default_factory=dict)
+    generation: dict = field(default_factory=dict)
+
+    @property
+    def is_t5(self):
+        return self.model_class.startswith("T5")
+
+
+# A model's place is its seed: new ones come last.
+RECIPES = [
+    Recipe("t5_tied", "T5ForConditionalGeneration", "relu, tied, d_kv given, few buckets"),
+    Recipe(
+        "t5_untied",
+        "T5ForConditionalGeneration",
+        "version 1.1: gated, untied",
+        {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
+    ),
+    Recipe("bart", "BartForConditionalGeneration", "learnt positions, norms behind blocks"),
+    Recipe(
+        "mbart",
+        "MBartForConditionalGeneration",
+        "norms before blocks, a language in front of the target",
+        {"scale_embedding": True},
+        {"forced_bos_token_id": 3},
+    ),
+    Recipe(
+        "marian",
+        "MarianMTModel",
+        "sinusoidal positions, no padding in targets",
+        {"activation_function": "swish"},
+        {"bad_words_ids": [[0]]},
+    ),
+]
+
+
+def make_config(recipe, vocabulary):
+    # No two of the sizes are equal, so that a transposed or mixed-up weight cannot fit.
+    if recipe.is_t5:
+        sizes = {"d_model": 18, "d_kv": 5, "d_ff": 22, "num_layers": 3, "num_decoder_layers": 2, "num_heads": 3}
+        sizes |= {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 12}
+    else:
+        sizes = {"d_model": 18, "encoder_layers": 3, "decoder_layers": 2, "max_position_embeddings": POSITIONS}
+        sizes |= {f"{half}_attention_heads": 3 for half in ("encoder", "decoder")}
+        sizes |= {"encoder_ffn_dim": 22, "decoder_ffn_dim": 26, "forced_eos_token_id": None}
+    config_class = getattr(transformers, recipe.model_class).config_class
+    special = {"pad_token_id": 0, "bos_token_id": 3, "eos_token_id": 1, "decoder_start_token_id": 0}
+    config = config_class(vocab_size=vocabulary, **(sizes | special | recipe.settings))
+    config.architectures = [recipe.model_class]
+    return config
+
+
+def fill(model, recipe, seed):
+    """Random weights, large enough that attention is far from uniform; norms and biases are random too."""
+    random = np.random.RandomState(seed)
+    if recipe.name == "t5_untied":
+        model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.lm_head.weight))
+    with torch.no_grad():
+        for name, parameter in sorted(model.named_parameters()):
+            if not parameter.requires_grad:  # sinusoidal positions follow from the config
+                continue
+            noise = random.standard_normal(tuple(parameter.shape))
+            if name.endswith("bias"):
+                noise = 0.2 * noise
+            elif "norm" in name:
+                noise = 1.0 + 0.2 * noise
+            else:
+                noise = 0.4 * noise
+            parameter.copy_(torch.from_numpy(noise.astype(np.float32)))
+        if hasattr(model, "final_logits_bias"):
+            noise = random.standard_normal(tuple(model.final_logits_bias.shape))
+            model.final_logits_bias.copy_(torch.from_numpy(noise.astype(np.float32)))
+
+
+def write_folder(recipe, folder, seed):
+    folder.mkdir()
+    backend, vocabulary = small_tokenizers.source_and_target(folder)
+    model_class = getattr(transformers, recipe.model_class)
+    model = model_class._from_config(make_config(recipe, vocabulary), attn_implementation="eager", dtype=torch.float32)
+    fill(model, recipe, seed)
+    model.generation_config = transformers.GenerationConfig(
+        decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, **recipe.generation
+    )
+    model.eval().save_pretrained(folder)
+    return model, backend
+
+
+def run(model, source, target):
+    with torch.inference_mode():
+        output = model(
+            input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target]), output_attentions=True
+        )
+    return {"attention": joined(output), "logits": output.logits[0].numpy()}
+
+
+def make_cases(recipe, model, backend, vocabulary, seed):
+    """Cases for the index, and arrays by name."""
+    random = np.random.RandomState(seed + 500)
+    begin = [0, *([recipe.generation["forced_bos_token_id"]] if "forced_bos_token_id" in recipe.generation else [])]
+    cases = []
+    arrays = {}
+    for number, (name, m, k) in enumerate([("one", 1, 0), ("nine", 9, 5), ("twenty", 20, 8), ("text", 0, GENERATED)]):
+        source = [int(i) for i in random.randint(0, vocabulary, m)]
+        target = begin + [int(i) for i in random.randint(0, vocabulary, k)]
+        case = {"name": name}
+        if name == "text":
+            source = backend.encode(TEXT).ids
+            with torch.inference_mode():
+                written = model.generate(torch.tensor([source]), max_new_tokens=len(begin) - 1 + k)[0].tolist()
+            # An end would leave nothing to compare.
+            if written[: len(begin)] != begin or len(written) != len(begin) + k:
+                raise AssertionError(f"{recipe.name}: writes {written}")
+            target = written
+            case |= {"text": TEXT, "generated": k}
+        cases.append(case | {"source": source, "target": target})
+        arrays |= {f"case{number}_{key}": value for key, value in run(model, source, target).items()}
+    return begin, cases, arrays
+
+
+def generate(out):
+    out.mkdir()
+    models = []
+    for place, recipe in enumerate(RECIPES):
+        seed = 5000 + place
+        folder = out / recipe.name
+        built, backend = write_folder(recipe, folder, seed)
+        model = load(recipe, folder, built)
+        vocabulary = backend.get_vocab_size()
+        begin, cases, arrays = make_cases(recipe, model, backend, vocabulary, seed)
+        for key, array in arrays.items():
+            if array.dtype != np.float32 or not np.isfinite(array).all():
+                raise AssertionError(f"{recipe.name}: {key} is {array.dtype} or not finite")
+        write_npz(out / f"{recipe.name}.npz", arrays)
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        models.append(
+            {
+                "name": recipe.name,
+                "about": recipe.about,
+                "class": recipe.model_class,
+                "architecture": config["model_type"],
+                "encoder_layers": 3,
+                "decoder_layers": 2,
+                "heads": 3,
+                "hidden": 18,
+                "vocabulary": vocabulary,
+                "begin": begin,
+                "cases": cases,
+            }
+        )
+    write_json(out / "index.json", {"format": "attnflow-golden-encoder-decoders", "version": 1, "models": models})

@@ -1,0 +1,92 @@
+// Flow that is on the screen and that nobody computed: of the chosen output token first after the chosen layer, then after
+// the others. It takes from a blink to many seconds, so it is done in slices.
+import { effect } from "@preact/signals";
+import { flowsOf, rowWork, whyNoFlow, type RowValues } from "./compute/recompute";
+import { inSlices, type Work } from "./compute/slices";
+import type { Computing, Viewer } from "./context";
+import { flowKey } from "./explanation";
+import { RECIPE } from "./report/recipe";
+import { methodsShown } from "./views/notes";
+
+/** Numbers that are kept, of rows that were made last. */
+const MOST_NUMBERS = 2 ** 21;
+/** Milliseconds between what the page is told. */
+const OFTEN = 200;
+
+/** Layers after which the chosen output token lacks its flow, in the order of need. */
+function lacking(viewer: Viewer): number[] {
+  const { report, state, explanation } = viewer;
+  const { layer, token, comparison } = state.choices;
+  if (!methodsShown(viewer).includes("flow") || report.document.generation || viewer.askServer.value) return [];
+  const wanted = [layer.value];
+  if (comparison.value?.method === "flow") wanted.push(comparison.value.layer);
+  const [explained, output] = [explanation.peek(), token.value];
+  return [...new Set([...wanted, ...report.layers.toReversed()])].filter(
+    (one) => whyNoFlow(report, explained.recipe, one) === null && explained.row("flow", one, output) === null,
+  );
+}
+
+function kept(rows: Map<string, RowValues>): Map<string, RowValues> {
+  let numbers = 0;
+  for (const { values } of rows.values()) numbers += values.length;
+  for (const [key, { values }] of rows) {
+    if (numbers <= MOST_NUMBERS) break;
+    numbers -= values.length;
+    rows.delete(key);
+  }
+  return rows;
+}
+
+/** Computes what is lacking whenever something else is chosen; returns how to stop. */
+export function computeFlow(viewer: Viewer): () => void {
+  const { report, state, explanation, flows, computing } = viewer;
+
+  function* all(layers: readonly number[], token: number): Work<void> {
+    const { recipe } = explanation.peek();
+    const found = new Map<string, RowValues>();
+    let told = performance.now();
+    const publish = () => {
+      flows.value = kept(new Map([...flows.peek(), ...found]));
+      found.clear();
+      told = performance.now();
+    };
+    for (const [at, layer] of layers.entries()) {
+      const now: Computing = { layer, done: 0, of: flowsOf(report, recipe, token) };
+      const step = () => {
+        ++now.done;
+        if (performance.now() < told + OFTEN) return;
+        computing.value = { ...now };
+        told = performance.now();
+      };
+      const begun = performance.now();
+      found.set(flowKey(recipe, layer, token), yield* rowWork(report, recipe, "flow", layer, token, step));
+      // The chosen layer at once, others together unless they take long.
+      if (at === 0 || performance.now() > begun + OFTEN) publish();
+    }
+    publish();
+  }
+
+  let stop: (() => void) | null = null;
+  const end = effect(() => {
+    stop?.();
+    stop = null;
+    computing.value = null;
+    const token = state.choices.token.value;
+    // Not `explanation`, which changes with each row.
+    for (const name of RECIPE) void state.choices[name].value;
+    const layers = lacking(viewer);
+    if (layers.length === 0) return;
+    stop = inSlices(
+      all(layers, token),
+      () => (computing.value = null),
+      (error) => {
+        computing.value = null;
+        throw error;
+      },
+    );
+  });
+  return () => {
+    stop?.();
+    end();
+  };
+}

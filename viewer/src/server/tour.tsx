@@ -1,0 +1,244 @@
+// A tour of two minutes on the model that is built in: what each method makes of one sentence whose answer is known.
+//
+// Every name and number is read from the report that is on screen. What is asked goes the way of any other text.
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { Own } from "../components/own_text";
+import type { Viewer } from "../context";
+import { agreementLevel, amount } from "../report/agreement";
+import type { Method } from "../report/document";
+import type { MixingName } from "../report/mixings";
+import { percentage } from "../report/text";
+import type { ServedModel } from "./client";
+import { textsOf } from "./examples";
+import type { ServerState } from "./server_state";
+
+const TEXT = "The keys to the cabinet";
+
+interface Step {
+  title: string;
+  method: Method;
+  mixing: MixingName;
+  words: (found: Found) => ComponentChildren;
+}
+
+/** What a step tells of: the report, and the token that blanking shows to decide. */
+interface Found {
+  viewer: Viewer;
+  decisive: number;
+}
+
+const STEPS: readonly Step[] = [
+  {
+    title: "Blank each token",
+    method: "blank-out",
+    mixing: "attention",
+    words: ({ viewer, decisive }) => {
+      const { predictions = [], agreement } = viewer.report.document;
+      const answer = predictions[0]?.choices[0];
+      const map = agreement?.maps.find(({ first_token }) => first_token === decisive);
+      return (
+        <>
+          The model reads “{TEXT}” and says which number its verb has: {answer?.label},{" "}
+          {percentage(answer?.probability ?? 0)}. Blanking one token after the other shows which one it needs:{" "}
+          <Name viewer={viewer} token={decisive} />.{" "}
+          {agreement &&
+            map &&
+            `Without it the ${agreement.quantity} falls from ${amount(agreement.value)} to ${amount(map.blanked_value)}.`}{" "}
+          That takes a run of the model for each token. The methods that follow need one run. Do they find it?
+        </>
+      );
+    },
+  },
+  {
+    title: "Raw attention",
+    method: "raw",
+    mixing: "attention",
+    words: (found) => (
+      <>
+        {first(found, "raw", "The last layer's attention")} Above the first layer a position holds a mixture of tokens,
+        so where a layer looks does not say which token the information came from.
+      </>
+    ),
+  },
+  {
+    title: "Rollout",
+    method: "rollout",
+    mixing: "attention",
+    words: (found) => (
+      <>
+        Rollout multiplies the layers' attention along every path from the output down to the input.{" "}
+        {first(found, "rollout")}
+      </>
+    ),
+  },
+  {
+    title: "Flow",
+    method: "flow",
+    mixing: "attention",
+    words: (found) => (
+      <>
+        Flow asks how much could pass at most, with attention as the capacity of each connection. {first(found, "flow")}{" "}
+        Values marked ° are limited by the first or the last layer alone.
+      </>
+    ),
+  },
+  {
+    title: "Better edges",
+    method: "flow",
+    mixing: "relevance",
+    words: (found) => (
+      <>
+        Rollout and flow are only as good as what flows. Here each connection carries how much it contributes to this
+        prediction (relevance) in place of attention. {first(found, "flow")} This is what language models are explained
+        with unless you choose otherwise; for classifiers, choose it under Mixing.
+      </>
+    ),
+  },
+  {
+    title: "Your turn",
+    method: "rollout",
+    mixing: "relevance",
+    words: () => (
+      <>
+        Of every answer ask three things: which token comes first (the headline), what blanking that token does, and
+        whether the whole order agrees with blank-out (the line below it). Click any token to explain it; How to read
+        this defines each method. Now try a sentence of your own.
+      </>
+    ),
+  },
+];
+
+/** The model that knows the sentence, where this server has it. */
+export const tourModel = (state: ServerState): ServedModel | undefined =>
+  state.table.value?.models.find((model) => model.evaluates && textsOf(model).includes(TEXT));
+
+function Name({ viewer, token }: { viewer: Viewer; token: number }) {
+  return (
+    <b>
+      “<Own text={viewer.report.tokens[token].label} />”
+    </b>
+  );
+}
+
+/** Which token a method ranks first, and whether its order is that of blank-out. */
+function first({ viewer, decisive }: Found, method: Method, it = "It"): ComponentChildren {
+  const map = viewer.report.document.agreement?.maps.find((one) => one.method === method);
+  if (!map) return null;
+  const { rank_correlation: rank } = map;
+  const level = agreementLevel(map);
+  return (
+    <>
+      {it} ranks <Name viewer={viewer} token={map.first_token} /> first,{" "}
+      {map.first_token === decisive ? "the token that decides" : "not the token that decides"}.
+      {rank !== undefined &&
+        ` Over all tokens its order ${
+          level === "none" ? "has little to do with" : level === "weak" ? "somewhat resembles" : "is close to"
+        } blank-out's (rank correlation ${amount(rank)}).`}
+    </>
+  );
+}
+
+/** The token whose blanking lowers the target most. */
+function decisiveOf(viewer: Viewer): number | null {
+  const { report, explanation, output } = viewer;
+  const row = explanation.value.result("blank-out", report.layers, output)?.values;
+  if (!row) return null;
+  let most: number | null = null;
+  for (const { index, special } of report.tokens) {
+    if (!special && (most === null || row[index] > row[most])) most = index;
+  }
+  return most;
+}
+
+/** Asks for the sentence over a step's edges. */
+async function ask(state: ServerState, mixing: MixingName) {
+  const model = tourModel(state);
+  if (!model) return;
+  state.choose("text");
+  state.model.value = { ...state.model.peek(), text: model.name };
+  state.text.value = TEXT;
+  state.pair.value = state.target.value = state.against.value = "";
+  state.mixing.value = mixing;
+  state.scores.value = ["blank-out"];
+  await state.explainText();
+}
+
+function go(state: ServerState, step: number) {
+  const asked = state.tour.peek() === null || !fits(state, STEPS[step]);
+  state.tour.value = step;
+  if (asked) void ask(state, STEPS[step].mixing);
+}
+
+/** Whether what is shown is what a step tells of. */
+function fits(state: ServerState, { mixing }: Step): boolean {
+  const shown = state.shown.value;
+  if (!shown || !("viewer" in shown)) return false;
+  const { input, settings } = shown.viewer.report.document;
+  return input.text === TEXT && settings.mixing === mixing && shown.viewer.report.methods.includes("blank-out");
+}
+
+function end(state: ServerState) {
+  state.tour.value = null;
+  state.mixing.value = "auto";
+  state.scores.value = [];
+}
+
+export function TourButton({ state }: { state: ServerState }) {
+  if (!tourModel(state)) return null;
+  return (
+    <p>
+      <button type="button" id="tour-begin" class="primary" onClick={() => go(state, 0)}>
+        Take the two-minute tour
+      </button>{" "}
+      <span class="help">One sentence, five answers: which should you believe?</span>
+    </p>
+  );
+}
+
+export function Tour({ state }: { state: ServerState }) {
+  const at = state.tour.value;
+  const step = at === null ? null : STEPS[at];
+  const shown = state.shown.value;
+  const viewer = step && shown && "viewer" in shown && fits(state, step) ? shown.viewer : null;
+  useEffect(() => {
+    if (viewer && step) viewer.state.choices.method.value = step.method;
+  }, [viewer, step]);
+  if (at === null || !step) return null;
+  const decisive = viewer && decisiveOf(viewer);
+  // Another text was asked: the tour is left behind.
+  const away = shown !== null && !viewer && state.working.value === "";
+  const last = at === STEPS.length - 1;
+  return (
+    <section id="tour" class="card wide" aria-label="Tour">
+      <div class="row">
+        <h2>
+          {at + 1} of {STEPS.length}: {step.title}
+        </h2>
+        <button type="button" id="tour-back" disabled={at === 0} onClick={() => go(state, at - 1)}>
+          Back
+        </button>
+        {!last && (
+          <button type="button" id="tour-next" class="primary" onClick={() => go(state, at + 1)}>
+            Next: {STEPS[at + 1].title}
+          </button>
+        )}
+        <button type="button" id="tour-end" class={last ? "primary" : ""} onClick={() => end(state)}>
+          {last ? "Done" : "End the tour"}
+        </button>
+      </div>
+      <p aria-live="polite" id="tour-words">
+        {viewer && decisive !== null
+          ? step.words({ viewer, decisive })
+          : away
+            ? "The tour tells of another text."
+            : "The model is asked…"}
+      </p>
+      {away && (
+        <button type="button" id="tour-again" onClick={() => void ask(state, step.mixing)}>
+          Back to the tour's text
+        </button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,11 @@
+// In place of d3-transition, which d3-zoom brings (vite.config.ts): pictures are zoomed by hand, and nothing moves by
+// itself. It was 16 kB of each page.
+import { selection } from "d3-selection";
+
+export const interrupt = () => undefined;
+
+Object.assign((selection as unknown as { prototype: object }).prototype, {
+  interrupt(this: unknown) {
+    return this;
+  },
+});
