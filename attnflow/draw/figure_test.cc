@@ -17,13 +17,13 @@
 
 #include "attnflow/attribution/graph_arcs.h"
 #include "attnflow/attribution/note.h"
+#include "attnflow/base/base64.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/layout_checks_for_test.h"
 #include "attnflow/draw/svg_reader_for_test.h"
 #include "attnflow/draw/synthetic_report_for_test.h"
 #include "attnflow/draw/views.h"
 #include "attnflow/files/atomic_file.h"
-#include "attnflow/report/base64.h"
 
 namespace attnflow::figure_test {
 namespace {

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/base/base64.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/layout_checks_for_test.h"
@@ -25,7 +26,6 @@
 #include "attnflow/draw/png_reader_for_test.h"
 #include "attnflow/draw/svg_canvas.h"
 #include "attnflow/draw/svg_reader_for_test.h"
-#include "attnflow/report/base64.h"
 
 namespace attnflow::picture_page_test {
 namespace {

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "attnflow/base/base64.h"
 #include "attnflow/draw/cairo_canvas.h"
-#include "attnflow/report/base64.h"
 
 namespace attnflow::internal {
 namespace {

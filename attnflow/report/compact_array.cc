@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "attnflow/report/base64.h"
+#include "attnflow/base/base64.h"
 #include "attnflow/report/zlib_bytes.h"
 
 namespace attnflow::internal {

@@ -13,8 +13,8 @@
 #include <span>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/base/base64.h"
 #include "attnflow/base/error.h"
-#include "attnflow/report/base64.h"
 #include "attnflow/report/compact_rows.h"
 #include "attnflow/report/report_for_test.h"
 #include "attnflow/report/report_generation_for_test.h"

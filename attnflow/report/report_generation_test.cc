@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/base/base64.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/safetensors.h"
-#include "attnflow/report/base64.h"
 #include "attnflow/report/csv_for_test.h"
 #include "attnflow/report/report_arrays.h"
 #include "attnflow/report/report_csv.h"

@@ -14,9 +14,9 @@
 #include <type_traits>
 
 #include "attnflow/base/available_memory.h"
+#include "attnflow/base/base64.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/files/half.h"
-#include "attnflow/report/base64.h"
 #include "attnflow/report/compact_rows.h"
 #include "attnflow/report/report_array_table.h"
 #include "attnflow/report/zlib_bytes.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "attnflow/base/base64.h"
 #include "attnflow/base/error.h"
-#include "attnflow/report/base64.h"
 #include "attnflow/report/report_json.h"
 
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/base/base64.h"
 #include "attnflow/files/half.h"
-#include "attnflow/report/base64.h"
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_json.h"

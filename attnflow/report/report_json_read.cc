@@ -11,10 +11,10 @@
 #include <variant>
 
 #include "attnflow/attribution/setting_options.h"
+#include "attnflow/base/base64.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/json_text.h"
-#include "attnflow/report/base64.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_arrays.h"

@@ -12,9 +12,9 @@
 #include <tuple>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/base/base64.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
-#include "attnflow/report/base64.h"
 #include "attnflow/report/report_array_table.h"
 
 namespace attnflow::report_json_test {

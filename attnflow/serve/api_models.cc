@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attnflow/analysis/explain/model_choices.h"
-#include "attnflow/report/base64.h"
+#include "attnflow/base/base64.h"
 #include "attnflow/serve/api.h"
 
 namespace attnflow {

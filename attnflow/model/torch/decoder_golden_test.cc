@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/base/base64.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/model/decoder_for_test.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/prediction.h"
 #include "attnflow/model/torch/decoder_sinks_for_test.h"
 #include "attnflow/model/torch/golden_for_test.h"
-#include "attnflow/report/base64.h"
 
 namespace attnflow::decoder_golden_test {
 namespace {

@@ -1,4 +1,4 @@
-// Base64 (RFC 4648, section 4) for the arrays of the report document.
+// Base64 (RFC 4648, section 4): bytes as text, for the arrays of the report document among others.
 //
 // References:
 //   S. Josefsson, The Base16, Base32, and Base64 Data Encodings, RFC 4648: https://www.rfc-editor.org/rfc/rfc4648
@@ -11,8 +11,8 @@
 //     assert(code == "Zmxvdw==" && code.size() == base64_size(text.size()));
 //     std::vector<std::byte> bytes(text.size());
 //     assert(base64_decode(code, bytes) && static_cast<char>(bytes[0]) == 'f');
-#ifndef ATTNFLOW_REPORT_BASE64_H_
-#define ATTNFLOW_REPORT_BASE64_H_
+#ifndef ATTNFLOW_BASE_BASE64_H_
+#define ATTNFLOW_BASE_BASE64_H_
 
 #include <cstddef>
 #include <span>
@@ -34,4 +34,4 @@ bool base64_decode(std::string_view code, std::span<std::byte> out);
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_REPORT_BASE64_H_
+#endif  // ATTNFLOW_BASE_BASE64_H_

@@ -1,4 +1,4 @@
-#include "attnflow/report/base64.h"
+#include "attnflow/base/base64.h"
 
 #include <array>
 #include <cstdint>
