@@ -3,8 +3,10 @@
 //! Nothing unwinds into C: every function that runs code of the tokenizers crate catches panics and reports them as
 //! errors. Objects that a function returns belong to the caller until the matching `_free`.
 
+mod charsmap;
 mod chat;
 mod growth;
+mod numbering;
 mod offsets;
 mod spelling;
 mod text_abi;

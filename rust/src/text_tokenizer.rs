@@ -7,6 +7,7 @@
 //! crate's truncation is a setting of the tokenizer, here it is an argument.
 
 use crate::growth;
+use crate::numbering::{Declared, Numbering};
 use crate::offsets::{self, Range};
 use crate::spelling::{find_component, Spelling};
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,7 @@ pub struct TextToken {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
+    pub id: u32,
     /// Bytes of the segment's text.
     pub range: Range,
     /// Counts over both segments, without gaps.
@@ -56,6 +58,7 @@ pub struct TextTokenizer {
     /// Every id that has a piece. When two pieces share an id, the added token wins, then the first in byte order.
     pieces: BTreeMap<u32, String>,
     spelling: Spelling,
+    numbering: Option<Numbering>,
     id_limit: usize,
     settings: BTreeMap<&'static str, bool>,
 }
@@ -77,6 +80,8 @@ struct Document {
     #[serde(default)]
     decoder: Option<DecoderWrapper>,
     model: ModelWrapper,
+    #[serde(default)]
+    attnflow_numbering: Option<Declared>,
 }
 
 #[derive(Deserialize)]
@@ -114,7 +119,10 @@ impl TextTokenizer {
             to_json(&document.pre_tokenizer)?,
             to_json(&document.decoder)?,
         ];
-        growth::check(&components[0])?;
+        match &document.attnflow_numbering {
+            Some(declared) => growth::check(&json!({"normalizers": [declared.normalizer(), components[0]]}))?,
+            None => growth::check(&components[0])?,
+        }
         let spelling = Spelling::new(&model_settings(&model), &components);
 
         let mut tokenizer = Tokenizer::new(model);
@@ -123,7 +131,12 @@ impl TextTokenizer {
             .map_err(|error| error.to_string())?;
         tokenizer.with_pre_tokenizer(document.pre_tokenizer);
         tokenizer.with_post_processor(document.post_processor);
-        add_declared_tokens(&mut tokenizer, document.added_tokens)?;
+        let numbering = document.attnflow_numbering.map(Numbering::new).transpose()?;
+        let number = |tokenizer: &Tokenizer, piece: &str| match &numbering {
+            Some(numbering) => numbering.get(piece),
+            None => tokenizer.token_to_id(piece),
+        };
+        add_declared_tokens(&mut tokenizer, document.added_tokens, number)?;
         let missing: Vec<AddedToken> = specials
             .into_iter()
             .filter(|special| {
@@ -131,7 +144,7 @@ impl TextTokenizer {
                     .get_added_vocabulary()
                     .get_vocab()
                     .contains_key(&special.content)
-                    && tokenizer.token_to_id(&special.content).is_some()
+                    && number(&tokenizer, &special.content).is_some()
             })
             .map(|special| special.special(true))
             .collect();
@@ -139,14 +152,22 @@ impl TextTokenizer {
             .add_special_tokens(missing)
             .map_err(|error| error.to_string())?;
 
-        let added: HashMap<u32, AddedToken> = tokenizer.get_added_tokens_decoder().into_iter().collect();
-        let pieces = pieces_by_id(&tokenizer, &added);
+        let added: HashMap<u32, AddedToken> = tokenizer
+            .get_added_tokens_decoder()
+            .into_values()
+            .filter_map(|token| Some((number(&tokenizer, &token.content)?, token)))
+            .collect();
+        let pieces = match &numbering {
+            Some(numbering) => numbering.pieces().map(|(piece, id)| (id, piece.to_owned())).collect(),
+            None => pieces_by_id(&tokenizer, &added),
+        };
         let mut result = Self {
             tokenizer,
             added,
             id_limit: 0,
             pieces,
             spelling,
+            numbering,
             settings: settings_of(&components[0], &components[1]),
         };
         // Encoding nothing runs the template, so a broken one is found now.
@@ -204,15 +225,16 @@ impl TextTokenizer {
         // Some tokenizers treat the start of a text as the start of a word and some do not, so a word is put before.
         const BEFORE: &str = "a";
         let sentence = self.segment(&format!("{BEFORE} {word}"), 0)?;
-        let tokens = || sentence.encoding.get_ids().iter().zip(&sentence.places);
-        let straddles = tokens().any(|(_, place)| place.range.start < BEFORE.len() && place.range.end > BEFORE.len());
+        let tokens = || sentence.places.iter();
+        let straddles = tokens().any(|place| place.range.start < BEFORE.len() && place.range.end > BEFORE.len());
         if straddles {
             // A vocabulary with pieces across spaces: the word can only be had without something before it.
-            return Ok(self.segment(&format!(" {word}"), 0)?.encoding.get_ids().to_vec());
+            let alone = self.segment(&format!(" {word}"), 0)?;
+            return Ok(alone.places.iter().map(|place| place.id).collect());
         }
         Ok(tokens()
-            .filter(|(_, place)| place.range.start >= BEFORE.len())
-            .map(|(id, _)| *id)
+            .filter(|place| place.range.start >= BEFORE.len())
+            .map(|place| place.id)
             .collect())
     }
 
@@ -226,7 +248,10 @@ impl TextTokenizer {
     }
 
     pub fn token_to_id(&self, piece: &str) -> Option<u32> {
-        self.tokenizer.token_to_id(piece)
+        match &self.numbering {
+            Some(numbering) => numbering.get(piece),
+            None => self.tokenizer.token_to_id(piece),
+        }
     }
 
     pub fn piece(&self, id: u32) -> Option<&str> {
@@ -260,9 +285,12 @@ impl TextTokenizer {
     /// The tokens of one text; its words count from 0.
     fn segment(&self, text: &str, type_id: u32) -> Result<Segment> {
         let parts = &self.tokenizer;
-        let mut splits = parts
-            .get_added_vocabulary()
-            .extract_and_normalize(parts.get_normalizer(), text);
+        let mut splits = match &self.numbering {
+            Some(numbering) => numbering.split(parts.get_added_vocabulary(), parts.get_normalizer(), text)?,
+            None => parts
+                .get_added_vocabulary()
+                .extract_and_normalize(parts.get_normalizer(), text),
+        };
         if let Some(pre_tokenizer) = parts.get_pre_tokenizer() {
             pre_tokenizer
                 .pre_tokenize(&mut splits)
@@ -278,6 +306,7 @@ impl TextTokenizer {
             .get_model()
             .tokenize_in_pretokenized(&mut splits, None)
             .map_err(|error| error.to_string())?;
+        let renumbered = self.numbering.as_ref().map(|numbering| numbering.ids(&splits, &added));
         let encoding = splits
             .into_encoding(None, type_id, OffsetType::Byte)
             .map_err(|error| error.to_string())?;
@@ -300,6 +329,7 @@ impl TextTokenizer {
             }
             let split = splits[index].ok_or("a token without a word")? as usize;
             places.push(Place {
+                id: renumbered.as_ref().map_or(encoding.get_ids()[index], |ids| ids[index]),
                 range,
                 word,
                 added: added.get(split).copied().unwrap_or(false),
@@ -327,7 +357,6 @@ impl TextTokenizer {
         let mut segment = 0;
         let mut tokens = Vec::with_capacity(encoding.len());
         for index in 0..encoding.len() {
-            let id = encoding.get_ids()[index];
             let place = match encoding.token_to_sequence(index) {
                 Some(sequence) => {
                     segment = sequence;
@@ -337,6 +366,7 @@ impl TextTokenizer {
                 }
                 None => None,
             };
+            let id = place.as_ref().map_or(encoding.get_ids()[index], |place| place.id);
             let special = match &place {
                 Some(place) => place.added && self.added.get(&id).is_some_and(|token| token.special),
                 None => true,
@@ -407,7 +437,11 @@ fn space_between(text: &str, previous: &Range, next: &Range) -> bool {
     is_space(next) || text[gap].contains(char::is_whitespace)
 }
 
-fn add_declared_tokens(tokenizer: &mut Tokenizer, declared: Vec<AddedTokenWithId>) -> Result<()> {
+fn add_declared_tokens(
+    tokenizer: &mut Tokenizer,
+    declared: Vec<AddedTokenWithId>,
+    number: impl Fn(&Tokenizer, &str) -> Option<u32>,
+) -> Result<()> {
     let expected: Vec<(u32, String)> = declared
         .iter()
         .map(|token| (token.id, token.token.content.clone()))
@@ -418,7 +452,7 @@ fn add_declared_tokens(tokenizer: &mut Tokenizer, declared: Vec<AddedTokenWithId
     // The crate numbers added tokens itself. Where the numbers in the file differ, encoding would use rows of the
     // embedding that were not trained for these tokens.
     for (id, content) in expected.iter().filter(|(_, content)| !content.is_empty()) {
-        let found = tokenizer.token_to_id(content);
+        let found = number(tokenizer, content);
         if found != Some(*id) {
             return Err(format!(
                 "added token {content:?} is declared with id {id}, but the vocabulary gives it {}",
