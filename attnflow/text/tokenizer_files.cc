@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "attnflow/files/messages.h"
+#include "attnflow/text/sentencepiece_tokenizer.h"
 #include "attnflow/text/tokenizer_settings.h"
 
 namespace attnflow::internal {
@@ -34,79 +35,6 @@ std::vector<std::string> read_lines(const SettingsFile& file) {
     begin = end + 1;
   }
   return lines;
-}
-
-// A vocabulary file with a family's special tokens: everything that a document is made of.
-struct Vocabulary {
-  std::string source;
-  json pieces = json::object();          // piece to id
-  std::map<std::string, json> specials;  // role to added token
-
-  std::string special(const char* role) const { return specials.at(role).at("content").get<std::string>(); }
-
-  // The id of a special token that the pipeline cannot do without.
-  std::uint64_t required(const char* role) const {
-    const auto found = pieces.find(special(role));
-    if (found == pieces.end()) {
-      fail_settings(source, fmt::format("the {} {}", role, quote_name(special(role))), "a vocabulary without it",
-                    "name the right piece in special_tokens_map.json, or restore the vocabulary");
-    }
-    return found->get<std::uint64_t>();
-  }
-};
-
-json default_special(const char* content, bool lstrip = false) {
-  return {{"content", content}, {"single_word", false}, {"lstrip", lstrip},
-          {"rstrip", false},    {"normalized", false},  {"special", true}};
-}
-
-void apply_settings(const TokenizerSettings& settings, Vocabulary& vocabulary) {
-  for (const std::string& role : special_roles()) {
-    if (std::optional<json> token = settings.special(role)) vocabulary.specials[role] = std::move(*token);
-  }
-}
-
-json added_tokens_with_ids(const TokenizerSettings& settings) {
-  json result = json::array();
-  for (auto& [id, token] : settings.added_tokens()) {
-    json entry = token;
-    entry["id"] = id;
-    result.push_back(std::move(entry));
-  }
-  return result;
-}
-
-json specials_of(const std::map<std::string, json>& by_role, const TokenizerSettings& settings) {
-  json result = json::array();
-  for (const auto& [role, token] : by_role) result.push_back(token);
-  for (json& token : settings.more_specials()) result.push_back(std::move(token));
-  return result;
-}
-
-std::map<std::string, std::string> pieces_of(const std::map<std::string, json>& by_role) {
-  std::map<std::string, std::string> result;
-  for (const auto& [role, token] : by_role) result[role] = token.at("content").get<std::string>();
-  return result;
-}
-
-TokenizerDocument finish(const Vocabulary& vocabulary, const TokenizerSettings& settings, json document) {
-  document["version"] = "1.0";
-  document["added_tokens"] = added_tokens_with_ids(settings);
-  return {.json = document.dump(),
-          .specials = specials_of(vocabulary.specials, settings).dump(),
-          .source = vocabulary.source,
-          .special_tokens = pieces_of(vocabulary.specials)};
-}
-
-// Parts of a TemplateProcessing.
-json template_special(const std::string& piece, int type_id) {
-  return {{"SpecialToken", {{"id", piece}, {"type_id", type_id}}}};
-}
-
-json template_segment(const char* name, int type_id) { return {{"Sequence", {{"id", name}, {"type_id", type_id}}}}; }
-
-json template_token(const std::string& piece, std::uint64_t id) {
-  return {{"id", piece}, {"ids", json::array({id})}, {"tokens", json::array({piece})}};
 }
 
 TokenizerDocument read_word_piece(const Folder& folder) {
@@ -151,25 +79,7 @@ TokenizerDocument read_word_piece(const Folder& folder) {
                        {"continuing_subword_prefix", "##"},
                        {"max_input_chars_per_word", 100},
                        {"vocab", std::move(vocabulary.pieces)}};
-  return finish(vocabulary, settings, std::move(document));
-}
-
-// The pieces of a vocab.json, each with an id of its own.
-json read_numbered_pieces(const SettingsFile& file) {
-  json pieces = read_json_object(file);
-  std::map<std::uint64_t, std::string_view> owners;
-  for (const auto& [piece, id] : pieces.items()) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= kLargestTokenId) {
-      fail_settings(file.label(), "an id for each piece",
-                    fmt::format("{} for {}", quote_name(id.dump()), quote_name(piece)));
-    }
-    const auto [owner, is_new] = owners.emplace(id.get<std::uint64_t>(), piece);
-    if (!is_new) {
-      fail_settings(file.label(), "each id once",
-                    fmt::format("id {} for {} and for {}", owner->first, quote_name(owner->second), quote_name(piece)));
-    }
-  }
-  return pieces;
+  return finish_document(vocabulary, settings, std::move(document));
 }
 
 json read_merges(const SettingsFile& file) {
@@ -259,7 +169,7 @@ TokenizerDocument read_byte_level_bpe(const Folder& folder, const std::string& m
   document["model"] = {{"type", "BPE"}, {"fuse_unk", false}};
   document["model"]["merges"] = read_merges({folder, "merges.txt"});
   document["model"]["vocab"] = std::move(vocabulary.pieces);
-  return finish(vocabulary, settings, std::move(document));
+  return finish_document(vocabulary, settings, std::move(document));
 }
 
 TokenizerDocument read_complete(const Folder& folder) {
@@ -270,7 +180,7 @@ TokenizerDocument read_complete(const Folder& folder) {
     if (std::optional<json> token = settings.special(role)) specials[role] = std::move(*token);
   }
   return {.json = read_utf8(file),
-          .specials = specials_of(specials, settings).dump(),
+          .specials = specials_of(specials, settings),
           .source = file.label(),
           .special_tokens = pieces_of(specials)};
 }
@@ -291,20 +201,16 @@ TokenizerDocument read_tokenizer_document(const Folder& folder, const std::strin
   if (byte_level && (prefers_byte_level || !word_piece)) return read_byte_level_bpe(folder, model_type);
   if (word_piece) return read_word_piece(folder);
 
+  if (has_sentencepiece(folder)) return read_sentencepiece(folder, model_type);
+
   std::string found = "none of them";
-  std::string packages = "transformers";
   for (const char* name : {"vocab.json", "merges.txt"}) {
     if (folder.has(name)) found = fmt::format("only {}", name);
   }
-  for (const char* name : {"tokenizer.model", "spiece.model", "spm.model", "sentencepiece.bpe.model"}) {
-    if (!folder.has(name)) continue;
-    found = fmt::format("only {}, a SentencePiece model, which is not read", name);
-    packages = "transformers sentencepiece protobuf";
-  }
-  fail_settings(folder.label(), "tokenizer.json, vocab.txt, or vocab.json with merges.txt", found,
-                fmt::format("write a tokenizer.json into the folder, in Python (pip install {}) with "
-                            "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
-                            packages));
+  fail_settings(folder.label(), "tokenizer.json, vocab.txt, vocab.json with merges.txt, or a SentencePiece model",
+                found,
+                "write a tokenizer.json into the folder, in Python (pip install transformers) with "
+                "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)");
 }
 
 }  // namespace attnflow::internal

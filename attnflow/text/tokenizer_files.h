@@ -1,30 +1,24 @@
 // Finding a model folder's tokenizer and bringing it into one form.
 //
-// Model folders hold a tokenizer in one of three forms, in this order of preference:
+// Model folders hold a tokenizer in one of four forms, in this order of preference:
 //   tokenizer.json             the Hugging Face format, complete in itself
 //   vocab.txt                  BERT: WordPiece pieces, one a line, numbered from 0
 //   vocab.json + merges.txt    RoBERTa and GPT-2: byte-level BPE
-// The last two leave the pipeline around the vocabulary to the program. Here they become a tokenizer.json document with
-// the pipeline that the original models use, so that one library runs all three.
+//   a SentencePiece model      T5, ALBERT, XLM-R, Llama, Marian, ... (sentencepiece_tokenizer.h)
+// The last three leave the pipeline around the vocabulary to the program. Here they become a tokenizer.json document
+// with the pipeline that the original models use, so that one library runs all four.
 //
 // Settings come from tokenizer_config.json, and special tokens from it and special_tokens_map.json (the first that
 // names one wins: special_tokens_map.json, tokenizer_config.json, the family's default). Both files are optional.
 #ifndef ATTNFLOW_TEXT_TOKENIZER_FILES_H_
 #define ATTNFLOW_TEXT_TOKENIZER_FILES_H_
 
-#include <map>
 #include <string>
 
 #include "attnflow/files/folder.h"
+#include "attnflow/text/tokenizer_document.h"
 
 namespace attnflow::internal {
-
-struct TokenizerDocument {
-  std::string json;      // in the format of tokenizer.json
-  std::string specials;  // JSON array of added tokens that are special when the vocabulary has them
-  std::string source;    // the file or files that `json` was made of, for messages
-  std::map<std::string, std::string> special_tokens;  // role ("mask_token") to piece, for the roles that are named
-};
 
 // `model_type` as in Tokenizer::load: when a folder has both vocabularies, "roberta",
 // "data2vec-text" and "gpt2" take vocab.json.

@@ -87,6 +87,23 @@ std::optional<bool> TokenizerSettings::flag(const char* key) const {
   return found->get<bool>();
 }
 
+std::optional<std::string> TokenizerSettings::text(const char* key) const {
+  const auto found = config_.find(key);
+  if (found == config_.end() || found->is_null()) return std::nullopt;
+  if (!found->is_string())
+    fail_settings(config_file_.label(), fmt::format("a text or null for {}", key), found->type_name());
+  return found->get<std::string>();
+}
+
+std::optional<std::uint64_t> TokenizerSettings::number(const char* key) const {
+  const auto found = config_.find(key);
+  if (found == config_.end() || found->is_null()) return std::nullopt;
+  if (!found->is_number_unsigned()) {
+    fail_settings(config_file_.label(), fmt::format("a number or null for {}", key), quote_name(found->dump()));
+  }
+  return found->get<std::uint64_t>();
+}
+
 std::string TokenizerSettings::tokenizer_class() const {
   const auto found = config_.find("tokenizer_class");
   if (found == config_.end() || !found->is_string()) return "";

@@ -52,6 +52,9 @@ class TokenizerSettings {
 
   // true, false, or nothing when the setting is missing or null.
   std::optional<bool> flag(const char* key) const;
+  // The same of a text, and of a number that is not negative.
+  std::optional<std::string> text(const char* key) const;
+  std::optional<std::uint64_t> number(const char* key) const;
   // "GPT2Tokenizer" and the like, without the "Fast" that a name may end with; empty when the settings name none.
   std::string tokenizer_class() const;
   // The added token that a role ("mask_token") has, or nothing.

@@ -303,16 +303,7 @@ TEST(Tokenizer, TheLimitMustLeaveRoomForTheTemplate) {
 
 TEST_F(ModelFolder, WithoutATokenizerIsAnError) {
   expect_mentions(load_error(), "found none of them");
-  write("spiece.model", "");
-  expect_mentions(load_error(), "only spiece.model");
-  fs::remove(folder_ / "spiece.model");
-  for (const char* name : {"tokenizer.model", "spm.model", "sentencepiece.bpe.model"}) {
-    write(name, "");
-    expect_mentions(load_error(), fmt::format("only {}, a SentencePiece model", name));
-    expect_mentions(load_error(), "pip install transformers sentencepiece protobuf");
-    expect_mentions(load_error(), "save_pretrained(folder)");
-    fs::remove(folder_ / name);
-  }
+  expect_mentions(load_error(), "or a SentencePiece model");
   write("vocab.json", "{}");
   expect_mentions(load_error(), "only vocab.json");
   const auto load = [&] { (void)Tokenizer::load(folder_ / "missing"); };

@@ -1,0 +1,395 @@
+#include "attnflow/text/sentencepiece_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnflow/base/base64.h"
+#include "attnflow/files/messages.h"
+#include "attnflow/text/language_codes.h"
+#include "attnflow/text/sentencepiece_families.h"
+#include "attnflow/text/sentencepiece_file.h"
+#include "attnflow/text/sentencepiece_merges.h"
+
+namespace attnflow::internal {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kSpace = "▁";
+constexpr std::size_t kPegasusOffset = 103;  // how far behind their own numbers Pegasus' pieces are
+constexpr std::string_view kAdvice =
+    "write a tokenizer.json into the folder, in Python (pip install transformers sentencepiece protobuf) with "
+    "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)";
+
+// Pieces like "7,": ALBERT and XLNet have them but never use them.
+bool ends_with_digit_and_comma(std::string_view piece) {
+  return piece.size() > 1 && piece.back() == ',' && piece[piece.size() - 2] >= '0' && piece[piece.size() - 2] <= '9';
+}
+
+json replace(const char* kind, std::string_view pattern, std::string_view content) {
+  return {{"type", "Replace"}, {"pattern", {{kind, pattern}}}, {"content", content}};
+}
+
+class Converter {
+ public:
+  Converter(const Folder& folder, const std::string& model_type)
+      : folder_(folder), settings_(folder), family_(sentencepiece_family(folder, settings_, model_type)) {
+    const std::vector<std::string> files = words_of(family_.files);
+    file_ = folder.label(files.front());
+    model_ = parse_sentencepiece(folder.read(files.front(), kMaxSentencePieceBytes), file_);
+    vocabulary_.source = file_;
+    const std::vector<std::string> specials = words_of(family_.specials);
+    for (std::size_t i = 0; i + 1 < specials.size(); i += 2) {
+      vocabulary_.specials[specials[i]] =
+          default_special(specials[i + 1], family_.mask_takes_space && specials[i] == "mask_token");
+    }
+    apply_settings(settings_, vocabulary_);
+  }
+
+  TokenizerDocument convert() {
+    check();
+    find_lowest();
+    number_pieces();
+    append_pieces();
+    json document;
+    document["added_tokens"] = added_tokens();
+    document["normalizer"] = {{"type", "Sequence"}, {"normalizers", normalizers()}};
+    document["pre_tokenizer"] = pre_tokenizer();
+    document["decoder"] = {{"type", "Metaspace"}, {"replacement", kSpace}, {"prepend_scheme", prefix()}};
+    document["post_processor"] = post_processor();
+    document["model"] = model();
+    if (is_listed()) {
+      document["attnflow_numbering"] = {{"vocabulary", vocabulary_.pieces},
+                                        {"unknown", vocabulary_.special("unk_token")},
+                                        {"leading_codes", family_.name == "Marian"},
+                                        {"charsmap", charsmap()}};
+    }
+    return finish_document(vocabulary_, settings_, std::move(document));
+  }
+
+ private:
+  struct Entry {
+    std::string piece;
+    double score;
+  };
+
+  bool is_listed() const { return family_.numbering == PieceNumbering::kListed; }
+  bool flag(const char* key, bool usual) const { return settings_.flag(key).value_or(usual); }
+
+  [[noreturn]] void refuse(const std::string& expected, const std::string& found) const {
+    fail_settings(file_, expected, found, std::string(kAdvice));
+  }
+
+  void check() const {
+    if (model_.kind != SentencePieceKind::kUnigram && model_.kind != SentencePieceKind::kBpe) {
+      refuse("a model of type unigram or BPE", model_.kind == SentencePieceKind::kWord ? "word" : "char");
+    }
+    if (model_.whitespace_as_suffix) refuse("spaces before words", "spaces behind them (treat_whitespace_as_suffix)");
+    if (!model_.escape_whitespaces) refuse("spaces as \"▁\"", "spaces that stay (escape_whitespaces)");
+    for (const SentencePiece& piece : model_.pieces) {
+      if (piece.type == PieceType::kUnused) refuse("pieces that are used", quote_name(piece.text) + ", which is not");
+      if (is_listed() && piece.type == PieceType::kUserDefined) {
+        refuse(fmt::format("pieces that were trained, as {} has them", family_.name),
+               quote_name(piece.text) + ", which a user defined");
+      }
+    }
+    if (flag("separate_vocabs", false)) {
+      fail_settings(folder_.label("tokenizer_config.json"), "one vocabulary for source and target",
+                    "one for each (separate_vocabs)", "run the model from Python");
+    }
+    if (family_.numbering == PieceNumbering::kPegasus &&
+        settings_.number("offset").value_or(kPegasusOffset) != kPegasusOffset) {
+      fail_settings(folder_.label("tokenizer_config.json"), fmt::format("{} as Pegasus' offset", kPegasusOffset),
+                    fmt::format("{}", *settings_.number("offset")), std::string(kAdvice));
+    }
+  }
+
+  void find_lowest() {
+    bool is_first = true;
+    for (const SentencePiece& piece : model_.pieces) {
+      if (piece.type != PieceType::kNormal) continue;
+      lowest_ = is_first ? double{piece.score} : std::min(lowest_, double{piece.score});
+      is_first = false;
+    }
+  }
+
+  void add(std::string_view piece, double score = 0) { entries_.push_back({std::string(piece), score}); }
+
+  // The pieces from `first` on. Those before it must be none that a text has.
+  void add_file_from(std::size_t first) {
+    for (std::size_t id = 0; id < std::min(first, model_.pieces.size()); ++id) {
+      const SentencePiece& piece = model_.pieces[id];
+      if (piece.type != PieceType::kNormal && piece.type != PieceType::kByte) continue;
+      fail_settings(file_, fmt::format("{} special pieces first, as {} has them", first, family_.name),
+                    fmt::format("{} as piece {}", quote_name(piece.text), id),
+                    "name the family that the file is of as tokenizer_class in tokenizer_config.json");
+    }
+    for (std::size_t id = first; id < model_.pieces.size(); ++id) {
+      const SentencePiece& piece = model_.pieces[id];
+      const bool avoided = family_.prepares_quotes && ends_with_digit_and_comma(piece.text);
+      add(piece.text, avoided ? double{piece.score} - 100 : double{piece.score});
+    }
+  }
+
+  void number_pieces() {
+    unknown_ = 3;
+    switch (family_.numbering) {
+      case PieceNumbering::kOwn:
+        add_file_from(0);
+        unknown_ = model_.unknown;
+        break;
+      case PieceNumbering::kFairseq:
+        for (const char* piece : {"<s>", "<pad>", "</s>", "<unk>"}) add(piece);
+        add_file_from(3);
+        break;
+      case PieceNumbering::kCamembert:
+        for (const char* piece : {"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"}) add(piece, lowest_);
+        add_file_from(1);
+        break;
+      case PieceNumbering::kPegasus:
+        for (const char* piece : {"<pad>", "</s>", "<mask_1>", "<mask_2>"}) add(piece);
+        for (std::size_t i = 2; i < kPegasusOffset; ++i) add(fmt::format("<unk_{}>", i), lowest_);
+        add_file_from(2);
+        unknown_ = model_.unknown + kPegasusOffset;
+        more_specials_ = {"<mask_1>"};
+        for (std::size_t i = 2; i < kPegasusOffset; ++i) more_specials_.push_back(fmt::format("<unk_{}>", i));
+        break;
+      case PieceNumbering::kListed:
+        // The model's own numbers do not count, and what no text has cannot be found in one.
+        unknown_ = 0;
+        add(model_.pieces[model_.unknown].text);
+        for (const SentencePiece& piece : model_.pieces) {
+          if (piece.type == PieceType::kNormal || piece.type == PieceType::kByte) add(piece.text, double{piece.score});
+        }
+        vocabulary_.pieces = read_numbered_pieces({folder_, "vocab.json"});
+        vocabulary_.source += " with vocab.json";
+        (void)vocabulary_.required("unk_token");
+        break;
+    }
+    if (unknown_ >= entries_.size()) refuse("a piece for what is unknown", "none that the family numbers");
+  }
+
+  // Languages, the mask, T5's sentinels: they are no pieces of the file, but have the ids behind it.
+  void append_pieces() {
+    for (const std::string& piece : words_of(family_.more_specials)) more_specials_.push_back(piece);
+    const std::string_view languages =
+        family_.name == "M2M100" && settings_.text("language_codes") == "wmt21" ? kWmt21Languages : family_.languages;
+    for (const std::string& code : words_of(languages)) append_special(in_frame(code));
+    if (family_.name == "NLLB") {  // further languages of its own
+      for (const json& token : settings_.more_specials()) {
+        const auto piece = token.at("content").get<std::string>();
+        if (std::find(languages_.begin(), languages_.end(), piece) == languages_.end()) append_special(piece);
+      }
+    }
+    if (family_.appends_mask) add("<mask>");
+    const std::uint64_t extra = family_.extra_ids == 0 ? 0 : settings_.number("extra_ids").value_or(family_.extra_ids);
+    if (extra > 100000) refuse("at most 100000 extra_ids", fmt::format("{}", extra));
+    for (std::uint64_t i = extra; i-- > 0;) append_special(fmt::format("<extra_id_{}>", i));
+    if (is_listed()) return;
+    for (std::size_t id = 0; id < entries_.size(); ++id) {
+      if (vocabulary_.pieces.contains(entries_[id].piece)) {
+        refuse("pieces that differ", fmt::format("{} twice", quote_name(entries_[id].piece)));
+      }
+      vocabulary_.pieces[entries_[id].piece] = id;
+    }
+  }
+
+  std::string in_frame(const std::string& code) const { return fmt::format("{0}{1}{0}", family_.language_frame, code); }
+
+  void append_special(const std::string& piece) {
+    more_specials_.push_back(piece);
+    languages_.push_back(piece);
+    if (!is_listed()) {
+      add(piece);
+    } else if (!vocabulary_.pieces.contains(piece)) {
+      const std::size_t id = vocabulary_.pieces.size();
+      vocabulary_.pieces[piece] = id;
+    }
+  }
+
+  // What the settings declare, what the file and the family have besides, and special tokens that no list has yet.
+  json added_tokens() {
+    json result = json::array();
+    std::set<std::string> declared;
+    std::uint64_t next = 0;
+    for (const auto& [piece, id] : vocabulary_.pieces.items()) next = std::max(next, id.get<std::uint64_t>() + 1);
+    const auto declare = [&](json token, std::uint64_t id) {
+      const auto piece = token.at("content").get<std::string>();
+      if (piece.empty() || !declared.insert(piece).second) return;
+      if (!vocabulary_.pieces.contains(piece)) vocabulary_.pieces[piece] = id;
+      next = std::max(next, id + 1);
+      token["id"] = id;
+      result.push_back(std::move(token));
+    };
+    const auto declare_by_piece = [&](json token) {
+      const auto found = vocabulary_.pieces.find(token.at("content").get<std::string>());
+      declare(std::move(token), found == vocabulary_.pieces.end() ? next : found->get<std::uint64_t>());
+    };
+    for (auto& [id, token] : settings_.added_tokens()) declare(token, id);
+    for (const std::string& role : special_roles()) {
+      const auto found = vocabulary_.specials.find(role);
+      if (found != vocabulary_.specials.end()) declare_by_piece(found->second);
+    }
+    for (const SentencePiece& piece : model_.pieces) {
+      if (is_listed() || (piece.type != PieceType::kControl && piece.type != PieceType::kUserDefined)) continue;
+      json token = default_special(piece.text);
+      const bool named = std::find(more_specials_.begin(), more_specials_.end(), piece.text) != more_specials_.end();
+      token["special"] = named || piece.type == PieceType::kControl;
+      if (vocabulary_.pieces.contains(piece.text)) declare_by_piece(std::move(token));
+    }
+    for (const std::string& piece : more_specials_) {
+      if (vocabulary_.pieces.contains(piece)) declare_by_piece(default_special(piece));
+    }
+    for (json& token : settings_.more_specials()) declare_by_piece(std::move(token));
+    return result;
+  }
+
+  // Whether a space is put before a text ("always": and before each part of it behind an added token).
+  const char* prefix() const {
+    if (!model_.add_dummy_prefix || !flag("add_prefix_space", true)) return "never";
+    return flag("legacy", true) ? "always" : "first";
+  }
+
+  std::string charsmap() const {
+    std::string code;
+    base64_append(code, std::as_bytes(std::span(model_.charsmap)));
+    return code;
+  }
+
+  json normalizers() const {
+    json steps = json::array();
+    if (family_.prepares_quotes) {
+      steps.push_back(replace("String", "``", "\""));
+      steps.push_back(replace("String", "''", "\""));
+    }
+    if (family_.strips_accents && !flag("keep_accents", false)) {
+      steps.push_back({{"type", "NFKD"}});
+      steps.push_back({{"type", "StripAccents"}});
+    }
+    const bool may_lowercase = family_.prepares_quotes || family_.name == "DeBERTa-v2";
+    if (may_lowercase && flag("do_lower_case", family_.lowercases)) steps.push_back({{"type", "Lowercase"}});
+    if (!model_.charsmap.empty() && !is_listed()) {
+      steps.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", charsmap()}});
+    }
+    if (model_.remove_extra_whitespaces) {
+      steps.push_back(replace("Regex", R"(\A +|[ ▁]+\z)", ""));
+      steps.push_back(replace("Regex", " {2,}", " "));
+    }
+    // The step behind puts no space before a text that has one, and SentencePiece does.
+    if (std::string_view(prefix()) == "always") steps.push_back(replace("Regex", R"(\A[ ▁])", "  "));
+    return steps;
+  }
+
+  json pre_tokenizer() const {
+    json steps = json::array();
+    if (family_.name == "DeBERTa-v2" && flag("split_by_punct", false)) {
+      steps.push_back({{"type", "Punctuation"}, {"behavior", "Isolated"}});
+    }
+    // Cutting at spaces first changes nothing where no piece goes across one.
+    const bool across = std::any_of(model_.pieces.begin(), model_.pieces.end(), [](const SentencePiece& piece) {
+      const bool in_text = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
+      return in_text && piece.text.find(kSpace, 1) != std::string::npos;
+    });
+    steps.push_back({{"type", "Metaspace"}, {"replacement", kSpace}, {"prepend_scheme", prefix()}, {"split", !across}});
+    return {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
+  }
+
+  json model() const {
+    if (model_.kind == SentencePieceKind::kUnigram) {
+      json pieces = json::array();
+      for (const Entry& entry : entries_) pieces.push_back({entry.piece, entry.score});
+      return {{"type", "Unigram"},
+              {"unk_id", unknown_},
+              {"byte_fallback", model_.byte_fallback},
+              {"vocab", std::move(pieces)}};
+    }
+    json pieces = json::object();
+    for (std::size_t id = 0; id < entries_.size(); ++id) pieces[entries_[id].piece] = id;
+    json merges = json::array();
+    for (const auto& [left, right] : sentencepiece_merges(model_)) {
+      // Families number some pieces as something else.
+      if (pieces.contains(left) && pieces.contains(right) && pieces.contains(std::string(left) + std::string(right))) {
+        merges.push_back({left, right});
+      }
+    }
+    return {{"type", "BPE"},
+            {"unk_token", entries_[unknown_].piece},
+            {"fuse_unk", true},
+            {"byte_fallback", model_.byte_fallback},
+            {"vocab", std::move(pieces)},
+            {"merges", std::move(merges)}};
+  }
+
+  std::string language() const {
+    std::string code = settings_.text("src_lang").value_or(std::string(family_.language));
+    std::string piece = in_frame(code);
+    if (std::find(languages_.begin(), languages_.end(), piece) == languages_.end()) {
+      fail_settings(folder_.label("tokenizer_config.json"), fmt::format("a language of {} as src_lang", family_.name),
+                    quote_name(code), fmt::format("name one as it is written there, as {}", family_.language));
+    }
+    return piece;
+  }
+
+  json post_processor() const {
+    json tokens = json::object();
+    const auto parts = [&](std::string_view pattern) {
+      json result = json::array();
+      for (const std::string& word : words_of(pattern)) {
+        const std::size_t colon = std::min(word.find(':'), word.size());
+        const int type_id = colon < word.size() ? word[colon + 1] - '0' : 0;
+        const std::string name = word.substr(0, colon);
+        if (name == "A" || name == "B") {
+          result.push_back(template_segment(name.c_str(), type_id));
+          continue;
+        }
+        if (name == "bos?" && !flag("add_bos_token", true)) continue;
+        if (name == "eos?" && !flag("add_eos_token", false)) continue;
+        const std::string role = name.substr(0, 3) + "_token";
+        const std::string piece = name == "lang" ? language() : vocabulary_.special(role.c_str());
+        const std::uint64_t id =
+            name == "lang" ? vocabulary_.pieces.at(piece).get<std::uint64_t>() : vocabulary_.required(role.c_str());
+        result.push_back(template_special(piece, type_id));
+        tokens[piece] = template_token(piece, id);
+      }
+      return result;
+    };
+    const bool language_last = family_.name == "NLLB" && flag("legacy_behaviour", false);
+    json single = parts(language_last ? "A eos lang" : family_.single);
+    json pair = parts(language_last ? "A B eos lang" : family_.pair);
+    return {{"type", "TemplateProcessing"},
+            {"single", std::move(single)},
+            {"pair", std::move(pair)},
+            {"special_tokens", std::move(tokens)}};
+  }
+
+  const Folder& folder_;
+  TokenizerSettings settings_;
+  const SentencePieceFamily& family_;
+  std::string file_;
+  SentencePieceModel model_;
+  Vocabulary vocabulary_;
+  std::vector<Entry> entries_;  // of the model in the document, by its own numbers
+  std::size_t unknown_ = 0;
+  double lowest_ = 0;  // score of a piece that a text may have
+  std::vector<std::string> more_specials_;
+  std::vector<std::string> languages_;
+};
+
+}  // namespace
+
+bool has_sentencepiece(const Folder& folder) { return !find_sentencepiece(folder).empty(); }
+
+TokenizerDocument read_sentencepiece(const Folder& folder, const std::string& model_type) {
+  return Converter(folder, model_type).convert();
+}
+
+}  // namespace attnflow::internal

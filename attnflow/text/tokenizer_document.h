@@ -1,0 +1,55 @@
+// Making a tokenizer.json document of a vocabulary and the pipeline that a family puts around it.
+#ifndef ATTNFLOW_TEXT_TOKENIZER_DOCUMENT_H_
+#define ATTNFLOW_TEXT_TOKENIZER_DOCUMENT_H_
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "attnflow/text/tokenizer_settings.h"
+
+namespace attnflow::internal {
+
+struct TokenizerDocument {
+  std::string json;      // in the format of tokenizer.json
+  std::string specials;  // JSON array of added tokens that are special when the vocabulary has them
+  std::string source;    // the file or files that `json` was made of, for messages
+  std::map<std::string, std::string> special_tokens;  // role ("mask_token") to piece, for the roles that are named
+};
+
+// A vocabulary with a family's special tokens: everything that a document is made of.
+struct Vocabulary {
+  std::string source;
+  nlohmann::json pieces = nlohmann::json::object();  // piece to id
+  std::map<std::string, nlohmann::json> specials;    // role to added token
+
+  std::string special(const char* role) const { return specials.at(role).at("content").get<std::string>(); }
+  // The id of a special token that the pipeline cannot do without. Throws Error(kBadFile) where it has none.
+  std::uint64_t required(const char* role) const;
+};
+
+nlohmann::json default_special(const std::string& content, bool lstrip = false);
+
+// The special tokens that the folder's settings name, in place of the family's.
+void apply_settings(const TokenizerSettings& settings, Vocabulary& vocabulary);
+
+// `document` with its version and the added tokens that the settings declare, those it has already kept.
+TokenizerDocument finish_document(const Vocabulary& vocabulary, const TokenizerSettings& settings,
+                                  nlohmann::json document);
+
+// Special tokens by role and the others that the settings name, as TokenizerDocument::specials.
+std::string specials_of(const std::map<std::string, nlohmann::json>& by_role, const TokenizerSettings& settings);
+std::map<std::string, std::string> pieces_of(const std::map<std::string, nlohmann::json>& by_role);
+
+// Parts of a TemplateProcessing.
+nlohmann::json template_special(const std::string& piece, int type_id);
+nlohmann::json template_segment(const char* name, int type_id);
+nlohmann::json template_token(const std::string& piece, std::uint64_t id);
+
+// The pieces of a vocab.json, each with an id of its own. Throws Error(kBadFile).
+nlohmann::json read_numbered_pieces(const SettingsFile& file);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_TEXT_TOKENIZER_DOCUMENT_H_
