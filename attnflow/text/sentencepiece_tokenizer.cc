@@ -234,7 +234,13 @@ class Converter {
       const auto found = vocabulary_.pieces.find(token.at("content").get<std::string>());
       declare(std::move(token), found == vocabulary_.pieces.end() ? next : found->get<std::uint64_t>());
     };
-    for (auto& [id, token] : settings_.added_tokens()) declare(token, id);
+    for (const auto& [id, token] : settings_.added_tokens()) {
+      // added_tokens.json gives an id and nothing else; what has a role is special.
+      const auto role =
+          std::find_if(vocabulary_.specials.begin(), vocabulary_.specials.end(),
+                       [&](const auto& special) { return special.second.at("content") == token.at("content"); });
+      declare(token.at("special") == true || role == vocabulary_.specials.end() ? token : role->second, id);
+    }
     for (const std::string& role : special_roles()) {
       const auto found = vocabulary_.specials.find(role);
       if (found != vocabulary_.specials.end()) declare_by_piece(found->second);
