@@ -18,8 +18,8 @@ namespace attnflow {
 class Tokenizer : public TextCodec {
  public:
   // From a model folder: tokenizer.json when it is there; else BERT's vocab.txt, else RoBERTa's or GPT-2's vocab.json +
-  // merges.txt, with the settings of tokenizer_config.json and special_tokens_map.json. `model_type` (config.json's:
-  // "bert", "gpt2", ..., or "") helps to choose defaults. Throws Error(kBadFile).
+  // merges.txt, else SentencePiece files, with the settings of tokenizer_config.json and special_tokens_map.json.
+  // `model_type` (config.json's: "bert", "gpt2", ..., or "") helps to choose defaults. Throws Error(kBadFile).
   static Tokenizer load(const Folder& folder, const std::string& model_type = "");
 
   Tokenizer(Tokenizer&&) noexcept;

