@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <optional>
@@ -166,6 +167,10 @@ class Reader {
     }
     const std::size_t id = model_.pieces.size();
     if (piece.text.empty()) fail("a text for each piece", fmt::format("none for piece {}", id));
+    if (piece.text.size() > kMaxPieceBytes) {
+      fail(fmt::format("pieces of at most {} bytes", kMaxPieceBytes),
+           fmt::format("{} in piece {}", piece.text.size(), id));
+    }
     if (find_invalid_utf8(piece.text)) {
       fail("pieces in UTF-8", fmt::format("{} as piece {}", quote_name(piece.text), id));
     }
@@ -228,12 +233,26 @@ class Reader {
       model_.unknown = id;
       ++unknown_pieces;
     }
+    check_charsmap();
     if (unknown_pieces != 1) fail("one piece for what is unknown", fmt::format("{}", unknown_pieces));
     if (!model_.byte_fallback) return;
     for (int byte = 0; byte < 256; ++byte) {
       const std::string text = fmt::format("<0x{:02X}>", byte);
       if (bytes.find(text) == bytes.end())
         fail("a piece for each byte, as byte_fallback says", fmt::format("none for {}", text));
+    }
+  }
+
+  // The size of a trie of 32-bit units, the trie, and texts, each with a zero behind it.
+  void check_charsmap() const {
+    const std::string_view map = model_.charsmap;
+    if (map.empty()) return;
+    std::uint64_t size = 0;
+    for (std::size_t i = std::min<std::size_t>(map.size(), 4); i-- > 0;) {
+      size = size << 8U | static_cast<unsigned char>(map[i]);
+    }
+    if (map.size() < 4 || size % 4 != 0 || size > map.size() - 4) {
+      fail("a precompiled_charsmap with a whole trie", fmt::format("a trie of {} bytes in {}", size, map.size()));
     }
   }
 

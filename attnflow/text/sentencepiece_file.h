@@ -51,7 +51,7 @@ struct SentencePieceModel {
   SentencePieceKind kind = SentencePieceKind::kUnigram;
   bool byte_fallback = false;         // there is a piece for each of the 256 bytes
   bool whitespace_as_suffix = false;  // "the▁" rather than "▁the"
-  std::string charsmap;               // characters to what they are replaced by; empty: none is
+  std::string charsmap;               // characters to what they are replaced by: a trie and texts; empty: none is
   bool add_dummy_prefix = true;       // a space before the text
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;  // spaces become "▁"
@@ -59,12 +59,14 @@ struct SentencePieceModel {
 
 // The model in `bytes`. Memory is linear in the size of the file, which is at most kMaxSentencePieceBytes; `label` is
 // what messages call it. Throws Error(kBadFile): a file that is cut off or no such protocol buffer, and a model that
-// SentencePiece would not load: without pieces, without or with several unknown pieces, with a piece that is empty,
-// twice there or not UTF-8, with a score that is no number, of a kind or type that is not listed above, with
-// byte_fallback and no piece for a byte.
+// SentencePiece would not load: without pieces, without or with several unknown pieces, with a piece that is empty, too
+// long, twice there or not UTF-8, with a score that is no number, of a kind or type that is not listed above, with a
+// charsmap that is cut off, with byte_fallback and no piece for a byte.
 SentencePieceModel parse_sentencepiece(std::string_view bytes, const std::string& label);
 
-inline constexpr std::size_t kMaxSentencePieceBytes = std::size_t{64} << 20;
+// Three times the largest that is in use, and ten times; what is made of a model takes the square of a piece's length.
+inline constexpr std::size_t kMaxSentencePieceBytes = std::size_t{16} << 20;
+inline constexpr std::size_t kMaxPieceBytes = 1024;
 
 }  // namespace attnflow::internal
 

@@ -20,6 +20,9 @@ namespace {
 
 const std::string kUnknown = piece_field("<unk>", 0, PieceType::kUnknown);
 
+// An empty trie and the text "x".
+const std::string kCharsmap("\4\0\0\0\0\0\0\0x\0", 10);
+
 std::string failure(const std::string& bytes) {
   return error_of(ErrorKind::kBadFile, [&] { (void)parse_sentencepiece(bytes, "m.model"); });
 }
@@ -45,7 +48,7 @@ TEST(SentencePieceFile, EverythingThatIsSaidIsRead) {
   for (int byte = 0; byte < 256; ++byte) bytes += piece_field(fmt::format("<0x{:02X}>", byte), 0, PieceType::kByte);
   bytes +=
       bytes_field(2, number_field(3, 2) + number_field(24, 1) + number_field(35, 1) + bytes_field(1, "corpus.txt"));
-  bytes += bytes_field(3, bytes_field(2, std::string_view("\0\xFFx", 3)) + number_field(3, 0) + number_field(4, 0));
+  bytes += bytes_field(3, bytes_field(2, kCharsmap) + number_field(3, 0) + number_field(4, 0));
   bytes += bytes_field(3, number_field(5, 0));  // the same message goes on
   bytes += bytes_field(4, "self test") + number_field(100, 7) + float_field(101, 1) + varint(102U << 3U | 1U) +
            std::string(8, '\0');
@@ -57,7 +60,7 @@ TEST(SentencePieceFile, EverythingThatIsSaidIsRead) {
   EXPECT_EQ(model.kind, SentencePieceKind::kBpe);
   EXPECT_TRUE(model.byte_fallback);
   EXPECT_TRUE(model.whitespace_as_suffix);
-  EXPECT_EQ(model.charsmap, std::string("\0\xFFx", 3));
+  EXPECT_EQ(model.charsmap, kCharsmap);
   EXPECT_FALSE(model.add_dummy_prefix);
   EXPECT_FALSE(model.remove_extra_whitespaces);
   EXPECT_FALSE(model.escape_whitespaces);
@@ -87,10 +90,18 @@ TEST(SentencePieceFile, ModelsThatSentencePieceWouldNotLoadAreRefused) {
   expect_mentions(failure(kUnknown + piece_field("u", 0, PieceType::kUnknown)), "what is unknown, found 2");
   expect_mentions(failure(kUnknown + piece_field("a") + piece_field("a")),
                   "expected pieces that differ, found \"a\" twice");
+  expect_mentions(failure(kUnknown + piece_field(std::string(1025, 'a'))),
+                  "expected pieces of at most 1024 bytes, found 1025 in piece 1");
+  expect_mentions(failure(std::string(kMaxSentencePieceBytes + 1, ' ')), "of at most 16777216 bytes");
   expect_mentions(failure(kUnknown + piece_field("")), "expected a text for each piece, found none for piece 1");
   expect_mentions(failure(kUnknown + piece_field("a\xFF")), "expected pieces in UTF-8, found \"a\\xff\" as piece 1");
   expect_mentions(failure(kUnknown + piece_field("a", std::numeric_limits<float>::quiet_NaN())), "found nan for \"a\"");
   expect_mentions(failure(kUnknown + piece_field("a", std::numeric_limits<float>::infinity())), "found inf for \"a\"");
+  for (const std::string& map :
+       {std::string("\4\0\0", 3), std::string("\0\0\0\xC4", 4), kCharsmap.substr(0, 7), "\1" + kCharsmap.substr(1)}) {
+    expect_mentions(failure(kUnknown + bytes_field(3, bytes_field(2, map))),
+                    "expected a precompiled_charsmap with a whole trie");
+  }
   expect_mentions(failure(bytes_field(1, bytes_field(1, "a") + number_field(3, 7))), "a type from 1 to 6, found 7");
   expect_mentions(failure(kUnknown + bytes_field(2, number_field(3, 0))), "a model_type from 1 to 4, found 0");
   expect_mentions(failure(kUnknown + bytes_field(2, number_field(35, 1))),

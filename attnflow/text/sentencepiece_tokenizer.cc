@@ -128,7 +128,7 @@ class Converter {
   void add_file_from(std::size_t first) {
     for (std::size_t id = 0; id < std::min(first, model_.pieces.size()); ++id) {
       const SentencePiece& piece = model_.pieces[id];
-      if (piece.type != PieceType::kNormal && piece.type != PieceType::kByte) continue;
+      if (piece.type == PieceType::kControl || piece.type == PieceType::kUnknown) continue;
       fail_settings(file_, fmt::format("{} special pieces first, as {} has them", first, family_.name),
                     fmt::format("{} as piece {}", quote_name(piece.text), id),
                     "name the family that the file is of as tokenizer_class in tokenizer_config.json");
@@ -236,10 +236,11 @@ class Converter {
     };
     for (const auto& [id, token] : settings_.added_tokens()) {
       // added_tokens.json gives an id and nothing else; what has a role is special.
-      const auto role =
-          std::find_if(vocabulary_.specials.begin(), vocabulary_.specials.end(),
-                       [&](const auto& special) { return special.second.at("content") == token.at("content"); });
-      declare(token.at("special") == true || role == vocabulary_.specials.end() ? token : role->second, id);
+      const json* named = &token;
+      for (const auto& [role, special] : vocabulary_.specials) {
+        if (token.at("special") == false && special.at("content") == token.at("content")) named = &special;
+      }
+      declare(*named, id);
     }
     for (const std::string& role : special_roles()) {
       const auto found = vocabulary_.specials.find(role);
@@ -321,12 +322,7 @@ class Converter {
     json pieces = json::object();
     for (std::size_t id = 0; id < entries_.size(); ++id) pieces[entries_[id].piece] = id;
     json merges = json::array();
-    for (const auto& [left, right] : sentencepiece_merges(model_)) {
-      // Families number some pieces as something else.
-      if (pieces.contains(left) && pieces.contains(right) && pieces.contains(std::string(left) + std::string(right))) {
-        merges.push_back({left, right});
-      }
-    }
+    for (const auto& [left, right] : sentencepiece_merges(model_)) merges.push_back({left, right});
     return {{"type", "BPE"},
             {"unk_token", entries_[unknown_].piece},
             {"fuse_unk", true},
