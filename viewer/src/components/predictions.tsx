@@ -58,9 +58,9 @@ function One({ prediction, report, heading, other }: OneProps) {
       <h3>
         {heading}
         {kind === "next" && " of the next token"}
-        {kind === "masked" && token && (
+        {(kind === "masked" || kind === "token-class") && token && (
           <>
-            {" at "}
+            {kind === "masked" ? " at " : " of "}
             <TokenName label={token.label} index={token.index} />
           </>
         )}
