@@ -304,7 +304,7 @@ TEST(EncoderWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
   EXPECT_EQ(head({"BertForSequenceClassification"}), ModelHead::kClassification);
   EXPECT_EQ(head(nullptr), ModelHead::kClassification);  // from the tensors alone
   EXPECT_EQ(head(Json::array()), ModelHead::kClassification);
-  EXPECT_EQ(head({"BertForTokenClassification"}), ModelHead::kNone);
+  EXPECT_EQ(head({"BertForTokenClassification"}), ModelHead::kTokenClassification);
   EXPECT_EQ(head({"BertForMultipleChoice"}), ModelHead::kNone);
   EXPECT_EQ(head({"BertForMaskedLM"}), ModelHead::kNone);  // no such tensors
 }
