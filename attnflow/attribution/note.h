@@ -41,6 +41,7 @@ enum class NoteCode : std::uint8_t {
   kReferentsPossible,
   kOutputTokenGuessed,
   kOutputTokenMiddle,
+  kOutputTokenSurest,
   kOutputTokenOfWord,
   kTargetFirstToken,
   kSystemTurn,

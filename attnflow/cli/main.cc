@@ -13,6 +13,7 @@
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/run_app.h"
 #include "attnflow/model/backend.h"
+#include "attnflow/model/blas_kernels.h"
 
 namespace {
 
@@ -54,6 +55,7 @@ std::string version() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  attnflow::choose_blas_kernels();
   CLI::App app(
       "attnflow: attention rollout and attention flow (Abnar & Zuidema, ACL 2020).\nWhich input tokens did each output "
       "of a Transformer depend on?");

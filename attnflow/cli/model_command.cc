@@ -42,6 +42,8 @@ const char* head_name(ModelHead head) {
       return "masked language model";
     case ModelHead::kClassification:
       return "classification";
+    case ModelHead::kTokenClassification:
+      return "classification of each token";
     case ModelHead::kCausalLm:
       return "language model (decoder)";
     case ModelHead::kNone:

@@ -16,7 +16,7 @@
 namespace attnflow::internal {
 namespace {
 
-std::string prediction_line(const ReportPrediction& prediction) {
+std::string prediction_line(const ReportPrediction& prediction, const FigureData& data) {
   constexpr std::size_t kMost = 5;
   const auto list = [&](const std::vector<ReportChoice>& choices) {
     std::string text;
@@ -26,12 +26,20 @@ std::string prediction_line(const ReportPrediction& prediction) {
     }
     return text;
   };
-  std::string line = prediction.kind == "next" ? "predicted to follow: "
-                     : prediction.position     ? fmt::format("predicted at position {}: ", *prediction.position)
-                                               : "predicted: ";
+  std::string line =
+      prediction.kind == "next" ? "predicted to follow: "
+      : prediction.kind == "token-class"
+          ? fmt::format("class of {} (position {}): ", data.labels[*prediction.position], *prediction.position)
+      : prediction.position ? fmt::format("predicted at position {}: ", *prediction.position)
+                            : "predicted: ";
   line += list(prediction.choices);
   if (!prediction.candidates.empty()) line += "; of the candidates: " + list(prediction.candidates);
   return line;
+}
+
+// Of the classes of tokens the one of the output token is told.
+bool is_told(const ReportPrediction& prediction, const Report& report) {
+  return prediction.kind != "token-class" || prediction.position == report.output_token;
 }
 
 bool any_unknown(const FigureData& data) {
@@ -253,7 +261,7 @@ Scene title_block(const FigureData& data) {
   }
   for (const ReportPrediction& prediction : data.report.predictions) {
     if (prediction.choices.empty() && prediction.candidates.empty()) continue;
-    title.line(prediction_line(prediction), kPlainStyle);
+    if (is_told(prediction, data.report)) title.line(prediction_line(prediction, data), kPlainStyle);
   }
   return title.take();
 }

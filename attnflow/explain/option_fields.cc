@@ -27,8 +27,7 @@ constexpr double kMaxCount = 9007199254740992.0;  // 2^53: whole numbers that JS
 std::string show(const UnorderedJson& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  if (value.is_string()) return internal::quote_name(value.get<std::string>(), kMaxShown);
-  return internal::quote_name(value.dump(-1, ' ', true, UnorderedJson::error_handler_t::replace), kMaxShown);
+  return internal::show_json(value);
 }
 
 UnorderedJson parse_object(std::string_view text) {

@@ -80,7 +80,9 @@ std::string json_reason(const std::exception& error) {
 
 std::string show_json(const nlohmann::json& value) {
   constexpr std::size_t kMaxShown = 60;
-  return quote_name(value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), kMaxShown);
+  if (value.is_string()) return quote_name(value.get<std::string>(), kMaxShown);
+  const std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return value.is_structured() ? quote_name(text, kMaxShown) : text;
 }
 
 }  // namespace attnflow::internal

@@ -21,7 +21,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& source);
 // ...".
 std::string json_reason(const std::exception& error);
 
-// A value as it stands in the file, quoted and short enough for a message.
+// A value as it stands in the file, short enough for a message; quoted, but for numbers, true, false and null.
 std::string show_json(const nlohmann::json& value);
 
 }  // namespace attnflow::internal

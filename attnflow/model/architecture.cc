@@ -80,6 +80,27 @@ constexpr Architecture mpnet() {
   return row;
 }
 
+constexpr std::array kDebertaSettings = {
+    FixedSetting{"relative_attention", "true", true},      FixedSetting{"share_att_key", "true", true},
+    FixedSetting{"norm_rel_ebd", R"("layer_norm")", true}, FixedSetting{"conv_kernel_size", "0"},
+    FixedSetting{"pooler_hidden_act", R"("gelu")"},        FixedSetting{"legacy", "true"},
+};
+
+// BERT whose tokens have no places, but distances.
+constexpr Architecture deberta() {
+  Architecture row = bert("deberta-v2", "DebertaV2", "deberta.", "pooler.dense");
+  row.keys.position_input = "position_biased_input";
+  row.layer.query = "attention.self.query_proj";
+  row.layer.key = "attention.self.key_proj";
+  row.layer.value = "attention.self.value_proj";
+  row.distances = DistanceNames{};
+  row.classifier.activation = Activation::kGelu;
+  row.default_norm_eps = 1e-7;
+  row.default_token_types = 0;
+  row.fixed = kDebertaSettings;
+  return row;
+}
+
 constexpr std::array kModernBertSettings = {
     FixedSetting{"attention_bias", "false"}, FixedSetting{"mlp_bias", "false"},
     FixedSetting{"norm_bias", "false"},      FixedSetting{"classifier_bias", "false"},
@@ -113,7 +134,10 @@ constexpr Architecture modernbert() {
                     .decoder = "decoder",
                     .bias = "decoder.bias",
                     .activation = Activation::kGelu},
-      .classifier = {.dense = "head.dense", .activation = Activation::kGelu, .norm = "head.norm"},
+      .classifier = {.dense = "head.dense",
+                     .activation = Activation::kGelu,
+                     .norm = "head.norm",
+                     .all_of_tokens = true},
       .default_norm_eps = 1e-5,
       .fixed = kModernBertSettings,
       .rotary = RotaryKeys{.theta = "global_rope_theta",
@@ -348,6 +372,7 @@ constexpr std::array kArchitectures = {
     electra(),
     megatron_bert(),
     mpnet(),
+    deberta(),
     modernbert(),
     vit("vit", "ViT", "vit."),
     vit_msn(),

@@ -8,7 +8,8 @@
 // embeddings, and one after the last layer. ViT, MSN, DeiT and DINOv2 are those blocks over the patches of a picture.
 // So is the part of CLIP that sees pictures, whose tokens are normalised before the first layer.
 // ModernBERT's blocks are those of decoders, without the causal mask: rotary, gated, no biases.
-// MPNet adds to every score a number that depends on how far apart the two tokens stand.
+// MPNet adds to every score a number that depends on how far apart the two tokens stand; DeBERTa adds what query and
+// key make of an embedding of that distance.
 // What else differs is how config.json and the weights spell things, and a handful of choices. One row of the table
 // below holds all of that, so a new architecture of this family is a new row and no new code.
 #ifndef ATTNFLOW_MODEL_ARCHITECTURE_H_
@@ -49,6 +50,7 @@ struct ConfigKeys {
   std::string_view intermediate = "intermediate_size";
   std::string_view activation = "hidden_act";
   std::string_view token_types = "type_vocab_size";
+  std::string_view position_input = {};  // false: embeddings say nothing of the position
   std::string_view norm_eps = "layer_norm_eps";
   std::string_view embedding = {};   // width of the embeddings where it differs from the hidden size
   std::string_view groups = {};      // number of groups of layers that share weights
@@ -78,10 +80,20 @@ struct RotaryKeys {
   std::size_t default_interval = 1;
 };
 
+// Distances between tokens as embeddings that queries and keys meet (DistanceTerms in transformer_layer.h). A tensor
+// below the base prefix, a norm, and keys of config.json.
+struct DistanceNames {
+  std::string_view table = "encoder.rel_embeddings";
+  std::string_view norm = "encoder.LayerNorm";
+  std::string_view buckets = "position_buckets";         // on either side; where it is not above 0, all distances up to
+  std::string_view farthest = "max_relative_positions";  // this one; where that is not above 0, max_position_embeddings
+};
+
 // A setting of config.json that has to have this value, JSON, where it is there.
 struct FixedSetting {
   std::string_view key;
   std::string_view value;
+  bool stated = false;  // it has to be there
 };
 
 // Tensors of the embeddings, below the base prefix, without ".weight" and ".bias". Empty: there is none.
@@ -155,6 +167,7 @@ enum class ClassifierInput {
 };
 
 // Classification head: dense, activation, norm where there is one, output. Full names. Empty `dense`: the output alone.
+// So is the head that gives every token a class of its own, `token_output`, but for `all_of_tokens`.
 struct ClassifierNames {
   std::string_view dense;
   Activation activation = Activation::kTanh;
@@ -162,6 +175,9 @@ struct ClassifierNames {
   std::string_view output = "classifier";
   ClassifierInput input = ClassifierInput::kFirstToken;
   std::string_view task = "ForSequenceClassification";  // the end of the class's name in config.json
+  std::string_view token_task = "ForTokenClassification";
+  std::string_view token_output = "classifier";
+  bool all_of_tokens = false;  // the head of tokens has the same dense, activation and norm
   // Two heads, of the first and of the second token, whose logits are averaged. Empty: there are none.
   std::string_view teacher_task = {};
   std::string_view teacher_first = {};
@@ -184,11 +200,13 @@ struct Architecture {
   std::string_view final_norm = {};                 // below the base prefix; with NormPlace::kBefore
   // Added to the scores of every layer: a number for each bucket of distances (distance_bucket.h) and each head.
   std::string_view distance_bias = {};          // below the base prefix
+  std::optional<DistanceNames> distances = {};  // absent: scores know no embeddings of distances
   std::optional<std::int64_t> padding_id = {};  // in the place of ConfigKeys::padding_id: the same in all models
   MaskedLmNames masked_lm = {};
   ClassifierNames classifier = {};
   std::string_view default_activation = "gelu";  // where config.json states none
   double default_norm_eps = 1e-12;               // likewise
+  std::size_t default_token_types = 2;           // likewise; 0: there may be none
   // Of a model of several parts: the key under which config.json has the settings of the one that is run, and the
   // "model_type" of that part alone.
   std::string_view part = {};

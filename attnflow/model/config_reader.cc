@@ -64,6 +64,15 @@ std::size_t ConfigReader::size_or(std::string_view key, std::size_t fallback, st
   return find(key) == nullptr ? fallback : size(key, max);
 }
 
+std::size_t ConfigReader::count_or(std::string_view key, std::size_t fallback, std::size_t max) const {
+  const Json* const value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_number_unsigned() || value->get<std::uint64_t>() > max) {
+    wrong(key, fmt::format("a whole number from 0 to {}", max), *value);
+  }
+  return value->get<std::size_t>();
+}
+
 std::size_t ConfigReader::token_id(std::string_view key, const Json& value, std::size_t vocabulary) const {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= vocabulary) {
     wrong(key, fmt::format("a token's id from 0 to {}", vocabulary - 1), value);

@@ -42,6 +42,8 @@ class ConfigReader {
   // A whole number from 1 to `max`; the key must be there.
   std::size_t size(std::string_view key, std::size_t max = kMaxConfigSize) const;
   std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t max = kMaxConfigSize) const;
+  // A whole number from 0 to `max`.
+  std::size_t count_or(std::string_view key, std::size_t fallback, std::size_t max = kMaxConfigSize) const;
   // A token's id, of so many, which is the value of `key` or stands in it.
   std::size_t token_id(std::string_view key, const nlohmann::json& value, std::size_t vocabulary) const;
   bool flag_or(std::string_view key, bool fallback) const;

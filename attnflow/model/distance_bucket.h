@@ -4,6 +4,11 @@
 // of b buckets the first b / 2 hold the distances below b / 2, one each, and the others hold the rest in steps that
 // grow in proportion, up to the farthest distance; what lies farther is in the last. Where no key stands behind its
 // query, all buckets are one such half. (Raffel et al., JMLR 2020: T5's relative position bias.)
+//
+// DeBERTa's buckets are on either side of 0, those of keys behind the query at negative numbers: with m = span / 2, a
+// distance of at most m is its own bucket, and one of r > m is in bucket
+//   m + ceil((m - 1) log(r / m) / log((farthest - 1) / m))
+// (He et al., DeBERTa, ICLR 2021, https://arxiv.org/abs/2006.03654; make_log_bucket_position in its code.)
 #ifndef ATTNFLOW_MODEL_DISTANCE_BUCKET_H_
 #define ATTNFLOW_MODEL_DISTANCE_BUCKET_H_
 
@@ -11,6 +16,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 namespace attnflow {
 
@@ -34,6 +40,28 @@ inline std::int64_t distance_bucket(std::int64_t distance, const DistanceBuckets
   const auto steps = static_cast<float>(std::log(static_cast<double>(buckets.farthest) / static_cast<double>(exact)));
   const float place = std::log(static_cast<float>(away) / width) / steps * static_cast<float>(half - exact);
   return first + std::min(exact + static_cast<std::int64_t>(place), half - 1);
+}
+
+struct SignedBuckets {
+  std::size_t span = 0;      // on either side
+  std::size_t farthest = 0;  // at least span
+  bool grow = false;         // with the distance; else each distance is a bucket
+};
+
+// The bucket, from 0 to 2 span - 1, of a key that stands `distance` before its query (behind it: below 0).
+inline std::int64_t signed_distance_bucket(std::int64_t distance, const SignedBuckets& buckets) {
+  const auto span = static_cast<std::int64_t>(buckets.span);
+  const std::int64_t exact = span / 2;
+  const std::int64_t away = std::abs(distance);
+  std::int64_t bucket = away;
+  if (buckets.grow && away > exact) {
+    // In float32, as above.
+    const auto width = static_cast<double>(exact);
+    const float all = std::log(static_cast<float>(static_cast<double>(buckets.farthest - 1) / width));
+    const float steps = std::log(static_cast<float>(away) / static_cast<float>(exact)) / all;
+    bucket = exact + static_cast<std::int64_t>(std::ceil(steps * static_cast<float>(exact - 1)));
+  }
+  return std::clamp((distance < 0 ? -bucket : bucket) + span, std::int64_t{0}, 2 * span - 1);
 }
 
 }  // namespace attnflow

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace attnflow::distance_bucket_test {
@@ -32,6 +33,34 @@ TEST(DistanceBucket, IsAllForKeysBeforeTheQueryWhereNoneStandsBehind) {
     while (bucket < 7 && away >= kFirst[bucket + 1]) ++bucket;
     EXPECT_EQ(distance_bucket(-away, buckets), bucket) << away;
     EXPECT_EQ(distance_bucket(away, buckets), 0) << away;
+  }
+}
+
+// As make_log_bucket_position() says in PyTorch, whose sign is that of query - key.
+TEST(SignedDistanceBucket, BeginsWhereTransformersSays) {
+  const SignedBuckets buckets = {.span = 256, .farthest = 512, .grow = true};  // DeBERTa-v3's
+  constexpr int kFrom = 126;                                                   // all below are of one distance
+  constexpr int kFirst[] = {126, 127, 128, 129, 130, 131, 133, 134, 136, 137, 139, 140, 142, 143, 145,
+                            146, 148, 150, 151, 153, 155, 156, 158, 160, 161, 163, 165, 167, 169, 170,
+                            172, 174, 176, 178, 180, 182, 184, 186, 188, 190, 192, 194, 196, 198, 201,
+                            203, 205, 207, 210, 212, 214, 216, 219, 221, 224, 226, 229, 231, 234, 236};
+  for (int distance = 0; distance < 236; ++distance) {
+    int bucket = distance;
+    if (distance >= kFrom) {
+      bucket = kFrom;
+      while (kFirst[bucket + 1 - kFrom] <= distance) ++bucket;
+    }
+    EXPECT_EQ(signed_distance_bucket(distance, buckets), 256 + bucket) << distance;
+    EXPECT_EQ(signed_distance_bucket(-distance, buckets), 256 - bucket) << distance;
+  }
+  EXPECT_EQ(signed_distance_bucket(5000, buckets), 511);
+  EXPECT_EQ(signed_distance_bucket(-5000, buckets), 0);
+}
+
+TEST(SignedDistanceBucket, IsTheDistanceWhereBucketsDoNotGrow) {
+  const SignedBuckets buckets = {.span = 9, .farthest = 9};
+  for (int distance = -20; distance < 20; ++distance) {
+    EXPECT_EQ(signed_distance_bucket(distance, buckets), std::clamp(distance + 9, 0, 17)) << distance;
   }
 }
 

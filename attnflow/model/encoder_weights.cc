@@ -71,11 +71,11 @@ void find_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
                                                                       : config.architecture->keys.embedding);
   weights.word_embedding =
       finder.table(finder.in_base(names.word), config.vocabulary, config.embedding, "vocab_size and " + width);
-  if (!names.position.empty()) {
+  if (!names.position.empty() && config.position_input) {
     weights.position_embedding = finder.table(finder.in_base(names.position), config.positions, config.embedding,
                                               "max_position_embeddings and " + width);
   }
-  if (!names.token_type.empty()) {
+  if (!names.token_type.empty() && config.token_types > 0) {
     weights.token_type_embedding = finder.table(finder.in_base(names.token_type), config.token_types, config.embedding,
                                                 "type_vocab_size and " + width);
   }
@@ -189,6 +189,13 @@ void find_base(EncoderTensorFinder& finder, EncoderWeights& weights) {
     weights.distance_bias = finder.table(finder.in_base(bias), config.buckets, config.heads,
                                          std::string(keys.buckets) + " and " + std::string(keys.heads));
   }
+  if (const std::optional<DistanceNames>& names = config.architecture->distances) {
+    const std::string hidden(config.architecture->keys.hidden);
+    weights.distance_embedding =
+        finder.table(finder.in_base(names->table), 2 * config.distances.span, config.hidden,
+                     fmt::format("twice {} (or {}) and {}", names->buckets, names->farthest, hidden));
+    weights.distance_norm = finder.layer_norm(finder.in_base(names->norm), config.hidden, hidden);
+  }
   for (std::size_t group = 0; group < config.layer_groups; ++group) {
     for (std::size_t inner = 0; inner < config.inner_layers; ++inner) {
       weights.layers.push_back(find_layer(finder, config, group, inner));
@@ -231,6 +238,9 @@ ModelHead find_head(const EncoderTensorFinder& finder, const ModelConfig& config
   const std::string task = task_of(config);
   if (task == "ForMaskedLM" || task == "ForPreTraining") return masked_lm ? ModelHead::kMaskedLm : ModelHead::kNone;
   const bool classifies = task == names.task || (!names.teacher_task.empty() && task == names.teacher_task);
+  if (task == names.token_task && !architecture.image) {
+    return stored(names.token_output) ? ModelHead::kTokenClassification : ModelHead::kNone;
+  }
   if (!task.empty() && !classifies) return ModelHead::kNone;
   // Both heads may begin with the same map; the other's is then there as well.
   const bool alike = names.dense == architecture.masked_lm.dense && classifier;
@@ -256,28 +266,37 @@ MaskedLmWeights find_masked_lm(EncoderTensorFinder& finder, const EncoderWeights
   return head;
 }
 
-ClassifierWeights find_classifier(EncoderTensorFinder& finder, const EncoderWeights& weights) {
+ClassifierWeights find_classifier(EncoderTensorFinder& finder, const EncoderWeights& weights, ModelHead kind) {
   const ModelConfig& config = weights.config;
   const ClassifierNames& names = config.architecture->classifier;
+  const bool of_tokens = kind == ModelHead::kTokenClassification;
+  const bool all = !of_tokens || names.all_of_tokens;
   ClassifierWeights head;
   head.activation = names.activation;
-  if (!names.dense.empty()) {
+  if (!names.dense.empty() && all) {
     head.dense = finder.map(std::string(names.dense), config.hidden, config.hidden, "the hidden size");
   }
-  if (!names.norm.empty()) head.norm = finder.layer_norm(std::string(names.norm), config.hidden, "the hidden size");
-  const bool teacher = has_teacher_heads(finder, config);
+  if (!names.norm.empty() && all) {
+    head.norm = finder.layer_norm(std::string(names.norm), config.hidden, "the hidden size");
+  }
+  const bool teacher = !of_tokens && has_teacher_heads(finder, config);
   // Without names in the config the number of classes is what is stored.
-  const std::string output(teacher ? names.teacher_first : names.output);
+  const std::string output(teacher ? names.teacher_first : of_tokens ? names.token_output : names.output);
   const StoredTensor* stored = weights.checkpoint ? weights.checkpoint->find(output + ".weight") : nullptr;
   const bool matrix = stored != nullptr && stored->shape.size() == 2 && stored->shape[0] > 0;
   const std::size_t classes = config.labels ? config.labels->size() : matrix ? stored->shape[0] : 2;
-  const std::size_t width = config.hidden * (config.classifier_input == ClassifierInput::kFirstTokenAndPatches ? 2 : 1);
+  const bool twice = !of_tokens && config.classifier_input == ClassifierInput::kFirstTokenAndPatches;
+  const std::size_t width = config.hidden * (twice ? 2 : 1);
   head.output = finder.linear(output, classes, width, "id2label and the hidden size");
   if (teacher) {
     head.second =
         finder.linear(std::string(names.teacher_second), classes, config.hidden, "id2label and the hidden size");
   }
   return head;
+}
+
+bool is_classifier(ModelHead head) {
+  return head == ModelHead::kClassification || head == ModelHead::kTokenClassification;
 }
 
 std::vector<std::string> class_names(const ModelConfig& config, const ClassifierWeights& classifier) {
@@ -303,7 +322,7 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   find_base(finder, weights);
   const ModelHead head = find_head(finder, config);
   if (head == ModelHead::kMaskedLm) weights.masked_lm = find_masked_lm(finder, weights);
-  if (head == ModelHead::kClassification) weights.classifier = find_classifier(finder, weights);
+  if (is_classifier(head)) weights.classifier = find_classifier(finder, weights, head);
   finder.throw_if_missing();
   if (!options.allow_unused_weights) finder.refuse_unused(config);
 
@@ -321,7 +340,7 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   info.head = head;
   if (weights.classifier) {
     info.labels = class_names(config, *weights.classifier);
-    info.multi_label = config.multi_label;
+    info.multi_label = config.multi_label && head == ModelHead::kClassification;
   }
   info.parameters = checkpoint->parameters();
   return weights;
@@ -333,9 +352,9 @@ std::vector<PlannedTensor> plan_tensors(const ModelConfig& config, ModelHead hea
   EncoderTensorFinder finder(weights.config);
   find_base(finder, weights);
   if (head == ModelHead::kMaskedLm) find_masked_lm(finder, weights);
-  if (head == ModelHead::kClassification) {
+  if (is_classifier(head)) {
     weights.config.labels.emplace(classes);
-    find_classifier(finder, weights);
+    find_classifier(finder, weights, head);
   }
   return finder.plan();
 }

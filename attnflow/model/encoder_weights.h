@@ -56,10 +56,12 @@ struct EncoderWeights {
   std::optional<NormWeights> embedding_norm;
   std::optional<LinearWeights> embedding_projection;  // embedding -> hidden
   const StoredTensor* distance_bias = nullptr;        // [buckets, heads], or null
+  const StoredTensor* distance_embedding = nullptr;   // [2 span, hidden], or null
+  std::optional<NormWeights> distance_norm;           // of those
   std::vector<LayerWeights> layers;                   // group g's inner layer i is at g * inner_layers + i
   std::optional<NormWeights> final_norm;              // after the last layer
   std::optional<MaskedLmWeights> masked_lm;
-  std::optional<ClassifierWeights> classifier;
+  std::optional<ClassifierWeights> classifier;  // of the input or of each token
 
   // The weights of layer `index`, from 0.
   const LayerWeights& layer(std::size_t index) const { return layers[config.stored_layer(index)]; }
@@ -67,7 +69,7 @@ struct EncoderWeights {
 
 // Maps the weights of a folder whose config is given, or read, and finds and checks every tensor that the model and its
 // head need. No weight is read. Which head the files hold follows from the tensors; config.json's "architectures"
-// decides when it names a task, so that a tagger's per-token "classifier" is not taken for a classifier of the
+// decides when it names a task, so that the "classifier" of each token is not taken for one of the
 // sentence. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from
 // the config, a tensor that does not hold floating-point numbers, tensors of the base model that the config has no
 // place for unless `options` allow them; and as read_model_config and Checkpoint do.

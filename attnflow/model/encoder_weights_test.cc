@@ -199,6 +199,33 @@ TEST(EncoderWeights, ChecksTheNumbersThatDistancesAdd) {
   expect_bad(model, {"missing", bias});
 }
 
+TEST(EncoderWeights, ChecksTheEmbeddingsOfDistances) {
+  const Json config = {{"model_type", "deberta-v2"},
+                       {"hidden_size", 24},
+                       {"num_hidden_layers", 2},
+                       {"num_attention_heads", 4},
+                       {"intermediate_size", 40},
+                       {"max_position_embeddings", 20},
+                       {"vocab_size", 77},
+                       {"relative_attention", true},
+                       {"pos_att_type", "p2c|c2p"},
+                       {"share_att_key", true},
+                       {"norm_rel_ebd", "layer_norm"},
+                       {"position_buckets", 6},
+                       {"position_biased_input", false}};
+  const std::string table = "deberta.encoder.rel_embeddings.weight";
+  const ModelConfig parsed = parse_model_config(config.dump(), "config.json");
+  const ModelCopy model(config, plan_tensors(parsed, ModelHead::kMaskedLm));
+  const EncoderWeights weights = find_encoder_weights(model.path());
+  EXPECT_EQ(weights.distance_embedding->shape, (Shape{12, 24}));
+  EXPECT_EQ(weights.position_embedding, nullptr);
+  EXPECT_EQ(weights.token_type_embedding, nullptr);
+  model.edit_weights([&](WeightsFile& file) { file.header[table]["shape"] = {24, 12}; });
+  expect_bad(model, {table, "[24, 12]", "expected [12, 24]", "twice position_buckets"});
+  model.edit_weights([&](WeightsFile& file) { file.rename(table, "away"); });
+  expect_bad(model, {"missing", table});
+}
+
 TEST(EncoderWeights, ModernbertHasOneMapForThreeAndNoBiases) {
   const Json config = {{"model_type", "modernbert"},
                        {"hidden_size", 24},
@@ -277,7 +304,7 @@ TEST(EncoderWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
   EXPECT_EQ(head({"BertForSequenceClassification"}), ModelHead::kClassification);
   EXPECT_EQ(head(nullptr), ModelHead::kClassification);  // from the tensors alone
   EXPECT_EQ(head(Json::array()), ModelHead::kClassification);
-  EXPECT_EQ(head({"BertForTokenClassification"}), ModelHead::kNone);
+  EXPECT_EQ(head({"BertForTokenClassification"}), ModelHead::kTokenClassification);
   EXPECT_EQ(head({"BertForMultipleChoice"}), ModelHead::kNone);
   EXPECT_EQ(head({"BertForMaskedLM"}), ModelHead::kNone);  // no such tensors
 }

@@ -20,7 +20,9 @@
 
 namespace attnflow {
 
-enum class ModelHead { kNone, kMaskedLm, kClassification, kCausalLm };
+// What a model predicts: the token at a mask, a class of the whole input, a class of each token, the token that
+// follows.
+enum class ModelHead { kNone, kMaskedLm, kClassification, kTokenClassification, kCausalLm };
 
 // What a user should know beside the numbers: something lies in the model's files that these do not show.
 struct ModelNote {
@@ -52,13 +54,17 @@ struct ModelInfo {
   bool causal = false;
   bool norms_after = false;           // layer norms come after their blocks (BERT), not before (GPT-2, Llama, ViT)
   ModelHead head = ModelHead::kNone;  // which head's weights the files hold
-  std::vector<std::string> labels;    // classification: a name for each class
+  std::vector<std::string> labels;    // of both kinds of classification: a name for each class
   bool multi_label = false;           // classification: several classes may hold at once (problem_type in config.json)
   std::size_t parameters = 0;
   std::optional<ImageInfo> image = {};    // of a model that takes pictures; absent: it takes text
   std::optional<TargetInfo> target = {};  // of an encoder-decoder; max_tokens is then that of a source
   std::vector<ModelNote> notes = {};
 
+  // Are its logits of classes, and not of tokens?
+  bool predicts_classes() const {
+    return head == ModelHead::kClassification || head == ModelHead::kTokenClassification;
+  }
   // Those that concern an input of so many tokens.
   std::vector<Note> notes_for(std::size_t tokens) const {
     std::vector<Note> found;
@@ -84,18 +90,19 @@ struct PixelInput {
 };
 
 struct ModelOutput {
-  // kClassification: logits [classes]. kMaskedLm and kCausalLm (of the token that follows): logits
-  // [positions asked for, vocabulary]. kNone: empty.
-  // attnflow/model/prediction.h turns them into probabilities.
+  // kClassification: logits [classes]. kTokenClassification: [positions asked for, classes]. kMaskedLm and kCausalLm
+  // (of the token that follows): [positions asked for, vocabulary]. kNone: empty. attnflow/model/prediction.h turns
+  // them into probabilities.
   Tensor<float> logits;
 };
 
 struct RunOptions {
-  std::vector<std::size_t> logit_positions;  // kMaskedLm, kCausalLm: positions whose logits are wanted
+  std::vector<std::size_t> logit_positions;  // whose logits are wanted, of heads that have some for each position
 };
 
 // What is explained of a model's output: one number that follows from its logits. They are those of a classifier's
-// classes; of the token that follows `position` in a decoder; of the token at `position` in a masked language model.
+// classes, of the whole input or of the token at `position`; of the token that follows `position` in a decoder; of the
+// token at `position` in a masked language model.
 struct ScoreTarget {
   enum class Kind {
     kLogit,                  // logit[label]
@@ -107,7 +114,7 @@ struct ScoreTarget {
   Kind kind = Kind::kProbability;
   std::size_t label = 0;  // a class, or a token's id
   std::size_t other = 0;
-  std::optional<std::size_t> position = {};  // of language models; absent: the last
+  std::optional<std::size_t> position = {};  // of all but classes of the whole input; absent: the last
 
   bool has_other() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
 };

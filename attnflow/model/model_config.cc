@@ -67,9 +67,10 @@ void refuse_variants(const Reader& reader, const Architecture& architecture) {
   reader.refuse_pruned_and_quantised();
   for (const FixedSetting& setting : architecture.fixed) {
     const Json* const found = reader.find(setting.key);
-    if (found == nullptr || *found == Json::parse(setting.value)) continue;
+    if (found == nullptr ? !setting.stated : *found == Json::parse(setting.value)) continue;
     reader.fail(ErrorKind::kUnsupportedModel,
-                fmt::format("{} is {}; supported is {}", setting.key, internal::show_json(*found), setting.value));
+                fmt::format("{} is {}; supported is {}", setting.key,
+                            found == nullptr ? "missing" : internal::show_json(*found), setting.value));
   }
 }
 
@@ -177,20 +178,57 @@ void read_image(const Reader& reader, ModelConfig& config) {
   if (!names.distillation_token.empty()) image.leading.push_back(TokenRole::kDistillation);
   config.positions = image.leading.size() + image.rows() * image.columns();
   if (const std::string_view key = config.architecture->keys.registers; !key.empty()) {
-    const Json& value = *reader.find(key);
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxRegisters) {
-      reader.wrong(key, fmt::format("a whole number from 0 to {}", kMaxRegisters), value);
-    }
-    image.leading.insert(image.leading.end(), value.get<std::size_t>(), TokenRole::kRegister);
+    image.leading.insert(image.leading.end(), reader.count_or(key, 0, kMaxRegisters), TokenRole::kRegister);
   }
   config.image = image;
+}
+
+// Which terms scores have of distances: a list, or names with bars between them.
+void check_distance_terms(const Reader& reader) {
+  constexpr std::string_view kKey = "pos_att_type";
+  const Json* const value = reader.find(kKey);
+  if (value == nullptr) reader.fail(ErrorKind::kBadFile, fmt::format("the key \"{}\" is missing", kKey));
+  const bool both =
+      *value == "p2c|c2p" || *value == "c2p|p2c" || *value == Json({"p2c", "c2p"}) || *value == Json({"c2p", "p2c"});
+  if (both) return;
+  reader.fail(ErrorKind::kUnsupportedModel,
+              fmt::format("{} is {}; supported is \"c2p|p2c\"", kKey, internal::show_json(*value)));
+}
+
+constexpr std::size_t kMaxDistances = std::size_t{1} << 20;
+
+// A number that is there and above 0, or nothing: -1 stands for "as usual".
+std::optional<std::size_t> read_if_positive(const Reader& reader, std::string_view key) {
+  const Json* const value = reader.find(key);
+  if (value == nullptr || (value->is_number_integer() && value->get<std::int64_t>() < 1)) return std::nullopt;
+  return reader.size(key, kMaxDistances);
+}
+
+void read_distances(const Reader& reader, const DistanceNames& names, ModelConfig& config) {
+  check_distance_terms(reader);
+  const std::size_t embedding = reader.size_or("embedding_size", config.hidden);
+  const std::size_t width = reader.size_or("attention_head_size", config.hidden / config.heads);
+  if (embedding != config.hidden || width != config.hidden / config.heads) {
+    reader.fail(ErrorKind::kUnsupportedModel,
+                fmt::format("embedding_size is {} and attention_head_size {}; supported are {} and {}", embedding,
+                            width, config.hidden, config.hidden / config.heads));
+  }
+  config.distances.farthest = read_if_positive(reader, names.farthest).value_or(config.positions);
+  const std::optional<std::size_t> buckets = read_if_positive(reader, names.buckets);
+  config.distances.grow = buckets.has_value();
+  config.distances.span = buckets.value_or(config.distances.farthest);
 }
 
 void read_text(const Reader& reader, ModelConfig& config) {
   const ConfigKeys& keys = config.architecture->keys;
   config.vocabulary = reader.size("vocab_size");
-  config.token_types = keys.token_types.empty() ? 0 : reader.size_or(keys.token_types, 2);
+  const std::size_t types = config.architecture->default_token_types;
+  if (!keys.token_types.empty()) {
+    config.token_types = types == 0 ? reader.count_or(keys.token_types, 0) : reader.size_or(keys.token_types, types);
+  }
+  config.position_input = keys.position_input.empty() || reader.flag_or(keys.position_input, true);
   read_positions(reader, *config.architecture, config);
+  if (config.architecture->distances) read_distances(reader, *config.architecture->distances, config);
   if (keys.buckets.empty()) return;
   config.buckets = reader.size_or(keys.buckets, kDistanceBuckets);
   if (config.buckets != kDistanceBuckets) {

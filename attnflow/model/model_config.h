@@ -14,6 +14,7 @@
 
 #include "attnflow/files/folder.h"
 #include "attnflow/model/architecture.h"
+#include "attnflow/model/distance_bucket.h"
 #include "attnflow/model/image_info.h"
 
 namespace attnflow {
@@ -33,7 +34,9 @@ struct ModelConfig {
   std::size_t intermediate = 0;    // width inside the feed-forward net
   std::size_t vocabulary = 0;      // rows of the word embedding; 0: takes pictures
   std::size_t positions = 0;       // rows of the position embedding
-  std::size_t buckets = 0;         // of distances between tokens; 0: scores do not depend on distances
+  bool position_input = true;      // the embedding of a token says where it stands
+  std::size_t buckets = 0;         // of distances between tokens; 0: no score of its own for a distance
+  SignedBuckets distances;         // that have embeddings; of no span: none have
   std::size_t token_types = 0;     // rows of the token type embedding; 0: the architecture has none
   std::optional<ImageInfo> image;  // of a model that takes pictures
 

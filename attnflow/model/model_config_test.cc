@@ -4,6 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "attnflow/base/error.h"
 #include "attnflow/model/model_for_test.h"
@@ -120,7 +122,7 @@ TEST(ModelConfig, RobertaPositionsStartAfterThePaddingId) {
   for (const Json& id : {Json(19), Json(20), Json(-1), Json("1"), Json(18446744073709551615U)}) {
     expect_bad(with(roberta(), "pad_token_id", id), {"pad_token_id", id.dump().substr(0, 2)});
   }
-  expect_bad(with(roberta(), "max_position_embeddings", 2), {"max_position_embeddings", "at least 3", "found \"2\""});
+  expect_bad(with(roberta(), "max_position_embeddings", 2), {"max_position_embeddings", "at least 3", "found 2"});
   // Elsewhere the padding id has no such part.
   EXPECT_EQ(parse(with(bert(), "pad_token_id", 4)).max_tokens(), 20U);
 }
@@ -174,6 +176,50 @@ TEST(ModelConfig, MpnetCountsFromAFixedIdAndPutsDistancesIntoBuckets) {
   expect_bad(with(mpnet, "max_position_embeddings", 2), {"max_position_embeddings", "at least 3"});
 }
 
+Json deberta() {
+  Json json = with(with(bert(), "model_type", "deberta-v2"), "type_vocab_size", 0);
+  json.update({{"relative_attention", true},
+               {"pos_att_type", "p2c|c2p"},
+               {"share_att_key", true},
+               {"norm_rel_ebd", "layer_norm"},
+               {"position_buckets", 4},
+               {"max_relative_positions", -1},
+               {"position_biased_input", false}});
+  return json;
+}
+
+TEST(ModelConfig, DebertaHasEmbeddingsOfDistances) {
+  const ModelConfig config = parse(deberta());
+  EXPECT_EQ(config.distances.span, 4U);
+  EXPECT_EQ(config.distances.farthest, 20U);  // positions
+  EXPECT_TRUE(config.distances.grow);
+  EXPECT_FALSE(config.position_input);
+  EXPECT_EQ(config.token_types, 0U);
+  EXPECT_EQ(parse(bert()).distances.span, 0U);
+  EXPECT_TRUE(parse(bert()).position_input);
+  Json plain = deberta();
+  plain.update({{"position_buckets", -1}, {"max_relative_positions", 9}, {"position_biased_input", true}});
+  plain["pos_att_type"] = {"c2p", "p2c"};
+  const ModelConfig other = parse(plain);
+  EXPECT_EQ(other.distances.span, 9U);
+  EXPECT_FALSE(other.distances.grow);
+  EXPECT_TRUE(other.position_input);
+  for (const auto& [key, value, said] : std::vector<std::tuple<std::string, Json, std::string>>{
+           {"pos_att_type", "c2p", "pos_att_type is \"c2p\"; supported is \"c2p|p2c\""},
+           {"relative_attention", false, "relative_attention is false; supported is true"},
+           {"relative_attention", nullptr, "relative_attention is missing; supported is true"},
+           {"share_att_key", false, "share_att_key is false"},
+           {"norm_rel_ebd", "none", "norm_rel_ebd is \"none\""},
+           {"conv_kernel_size", 3, "conv_kernel_size is 3"},
+           {"embedding_size", 16, "embedding_size is 16"},
+           {"legacy", false, "legacy is false"}}) {
+    expect_unsupported(with(deberta(), key, value), {said});
+  }
+  expect_bad(with(deberta(), "pos_att_type", nullptr), {"pos_att_type", "missing"});
+  expect_bad(with(deberta(), "position_buckets", "4"), {"position_buckets", "whole number"});
+  expect_bad(with(deberta(), "type_vocab_size", -1), {"type_vocab_size", "from 0"});
+}
+
 Json modernbert() { return with(with(bert(), "model_type", "modernbert"), "num_hidden_layers", 5); }
 
 TEST(ModelConfig, ModernbertTurnsQueriesAndSeesWindows) {
@@ -216,7 +262,7 @@ TEST(ModelConfig, ModernbertTurnsQueriesAndSeesWindows) {
 
 TEST(ModelConfig, RefusesWhatModernbertMayNotHave) {
   for (const std::string key : {"attention_bias", "mlp_bias", "norm_bias", "classifier_bias"}) {
-    expect_unsupported(with(modernbert(), key, true), {key + " is \"true\"", "supported is false"});
+    expect_unsupported(with(modernbert(), key, true), {key + " is true", "supported is false"});
   }
   expect_unsupported(with(modernbert(), "decoder_bias", false), {"decoder_bias", "supported is true"});
   expect_unsupported(with(modernbert(), "classifier_activation", "relu"),

@@ -117,11 +117,11 @@ void check_one_text(const ModelInfo& info) {
 
 void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t tokens) {
   if (info.causal) check_decoder_head(info);
-  const bool of_class = info.head == ModelHead::kClassification;
-  if (!of_class && info.head != ModelHead::kCausalLm && info.head != ModelHead::kMaskedLm) {
+  if (info.head == ModelHead::kNone) {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("expected a model with a head that scores classes or tokens, found none in {}", info.name));
   }
+  const bool of_class = info.predicts_classes();
   const std::size_t labels = of_class ? info.labels.size() : info.vocabulary;
   for (const std::size_t label : {target.label, target.has_other() ? target.other : target.label}) {
     if (label < labels) continue;
@@ -133,7 +133,7 @@ void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t 
                 fmt::format("expected two different labels to compare, found {} twice", target.label));
   }
   if (!target.position) return;
-  if (of_class) {
+  if (info.head == ModelHead::kClassification) {
     throw Error(ErrorKind::kUsage, fmt::format("expected a target without a position, as {} predicts one class of the "
                                                "whole input, found position {}",
                                                info.name, *target.position));

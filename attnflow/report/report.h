@@ -78,8 +78,8 @@ struct ReportChoice {
 
 // What the model said beside where it looked.
 struct ReportPrediction {
-  std::string kind;                      // classification, masked, next (the token that follows)
-  std::optional<std::size_t> position;   // masked: the position of the mask; next: the last one
+  std::string kind;                      // classification, token-class, masked, next (the token that follows)
+  std::optional<std::size_t> position;   // token-class: the token's; masked: the position of the mask; next: the last
   std::vector<ReportChoice> choices;     // by falling probability
   std::vector<ReportChoice> candidates;  // masked, next: the words asked for, in the order asked
 };

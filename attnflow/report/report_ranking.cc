@@ -343,6 +343,10 @@ std::vector<std::string> prediction_lines(const Report& report) {
     const bool next = prediction.kind == "next";
     if (next) {
       title = "Prediction for the next token";
+    } else if (prediction.kind == "token-class" && prediction.position &&
+               *prediction.position < report.input.tokens.size()) {
+      title = fmt::format("Class of token {} \"{}\"", *prediction.position,
+                          clean_line(display_text(report.input, *prediction.position)));
     } else if (prediction.position) {
       title = fmt::format("Prediction for the mask at position {}", *prediction.position);
     }

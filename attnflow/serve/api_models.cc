@@ -20,6 +20,8 @@ const char* head_name(ModelHead head) {
       return "masked";
     case ModelHead::kClassification:
       return "classification";
+    case ModelHead::kTokenClassification:
+      return "token-classification";
     case ModelHead::kCausalLm:
       return "causal";
     case ModelHead::kNone:

@@ -92,7 +92,7 @@ TEST(ExplainRequest, MessagesNameTheField) {
   expect_wrong("[]", "expected a JSON object, found a list");
   expect_wrong("{}", "text: expected a text to explain, found none");
   expect_wrong(R"({"text": ""})", "text: expected a text to explain, found none");
-  expect_wrong(R"({"text": 3})", "text: expected a text, found \"3\"");
+  expect_wrong(R"({"text": 3})", "text: expected a text, found 3");
   expect_wrong(R"({"text": null})", "text: expected a text");
   expect_wrong(R"({"text": "a", "text": "b"})", "expected each field once");
   expect_wrong(R"({"text": "a", "residuals": 1})", "found \"residuals\"");

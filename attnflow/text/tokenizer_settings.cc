@@ -39,7 +39,7 @@ json added_token(const json& value, bool special, const SettingsFile& file, std:
 
 std::int64_t end_id(const json& value, const SettingsFile& file) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= kLargestTokenId) {
-    fail_settings(file.label(), "a token's id, or a list of ids, as eos_token_id", quote_name(value.dump()));
+    fail_settings(file.label(), "a token's id, or a list of ids, as eos_token_id", show_json(value));
   }
   return value.get<std::int64_t>();
 }

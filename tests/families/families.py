@@ -3,15 +3,16 @@
     families.py      prints the table that stands in docs/models.md
 
 Every text family of the program's list has a row, and so have families of pictures that tests/golden does not compare.
-Compared are the attention of every head, the probability of the prediction where there is one, and of decoders and
-pictures the gradient times the input of every token and the contributions of every layer (`alti`), made here from what
-transformers' attention functions are given. Encoder-decoders write a text: compared are the tokens that they choose,
+Compared are the attention of every head, the probability of the prediction and the gradient times the input of every
+token where there is a prediction, and the contributions of every layer (`alti`), made here from what transformers'
+attention functions are given. Encoder-decoders write a text: compared are the tokens that they choose,
 the attention of every head of the decoder to its own tokens and to the source, and the rollout of both halves, which the
 attention of the encoder is in.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -68,6 +69,7 @@ SMALL_FOR_PICTURES: dict[str, Any] = {
     "image_size": 32,
     "patch_size": 8,
 }
+CLASSES = ["O", "B-PER", "I-PER", "B-LOC"]
 MIDDLE, SPREAD = 0.5, 0.25  # of the pixels of pictures, taken off and divided by
 
 
@@ -79,6 +81,7 @@ class Family:
     given: dict[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     remark: str = ""
+    tags: bool = False  # with a class for each token
     values: str = ""  # the map that gives values, where attention is no function of transformers' interface
 
     @property
@@ -93,15 +96,10 @@ class Family:
     def has_source(self) -> bool:
         return self.name in ENCODER_DECODERS
 
-    @property
-    def is_taken_apart(self) -> bool:
-        """Gradients and contributions are compared."""
-        return self.is_decoder or self.is_of_pictures
-
     def build(self) -> Any:
         choose = self.picture_model if self.is_of_pictures else self.writer if self.has_source else self.text_model
         config, kind = choose()
-        kept = self.is_taken_apart and not self.values
+        kept = not self.has_source and not self.values
         torch.manual_seed(0)
         model = kind.from_config(config, attn_implementation=KEPT if kept else "eager").eval()
         if "untied" in self.name:
@@ -137,7 +135,11 @@ class Family:
         small = {name: value for name, value in SMALL.items() if name not in self.without and hasattr(usual, name)}
         small |= {"vocab_size": 260 if self.is_decoder else len(SPECIAL) + len(WORDS)}
         small |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+        if self.tags:
+            small |= {"id2label": dict(enumerate(CLASSES))}
         config = make(**small | self.given)
+        if self.tags:
+            return config, transformers.AutoModelForTokenClassification
         return config, transformers.AutoModelForCausalLM if self.is_decoder else transformers.AutoModelForMaskedLM
 
 
@@ -168,6 +170,12 @@ def attend_and_keep(
 transformers.AttentionInterface.register(KEPT, attend_and_keep)
 transformers.AttentionMaskInterface.register(KEPT, transformers.masking_utils.eager_mask)
 
+DISTANCES = {
+    "relative_attention": True,
+    "pos_att_type": ["p2c", "c2p"],
+    "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
+}
 ENCODERS = {
     family.name: family
     for family in (
@@ -180,9 +188,19 @@ ENCODERS = {
         Family("distilbert"),
         Family("albert", {"embedding_size": 16}),
         Family("electra", {"embedding_size": 16}),
-        Family("megatron-bert"),
-        Family("mpnet"),
+        Family("megatron-bert", values="value"),
+        Family("mpnet", values="v"),
+        Family("deberta-v2", DISTANCES | {"position_buckets": 4, "position_biased_input": False}, values="value_proj"),
+        Family(
+            "deberta-v2 placed",
+            DISTANCES | {"max_relative_positions": 6, "type_vocab_size": 2},
+            values="value_proj",
+        ),
         Family("modernbert", {"local_attention": 4}),
+        Family("bert tags", tags=True),
+        Family("roberta tags", tags=True),
+        Family("deberta-v2 tags", DISTANCES | {"position_buckets": 4}, values="value_proj", tags=True),
+        Family("modernbert tags", {"local_attention": 4}, tags=True),
     )
 }
 YARN = {
@@ -309,7 +327,7 @@ def save(model: Any, family: Family, folder: Path) -> None:
 
 def ask(folder: Path, family: Family, *options: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """A report of the program's, and its arrays."""
-    text = TEXT if family.is_decoder else TEXT.replace("old", "[MASK]")
+    text = TEXT if family.is_decoder or family.tags else TEXT.replace("old", "[MASK]")
     asked = ["image", str(folder / "picture.png")] if family.is_of_pictures else ["explain", text, "--force"]
     return reported(folder, *asked, *options)
 
@@ -333,7 +351,7 @@ class Outcome:
 
     attention: float
     prediction: float
-    gradient: float = 0.0  # of decoders and pictures, as are contributions
+    gradient: float = 0.0
     contributions: float = 0.0
 
     @property
@@ -345,16 +363,23 @@ def layers_of(model: Any) -> Any:
     return next(m for m in model.modules() if isinstance(m, torch.nn.ModuleList))
 
 
-def run(model: Any, read: torch.Tensor, values: str = "") -> tuple[list[torch.Tensor], Any]:
-    """What each layer is given, which gradients are taken of, and the model's output."""
+def run(model: Any, read: torch.Tensor, values: str = "") -> tuple[torch.Tensor, list[torch.Tensor], Any]:
+    """The embeddings, which gradients are taken of; what each layer is given; and the model's output."""
     given: list[torch.Tensor] = []
+    embedded: list[torch.Tensor] = []
 
     def keep(_: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         given.append(arguments[0] if arguments else named["hidden_states"])
         given[-1].retain_grad()
 
+    def keep_embedding(_: Any, __: Any, output: torch.Tensor) -> None:
+        output.retain_grad()
+        embedded.append(output)
+
     mapped: list[torch.Tensor] = []
     handles = [layer.register_forward_pre_hook(keep, with_kwargs=True) for layer in layers_of(model)]
+    if hasattr(model.base_model, "embeddings"):
+        handles.append(model.base_model.embeddings.register_forward_hook(keep_embedding))
     for name, module in model.named_modules():
         if values and name.split(".")[-1] == values:
             handles.append(module.register_forward_hook(lambda _, __, output: mapped.append(output[0].detach())))
@@ -367,13 +392,16 @@ def run(model: Any, read: torch.Tensor, values: str = "") -> tuple[list[torch.Te
         by_head = one.view(len(one), heads, -1)  # of a common map, query, key and value of a head
         width = by_head.shape[-1] // (3 if values == "query_key_value" else 1)
         _kept.append((weights[0].detach(), by_head[..., -width:].transpose(0, 1)))
-    return given, output
+    return (embedded or given)[0], given, output
+
+
+PROJECTIONS = ("o_proj", "out_proj", "dense", "out_lin", "o", "Wo")
 
 
 def projection_of(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """The map behind a layer's attention, [in, out], and its bias."""
     for name, module in layer.named_modules():
-        if name.split(".")[-1] in ("o_proj", "out_proj", "dense") or name == "attn.c_proj":
+        if name.split(".")[-1] in PROJECTIONS or name == "attn.c_proj":
             weight = module.weight.detach()
             flipped = isinstance(module, transformers.pytorch_utils.Conv1D)
             bias = torch.zeros(1) if module.bias is None else module.bias.detach()
@@ -381,11 +409,22 @@ def projection_of(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
     raise AssertionError(f"no output projection in {[name for name, _ in layer.named_modules()]}")
 
 
+def norm_behind_attention(layer: Any) -> Any:
+    """Of layers that norm what attention is added to."""
+    modules = dict(layer.named_modules())
+    behind = [name for name in modules if name.endswith(("attention.LayerNorm", "output.LayerNorm", "sa_layer_norm"))]
+    return modules[min(behind, key=lambda name: "attention" not in name)] if behind else None
+
+
 def alti_of(model: Any, given: list[torch.Tensor]) -> np.ndarray:
-    """max(0, |y_i| - |y_i - F_ij|) in rows that sum to 1, where F_ij = T_ij + d_ij x_i and y_i = x_i + sum_j T_ij + b."""
+    """max(0, |y_i| - |y_i - F_ij|) in rows that sum to 1, where F_ij = T_ij + d_ij x_i and y_i = x_i + sum_j T_ij + b.
+
+    Of layers whose norm comes behind that sum, y_i is what it makes of it, and F_ij what its linear part does.
+    """
     factor = getattr(model.config, "residual_multiplier", 1.0)
     found = []
-    for layer, (weights, values), stream in zip(layers_of(model), _kept, given, strict=True):
+    layers = itertools.cycle(layers_of(model))  # those of ALBERT are run again and again
+    for layer, (weights, values), stream in zip(itertools.islice(layers, len(given)), _kept, given, strict=True):
         heads, tokens, width = values.shape
         weight, bias = projection_of(layer)
         if hasattr(layer, "layer_scale1"):
@@ -404,6 +443,10 @@ def alti_of(model: Any, given: list[torch.Tensor]) -> np.ndarray:
         x = stream[0].detach()
         y = x + terms.sum(1) + bias
         parts = terms + torch.eye(tokens)[:, :, None] * x[:, None, :]
+        if (norm := norm_behind_attention(layer)) is not None:
+            deviation = (y.var(-1, unbiased=False) + norm.eps).sqrt()
+            parts = (parts - parts.mean(-1, keepdim=True)) / deviation[:, None, None] * norm.weight.detach()
+            y = norm(y).detach()
         nearer = (y.abs().sum(-1)[:, None] - (y[:, None, :] - parts).abs().sum(-1)).clamp(min=0.0)
         found.append((nearer / nearer.sum(-1, keepdim=True)).numpy())
     return np.stack(found)
@@ -506,32 +549,27 @@ def outcome_of(family: Family) -> Outcome:
         folder = Path(name)
         save(model, family, folder)
         predicts = not family.is_of_pictures or hasattr(model, "classifier")
-        methods = "raw,gradient-x-input" if family.is_taken_apart and predicts else "raw"
+        methods = "raw,gradient-x-input" if predicts else "raw"
         report, arrays = ask(folder, family, "--keep-attention", "--mixing", "attention", "--method", methods)
-        if family.is_taken_apart:
-            contributions = ask(folder, family, "--mixing", "alti", "--method", "raw", "--output-token", "all")[1][
-                "raw"
-            ]
+        contributions = ask(folder, family, "--mixing", "alti", "--method", "raw", "--output-token", "all")[1]["raw"]
         read = given_to(model, family, folder, report)
-    given, output = run(model, read, family.values)
+    embedded, given, output = run(model, read, family.values)
     expected = torch.stack([layer[0] for layer in output.attentions]).detach().numpy()
     outcome = Outcome(float(np.abs(arrays["attention"] - expected).max()), 0.0)
-    if family.is_taken_apart:
-        outcome.contributions = float(np.abs(contributions - alti_of(model, given)).max())
+    outcome.contributions = float(np.abs(contributions - alti_of(model, given)).max())
     if not predicts:
         return outcome
-    prediction = report["predictions"][0]
+    of_output = [one for one in report["predictions"] if one.get("position") == report["output_token"]]
+    prediction = of_output[0] if family.tags else report["predictions"][0]
     logits = output.logits[0] if family.is_of_pictures else output.logits[0, prediction["position"]]
     likely = torch.softmax(logits.detach(), -1)
     outcome.prediction = abs(prediction["choices"][0]["probability"] - float(likely.max()))
-    if not family.is_taken_apart:
-        return outcome
     target = report["target"]
     if target["index"] != int(likely.argmax()):
         raise AssertionError(f"{family.name}: predicts {target['index']}, not {int(likely.argmax())}")
     others = [i for i in range(len(logits)) if target["against"].get("index", i) == i != target["index"]]
     (logits[target["index"]] - logits[others].mean()).backward()
-    scores = (given[0] * given[0].grad).sum(-1)[0].detach().numpy()
+    scores = (embedded * embedded.grad).sum(-1)[0].detach().numpy()
     outcome.gradient = float(np.abs(scores - arrays["gradient_x_input"][0]).max() / np.abs(scores).max())
     return outcome
 

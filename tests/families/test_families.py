@@ -7,6 +7,7 @@ import unittest
 from pathlib import Path
 
 import families
+import torch
 import transformers
 
 TOLERANCE = 2e-5  # in float32; the seeded models' largest difference is a tenth of it
@@ -22,6 +23,31 @@ class FamiliesTest(unittest.TestCase):
             with self.subTest(name):
                 outcome = families.outcome_of(family)
                 self.assertLess(outcome.worst, TOLERANCE, f"{name}: {outcome}")
+
+    def test_the_token_that_is_surest_to_have_a_class_is_explained(self):
+        family = families.ENCODERS["modernbert tags"]
+        model = family.build()
+        with torch.no_grad():  # so that classes differ from token to token
+            some = torch.tensor([[2, 5, 6, 7, 8, 9, 10, 11, 3]])
+            model.classifier.bias -= model(some).logits[0].mean(0)
+        with tempfile.TemporaryDirectory(prefix="attnflow.") as name:
+            folder = Path(name)
+            families.save(model, family, folder)
+            report, _ = families.reported(folder, "explain", families.TEXT)
+            read = families.given_to(model, family, folder, report)
+            chosen, _ = families.reported(folder, "explain", families.TEXT, "--output-token", "4", "--target", "O")
+        likely = torch.softmax(model(read).logits[0].detach(), -1)
+        self.assertEqual(report["output_token"], int(likely[1:-1, 1:].max(-1).values.argmax()) + 1)
+        self.assertIn("output-token-surest", [note["code"] for note in report["notes"]])
+        told = {one["position"]: one["choices"][0]["label"] for one in report["predictions"]}
+        named = {t: families.CLASSES[int(row.argmax())] for t, row in enumerate(likely)}
+        expected = {t: label for t, label in named.items() if label != "O" and 0 < t < len(named) - 1}
+        self.assertEqual(told, expected | {report["output_token"]: named[report["output_token"]]})
+        self.assertGreater(len(set(named.values())), 1)
+        self.assertEqual(chosen["output_token"], 4)
+        self.assertEqual({one["kind"] for one in chosen["predictions"]}, {"token-class"})
+        self.assertIn(4, [one["position"] for one in chosen["predictions"]])
+        self.assertNotIn("output-token-surest", [note["code"] for note in chosen["notes"]])
 
     def test_every_family_of_the_program_has_a_row(self):
         with tempfile.TemporaryDirectory(prefix="attnflow.") as folder:

@@ -25,6 +25,15 @@ MODELS_ORACLE=(torch==2.15.0 transformers==5.24.0 numpy==2.4.6 scipy==1.17.1 pan
 # Clones of the same sources share what ccache knows.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$ROOT}" CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 
+# The kernels of OpenBLAS as attnflow/model/blas_kernels.h chooses them, for what opens it before any code of ours runs:
+# tests and trainers that are linked with libtorch, and Debian's NumPy and PyTorch.
+if [[ ! -v OPENBLAS_CORETYPE && -r /proc/cpuinfo ]]; then
+  case " $(grep -m 1 '^flags' /proc/cpuinfo) " in
+    *' avx512f '*' avx512vl '*) export OPENBLAS_CORETYPE=SkylakeX ;;
+    *' fma '*' avx2 '*) export OPENBLAS_CORETYPE=Haswell ;;
+  esac
+fi
+
 # Debian's own Python carries the oracles' packages; elsewhere the first one found has to.
 if [[ -e /etc/debian_version && -x /usr/bin/python3 ]]; then PYTHON=/usr/bin/python3; else PYTHON=python3; fi
 

@@ -34,6 +34,12 @@ void check_options(const TextEvaluationOptions& options) {
 void check_head(const ModelInfo& info) {
   if (info.head == ModelHead::kClassification) {
     check_classifier(info);
+  } else if (info.head == ModelHead::kTokenClassification) {
+    throw Error(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("expected a model that predicts a class of the text, or a token, found {}, which predicts a "
+                    "class of every token; attnflow explain --method blank-out compares one of them",
+                    info.name));
   } else if (info.head == ModelHead::kNone) {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("expected a model that predicts something (a classification or language model's head), "

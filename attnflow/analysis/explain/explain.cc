@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "attnflow/analysis/explain/blank_token.h"
@@ -64,6 +66,41 @@ TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const E
   }
   notes.push_back({NoteCode::kTokensBlanked, {{"blank", stand_in.piece}, {"positions", blank}}});
   return input;
+}
+
+// Of the classes that tokens get, the one that says that a token has none.
+constexpr std::string_view kNoClass = "O";
+
+// The classes at `positions`, of tokens that have one, and of the one that is looked at.
+void add_token_classes(Report& report, const ModelInfo& info, const ModelOutput& output,
+                       const std::vector<std::size_t>& positions, std::size_t shown) {
+  for (std::size_t row = 0; row < positions.size(); ++row) {
+    const std::vector<Prediction> classes = class_predictions(info, output.logits[row].span());
+    const bool has_class = classes.front().text != kNoClass && !report.input.tokens[positions[row]].special;
+    if (!has_class && positions[row] != shown) continue;
+    ReportPrediction prediction{.kind = "token-class", .position = positions[row], .choices = {}, .candidates = {}};
+    for (const Prediction& p : classes) prediction.choices.push_back({p.text, p.probability});
+    report.predictions.push_back(std::move(prediction));
+  }
+}
+
+// Of the tokens of the text the one that is surest to have a class, the first of equal ones.
+std::size_t surest_token(TextModel& model, const TextInput& input, const std::vector<InputToken>& tokens) {
+  RunOptions run;
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    if (!tokens[t].special) run.logit_positions.push_back(t);
+  }
+  const ModelOutput output = model.run(input, nullptr, run);
+  std::size_t surest = 0;
+  double largest = -1.0;
+  for (std::size_t row = 0; row < run.logit_positions.size(); ++row) {
+    for (const Prediction& p : class_predictions(model.info(), std::as_const(output.logits)[row].span())) {
+      if (p.text == kNoClass || p.probability <= largest) continue;
+      largest = p.probability;
+      surest = run.logit_positions[row];
+    }
+  }
+  return surest;
 }
 
 // What the model said: its classes, or the tokens at `positions`.
@@ -147,13 +184,19 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   if (explains) {
     asked = asked_target(options.settings, info, &tokenizer, report.notes);
   }
+  const bool tags = info.head == ModelHead::kTokenClassification;
+  const TextInput input = model_input(tokenizer, info, encoding, options.blank, report.notes);
+  if (tags && options.settings.output_token.kind == OutputToken::Kind::kAuto) {
+    const std::size_t position = surest_token(model, input, report.input.tokens);
+    report.settings.output_token = {.kind = OutputToken::Kind::kPosition, .position = position};
+    report.notes.push_back({NoteCode::kOutputTokenSurest, {{"token", report.input.tokens[position].text}}});
+  }
   const ReportQuestion question = resolve_question(report, options);
   report.referents = resolve_referents(options.referents, report);
   if (!options.candidates.empty() && options.referents.empty() &&
       options.settings.output_token.kind == OutputToken::Kind::kMask) {
     report.notes.emplace_back(NoteCode::kReferentsPossible);
   }
-  const TextInput input = model_input(tokenizer, info, encoding, options.blank, report.notes);
   std::vector<std::size_t> masks;
   for (std::size_t t = 0; t < n; ++t) {
     if (tokenizer.mask_id() == encoding.tokens[t].id && tokenizer.mask_id() == input.ids[t]) masks.push_back(t);
@@ -196,8 +239,12 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
   // Of a decoder the token behind the text; a prediction that is explained is that of the output token.
   const std::size_t next_of = explains ? shown : n - 1;
-  const std::vector<std::size_t> predicted = predicts_next ? std::vector<std::size_t>{next_of} : masks;
-  if (predicts_masks || predicts_next) run.logit_positions = predicted;
+  std::vector<std::size_t> predicted = predicts_next ? std::vector<std::size_t>{next_of} : masks;
+  if (tags) {
+    predicted.resize(n);
+    std::iota(predicted.begin(), predicted.end(), std::size_t{0});
+  }
+  if (predicts_masks || predicts_next || tags) run.logit_positions = predicted;
   ModelOutput output;
   // Of several masks the one that is looked at.
   const auto choose_target = [&] {
@@ -210,7 +257,11 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   // What the model said, once it has run. Positions are tokens still, whatever becomes of them where words are merged.
   ScoreTarget explained;
   const auto note_output = [&] {
-    add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+    if (tags) {
+      add_token_classes(report, info, output, predicted, shown);
+    } else {
+      add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+    }
     if (!explains) return;
     report.target = choose_target();
     explained = score_target(*report.target);

@@ -58,10 +58,7 @@ std::size_t token_named(const char* option, const std::string& asked, const Text
 }
 
 void check_head(const ModelInfo& info, const Settings& settings) {
-  if (info.head == ModelHead::kClassification || info.head == ModelHead::kCausalLm ||
-      info.head == ModelHead::kMaskedLm) {
-    return;
-  }
+  if (info.head != ModelHead::kNone) return;
   throw Error(ErrorKind::kUnsupportedModel,
               fmt::format("--{}: expected a classifier or a language model, whose score for a class or a token "
                           "is explained, found {}, which has no head that scores anything; choose such a model, or "
@@ -102,7 +99,7 @@ std::string explaining_option(const Settings& settings) {
 AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const TextCodec* codec,
                          std::vector<Note>& notes) {
   check_head(info, settings);
-  const bool of_class = info.head == ModelHead::kClassification;
+  const bool of_class = info.predicts_classes();
   const auto named = [&](const char* option, const std::string& asked) {
     return of_class ? class_named(option, asked, info) : token_named(option, asked, *codec, info.vocabulary, notes);
   };
@@ -128,7 +125,7 @@ AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const 
 ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, const TextCodec* codec,
                            std::span<const float> logits, std::optional<std::size_t> position) {
   using Against = AskedTarget::Against;
-  const bool of_class = info.head == ModelHead::kClassification;
+  const bool of_class = info.predicts_classes();
   check_logits(logits, asked.label.value_or(0));
   const auto name = [&](std::size_t index) {
     if (!of_class) return codec->readable(static_cast<std::int64_t>(index));
@@ -142,7 +139,7 @@ ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, cons
   target.index = asked.label ? *asked.label : largest(logits, excluded);
   target.label = name(target.index);
   target.logit = static_cast<double>(logits[target.index]);
-  if (!of_class) target.position = position;
+  target.position = position;
   if (asked.against == Against::kNothing || logits.size() < 2) return target;
   ReportAgainst& other = target.against.emplace();
   if (asked.against == Against::kRest && logits.size() > 2) {

@@ -42,7 +42,8 @@ std::string explaining_option(const Settings& settings);
 AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const TextCodec* codec,
                          std::vector<Note>& notes);
 
-// The target with its logits. `position`: where a language model was asked (a mask, or the last token of a decoder).
+// The target with its logits. `position`: where a model was asked that has logits for each (a mask, a token that gets a
+// class, or the last token of a decoder).
 // Throws Error(kBadFile) for logits that are not finite, Error(kUsage) for labels that are not there or the same.
 ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, const TextCodec* codec,
                            std::span<const float> logits, std::optional<std::size_t> position);

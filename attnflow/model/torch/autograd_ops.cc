@@ -67,6 +67,7 @@ at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, con
     const at::Tensor positions = at::arange(n, scores.options().requires_grad(false));
     scores = scores + form.slopes.view({groups, heads / groups, 1, 1}) * positions;
   }
+  if (form.distances.defined()) scores = scores + form.distances(query, key, distance_buckets).unsqueeze(2);
   if (score_bias.defined()) scores = scores + score_bias.unsqueeze(1);
   if (padding.defined()) scores = scores + padding;
   if (causal) {

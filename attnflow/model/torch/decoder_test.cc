@@ -285,7 +285,8 @@ TEST(Decoder, LogitsComeInTheOrderAsked) {
   const Tensor<float> three = decoder->run(input, nullptr, {{8, 1, 8}}).logits;
   ASSERT_EQ(three.shape(), (Shape{3, 298}));
   EXPECT_LE(relative_difference(three[1].span(), one.span()), kChunkTolerance);
-  EXPECT_LE(relative_difference(three[2].span(), three[0].span()), 0.0);
+  // The same row of another block of the product: not the same bits with every BLAS.
+  EXPECT_LE(relative_difference(three[2].span(), three[0].span()), kChunkTolerance);
   EXPECT_EQ(decoder->run(input, nullptr).logits.shape(), (Shape{0, 298}));
   EXPECT_LE(relative_difference(decoder->append(std::vector<std::int64_t>{7}, nullptr).span(),
                                 [&] {

@@ -37,7 +37,8 @@ class SequenceOps : public internal::BlockedOps {
   SequenceOps(at::Device device, std::size_t threads, AttentionSink* sink)
       : BlockedOps(device, threads, internal::OneRow::kMatrix), sink_(sink) {}
 
-  at::Tensor score_bias;  // [H or 1, n, n]: added to scores; undefined: none
+  at::Tensor score_bias;        // [H or 1, n, n]: added to scores; undefined: none
+  at::Tensor distance_buckets;  // [n, n]: of layers whose form has DistanceTerms
 
   // Heads by themselves, in blocks.
   at::Tensor attend(const internal::LayerForm& form, std::size_t index, at::Tensor query, at::Tensor key,
@@ -46,6 +47,8 @@ class SequenceOps : public internal::BlockedOps {
     const std::int64_t heads = form.heads;
     at::Tensor attention = at::empty({heads, n, n}, query.options());
     const bool shared_bias = score_bias.defined() && score_bias.size(0) == 1;
+    const at::Tensor of_distances =
+        form.distances.defined() ? form.distances(query, key, distance_buckets)[0] : at::Tensor();
     const at::Tensor context = at::empty_like(query);
 
     const std::int64_t each = 2 * n * n * form.head_width;  // multiply-adds of one head
@@ -61,6 +64,7 @@ class SequenceOps : public internal::BlockedOps {
       if (score_bias.defined()) {
         scores.add_(shared_bias ? score_bias : score_bias.narrow(0, blocks.begin(i), blocks.size(i)));
       }
+      if (of_distances.defined()) scores.add_(of_distances.narrow(0, blocks.begin(i), blocks.size(i)));
       at::softmax_out(result, scores, -1);
       at::Tensor mixed = some_heads(context);
       at::bmm_out(mixed, result, some_heads(value));
@@ -298,9 +302,11 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
   // Of the last hidden states, [1, n, hidden].
   ModelOutput head(const SequenceForward& forward, const at::Tensor& hidden, const RunOptions& options) const {
     if (info_.head == ModelHead::kClassification) return {to_host(forward.classify(hidden)[0])};
-    if (info_.head != ModelHead::kMaskedLm) return {};
-    // Logits of one position are as many numbers as the vocabulary has: only those asked for are computed.
-    if (options.logit_positions.empty()) return {Tensor<float>({0, info_.vocabulary})};
+    if (info_.head == ModelHead::kNone) return {};
+    // Logits of one position may be as many numbers as the vocabulary has: only those asked for are computed.
+    if (options.logit_positions.empty()) {
+      return {Tensor<float>({0, info_.predicts_classes() ? info_.labels.size() : info_.vocabulary})};
+    }
     const std::vector<std::int64_t> positions(options.logit_positions.begin(), options.logit_positions.end());
     const at::Tensor indices = at::tensor(positions, at::TensorOptions(at::kLong)).to(device_);
     return {to_host(forward.predict_tokens(hidden, indices))};

@@ -54,6 +54,7 @@ class EncoderForward {
     const bool near = tensors_.config.window(index) != 0;
     ops_.rotation = near ? places_.local_rotation : places_.rotation;
     ops_.score_bias = near ? places_.window : places_.distance_scores;
+    ops_.distance_buckets = places_.distance_buckets;
     return run_layer(ops_, tensors_.layer(index), index, std::move(x));
   }
   // What follows the last layer.
@@ -72,23 +73,26 @@ class EncoderForward {
       const at::Tensor patches = hidden.narrow(1, leading, hidden.size(1) - leading).mean(1);
       x = input == ClassifierInput::kPatches ? patches : at::cat({x, patches}, 1);
     }
-    if (tensors_.head_dense.weight.defined()) x = ops_.activated(tensors_.head_dense, x, tensors_.head_activation);
-    if (tensors_.head_norm.scale.defined()) x = ops_.normed(tensors_.head_norm, x);
-    const at::Tensor logits = ops_.linear(tensors_.head_output, x);
+    const at::Tensor logits = ops_.linear(tensors_.head_output, transformed(x));
     if (!tensors_.head_second.weight.defined()) return logits;
     return (logits + ops_.linear(tensors_.head_second, hidden.select(1, 1))) / 2;
   }
-  // Masked-LM head at `positions`, numbers row * T + position: [positions, vocabulary].
+  // Head of each token, at `positions`, numbers row * T + position: [positions, vocabulary or classes].
   at::Tensor predict_tokens(const at::Tensor& hidden, const at::Tensor& positions) const {
     const at::Tensor chosen = at::index_select(hidden.reshape({-1, hidden.size(2)}), 0, positions);
-    const at::Tensor dense = ops_.activated(tensors_.head_dense, chosen, tensors_.head_activation);
-    return ops_.linear(tensors_.head_output, ops_.normed(tensors_.head_norm, dense));
+    return ops_.linear(tensors_.head_output, transformed(chosen));
   }
 
   // Of the batch that was embedded, as PaddedBatch has it.
   const at::Tensor& padding() const { return padding_; }
 
  private:
+  // What a head makes of hidden states before its last map.
+  at::Tensor transformed(at::Tensor x) const {
+    if (tensors_.head_dense.weight.defined()) x = ops_.activated(tensors_.head_dense, x, tensors_.head_activation);
+    return normed_if_there(ops_, tensors_.head_norm, x);
+  }
+
   static at::Tensor mean_of_tokens(const at::Tensor& hidden, const at::Tensor& padding) {
     if (!padding.defined()) return hidden.mean(1);
     const at::Tensor counts = (padding == 0).to(at::kFloat).view({hidden.size(0), -1, 1});

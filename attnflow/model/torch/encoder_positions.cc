@@ -33,6 +33,16 @@ at::Tensor window_of(std::size_t window, std::int64_t tokens, const at::TensorOp
   return at::zeros({1, tokens, tokens}, options).masked_fill_(unseen, kBelowAllScores);
 }
 
+// [query, key]
+at::Tensor signed_buckets_of(const SignedBuckets& buckets, std::int64_t tokens, const at::TensorOptions& options) {
+  std::vector<std::int64_t> numbers;  // of distances from the one of the first query to the last key on
+  for (std::int64_t distance = 1 - tokens; distance < tokens; ++distance) {
+    numbers.push_back(signed_distance_bucket(distance, buckets));
+  }
+  const at::Tensor of_distance = at::tensor(numbers, at::TensorOptions(at::kLong)).to(options.device());
+  return of_distance.index({-distances(tokens, options) + tokens - 1});
+}
+
 // Middles of `count` patches in a row, from -1 to 1.
 at::Tensor middles(std::int64_t count) {
   return (at::arange(count, at::TensorOptions(at::kFloat)) + 0.5) / static_cast<double>(count) * 2.0 - 1.0;
@@ -80,6 +90,7 @@ TokenPlaces::TokenPlaces(const EncoderTensors& tensors, std::int64_t tokens) {
   if (tensors.distance_bias.defined())
     distance_scores = distance_scores_of(tensors.distance_bias, {}, 0, tokens, tokens);
   const at::TensorOptions options = tensors.word_embedding.options().requires_grad(false);
+  if (config.distances.span > 0) distance_buckets = signed_buckets_of(config.distances, tokens, options);
   if (config.theta > 0.0) rotation = rotation_of(config.theta, config, tokens, options);
   const auto near = std::max_element(config.windows.begin(), config.windows.end());
   if (near == config.windows.end() || *near == 0) return;

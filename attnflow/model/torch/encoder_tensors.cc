@@ -1,5 +1,7 @@
 #include "attnflow/model/torch/encoder_tensors.h"
 
+#include <cmath>
+
 namespace attnflow::internal {
 
 namespace {
@@ -35,7 +37,19 @@ EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weigh
   form.norm_eps = eps;
   form.heads = form.key_value_heads = to_signed(config.heads);
   form.head_width = to_signed(config.hidden / config.heads);
-  for (const LayerWeights& layer : weights.layers) layers.emplace_back(source, layer, form);
+  at::Tensor distances;
+  if (weights.distance_embedding != nullptr) {
+    distances = Norm(source, *weights.distance_norm, eps)(source.get(*weights.distance_embedding));
+    form.score_factor = 1.0 / std::sqrt(3.0 * static_cast<double>(form.head_width));
+  }
+  for (const LayerWeights& weights_of_layer : weights.layers) {
+    TransformerLayer& layer = layers.emplace_back(source, weights_of_layer, form);
+    if (!distances.defined()) continue;
+    const auto by_head = [&](const Linear& map) {
+      return at::linear(distances, map.weight, map.bias).view({-1, form.heads, form.head_width});
+    };
+    layer.form.distances = {by_head(layer.key), by_head(layer.query) * form.of_scores()};
+  }
   if (weights.final_norm) final_norm.emplace(source, *weights.final_norm, eps);
 
   if (weights.masked_lm) {

@@ -143,7 +143,7 @@ TEST(Gradients, PaddingChangesNothing) {
 // Scores that depend on distances, windows, and a head that reads all tokens: none may see padding.
 TEST(Gradients, PaddingChangesNothingNearAndFar) {
   constexpr std::size_t kLongest = 20;
-  for (const char* type : {"mpnet", "modernbert"}) {
+  for (const char* type : {"mpnet", "modernbert", "deberta-v2"}) {
     SCOPED_TRACE(type);
     const test::NewVision made({{"model_type", type},
                                 {"hidden_size", 24},
@@ -153,6 +153,11 @@ TEST(Gradients, PaddingChangesNothingNearAndFar) {
                                 {"max_position_embeddings", 30},
                                 {"vocab_size", 50},
                                 {"local_attention", 4},
+                                {"relative_attention", true},
+                                {"pos_att_type", "p2c|c2p"},
+                                {"share_att_key", true},
+                                {"norm_rel_ebd", "layer_norm"},
+                                {"position_buckets", 4},
                                 {"classifier_pooling", "mean"}},
                                3, 1);
     const std::unique_ptr<Encoder> model = ModelFiles(made.path()).load_encoder();

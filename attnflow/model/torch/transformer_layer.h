@@ -17,6 +17,10 @@
 // it is added (Gemma 2; OLMo 2, which has no norm before). Scores s may be capped, c tanh(s / c) (Gemma 2), and grow
 // with the key's position, by a slope of the head (ALiBi: BLOOM).
 //
+// DeBERTa's scores have two more terms. With E_b the normed embedding of the distances in bucket b (distance_bucket.h),
+//   s_ij = (q_i . k_j + q_i . W_k E_b + k_j . W_q E_b) / sqrt(3 d)   b the bucket of i - j
+// where W_q and W_k are the layer's own maps to queries and keys, with their biases.
+//
 // `Ops` is a policy that says how the steps are computed, and is shown x and x + attention (attended()):
 //   BlockedOps (blocked_ops.h)    one sequence, in place, cut into blocks that threads share out: the fast way
 //   AutogradOps (autograd_ops.h)  padded batches, such that libtorch can differentiate
@@ -25,6 +29,7 @@
 // References:
 //   Vaswani et al., Attention Is All You Need, NeurIPS 2017. https://arxiv.org/abs/1706.03762
 //   Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021. https://arxiv.org/abs/2104.09864
+//   He et al., DeBERTa: Decoding-enhanced BERT with Disentangled Attention, ICLR 2021. https://arxiv.org/abs/2006.03654
 //   Ainslie et al., GQA: Training Generalized Multi-Query Transformer Models, EMNLP 2023.
 //     https://arxiv.org/abs/2305.13245
 #ifndef ATTNFLOW_MODEL_TORCH_TRANSFORMER_LAYER_H_
@@ -84,6 +89,17 @@ at::Tensor activate(const at::Tensor& x, Activation activation);
 // By which angles queries and keys are turned, where there is a rotary embedding.
 enum class RotaryUse { kNone, kUsual, kLocal };
 
+// What queries and keys meet beside each other: of every bucket of distances, undefined where there are none.
+struct DistanceTerms {
+  // [B, H, query, key] of queries and keys [B, T, H, d], the queries scaled as for their scores. `buckets`: [query,
+  // key].
+  at::Tensor operator()(const at::Tensor& query, const at::Tensor& key, const at::Tensor& buckets) const;
+  bool defined() const { return keys.defined(); }
+
+  at::Tensor keys;     // [bucket, H, d], W_k E: what queries meet
+  at::Tensor queries;  // [bucket, H, d], W_q E, scaled as queries are: what keys meet
+};
+
 // What its weights do not say of a layer.
 struct LayerForm {
   NormPlace norm_place = NormPlace::kBefore;
@@ -97,6 +113,7 @@ struct LayerForm {
   bool parallel = false;             // the feed-forward net is given what attention is given, not what it adds to
   RotaryUse rotary = RotaryUse::kUsual;
   at::Tensor slopes;             // [H]: of scores over the position of the key; undefined: none
+  DistanceTerms distances;       // of scores
   double score_cap = 0.0;        // 0: none
   double score_factor = 0.0;     // of q k^T; 0: 1 / sqrt(d)
   double residual_factor = 1.0;  // of what each half of the layer adds

@@ -58,9 +58,9 @@ function One({ prediction, report, heading, other }: OneProps) {
       <h3>
         {heading}
         {kind === "next" && " of the next token"}
-        {kind === "masked" && token && (
+        {(kind === "masked" || kind === "token-class") && token && (
           <>
-            {" at "}
+            {kind === "masked" ? " at " : " for "}
             <TokenName label={token.label} index={token.index} />
           </>
         )}
@@ -78,15 +78,47 @@ function One({ prediction, report, heading, other }: OneProps) {
   );
 }
 
+/** What the model calls each token, in a line; of those that it gives a class. */
+function OtherTokens({ report, predictions }: { report: Report; predictions: readonly Prediction[] }) {
+  if (predictions.length === 0) return null;
+  return (
+    <section>
+      <h3>Other tokens</h3>
+      <ol class="bars">
+        {predictions.map(({ position, choices: [{ label, probability }] }, k) => {
+          const token = report.tokens[position ?? 0];
+          return (
+            <Bar key={k} share={probability} words={percentage(probability)} data-value={probability}>
+              <span>
+                <TokenName label={token.label} index={token.index} /> <Own text={label} />
+              </span>
+            </Bar>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}
+
 /** The sections alone; null where the model said nothing. */
 export function Predictions({ report, id, heading = "Prediction", beside }: PredictionsProps) {
   const predictions = report.document.predictions ?? [];
   if (predictions.length === 0) return null;
+  const of = (all: readonly Prediction[] | undefined, { position }: Prediction, k: number) =>
+    all?.find((one) => one.kind === "token-class" && one.position === position) ?? all?.[k];
+  const isOther = ({ kind, position, choices }: Prediction) =>
+    kind === "token-class" &&
+    position !== report.document.output_token &&
+    choices.length > 0 &&
+    report.tokens[position ?? 0] !== undefined;
   return (
     <div id={id} class="predictions">
-      {predictions.map((prediction, k) => (
-        <One key={k} {...{ prediction, report, heading }} other={beside?.document.predictions?.[k]} />
-      ))}
+      {predictions
+        .filter((one) => !isOther(one))
+        .map((prediction, k) => (
+          <One key={k} {...{ prediction, report, heading }} other={of(beside?.document.predictions, prediction, k)} />
+        ))}
+      <OtherTokens report={report} predictions={predictions.filter(isOther)} />
     </div>
   );
 }

@@ -118,7 +118,7 @@ export interface Choice {
 }
 
 export interface Prediction {
-  kind: "classification" | "masked" | "next";
+  kind: "classification" | "token-class" | "masked" | "next";
   position?: number | null;
   choices: Choice[];
   candidates: Choice[];

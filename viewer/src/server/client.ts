@@ -12,7 +12,7 @@ export interface ServedModel {
   architecture: string;
   layers: number;
   heads: number;
-  head: "masked" | "classification" | "causal" | "none";
+  head: "masked" | "classification" | "token-classification" | "causal" | "none";
   labels: string[];
   max_tokens: number;
   built_in: boolean;
