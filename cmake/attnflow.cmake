@@ -69,6 +69,10 @@ function(attnflow_dependencies)
   if(ATTNFLOW_SANITIZE)
     # Everything linked together must agree, so these are global.
     add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      # Types of functions differ between a program and what it opens with RTLD_LOCAL, as it does its backends.
+      add_compile_options(-fno-sanitize=function)
+    endif()
     add_link_options(-fsanitize=address,undefined)
   endif()
   if(ATTNFLOW_FUZZ)
@@ -105,6 +109,9 @@ endfunction()
 # Regular expressions over paths below attnflow/.
 set(ATTNFLOW_HOT_SOURCES "^(tensor|graph|rollout|flow|evaluate)/" "^files/array"
                          "^image/(image_processor|overlay|picture|resample_filter|resize)\\." "^model/llama/")
+
+# What the sanitizers' build optimises beside those: its tests spend minutes in these sources otherwise.
+set(ATTNFLOW_SLOW_SOURCES "^report/compact_" "^unicode/unicode_test\\." "^graph/contribution_mixing_test\\.")
 
 # Batches. Reading the standard library, fmt and JSON takes longer than compiling what most files say, so that the cold
 # sources of a module are compiled several at a time, as if they were one file. (A precompiled header of the same saves
@@ -168,6 +175,21 @@ function(attnflow_hot_sources)
   endforeach()
 endfunction()
 
+# attnflow_slow_sources(<source>...): the same for those that are slow under the sanitizers.
+function(attnflow_slow_sources)
+  if(NOT ATTNFLOW_SANITIZE)
+    return()
+  endif()
+  foreach(source ${ARGN})
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/attnflow ${source})
+    foreach(pattern ${ATTNFLOW_SLOW_SOURCES})
+      if(path MATCHES "${pattern}")
+        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O1 SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
 # Folders of a module that are no libraries of their own.
 set(ATTNFLOW_ROOMS_analysis evaluate explain generate image methods)
 
@@ -204,6 +226,7 @@ function(attnflow_tests module)
   if(NOT tests)
     return()
   endif()
+  attnflow_slow_sources(${tests})
   add_executable(${target}_test ${tests})
   target_link_libraries(${target}_test PRIVATE attnflow_core attnflow_flags ${arg_LIBRARIES} GTest::gtest_main
                                                ${ATTNFLOW_RAPIDCHECK} fmt::fmt nlohmann_json::nlohmann_json)
@@ -251,6 +274,7 @@ endfunction()
 function(attnflow_core_module module)
   attnflow_sources(${module} sources)
   attnflow_hot_sources(${sources})
+  attnflow_slow_sources(${sources})
   target_sources(attnflow_core PRIVATE ${sources})
   attnflow_tests(${module})
   attnflow_benchmarks(${module})

@@ -46,7 +46,9 @@ void even_out(const Block& arcs, std::size_t first, std::size_t all, std::vector
   std::vector<std::int64_t> below(nodes, 0);
   double total = 0.0;
   for (std::size_t p = all; p < nodes; ++p) total += static_cast<double>(held[p]);
-  const auto share = static_cast<std::int64_t>(kMostOfMean * total / static_cast<double>(nodes - all));
+  constexpr auto kLargest = static_cast<double>(std::int64_t{1} << 62);
+  const auto share =
+      static_cast<std::int64_t>(std::min(kLargest, kMostOfMean * total / static_cast<double>(nodes - all)));
   for (std::size_t p = nodes; p-- > first;) {
     const std::int64_t* row = arcs.data() + p * nodes;
     std::int64_t keep = std::min({held[p], row[p], p >= all ? share : held[p]});

@@ -216,7 +216,9 @@ void LoraAdapter::add_to(Tensors& tensors, const std::string& source) {
     }
     merge(module, factors, tensors, source);
   }
-  for (const auto& [name, entry] : wholes_) {
+  for (const auto& whole : wholes_) {
+    const std::string& name = whole.first;
+    const auto& entry = whole.second;
     const bool embeds = std::any_of(kTables.begin(), kTables.end(), [&](auto table) { return name.ends_with(table); });
     const bool has_output = std::any_of(kOutputs.begin(), kOutputs.end(), [&](auto output) {
       return wholes_.count(std::string(output)) != 0 || tensors.count(std::string(output)) != 0;

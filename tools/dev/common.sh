@@ -190,6 +190,7 @@ require_build() { # require_build PRESET [TITLE [GROUP...]]
     require_packages "${BUILD_GROUPS[@]}"
     return
   fi
+  if [[ "$preset" == dev ]]; then BUILD_GROUPS+=(dev); fi
   start_task debian
   start_task crates
   start_task page

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-#: install what is missing (GROUP...: build unit test lint bench fuzz data; default: the first four)
+#: install what is missing (GROUP...: build unit test lint dev bench fuzz data; default: the first four)
 
 command_setup() {
   local -a groups=("$@")
   local group
   ((${#groups[@]})) || groups=(build unit test lint)
   for group in "${groups[@]}"; do
-    [[ "$group" =~ ^(build|unit|test|lint|bench|fuzz|data)$ ]] ||
-      die "setup: no group '$group' (build, unit, test, lint, bench, fuzz, data)"
+    [[ "$group" =~ ^(build|unit|test|lint|dev|bench|fuzz|data)$ ]] ||
+      die "setup: no group '$group' (build, unit, test, lint, dev, bench, fuzz, data)"
   done
   if [[ " ${groups[*]} " == *' build '* ]]; then
     require_build release 'packages' "${groups[@]}"

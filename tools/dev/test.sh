@@ -277,8 +277,9 @@ command_test() {
   local -a groups=(build)
   for stage in "${stages[@]}"; do
     case "$stage" in
-      cli | training | serve | oracle | families | mutate | python | capture | browser | release | dev) groups+=(test) ;;
+      cli | training | serve | oracle | families | mutate | python | capture | browser | release) groups+=(test) ;;
       lint) groups+=(lint) ;;
+      dev) groups+=(test dev) ;;
     esac
   done
   mapfile -t groups < <(printf '%s\n' "${groups[@]}" | sort -u)
