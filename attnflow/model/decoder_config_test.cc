@@ -203,8 +203,7 @@ TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
   }
   const Json longrope = {{"type", "longrope"}, {"original_max_position_embeddings", 16}};
   expect_bad(with(llama(), "rope_scaling", longrope), {"a list of numbers above 0", "short_factor", "null"});
-  expect_bad(with(llama(), "rope_scaling", with(longrope, "short_factor", {1.0, 2.0, 3.0})),
-             {"2 numbers", "found 3"});
+  expect_bad(with(llama(), "rope_scaling", with(longrope, "short_factor", {1.0, 2.0, 3.0})), {"2 numbers", "found 3"});
   expect_bad(with(llama(), "rope_scaling", with(longrope, "short_factor", {1.0, 0.0})), {"numbers above 0"});
   expect_unsupported(with(llama(), "rope_scaling", Json{{"type", "default"}, {"mrope_section", {1, 2}}}),
                      {"mrope_section"});
