@@ -257,7 +257,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "The model has no class token, so the output token is the patch in the middle, {patch}.",
      "--output-token ROW,COLUMN chooses another."},
     {Code::kOutputTokenSurest, "output-token-surest", "token",
-     "The model gives every token a class; the output token is the one that is most certain to have one, \"{token}\".",
+     "The model classifies each token; the output token is the one it is most certain belongs to a class, \"{token}\".",
      "--output-token chooses another."},
     {Code::kOutputTokenOfWord, "output-token-of-word", "word tokens position",
      "\"{word}\" is {tokens} tokens; the output token is the last of them, at position {position}.",

@@ -187,6 +187,13 @@ TokenGroups merge_words(Report& report, std::size_t& output) {
     };
     return static_cast<std::size_t>(std::find_if(groups.begin(), groups.end(), holds) - groups.begin());
   };
+  // Of a word's classes that of the piece that is looked at, else of its first.
+  const auto is_passed_over = [&](const ReportPrediction& prediction) {
+    if (prediction.kind != "token-class" || !prediction.position || *prediction.position == output) return false;
+    const std::vector<std::size_t>& word = groups[word_of(*prediction.position)];
+    return *prediction.position != word.front() || std::find(word.begin(), word.end(), output) != word.end();
+  };
+  std::erase_if(report.predictions, is_passed_over);
   output = word_of(output);
   for (ReportPrediction& prediction : report.predictions) {
     if (prediction.position) prediction.position = word_of(*prediction.position);

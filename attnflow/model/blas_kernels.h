@@ -3,7 +3,8 @@
 // Debian's libtorch multiplies by OpenBLAS, which chooses its kernels when it is opened, by the processor's model
 // number. One that is newer than the library is taken for a processor of 2004: OpenBLAS 0.3.21 (Debian 12) runs a Xeon
 // of 2023 by SSE3, at a seventh of its speed. What the processor can do is the better guide, and OPENBLAS_CORETYPE
-// tells OpenBLAS. Other libraries (MKL) do not read it.
+// tells OpenBLAS. A processor that it
+// knows may so get the kernels of an older one with the same instructions. Other libraries (MKL) do not read it.
 //
 // Source: OpenBLAS, driver/others/dynamic.c. https://github.com/OpenMathLib/OpenBLAS
 #ifndef ATTNFLOW_MODEL_BLAS_KERNELS_H_

@@ -44,7 +44,7 @@ inline std::int64_t distance_bucket(std::int64_t distance, const DistanceBuckets
 
 struct SignedBuckets {
   std::size_t span = 0;      // on either side
-  std::size_t farthest = 0;  // at least span
+  std::size_t farthest = 0;  // where buckets grow, above span / 2 + 1
   bool grow = false;         // with the distance; else each distance is a bucket
 };
 

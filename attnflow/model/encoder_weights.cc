@@ -75,6 +75,10 @@ void find_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
     weights.position_embedding = finder.table(finder.in_base(names.position), config.positions, config.embedding,
                                               "max_position_embeddings and " + width);
   }
+  if (!config.position_input) {  // some are stored all the same
+    finder.pass_over(finder.in_base(names.position) + ".weight");
+    finder.pass_over(finder.in_base(names.word) + "._weight");
+  }
   if (!names.token_type.empty() && config.token_types > 0) {
     weights.token_type_embedding = finder.table(finder.in_base(names.token_type), config.token_types, config.embedding,
                                                 "type_vocab_size and " + width);

@@ -220,6 +220,8 @@ TEST(EncoderWeights, ChecksTheEmbeddingsOfDistances) {
   EXPECT_EQ(weights.distance_embedding->shape, (Shape{12, 24}));
   EXPECT_EQ(weights.position_embedding, nullptr);
   EXPECT_EQ(weights.token_type_embedding, nullptr);
+  model.edit_weights([&](WeightsFile& file) { file.add("deberta.embeddings.position_embeddings.weight"); });
+  EXPECT_EQ(find_encoder_weights(model.path()).position_embedding, nullptr);
   model.edit_weights([&](WeightsFile& file) { file.header[table]["shape"] = {24, 12}; });
   expect_bad(model, {table, "[24, 12]", "expected [12, 24]", "twice position_buckets"});
   model.edit_weights([&](WeightsFile& file) { file.rename(table, "away"); });

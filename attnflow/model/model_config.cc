@@ -200,7 +200,8 @@ constexpr std::size_t kMaxDistances = std::size_t{1} << 20;
 // A number that is there and above 0, or nothing: -1 stands for "as usual".
 std::optional<std::size_t> read_if_positive(const Reader& reader, std::string_view key) {
   const Json* const value = reader.find(key);
-  if (value == nullptr || (value->is_number_integer() && value->get<std::int64_t>() < 1)) return std::nullopt;
+  const bool is_unset = value == nullptr || *value == 0 || (value->is_number_integer() && !value->is_number_unsigned());
+  if (is_unset) return std::nullopt;
   return reader.size(key, kMaxDistances);
 }
 
@@ -217,6 +218,14 @@ void read_distances(const Reader& reader, const DistanceNames& names, ModelConfi
   const std::optional<std::size_t> buckets = read_if_positive(reader, names.buckets);
   config.distances.grow = buckets.has_value();
   config.distances.span = buckets.value_or(config.distances.farthest);
+  const std::size_t exact = config.distances.span / 2;
+  if (config.distances.grow && (exact < 1 || config.distances.farthest <= exact + 1)) {
+    reader.fail(
+        ErrorKind::kBadFile,
+        fmt::format("expected {} of at least 2 and {} (else max_position_embeddings) above half of it and 1, found "
+                    "{} and {}",
+                    names.buckets, names.farthest, config.distances.span, config.distances.farthest));
+  }
 }
 
 void read_text(const Reader& reader, ModelConfig& config) {

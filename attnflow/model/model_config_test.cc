@@ -1,5 +1,6 @@
 #include "attnflow/model/model_config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -217,6 +218,11 @@ TEST(ModelConfig, DebertaHasEmbeddingsOfDistances) {
   }
   expect_bad(with(deberta(), "pos_att_type", nullptr), {"pos_att_type", "missing"});
   expect_bad(with(deberta(), "position_buckets", "4"), {"position_buckets", "whole number"});
+  expect_bad(with(deberta(), "position_buckets", 18446744073709551615U), {"position_buckets", "whole number"});
+  for (const auto& [buckets, farthest] : {std::pair(1, 9), {2, 2}, {4, 3}}) {
+    expect_bad(with(with(deberta(), "position_buckets", buckets), "max_relative_positions", farthest),
+               {"position_buckets of at least 2", fmt::format("found {} and {}", buckets, farthest)});
+  }
   expect_bad(with(deberta(), "type_vocab_size", -1), {"type_vocab_size", "from 0"});
 }
 

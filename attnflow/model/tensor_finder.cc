@@ -103,6 +103,11 @@ std::vector<const StoredTensor*> TensorFinder::unused() const {
   return unused;
 }
 
+void TensorFinder::pass_over(std::string_view name) {
+  if (checkpoint_ == nullptr) return;
+  if (const StoredTensor* const stored = checkpoint_->find(name)) used_.insert(stored);
+}
+
 void TensorFinder::throw_if_unused(std::string_view prefix, const std::vector<std::string_view>& base_parts,
                                    std::size_t layers) const {
   if (checkpoint_ == nullptr) return;

@@ -49,6 +49,8 @@ class TensorFinder {
                        bool bias = true, MatrixLayout layout = MatrixLayout::kOutIn);
   // A layer norm, or an RMS norm. Early TensorFlow checkpoints call the scale gamma and the shift beta.
   NormWeights norm(const std::string& name, std::size_t width, std::string_view shape_source, bool rms = false);
+  // Is not needed, and no mistake where it is there.
+  void pass_over(std::string_view name);
   // What was asked for, in that order.
   const std::vector<PlannedTensor>& plan() const { return plan_; }
 

@@ -247,6 +247,7 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
                            : target->kind == "masked" ? "the masked token"
                                                       : "class";
   std::string title = fmt::format("{} {}", kind, quoted(target->label));
+  if (target->kind == "class" && target->position) title += fmt::format(" of token {}", *target->position);
   if (!target->against) return title;
   return title + " against " + (target->against->index ? quoted(target->against->label) : "all others");
 }

@@ -90,7 +90,7 @@ constexpr std::array kFamilies = {
                         .mask_takes_space = true},
     SentencePieceFamily{.name = "mBART",
                         .classes = "MBartTokenizer",
-                        .model_types = "mbart",
+                        .model_types = "",  // mBART-50 has the same
                         .files = "sentencepiece.bpe.model",
                         .numbering = PieceNumbering::kFairseq,
                         .single = "A eos lang",
@@ -197,7 +197,7 @@ std::string class_of(const Folder& folder, const TokenizerSettings& settings) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", words_of(family.classes).front());
   }
   fail_settings(folder.label(find_sentencepiece(folder)),
-                fmt::format("to be told which family's it is: a tokenizer_class that is known ({})", known), found,
+                fmt::format("a tokenizer_class that says which family this file belongs to ({})", known), found,
                 "name the class in tokenizer_config.json, or write a tokenizer.json into the folder, in Python (pip "
                 "install transformers sentencepiece protobuf) with "
                 "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)");
@@ -238,11 +238,14 @@ const SentencePieceFamily& sentencepiece_family(const Folder& folder, const Toke
   }
   const SentencePieceFamily* almost = nullptr;
   for (const SentencePieceFamily& family : kFamilies) {
-    if (model_type.empty() ? !family.known_by_files : !lists(family.model_types, model_type)) continue;
+    if (!lists(family.model_types, model_type)) continue;
     if (missing_file(folder, family).empty()) return family;
     if (almost == nullptr) almost = &family;
   }
-  if (!model_type.empty() && almost != nullptr) {
+  for (const SentencePieceFamily& family : kFamilies) {
+    if (family.known_by_files && missing_file(folder, family).empty()) return family;
+  }
+  if (almost != nullptr) {
     fail_settings(folder.label(), fmt::format("{} for a model of type {}", missing_file(folder, *almost), model_type),
                   "none");
   }

@@ -36,7 +36,14 @@ std::vector<std::pair<std::string_view, std::string_view>> sentencepiece_merges(
       ++left_length;
       const std::string_view left = text.substr(0, at);
       const std::string_view right = text.substr(at);
-      if (found_in_text.find(left) == found_in_text.end() || found_in_text.find(right) == found_in_text.end()) continue;
+      const auto joins = [&](std::string_view part) {
+        const auto found = found_in_text.find(part);
+        if (found == found_in_text.end()) return false;
+        // What a user defined stays as it is.
+        return model.pieces[id].type == PieceType::kUserDefined ||
+               model.pieces[found->second].type == PieceType::kNormal;
+      };
+      if (!joins(left) || !joins(right)) continue;
       merges.push_back({model.pieces[id].score, left_length, length - left_length, id, left, right});
     }
   }

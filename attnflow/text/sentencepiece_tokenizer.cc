@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -97,10 +98,18 @@ class Converter {
     if (!model_.escape_whitespaces) refuse("spaces as \"▁\"", "spaces that stay (escape_whitespaces)");
     for (const SentencePiece& piece : model_.pieces) {
       if (piece.type == PieceType::kUnused) refuse("pieces that are used", quote_name(piece.text) + ", which is not");
-      if (is_listed() && piece.type == PieceType::kUserDefined) {
-        refuse(fmt::format("pieces that were trained, as {} has them", family_.name),
-               quote_name(piece.text) + ", which a user defined");
+      if (piece.type != PieceType::kUserDefined) continue;
+      if (is_listed()) {
+        refuse(fmt::format("only trained pieces, as in {}", family_.name),
+               quote_name(piece.text) + ", a user-defined piece");
       }
+      // SentencePiece cuts at them behind the space that it puts before a text; an added token is cut out before that.
+      if (std::string_view(prefix()) != "never" && !piece.text.starts_with(kSpace)) {
+        refuse("no user-defined pieces where a space is put before the text", quote_name(piece.text));
+      }
+    }
+    if (is_listed() && model_.byte_fallback && model_.kind == SentencePieceKind::kUnigram) {
+      refuse(fmt::format("no bytes in place of unknown characters, as in {}", family_.name), "byte_fallback");
     }
     if (flag("separate_vocabs", false)) {
       fail_settings(folder_.label("tokenizer_config.json"), "one vocabulary for source and target",
@@ -129,9 +138,9 @@ class Converter {
     for (std::size_t id = 0; id < std::min(first, model_.pieces.size()); ++id) {
       const SentencePiece& piece = model_.pieces[id];
       if (piece.type == PieceType::kControl || piece.type == PieceType::kUnknown) continue;
-      fail_settings(file_, fmt::format("{} special pieces first, as {} has them", first, family_.name),
+      fail_settings(file_, fmt::format("the first {} pieces to be special, as in {}", first, family_.name),
                     fmt::format("{} as piece {}", quote_name(piece.text), id),
-                    "name the family that the file is of as tokenizer_class in tokenizer_config.json");
+                    "set tokenizer_class in tokenizer_config.json to the family that the file belongs to");
     }
     for (std::size_t id = first; id < model_.pieces.size(); ++id) {
       const SentencePiece& piece = model_.pieces[id];
@@ -175,7 +184,7 @@ class Converter {
         (void)vocabulary_.required("unk_token");
         break;
     }
-    if (unknown_ >= entries_.size()) refuse("a piece for what is unknown", "none that the family numbers");
+    if (unknown_ >= entries_.size()) refuse("an unknown piece with an id in this family", "none");
   }
 
   // Languages, the mask, T5's sentinels: they are no pieces of the file, but have the ids behind it.
@@ -185,9 +194,10 @@ class Converter {
         family_.name == "M2M100" && settings_.text("language_codes") == "wmt21" ? kWmt21Languages : family_.languages;
     for (const std::string& code : words_of(languages)) append_special(in_frame(code));
     if (family_.name == "NLLB") {  // further languages of its own
+      std::set<std::string> known(languages_.begin(), languages_.end());
       for (const json& token : settings_.more_specials()) {
         const auto piece = token.at("content").get<std::string>();
-        if (std::find(languages_.begin(), languages_.end(), piece) == languages_.end()) append_special(piece);
+        if (known.insert(piece).second) append_special(piece);
       }
     }
     if (family_.appends_mask) add("<mask>");
@@ -246,11 +256,11 @@ class Converter {
       const auto found = vocabulary_.specials.find(role);
       if (found != vocabulary_.specials.end()) declare_by_piece(found->second);
     }
+    const std::unordered_set<std::string_view> named(more_specials_.begin(), more_specials_.end());
     for (const SentencePiece& piece : model_.pieces) {
       if (is_listed() || (piece.type != PieceType::kControl && piece.type != PieceType::kUserDefined)) continue;
       json token = default_special(piece.text);
-      const bool named = std::find(more_specials_.begin(), more_specials_.end(), piece.text) != more_specials_.end();
-      token["special"] = named || piece.type == PieceType::kControl;
+      token["special"] = named.contains(piece.text) || piece.type == PieceType::kControl;
       if (vocabulary_.pieces.contains(piece.text)) declare_by_piece(std::move(token));
     }
     for (const std::string& piece : more_specials_) {
@@ -335,8 +345,9 @@ class Converter {
     std::string code = settings_.text("src_lang").value_or(std::string(family_.language));
     std::string piece = in_frame(code);
     if (std::find(languages_.begin(), languages_.end(), piece) == languages_.end()) {
-      fail_settings(folder_.label("tokenizer_config.json"), fmt::format("a language of {} as src_lang", family_.name),
-                    quote_name(code), fmt::format("name one as it is written there, as {}", family_.language));
+      fail_settings(folder_.label("tokenizer_config.json"),
+                    fmt::format("a language code of {} as src_lang", family_.name), quote_name(code),
+                    fmt::format("use one such as {}", family_.language));
     }
     return piece;
   }

@@ -29,7 +29,7 @@ export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$ROOT}" CCACHE_NOHASHDIR=1 CCACHE_SLOPP
 # tests and trainers that are linked with libtorch, and Debian's NumPy and PyTorch.
 if [[ ! -v OPENBLAS_CORETYPE && -r /proc/cpuinfo ]]; then
   case " $(grep -m 1 '^flags' /proc/cpuinfo) " in
-    *' avx512f '*' avx512vl '*) export OPENBLAS_CORETYPE=SkylakeX ;;
+    *' avx512f '*' avx512vl '*) export OPENBLAS_CORETYPE=SkylakeX ;; # what has VL has the rest
     *' fma '*' avx2 '*) export OPENBLAS_CORETYPE=Haswell ;;
   esac
 fi

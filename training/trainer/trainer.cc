@@ -327,6 +327,13 @@ std::unique_ptr<Trainer> make_trainer(const EncoderWeights& weights, const Train
                             "none",
                             weights.info.name));
   }
+  if (weights.info.head == ModelHead::kTokenClassification || weights.distance_embedding != nullptr) {
+    throw Error(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("{}: expected a model whose class is of the whole text and whose scores know no embeddings of "
+                    "distances, found {}",
+                    weights.info.name, weights.info.architecture));
+  }
   return internal::with_torch_errors(
       [&]() -> std::unique_ptr<Trainer> { return std::make_unique<TorchTrainer>(weights, options); });
 }

@@ -41,6 +41,12 @@ void check_head(const ModelInfo& info) {
                     "class of every token; attnflow explain --method blank-out compares one of them",
                     info.name));
   } else if (info.head == ModelHead::kNone) {
+    throw Error(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("expected a classifier of texts or a language model, found {}, which classifies each token; "
+                    "attnflow explain --method blank-out scores one token's class",
+                    info.name));
+  } else if (info.head == ModelHead::kNone) {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("expected a model that predicts something (a classification or language model's head), "
                             "found none in {}",

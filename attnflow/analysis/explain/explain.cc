@@ -84,21 +84,25 @@ void add_token_classes(Report& report, const ModelInfo& info, const ModelOutput&
   }
 }
 
-// Of the tokens of the text the one that is surest to have a class, the first of equal ones.
-std::size_t surest_token(TextModel& model, const TextInput& input, const std::vector<InputToken>& tokens) {
+// Of the tokens of the text the one that is surest to have a class, the first of equal ones; where no class says that a
+// token has none, the one whose class is surest. Nothing without a token of the text.
+std::optional<std::size_t> surest_token(TextModel& model, const TextInput& input, const std::vector<InputToken>& tokens,
+                                        const std::stop_token& stop_token) {
   RunOptions run;
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     if (!tokens[t].special) run.logit_positions.push_back(t);
   }
-  const ModelOutput output = model.run(input, nullptr, run);
-  std::size_t surest = 0;
+  StopSink sink(std::vector<AttentionSink*>{}, stop_token);
+  const ModelOutput output = model.run(input, &sink, run);
+  std::optional<std::size_t> surest;
   double largest = -1.0;
   for (std::size_t row = 0; row < run.logit_positions.size(); ++row) {
-    for (const Prediction& p : class_predictions(model.info(), std::as_const(output.logits)[row].span())) {
-      if (p.text == kNoClass || p.probability <= largest) continue;
-      largest = p.probability;
-      surest = run.logit_positions[row];
-    }
+    const std::vector<Prediction> classes = class_predictions(model.info(), output.logits[row].span());
+    const auto none = std::find_if(classes.begin(), classes.end(), [](const auto& p) { return p.text == kNoClass; });
+    const double certainty = none == classes.end() ? classes.front().probability : 1.0 - none->probability;
+    if (certainty <= largest) continue;
+    largest = certainty;
+    surest = run.logit_positions[row];
   }
   return surest;
 }
@@ -186,12 +190,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
   const bool tags = info.head == ModelHead::kTokenClassification;
   const TextInput input = model_input(tokenizer, info, encoding, options.blank, report.notes);
-  if (tags && options.settings.output_token.kind == OutputToken::Kind::kAuto) {
-    const std::size_t position = surest_token(model, input, report.input.tokens);
-    report.settings.output_token = {.kind = OutputToken::Kind::kPosition, .position = position};
-    report.notes.push_back({NoteCode::kOutputTokenSurest, {{"token", report.input.tokens[position].text}}});
-  }
-  const ReportQuestion question = resolve_question(report, options);
+  ReportQuestion question = resolve_question(report, options);
   report.referents = resolve_referents(options.referents, report);
   if (!options.candidates.empty() && options.referents.empty() &&
       options.settings.output_token.kind == OutputToken::Kind::kMask) {
@@ -215,6 +214,13 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
   const std::vector<std::int64_t> candidates = candidate_ids(tokenizer, options.candidates);
   const TokenGroups groups = options.settings.words ? word_groups(report.input.tokens) : single_tokens(n);
+  if (tags && (options.settings.output_token.kind == OutputToken::Kind::kAuto ||
+               options.settings.output_token.kind == OutputToken::Kind::kAll)) {
+    if (const auto position = surest_token(model, input, report.input.tokens, options.stop_token)) {
+      question.settings.output_token = *position;
+      report.notes.push_back({NoteCode::kOutputTokenSurest, {{"token", report.input.tokens[*position].text}}});
+    }
+  }
   const std::size_t shown = question.settings.output_token;
   std::vector<std::size_t> content;
   for (std::size_t t = 0; t < n; ++t) {

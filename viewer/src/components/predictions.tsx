@@ -104,8 +104,8 @@ function OtherTokens({ report, predictions }: { report: Report; predictions: rea
 export function Predictions({ report, id, heading = "Prediction", beside }: PredictionsProps) {
   const predictions = report.document.predictions ?? [];
   if (predictions.length === 0) return null;
-  const of = (all: readonly Prediction[] | undefined, { position }: Prediction, k: number) =>
-    all?.find((one) => one.kind === "token-class" && one.position === position) ?? all?.[k];
+  const of = (all: readonly Prediction[] | undefined, { kind, position }: Prediction, k: number) =>
+    kind === "token-class" ? all?.find((one) => one.position === position) : all?.[k];
   const isOther = ({ kind, position, choices }: Prediction) =>
     kind === "token-class" &&
     position !== report.document.output_token &&

@@ -55,7 +55,8 @@ export function targetWords({ document }: Report, target: Target | undefined = d
   const kind = { next: "the next token", masked: "the masked token", class: "class" }[target.kind];
   const { against } = target;
   const other = against ? ` against ${against.index === undefined ? "all others" : quoted(against.label)}` : "";
-  return `${kind} ${quoted(target.label)}${other}`;
+  const of = target.kind === "class" && target.position !== undefined ? ` of token ${target.position}` : "";
+  return `${kind} ${quoted(target.label)}${of}${other}`;
 }
 
 /** "relevance for the next token “Angie” against “Yvette”": what the layers' matrices are made of; "" for attention. */

@@ -92,9 +92,19 @@ export class WordReport extends Report {
       output_token: wordOf[document.output_token ?? 0],
       output_tokens: complete.length > 0 ? groups.map((_, word) => word) : [],
       flow_output_tokens: [],
-      predictions: document.predictions?.map((prediction) =>
-        typeof prediction.position === "number" ? { ...prediction, position: wordOf[prediction.position] } : prediction,
-      ),
+      predictions: document.predictions
+        ?.filter(({ kind, position }, _, all) => {
+          // Of a word's classes that of the piece that is looked at, else of its first.
+          if (kind !== "token-class" || typeof position !== "number" || position === document.output_token) return true;
+          const word = wordOf[position];
+          const first = all.find((one) => typeof one.position === "number" && wordOf[one.position] === word);
+          return first?.position === position && wordOf[document.output_token ?? 0] !== word;
+        })
+        .map((prediction) =>
+          typeof prediction.position === "number"
+            ? { ...prediction, position: wordOf[prediction.position] }
+            : prediction,
+        ),
       referents: document.referents?.map(({ text, tokens: of }) => ({
         text,
         tokens: [...new Set(of.map((piece) => wordOf[piece]))],

@@ -549,7 +549,14 @@ export class ServerState {
     }
     const { text: asked } = this.asked;
     if (!asked || !("text" in asked)) return;
-    const report = await this.explain(this.beside(viewer, { ...asked.text, blank: positions }), "Blanking");
+    // Of a model that classifies each token "auto" may be another token now.
+    const { output_token: own, predictions = [] } = viewer.report.document;
+    const words = viewer.report instanceof WordReport ? viewer.report : null;
+    const same =
+      own !== undefined && predictions.some(({ kind }) => kind === "token-class")
+        ? { output_token: words ? words.groups[own][0] : own }
+        : {};
+    const report = await this.explain(this.beside(viewer, { ...asked.text, ...same, blank: positions }), "Blanking");
     if (!report) return;
     viewer.gone.value = { report, tokens: positions };
     // The card that asked stays in sight above.
