@@ -184,12 +184,12 @@ TEST_F(SentencePieceFolder, M2m100HasItsLanguagesBehindTheList) {
   write_class("M2M100Tokenizer", R"(, "src_lang": "de", "language_codes": "wmt21")");
   EXPECT_EQ(encode("the"), (Ids{6 + 7, 5, 2}));
   write_class("M2M100Tokenizer", R"(, "src_lang": "xx")");
-  expect_mentions(load_error(), "expected a language of M2M100 as src_lang, found \"xx\"");
+  expect_mentions(load_error(), "expected a language code of M2M100 as src_lang, found \"xx\"");
 }
 
 TEST_F(SentencePieceFolder, TheFamilyIsSaidOrAskedFor) {
   write("spiece.model", kT5Model);
-  expect_mentions(load_error(), "spiece.model: expected to be told which family's it is");
+  expect_mentions(load_error(), "spiece.model: expected a tokenizer_class that says which family this file belongs to");
   expect_mentions(load_error(), "name the class in tokenizer_config.json");
   expect_mentions(load_error("roberta"), "found none, and the model type \"roberta\"");
   EXPECT_EQ(encode("the", std::nullopt, "mt5"), (Ids{4, 1}));
@@ -235,14 +235,34 @@ TEST_F(SentencePieceFolder, WhatNoTokenizerHereDoesIsRefused) {
 TEST_F(SentencePieceFolder, PiecesOfAnotherFamilyAreNoticed) {
   write("sentencepiece.bpe.model", sentencepiece({"<unk>"}, kPieces));
   write_class("XLMRobertaTokenizer");
-  expect_mentions(load_error(), "expected 3 special pieces first, as XLM-R has them, found \"▁\" as piece 1");
+  expect_mentions(load_error(), "expected the first 3 pieces to be special, as in XLM-R, found \"▁\" as piece 1");
   write("sentencepiece.bpe.model", sentencepiece({"<unk>", "<s>"}, {}));
   EXPECT_EQ(encode("a"), (Ids{0, 3, 2}));
   write("source.spm", kFairseqModel + piece_field("x", 0, PieceType::kUserDefined));
   write("target.spm", kFairseqModel);
   write("vocab.json", R"({"</s>": 0, "<unk>": 1})");
   write_class("MarianTokenizer");
-  expect_mentions(load_error(), "expected pieces that were trained, as Marian has them, found \"x\"");
+  expect_mentions(load_error(), "expected only trained pieces, as in Marian, found \"x\"");
+}
+
+// SentencePiece cuts at them behind the space before a text, which an added token cannot.
+TEST_F(SentencePieceFolder, UserDefinedPiecesNeedTextsWithoutASpaceBefore) {
+  const std::string defined = kT5Model + piece_field("(", 0, PieceType::kUserDefined);
+  write("spiece.model", defined);
+  write_class("T5Tokenizer");
+  expect_mentions(load_error(), "expected no user-defined pieces where a space is put before the text, found \"(\"");
+  write("spiece.model", kT5Model + piece_field("▁<x>", 0, PieceType::kUserDefined));  // mT5 has such
+  EXPECT_EQ(encode("the"), (Ids{4, 1}));
+  write("spiece.model", defined + bytes_field(3, number_field(3, 0)));  // no space before
+  EXPECT_NO_THROW(load());
+}
+
+TEST_F(SentencePieceFolder, FileNamesSayTheFamilyWhereNothingElseDoes) {
+  write("spm.model", sentencepiece({"[PAD]", "[CLS]", "[SEP]", "[UNK]"}, kPieces));
+  EXPECT_EQ(encode("the", std::nullopt, "bert").front(), 1);
+  write("sentencepiece.bpe.model", kFairseqModel);
+  std::filesystem::remove(folder_ / "spm.model");
+  expect_mentions(load_error("mbart"), "expected a tokenizer_class");  // mBART-50 has that model type, too
 }
 
 TEST_F(SentencePieceFolder, SpacesAreThoseOfTheFile) {
