@@ -156,7 +156,8 @@ export async function serve(
     if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(server.url)) elsewhere.push(request.url());
   });
   // The form folds with each answer; most tests go on with it. The button may go before a pointer reaches it.
-  if (!folds) await tab.addLocatorHandler(tab.locator("#edit"), () => unfold(tab));
+  // It may fold again while it unfolds: what waits looks again, not for the button to be gone.
+  if (!folds) await tab.addLocatorHandler(tab.locator("#edit"), () => unfold(tab), { noWaitAfter: true });
   try {
     await tab.goto(server.url + fragment);
     await run(tab, server);
