@@ -28,7 +28,8 @@ std::vector<std::pair<std::string_view, std::string_view>> sentencepiece_merges(
       found_in_text.emplace(piece.text, id);
   }
   std::vector<Merge> merges;
-  for (const auto& [text, id] : found_in_text) {
+  for (const auto& [text, number] : found_in_text) {
+    const std::size_t id = number;
     const std::size_t length = decode_utf8(text).size();
     std::size_t left_length = 0;
     for (std::size_t at = 0; at < text.size();) {
