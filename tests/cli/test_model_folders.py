@@ -126,7 +126,11 @@ class LiesElsewhere(ModelFolderTest):
     def test_a_sentencepiece_model_alone(self):
         model = self.copy_of("bert_masked_lm")
         (model / "vocab.txt").rename(model / "tokenizer.model")
-        words = ["tokenizer.model: expected a tokenizer_class that says which family", "tokenizer_class", "save_pretrained"]
+        words = [
+            "tokenizer.model: expected a tokenizer_class that says which family",
+            "tokenizer_class",
+            "save_pretrained",
+        ]
         self.refuse(BAD_FILE, words, "explain", "the key", "--model", model)
         (model / "tokenizer_config.json").write_text('{"tokenizer_class": "LlamaTokenizer"}')
         words = ["tokenizer.model: expected a SentencePiece model, found"]

@@ -6,6 +6,7 @@ asked of sentencepiece_folders.py.
 """
 
 import base64
+import importlib.util
 import json
 import subprocess
 import sys
@@ -19,8 +20,12 @@ import torch
 import transformers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "tests" / "serve"))
-from support import PROGRAM, Server  # noqa: E402
+# By its path: other folders of tests have a module of the name.
+specification = importlib.util.spec_from_file_location("serve_support", ROOT / "tests" / "serve" / "support.py")
+serving = importlib.util.module_from_spec(specification)
+sys.modules["serve_support"] = serving
+specification.loader.exec_module(serving)
+PROGRAM, Server = serving.PROGRAM, serving.Server
 
 TOLERANCE = 2e-5
 VOCABULARY = 1500
