@@ -159,35 +159,31 @@ function(attnflow_compile_tests target)
   target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()
 
-# attnflow_hot_sources(<source>...): optimises the hot ones among them. Properties of sources hold in the folder that sets
-# them, so this is called where the target is made.
-function(attnflow_hot_sources)
+# attnflow_optimise(<patterns> <options> <source>...): compiles the sources whose path below attnflow/ has one of the
+# patterns by themselves, with the options. Properties of sources hold in the folder that sets them, so this is called where
+# the target is made.
+function(attnflow_optimise patterns options)
   foreach(source ${ARGN})
     file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/attnflow ${source})
-    foreach(pattern ${ATTNFLOW_HOT_SOURCES})
+    foreach(pattern ${patterns})
       if(path MATCHES "${pattern}")
-        set_source_files_properties(
-          ${source} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>;$<$<BOOL:${ATTNFLOW_SANITIZE}>:-O1>"
-                               SKIP_UNITY_BUILD_INCLUSION ON)
+        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_UNITY_BUILD_INCLUSION ON)
         break()
       endif()
     endforeach()
   endforeach()
 endfunction()
 
+# attnflow_hot_sources(<source>...): optimises the hot ones among them.
+function(attnflow_hot_sources)
+  attnflow_optimise("${ATTNFLOW_HOT_SOURCES}" "$<$<CONFIG:Release>:-O3>;$<$<BOOL:${ATTNFLOW_SANITIZE}>:-O1>" ${ARGN})
+endfunction()
+
 # attnflow_slow_sources(<source>...): the same for those that are slow under the sanitizers.
 function(attnflow_slow_sources)
-  if(NOT ATTNFLOW_SANITIZE)
-    return()
+  if(ATTNFLOW_SANITIZE)
+    attnflow_optimise("${ATTNFLOW_SLOW_SOURCES}" -O1 ${ARGN})
   endif()
-  foreach(source ${ARGN})
-    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/attnflow ${source})
-    foreach(pattern ${ATTNFLOW_SLOW_SOURCES})
-      if(path MATCHES "${pattern}")
-        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O1 SKIP_UNITY_BUILD_INCLUSION ON)
-      endif()
-    endforeach()
-  endforeach()
 endfunction()
 
 # Folders of a module that are no libraries of their own.

@@ -276,13 +276,13 @@ constexpr Architecture clip_vision() {
   return row;
 }
 
-constexpr Architecture clip() {
-  Architecture row = clip_vision();
-  row.model_type = "clip";
-  row.class_name = "CLIP";
-  row.part = "vision_config";
-  row.part_type = "clip_vision_model";
-  return row;
+// A model that has another as the part that sees pictures.
+constexpr Architecture whole_of(Architecture part, std::string_view model_type, std::string_view class_name) {
+  part.part = "vision_config";
+  part.part_type = part.model_type;
+  part.model_type = model_type;
+  part.class_name = class_name;
+  return part;
 }
 
 // The part of SigLIP that sees pictures. No class token; the head that pools the patches is not run.
@@ -299,15 +299,6 @@ constexpr Architecture siglip_vision() {
   row.defaults = R"({"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
                      "intermediate_size": 3072, "image_size": 224, "patch_size": 16,
                      "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6, "num_channels": 3})";
-  return row;
-}
-
-constexpr Architecture siglip() {
-  Architecture row = siglip_vision();
-  row.model_type = "siglip";
-  row.class_name = "Siglip";
-  row.part = "vision_config";
-  row.part_type = "siglip_vision_model";
   return row;
 }
 
@@ -380,9 +371,9 @@ constexpr std::array kArchitectures = {
     dinov2("dinov2", "Dinov2", "dinov2."),
     dinov2_with_registers(),
     dinov3(),
-    clip(),
+    whole_of(clip_vision(), "clip", "CLIP"),
     clip_vision(),
-    siglip(),
+    whole_of(siglip_vision(), "siglip", "Siglip"),
     siglip_vision(),
 };
 

@@ -299,10 +299,6 @@ ClassifierWeights find_classifier(EncoderTensorFinder& finder, const EncoderWeig
   return head;
 }
 
-bool is_classifier(ModelHead head) {
-  return head == ModelHead::kClassification || head == ModelHead::kTokenClassification;
-}
-
 std::vector<std::string> class_names(const ModelConfig& config, const ClassifierWeights& classifier) {
   if (config.labels) return *config.labels;
   std::vector<std::string> names;
@@ -326,7 +322,7 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   find_base(finder, weights);
   const ModelHead head = find_head(finder, config);
   if (head == ModelHead::kMaskedLm) weights.masked_lm = find_masked_lm(finder, weights);
-  if (is_classifier(head)) weights.classifier = find_classifier(finder, weights, head);
+  if (predicts_classes(head)) weights.classifier = find_classifier(finder, weights, head);
   finder.throw_if_missing();
   if (!options.allow_unused_weights) finder.refuse_unused(config);
 
@@ -356,7 +352,7 @@ std::vector<PlannedTensor> plan_tensors(const ModelConfig& config, ModelHead hea
   EncoderTensorFinder finder(weights.config);
   find_base(finder, weights);
   if (head == ModelHead::kMaskedLm) find_masked_lm(finder, weights);
-  if (is_classifier(head)) {
+  if (predicts_classes(head)) {
     weights.config.labels.emplace(classes);
     find_classifier(finder, weights, head);
   }

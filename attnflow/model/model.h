@@ -24,6 +24,11 @@ namespace attnflow {
 // follows.
 enum class ModelHead { kNone, kMaskedLm, kClassification, kTokenClassification, kCausalLm };
 
+// Are its logits of classes, and not of tokens?
+constexpr bool predicts_classes(ModelHead head) {
+  return head == ModelHead::kClassification || head == ModelHead::kTokenClassification;
+}
+
 // What a user should know beside the numbers: something lies in the model's files that these do not show.
 struct ModelNote {
   Note note;
@@ -61,10 +66,6 @@ struct ModelInfo {
   std::optional<TargetInfo> target = {};  // of an encoder-decoder; max_tokens is then that of a source
   std::vector<ModelNote> notes = {};
 
-  // Are its logits of classes, and not of tokens?
-  bool predicts_classes() const {
-    return head == ModelHead::kClassification || head == ModelHead::kTokenClassification;
-  }
   // Those that concern an input of so many tokens.
   std::vector<Note> notes_for(std::size_t tokens) const {
     std::vector<Note> found;

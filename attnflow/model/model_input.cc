@@ -121,7 +121,7 @@ void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t 
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("expected a model with a head that scores classes or tokens, found none in {}", info.name));
   }
-  const bool of_class = info.predicts_classes();
+  const bool of_class = predicts_classes(info.head);
   const std::size_t labels = of_class ? info.labels.size() : info.vocabulary;
   for (const std::size_t label : {target.label, target.has_other() ? target.other : target.label}) {
     if (label < labels) continue;

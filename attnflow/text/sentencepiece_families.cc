@@ -198,9 +198,7 @@ std::string class_of(const Folder& folder, const TokenizerSettings& settings) {
   }
   fail_settings(folder.label(find_sentencepiece(folder)),
                 fmt::format("a tokenizer_class that says which family this file belongs to ({})", known), found,
-                "name the class in tokenizer_config.json, or write a tokenizer.json into the folder, in Python (pip "
-                "install transformers sentencepiece protobuf) with "
-                "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)");
+                "name the class in tokenizer_config.json, or " + advice_to_write_tokenizer(kSentencePiecePackages));
 }
 
 }  // namespace

@@ -51,6 +51,9 @@ struct SentencePieceFamily {
 
 std::span<const SentencePieceFamily> sentencepiece_families();
 
+// What transformers reads these files with.
+inline constexpr std::string_view kSentencePiecePackages = "transformers sentencepiece protobuf";
+
 std::vector<std::string> words_of(std::string_view text);
 
 // A file of some family that is there, or nothing.

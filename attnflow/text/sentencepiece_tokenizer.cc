@@ -27,9 +27,6 @@ using nlohmann::json;
 
 constexpr std::string_view kSpace = "▁";
 constexpr std::size_t kPegasusOffset = 103;  // how far behind their own numbers Pegasus' pieces are
-constexpr std::string_view kAdvice =
-    "write a tokenizer.json into the folder, in Python (pip install transformers sentencepiece protobuf) with "
-    "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)";
 
 // Pieces like "7,": ALBERT and XLNet have them but never use them.
 bool ends_with_digit_and_comma(std::string_view piece) {
@@ -87,7 +84,7 @@ class Converter {
   bool flag(const char* key, bool usual) const { return settings_.flag(key).value_or(usual); }
 
   [[noreturn]] void refuse(const std::string& expected, const std::string& found) const {
-    fail_settings(file_, expected, found, std::string(kAdvice));
+    fail_settings(file_, expected, found, advice_to_write_tokenizer(kSentencePiecePackages));
   }
 
   void check() const {
@@ -118,7 +115,7 @@ class Converter {
     if (family_.numbering == PieceNumbering::kPegasus &&
         settings_.number("offset").value_or(kPegasusOffset) != kPegasusOffset) {
       fail_settings(folder_.label("tokenizer_config.json"), fmt::format("{} as Pegasus' offset", kPegasusOffset),
-                    fmt::format("{}", *settings_.number("offset")), std::string(kAdvice));
+                    fmt::format("{}", *settings_.number("offset")), advice_to_write_tokenizer(kSentencePiecePackages));
     }
   }
 

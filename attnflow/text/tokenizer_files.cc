@@ -208,9 +208,7 @@ TokenizerDocument read_tokenizer_document(const Folder& folder, const std::strin
     if (folder.has(name)) found = fmt::format("only {}", name);
   }
   fail_settings(folder.label(), "tokenizer.json, vocab.txt, vocab.json with merges.txt, or a SentencePiece model",
-                found,
-                "write a tokenizer.json into the folder, in Python (pip install transformers) with "
-                "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)");
+                found, advice_to_write_tokenizer("transformers"));
 }
 
 }  // namespace attnflow::internal

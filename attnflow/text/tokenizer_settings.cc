@@ -51,6 +51,13 @@ void fail_settings(const std::string& where, const std::string& expected, const 
   throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {}, found {}; {}", where, expected, found, advice));
 }
 
+std::string advice_to_write_tokenizer(std::string_view packages) {
+  return fmt::format(
+      "write a tokenizer.json into the folder, in Python (pip install {}) with "
+      "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
+      packages);
+}
+
 std::string read_utf8(const SettingsFile& file) {
   std::string content = file.read();
   if (const std::optional<std::size_t> offset = find_invalid_utf8(content)) {

@@ -34,6 +34,9 @@ inline constexpr std::uint64_t kLargestTokenId = 0xFFFFFFFFU;
 [[noreturn]] void fail_settings(const std::string& where, const std::string& expected, const std::string& found,
                                 const std::string& advice = "restore the file from the model's source");
 
+// How a tokenizer.json comes into a folder that has none, by Python with these packages.
+std::string advice_to_write_tokenizer(std::string_view packages);
+
 // These throw Error(kBadFile) when the file cannot be read, is not UTF-8, or is not a JSON object as
 // parse_json_object() reads it.
 std::string read_utf8(const SettingsFile& file);

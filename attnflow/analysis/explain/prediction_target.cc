@@ -99,7 +99,7 @@ std::string explaining_option(const Settings& settings) {
 AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const TextCodec* codec,
                          std::vector<Note>& notes) {
   check_head(info, settings);
-  const bool of_class = info.predicts_classes();
+  const bool of_class = predicts_classes(info.head);
   const auto named = [&](const char* option, const std::string& asked) {
     return of_class ? class_named(option, asked, info) : token_named(option, asked, *codec, info.vocabulary, notes);
   };
@@ -125,7 +125,7 @@ AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const 
 ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, const TextCodec* codec,
                            std::span<const float> logits, std::optional<std::size_t> position) {
   using Against = AskedTarget::Against;
-  const bool of_class = info.predicts_classes();
+  const bool of_class = predicts_classes(info.head);
   check_logits(logits, asked.label.value_or(0));
   const auto name = [&](std::size_t index) {
     if (!of_class) return codec->readable(static_cast<std::int64_t>(index));

@@ -305,7 +305,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     if (info_.head == ModelHead::kNone) return {};
     // Logits of one position may be as many numbers as the vocabulary has: only those asked for are computed.
     if (options.logit_positions.empty()) {
-      return {Tensor<float>({0, info_.predicts_classes() ? info_.labels.size() : info_.vocabulary})};
+      return {Tensor<float>({0, predicts_classes(info_.head) ? info_.labels.size() : info_.vocabulary})};
     }
     const std::vector<std::int64_t> positions(options.logit_positions.begin(), options.logit_positions.end());
     const at::Tensor indices = at::tensor(positions, at::TensorOptions(at::kLong)).to(device_);
