@@ -2,6 +2,8 @@
 
     families.py      prints the table that stands in docs/models.md
 
+ATTNFLOW is the program, build/release/bin/attnflow by itself, and ATTNFLOW_DEVICE what it runs models on, cpu or cuda.
+
 Every text family of the program's list has a row, and so have families of pictures that tests/golden does not compare.
 Compared are the attention of every head, the probability of the prediction and the gradient times the input of every
 token where there is a prediction, and the contributions of every layer (`alti`), made here from what transformers'
@@ -34,6 +36,7 @@ from joint_graph import joined  # noqa: E402
 from laws import mixed  # noqa: E402
 
 PROGRAM = Path(os.environ.get("ATTNFLOW", ROOT / "build" / "release" / "bin" / "attnflow"))
+DEVICE = os.environ.get("ATTNFLOW_DEVICE", "cpu")
 TEXT = "the key to the old cabinets is on"
 WORDS = ["the", "key", "to", "old", "cabinets", "is", "on", "table"]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -335,7 +338,7 @@ def ask(folder: Path, family: Family, *options: str) -> tuple[dict[str, Any], di
 def reported(folder: Path, *asked: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What a command of the program's writes of the model in `folder`."""
     files = [folder / "report.json", folder / "report.npz"]
-    command = [str(PROGRAM), *asked, "--model", str(folder)]
+    command = [str(PROGRAM), *asked, "--model", str(folder), "--device", DEVICE]
     for file in files:
         command += ["-o", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #= [NAME]...
-#: measure: build (from nothing), explain, flow, contributions, degeneracy, generation, long, long_row, vision, serve, python (the package, only by name) and the core's *_benchmark.cc, or those whose names are given
+#: measure: build (from nothing), explain, flow, contributions, degeneracy, generation, long, long_row, vision, serve, python (the package, only by name), gpu (only by name) and the core's *_benchmark.cc, or those whose names are given
 
 command_bench() {
   local -a wanted=("$@")
@@ -22,13 +22,22 @@ command_bench() {
     "$program" tools/bench/python.py
     return
   fi
+  # With the PyTorch that has CUDA, and the Python that has it.
+  if [[ "${1:-}" == gpu ]]; then
+    [[ -n "${ATTNFLOW_PYTORCH:-}" ]] || die 'bench: gpu needs ATTNFLOW_PYTORCH (docs/building.md)'
+    require_packages build
+    require_rust
+    build_preset program attnflow attnflow_torch attnflow_long_row_benchmark
+    python3 tools/bench/gpu.py "${@:2}"
+    return
+  fi
   wants() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
   # A wrong name is told before anything is installed.
   local -a known
   mapfile -t known < <(printf '%s\n' "${scripts[@]}" && find attnflow -mindepth 2 -maxdepth 2 -name '*_benchmark.cc' -printf '%h\n' |
     xargs -n 1 basename | sort -u | sed 's/$/_benchmark/')
   for name in "${wanted[@]}"; do
-    [[ " ${known[*]} " == *" $name "* ]] || die "bench: expected one of build python ${known[*]}, found '$name'"
+    [[ " ${known[*]} " == *" $name "* ]] || die "bench: expected one of build python gpu ${known[*]}, found '$name'"
   done
   require_packages build test bench
   require_rust

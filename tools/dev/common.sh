@@ -342,16 +342,22 @@ llama_is_new() {
 # Was this folder configured with tests?
 is_for_tests() { grep -qs '^ATTNFLOW_TESTS:.*=ON' "$1/CMakeCache.txt"; }
 
+# Was this folder configured with another libtorch than the one asked for, if one is?
+torch_is_another() {
+  [[ -v ATTNFLOW_PYTORCH ]] && ! grep -qsxF "ATTNFLOW_PYTORCH:PATH=$ATTNFLOW_PYTORCH" "$1/CMakeCache.txt"
+}
+
 # configure_preset PRESET: when there is a reason to.
 configure_preset() {
   local preset="$1" folder="build/$1"
   [[ "$preset" == program ]] && folder=build/release
   if [[ -e "$folder/build.ninja" && ! CMakePresets.json -nt "$folder/build.ninja" ]] && ! llama_is_new "$folder" &&
+    ! torch_is_another "$folder" &&
     { [[ "$preset" != release ]] || is_for_tests "$folder"; }; then
     return
   fi
   mkdir -p "$folder"
-  if ! cmake --preset "$preset" >"$folder/configure.log" 2>&1; then
+  if ! cmake --preset "$preset" ${ATTNFLOW_PYTORCH+-D "ATTNFLOW_PYTORCH:PATH=$ATTNFLOW_PYTORCH"} >"$folder/configure.log" 2>&1; then
     cat "$folder/configure.log" >&2
     die "cmake failed for the preset '$preset' (presets: program, release, dev, tsan, tidy, consumer, bench, fuzz)"
   fi

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/optim/adamw.h>
@@ -102,7 +103,7 @@ class TorchTrainer final : public Trainer {
     return internal::with_torch_errors([&] {
       std::vector<double> costs(shards.size(), 0.0);
       each_shard(shards, [&](std::size_t s) {
-        const at::NoGradGuard no_gradients;
+        const c10::NoGradGuard no_gradients;
         costs[s] = cost_of(shards[s], nullptr).item<double>() / count;
       });
       return sum(costs);
@@ -117,7 +118,7 @@ class TorchTrainer final : public Trainer {
     return internal::with_torch_errors([&] {
       std::vector<Tensor<float>> logits(shards.size());
       each_shard(shards, [&](std::size_t s) {
-        const at::NoGradGuard no_gradients;
+        const c10::NoGradGuard no_gradients;
         internal::AutogradOps ops;
         logits[s] = to_host(BatchForward(tensors_, ops).classify(hidden_of(shards[s], ops)));
       });
@@ -137,7 +138,7 @@ class TorchTrainer final : public Trainer {
   }
 
   void set_state(const TrainerState& state) override {
-    const at::NoGradGuard no_gradients;
+    const c10::NoGradGuard no_gradients;
     for (std::size_t p = 0; p < names_.size(); ++p) {
       copy_in(state.weights, names_[p], values_[p], "weight");
       copy_in(state.first_moments, names_[p], moments_[p]->exp_avg(), "first moment");
@@ -279,7 +280,7 @@ class TorchTrainer final : public Trainer {
 
   // The shards' gradients, added in their order, to the optimizer; undefined where a parameter took no part.
   void give_gradients(std::vector<std::vector<at::Tensor>>& gradients) const {
-    const at::NoGradGuard no_gradients;
+    const c10::NoGradGuard no_gradients;
     for (std::size_t p = 0; p < values_.size(); ++p) {
       at::Tensor sum;
       for (std::vector<at::Tensor>& shard : gradients) {

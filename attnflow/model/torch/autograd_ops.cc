@@ -71,7 +71,7 @@ at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, con
   if (score_bias.defined()) scores = scores + score_bias.unsqueeze(1);
   if (padding.defined()) scores = scores + padding;
   if (causal) {
-    at::Tensor mask = at::zeros({n, n}, at::TensorOptions(at::kFloat));
+    at::Tensor mask = at::zeros({n, n}, scores.options().requires_grad(false));
     apply_causal_mask(mask, 0, 0, form.window);
     scores = scores + mask;
   }

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
@@ -59,11 +60,13 @@ std::vector<Chunk> cut_into_chunks(std::size_t heads, std::size_t past, std::siz
 // pieces.
 class AttentionBuffer {
  public:
+  explicit AttentionBuffer(at::Device device) : options_(at::TensorOptions(at::kFloat).device(device)) {}
+
   // Makes room for `numbers`, which forgets what was there.
   void reserve(std::size_t numbers) {
     if (buffer_.defined() && to_signed(numbers) <= buffer_.numel()) return;
     buffer_.reset();
-    buffer_ = at::empty({to_signed(numbers)}, at::TensorOptions(at::kFloat));
+    buffer_ = at::empty({to_signed(numbers)}, options_);
   }
   // [heads, queries, keys], for which there is room.
   at::Tensor view(std::size_t heads, std::size_t queries, std::size_t keys) const {
@@ -72,12 +75,13 @@ class AttentionBuffer {
   }
 
  private:
+  at::TensorOptions options_;
   at::Tensor buffer_;
 };
 
 // What a replay needs of the decoder: shared, so that a replay that outlives its sequence says so.
 struct Sequence {
-  explicit Sequence(const DecoderConfig& config) : cache(config) {}
+  Sequence(const DecoderConfig& config, at::Device device) : cache(config, device) {}
 
   internal::KeyValueCache cache;
   std::size_t length = 0;  // tokens
@@ -88,8 +92,8 @@ struct Sequence {
 // to all that are there.
 class ChunkOps : public internal::BlockedOps {
  public:
-  ChunkOps(internal::KeyValueCache& cache, std::size_t begin, std::size_t threads)
-      : BlockedOps(at::kCPU, threads, internal::OneRow::kVector), cache_(cache), begin_(begin) {}
+  ChunkOps(internal::KeyValueCache& cache, std::size_t begin, at::Device device, std::size_t threads)
+      : BlockedOps(device, threads, internal::OneRow::kVector), cache_(cache), begin_(begin) {}
 
   at::Tensor attention;  // [H, count, begin + count], where a layer's attention is written and given to `sink`
   AttentionSink* sink = nullptr;
@@ -110,7 +114,8 @@ class ChunkOps : public internal::BlockedOps {
     if (sink != nullptr && sink->wants_terms()) {
       values_ = value[0];
     } else if (sink != nullptr) {
-      sink->layer(index + 1, begin_, internal::view_of(attention));
+      const at::Tensor host = internal::on_host(attention);
+      sink->layer(index + 1, begin_, internal::view_of(host));
     }
     return task.context.unsqueeze(0);
   }
@@ -149,7 +154,8 @@ class TorchReplay final : public AttentionReplay {
         use_(sequence_->uses),
         tokens_(sequence_->length),
         queries_(std::move(queries)),
-        threads_(threads) {}
+        threads_(threads),
+        buffer_(queries_.front().device()) {}
 
   std::size_t layers() const override { return forms_.size(); }
   std::size_t heads() const override { return static_cast<std::size_t>(forms_.front().heads); }
@@ -177,7 +183,7 @@ class TorchReplay final : public AttentionReplay {
       buffer_.reserve(heads() * count * tokens_);
       task.attention = buffer_.view(heads(), count, query_end);
       internal::attend(task, threads_);
-      return task.attention;
+      return internal::on_host(task.attention);
     });
     sink.layer(layer, query_begin, internal::view_of(attention));
   }
@@ -197,10 +203,11 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   TorchDecoder(const DecoderWeights& weights, const LoadOptions& options)
       : info_(weights.info),
         checkpoint_(weights.checkpoint),
-        source_(at::kCPU, internal::TensorSource::use_of(options)),
+        device_(internal::find_device(options.device)),
+        source_(device_, internal::TensorSource::use_of(options)),
         tensors_(source_, weights),
         threads_(resolve_threads(options.threads)),
-        sequence_(std::make_shared<Sequence>(weights.config)) {
+        sequence_(std::make_shared<Sequence>(weights.config, device_)) {
     internal::keep_calls_on_one_thread();
     sequence_->cache.reserve(std::min(options.context, config().positions), 0);
   }
@@ -212,7 +219,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     const std::size_t positions = std::min(tokens, config().positions);
     const std::size_t bytes = sequence_->cache.bytes(positions);
     const auto available = available_memory();
-    if (positions > sequence_->length && available && bytes > *available) {
+    if (device_.is_cpu() && positions > sequence_->length && available && bytes > *available) {
       throw Error(ErrorKind::kOther,
                   fmt::format("{}: expected room for the keys and values of {} tokens, {} MiB, found {} MiB of memory "
                               "free; fewer tokens take less",
@@ -331,7 +338,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
       const at::Tensor read = x[0].narrow(0, to_signed(position), 1);
       return internal::value_of(target, tensors_.logits(ops, read)[0]);
     };
-    const at::NoGradGuard no_gradients;  // differentiate_layers() takes them where it wants them
+    const c10::NoGradGuard no_gradients;  // differentiate_layers() takes them where it wants them
     at::Tensor embedding = tensors_.embed(ids, 0);
     if (given != nullptr) internal::replace_embedding(embedding[0], *given);
     const internal::LayeredGradient found = internal::differentiate_layers(model, embedding, sink, stop_token);
@@ -347,7 +354,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
         const c10::InferenceMode no_gradients;
         const at::Tensor hidden = run_chunks(pass);
         if (hidden.size(0) == 0) return at::empty({0, to_signed(info_.vocabulary)}, hidden.options());
-        const internal::BlockedOps ops(at::kCPU, threads_, internal::OneRow::kVector);
+        const internal::BlockedOps ops(device_, threads_, internal::OneRow::kVector);
         return tensors_.logits(ops, hidden);
       });
     } catch (...) {
@@ -360,7 +367,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   at::Tensor run_chunks(const Pass& pass) {
     const std::size_t n = pass.ids.size();
     sequence_->cache.reserve(sequence_->length + n, sequence_->length);
-    const at::TensorOptions options(at::kFloat);
+    const at::TensorOptions options = at::TensorOptions(at::kFloat).device(device_);
     const DecoderConfig& sizes = config();
     if (pass.queries != nullptr) {
       const std::int64_t width = to_signed(sizes.heads * sizes.head_width);
@@ -369,7 +376,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     const at::Tensor wanted = at::empty({to_signed(pass.positions.size()), to_signed(sizes.hidden)}, options);
     const std::size_t past = sequence_->length;
     const std::vector<Chunk> chunks = cut_into_chunks(sizes.heads, past, n);
-    AttentionBuffer attention;
+    AttentionBuffer attention(device_);
     if (pass.sink != nullptr) {
       std::size_t numbers = 0;
       for (const Chunk& chunk : chunks) {
@@ -392,7 +399,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   // Tokens [done, done + count) of the pass through all layers: [count, hidden].
   at::Tensor run_chunk(const Pass& pass, std::size_t done, std::size_t count, const AttentionBuffer& buffer) {
     const std::size_t begin = sequence_->length;
-    ChunkOps ops(sequence_->cache, begin, threads_);
+    ChunkOps ops(sequence_->cache, begin, device_, threads_);
     tensors_.turn(ops, begin, count);
     ops.sink = pass.sink;
     if (pass.sink != nullptr) ops.attention = buffer.view(config().heads, count, begin + count);
@@ -408,6 +415,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
 
   ModelInfo info_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
+  at::Device device_;
   internal::TensorSource source_;
   internal::DecoderTensors tensors_;
   std::size_t threads_;
@@ -417,12 +425,6 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
 }  // namespace
 
 std::unique_ptr<Decoder> make_torch_decoder(const DecoderWeights& weights, const LoadOptions& options) {
-  if (options.device != "cpu") {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("device {}: expected cpu, on which decoders of Hugging Face folders run, found another. "
-                            "Use --device cpu",
-                            options.device));
-  }
   return internal::with_torch_errors(
       [&]() -> std::unique_ptr<Decoder> { return std::make_unique<TorchDecoder>(weights, options); });
 }

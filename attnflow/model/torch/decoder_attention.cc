@@ -34,24 +34,76 @@ std::vector<Tile> cut(std::int64_t heads, std::int64_t key_heads, std::int64_t q
   return tiles;
 }
 
+// A tile's queries as a matrix for each head with keys of its own: [G of the tile, rows, d], heads before queries.
+at::Tensor rows_of(const AttentionTask& task, const Tile& tile, std::int64_t key_heads) {
+  const std::int64_t d = task.width;
+  const at::Tensor part = task.queries.narrow(0, tile.query, tile.queries).narrow(1, tile.head * d, tile.heads * d);
+  const std::int64_t shared = tile.heads / key_heads;
+  if (shared == 1 && key_heads == 1) return part.unsqueeze(0);
+  return part.view({tile.queries, key_heads, shared, d}).permute({1, 2, 0, 3}).reshape({key_heads, -1, d});
+}
+
+void attend_tile(const AttentionTask& task, const Tile& tile) {
+  const std::int64_t d = task.width;
+  const std::int64_t group = task.queries.size(1) / d / task.key_heads;
+  const std::int64_t key_heads = std::max<std::int64_t>(1, tile.heads / group);
+  const bool causal = task.all_keys == 0;
+  const std::int64_t first = task.begin + tile.query;
+  const std::int64_t key_end = causal ? first + tile.queries : task.all_keys;
+  const std::int64_t key_begin = task.window == 0 ? 0 : std::max<std::int64_t>(0, first - task.window + 1);
+  const std::int64_t seen = key_end - key_begin;
+  const auto keys = [&](const at::Tensor& all) {  // [G of the tile, keys, d]
+    return all.narrow(0, tile.head / group, key_heads).narrow(1, key_begin, seen);
+  };
+  const at::Tensor products = at::bmm(rows_of(task, tile, key_heads), keys(task.keys).transpose(1, 2));
+  at::Tensor scores = products.view({tile.heads, tile.queries, seen});
+  if (task.score_cap > 0.0) scores.div_(task.score_cap).tanh_().mul_(task.score_cap);
+  if (task.slopes.defined()) {
+    const at::Tensor positions = at::arange(key_begin, key_end, scores.options());
+    scores.add_(task.slopes.narrow(0, tile.head, tile.heads).view({-1, 1, 1}) * positions);
+  }
+  if (task.score_bias.defined()) {
+    scores.add_(task.score_bias.narrow(0, tile.head, tile.heads)
+                    .narrow(1, tile.query, tile.queries)
+                    .narrow(2, key_begin, seen));
+  }
+  if (causal && tile.queries > 1) apply_causal_mask(scores, key_begin, first, task.window);
+  const at::Tensor weights = at::softmax(scores, -1);
+  if (task.values.defined()) {
+    const at::Tensor mixed = at::bmm(weights.view(products.sizes()), keys(task.values));
+    task.context.narrow(0, tile.query, tile.queries)
+        .narrow(1, tile.head * d, tile.heads * d)
+        .view({tile.queries, tile.heads, d})
+        .copy_(mixed.view({tile.heads, tile.queries, d}).transpose(0, 1));
+  }
+  if (!task.attention.defined()) return;
+  const std::int64_t all_keys = task.attention.size(2);
+  const at::Tensor place = task.attention.narrow(0, tile.head, tile.heads).narrow(1, tile.query, tile.queries);
+  place.narrow(2, 0, key_begin).zero_();
+  place.narrow(2, key_begin, seen).copy_(weights);
+  place.narrow(2, key_end, all_keys - key_end).zero_();
+}
+
 }  // namespace
 
 void apply_causal_mask(at::Tensor& scores, std::int64_t key_begin, std::int64_t query_begin, std::int64_t window) {
-  const std::int64_t queries = scores.size(0);
-  const std::int64_t columns = scores.size(1);
+  const std::int64_t queries = scores.size(-2);
+  const std::int64_t columns = scores.size(-1);
   constexpr float kHidden = -std::numeric_limits<float>::infinity();
   const at::Tensor later = at::full({queries, queries}, kHidden, scores.options()).triu_(1);
-  scores.narrow(1, columns - queries, queries).add_(later);
+  scores.narrow(-1, columns - queries, queries).add_(later);
   if (window == 0) return;
-  const at::Tensor query = at::arange(query_begin, query_begin + queries).view({-1, 1});
-  const at::Tensor key = at::arange(key_begin, key_begin + columns).view({1, -1});
+  const at::TensorOptions options = scores.options().dtype(at::kLong);
+  const at::Tensor query = at::arange(query_begin, query_begin + queries, options).view({-1, 1});
+  const at::Tensor key = at::arange(key_begin, key_begin + columns, options).view({1, -1});
   scores.masked_fill_(key <= query - window, kHidden);
 }
 
-KeyValueCache::KeyValueCache(const DecoderConfig& config)
+KeyValueCache::KeyValueCache(const DecoderConfig& config, at::Device device)
     : heads_(to_signed(config.key_value_heads)),
       width_(to_signed(config.head_width)),
       most_(config.positions),
+      device_(device),
       keys_(config.layers),
       values_(config.layers) {}
 
@@ -62,7 +114,8 @@ void KeyValueCache::reserve(std::size_t positions, std::size_t used) {
   // One tensor at a time, so that old and new ones are never all there at once.
   for (std::vector<at::Tensor>* const all : {&keys_, &values_}) {
     for (at::Tensor& one : *all) {
-      const at::Tensor larger = at::empty({heads_, to_signed(room), width_}, at::TensorOptions(at::kFloat));
+      const at::TensorOptions options = at::TensorOptions(at::kFloat).device(device_);
+      const at::Tensor larger = at::empty({heads_, to_signed(room), width_}, options);
       if (used != 0) larger.narrow(1, 0, to_signed(used)).copy_(one.narrow(1, 0, to_signed(used)));
       one = larger;
     }
@@ -88,52 +141,16 @@ AttentionTask::AttentionTask(const LayerForm& form)
 
 void attend(const AttentionTask& task, std::size_t threads) {
   const std::int64_t n = task.queries.size(0);
-  const std::int64_t d = task.width;
-  const std::int64_t heads = task.queries.size(1) / d;
-  const std::int64_t group = heads / task.key_heads;
+  const std::int64_t heads = task.queries.size(1) / task.width;
+  if (!task.queries.is_cpu()) {
+    attend_tile(task, {0, heads, 0, n});
+    return;
+  }
   const std::vector<Tile> tiles = cut(heads, task.key_heads, n);
-  const bool causal = task.all_keys == 0;
-  const std::int64_t work = 2 * heads * n * (causal ? task.begin + n : task.all_keys) * d;
-  split_work(useful_threads(threads, work, kWorthOfAttention), to_signed(tiles.size()), [&](std::int64_t i) {
-    const Tile& tile = tiles[static_cast<std::size_t>(i)];
-    const std::int64_t first = task.begin + tile.query;
-    const std::int64_t key_end = causal ? first + tile.queries : task.all_keys;
-    const std::int64_t key_begin = task.window == 0 ? 0 : std::max<std::int64_t>(0, first - task.window + 1);
-    const auto keys = [&](const at::Tensor& all) {  // [keys, d]
-      return all.select(0, tile.head / group).narrow(0, key_begin, key_end - key_begin);
-    };
-    // Rows of a tile are its queries, or its heads where there is one query.
-    const auto rows = [&](const at::Tensor& all) {  // [n, H d] to [rows, d]
-      const at::Tensor part = all.narrow(0, tile.query, tile.queries).narrow(1, tile.head * d, tile.heads * d);
-      return tile.heads == 1 ? part : part.view({tile.heads, d});
-    };
-    at::Tensor scores = at::mm(rows(task.queries), keys(task.keys).t());
-    if (task.score_cap > 0.0) scores.div_(task.score_cap).tanh_().mul_(task.score_cap);
-    if (task.slopes.defined()) {
-      const at::Tensor positions = at::arange(key_begin, key_end, scores.options());
-      scores.add_(task.slopes.narrow(0, tile.head, tile.heads).unsqueeze(1) * positions);
-    }
-    if (task.score_bias.defined()) {
-      scores.add_(task.score_bias.narrow(0, tile.head, tile.heads)
-                      .narrow(1, tile.query, tile.queries)
-                      .narrow(2, key_begin, key_end - key_begin)
-                      .reshape(scores.sizes()));
-    }
-    if (causal && tile.queries > 1) apply_causal_mask(scores, key_begin, first, task.window);
-    const at::Tensor weights = at::softmax(scores, -1);
-    if (task.values.defined()) {
-      at::Tensor context = rows(task.context);
-      at::mm_out(context, weights, keys(task.values));
-    }
-    if (!task.attention.defined()) return;
-    const std::int64_t all_keys = task.attention.size(2);
-    const at::Tensor place = task.attention.narrow(0, tile.head, tile.heads)
-                                 .narrow(1, tile.query, tile.queries)
-                                 .view({tile.heads * tile.queries, all_keys});
-    place.narrow(1, 0, key_begin).zero_();
-    place.narrow(1, key_begin, key_end - key_begin).copy_(weights);
-    place.narrow(1, key_end, all_keys - key_end).zero_();
-  });
+  const std::int64_t keys = task.all_keys == 0 ? task.begin + n : task.all_keys;
+  const std::int64_t work = 2 * heads * n * keys * task.width;
+  split_work(useful_threads(threads, work, kWorthOfAttention), to_signed(tiles.size()),
+             [&](std::int64_t i) { attend_tile(task, tiles[static_cast<std::size_t>(i)]); });
 }
 
 }  // namespace attnflow::internal

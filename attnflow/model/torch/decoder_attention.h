@@ -19,7 +19,7 @@ namespace attnflow::internal {
 // Keys (turned, where positions are rotary) and values of every layer, with room for more positions than are used.
 class KeyValueCache {
  public:
-  explicit KeyValueCache(const DecoderConfig& config);
+  KeyValueCache(const DecoderConfig& config, at::Device device);
 
   // Makes room for `positions` in all; what is stored of the first `used` stays. Room grows by half at least, so that
   // appending token by token copies each number a few times at most.
@@ -37,7 +37,8 @@ class KeyValueCache {
  private:
   std::int64_t heads_;
   std::int64_t width_;
-  std::size_t most_;      // the model's positions
+  std::size_t most_;  // the model's positions
+  at::Device device_;
   std::size_t room_ = 0;  // positions
   std::vector<at::Tensor> keys_;
   std::vector<at::Tensor> values_;
@@ -63,12 +64,13 @@ struct AttentionTask {
   at::Tensor context;          // [n, H d], written where values are defined
 };
 
-// Takes from scores [queries, keys] what their softmax shall leave nothing of: keys behind a query, or before its
+// Takes from scores [.., queries, keys] what their softmax shall leave nothing of: keys behind a query, or before its
 // window (0: none). The last key is the last query's own; the first query and key stand at these positions.
 void apply_causal_mask(at::Tensor& scores, std::int64_t key_begin, std::int64_t query_begin, std::int64_t window);
 
-// Computes the task in tiles of a head and some queries, whose scores alone are in memory: [64, begin + n] for each
-// thread. The same tiles, so the same bits, whether or not attention is asked for.
+// On a CPU computes the task in tiles of a head and some queries, whose scores alone are in memory: [64, begin + n] for
+// each thread. The same tiles, so the same bits, whether or not attention is asked for. Other devices share work out
+// themselves and get it in one piece.
 void attend(const AttentionTask& task, std::size_t threads);
 
 }  // namespace attnflow::internal

@@ -14,9 +14,9 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
   embedding_norm = Norm(source, weights.embedding_norm, config.norm_eps, has_plus_one());
   if (config.architecture->positions == PositionKind::kRotary) {
     const at::TensorOptions options(at::kFloat);
-    frequencies = at::tensor(config.rotary.frequencies(config.rotary_width), options);
+    frequencies = at::tensor(config.rotary.frequencies(config.rotary_width), options).to(device());
     if (!config.architecture->keys.local_rotary_theta.empty()) {
-      local_frequencies = at::tensor(config.local_rotary.frequencies(config.rotary_width), options);
+      local_frequencies = at::tensor(config.local_rotary.frequencies(config.rotary_width), options).to(device());
     }
   }
   LayerForm form;
@@ -32,7 +32,7 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
   form.key_value_heads = to_signed(config.key_value_heads);
   form.head_width = to_signed(config.head_width);
   if (config.architecture->positions == PositionKind::kAlibi) {
-    form.slopes = at::tensor(alibi_slopes(config.heads), at::TensorOptions(at::kFloat));
+    form.slopes = at::tensor(alibi_slopes(config.heads), at::TensorOptions(at::kFloat)).to(device());
   }
   for (std::size_t layer = 0; layer < config.layers; ++layer) {
     form.window = to_signed(config.windows[layer]);
@@ -43,7 +43,7 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
 
 at::Tensor DecoderTensors::embed(std::span<const std::int64_t> ids, std::size_t begin) const {
   const at::Tensor indices =
-      at::tensor(at::ArrayRef<std::int64_t>(ids.data(), ids.size()), at::TensorOptions(at::kLong));
+      at::tensor(at::ArrayRef<std::int64_t>(ids.data(), ids.size()), at::TensorOptions(at::kLong)).to(device());
   at::Tensor x = at::embedding(word_embedding, indices).unsqueeze(0);
   const bool norms = embedding_norm.scale.defined();
   const bool of_sum = config.architecture->norm_of_sum;
@@ -61,7 +61,8 @@ at::Tensor DecoderTensors::positions(std::size_t begin, std::size_t count) const
   constexpr double kBase = 10000.0;
   const std::int64_t half = to_signed(config.hidden / 2);
   const double steps = static_cast<double>(kind == PositionKind::kSinusoidal ? half : half - 1);
-  const at::TensorOptions exact(at::kDouble);  // rounded once, as the tables of transformers are
+  const at::TensorOptions exact =
+      at::TensorOptions(at::kDouble).device(device());  // rounded once, as the tables of transformers are
   const at::Tensor turns = at::exp(at::arange(half, exact) * (-std::log(kBase) / steps));
   const at::Tensor angles = at::arange(first, first + to_signed(count), exact).view({-1, 1}) * turns;
   return at::cat({at::sin(angles), at::cos(angles)}, 1).to(at::kFloat);
@@ -83,7 +84,7 @@ Rotation DecoderTensors::rotation(const RotaryConfig& rotary, const at::Tensor& 
   Rotation rotation;
   if (!of_frequencies.defined()) return rotation;
   rotation.neighbors = config.architecture->rotary_neighbors;
-  const at::Tensor positions = at::arange(to_signed(begin), to_signed(begin + count), at::TensorOptions(at::kFloat));
+  const at::Tensor positions = at::arange(to_signed(begin), to_signed(begin + count), of_frequencies.options());
   const at::Tensor angles = positions.view({-1, 1, 1}) * of_frequencies;
   rotation.cos = at::cos(angles) * rotary.amplitude;
   rotation.sin = at::sin(angles) * rotary.amplitude;

@@ -29,6 +29,7 @@ struct DecoderTensors {
     ops.local_rotation = rotation(config.local_rotary, local_frequencies, begin, count);
   }
   std::vector<LayerForm> forms() const;
+  at::Device device() const { return word_embedding.device(); }
   // x [1, T, hidden] through all layers. Throws Cancelled.
   template <typename Ops>
   at::Tensor run_layers(Ops& ops, at::Tensor x, const std::stop_token& stop) const {

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -234,7 +235,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
       BatchForward forward(tensors_, ops);
       at::Tensor x;
       {
-        const at::NoGradGuard no_gradients;
+        const c10::NoGradGuard no_gradients;
         x = forward.project(forward.embed(batch_of(tensors_.config, std::span(&input, 1), Group(1, 0), device_)));
       }
       internal::LayeredModel model;

@@ -73,8 +73,8 @@ class JointRows {
 // Attention whose rows go where they belong.
 class JointOps : public internal::BlockedOps {
  protected:
-  JointOps(std::size_t threads, internal::OneRow one_row, JointRows& rows)
-      : BlockedOps(at::kCPU, threads, one_row), rows_(rows) {}
+  JointOps(at::Device device, std::size_t threads, internal::OneRow one_row, JointRows& rows)
+      : BlockedOps(device, threads, one_row), rows_(rows) {}
 
   // The context [1, T, H d] of queries [1, T, H, d] that see so many keys; task.attention where rows are wanted.
   at::Tensor run(const internal::LayerForm& form, AttentionTask& task, const at::Tensor& query, std::int64_t keys) {
@@ -91,7 +91,8 @@ class JointOps : public internal::BlockedOps {
 // The layers of the encoder, over a whole source.
 class SourceOps : public JointOps {
  public:
-  SourceOps(std::size_t threads, JointRows& rows) : JointOps(threads, internal::OneRow::kMatrix, rows) {}
+  SourceOps(at::Device device, std::size_t threads, JointRows& rows)
+      : JointOps(device, threads, internal::OneRow::kMatrix, rows) {}
 
   at::Tensor score_bias;  // [H, m, m], or undefined
 
@@ -117,9 +118,9 @@ struct SourceKeys {
 // Tokens of the target on their way through the layers of the decoder, behind `begin` others.
 class TargetOps : public JointOps {
  public:
-  TargetOps(internal::KeyValueCache& cache, const std::vector<SourceKeys>& source, std::size_t begin,
+  TargetOps(internal::KeyValueCache& cache, const std::vector<SourceKeys>& source, std::size_t begin, at::Device device,
             std::size_t threads, JointRows& rows, std::size_t encoder_layers)
-      : JointOps(threads, internal::OneRow::kVector, rows),
+      : JointOps(device, threads, internal::OneRow::kVector, rows),
         cache_(cache),
         source_(source),
         begin_(begin),
@@ -164,11 +165,12 @@ class TorchEncoderDecoder final : public Decoder {
         target_info_(weights.info),
         never_(weights.config.never),
         checkpoint_(weights.checkpoint),
-        tensors_(at::kCPU, internal::TensorSource::use_of(options)),
+        device_(internal::find_device(options.device)),
+        tensors_(device_, internal::TensorSource::use_of(options)),
         encoder_(tensors_, weights.encoder),
         decoder_(tensors_, weights.decoder),
         threads_(resolve_threads(options.threads)),
-        cache_(weights.config.decoder) {
+        cache_(weights.config.decoder, device_) {
     target_info_.max_tokens = info_.target->max_tokens;
     internal::keep_calls_on_one_thread();
   }
@@ -239,7 +241,7 @@ class TorchEncoderDecoder final : public Decoder {
 
   // Runs the encoder, and keeps what the decoder's layers make of its output.
   void read_source(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
-    SourceOps ops(threads_, rows);
+    SourceOps ops(device_, threads_, rows);
     ops.score_bias = score_bias(encoder_, 0, ids.size());
     const at::Tensor x = encoder_.last_normed(ops, encoder_.run_layers(ops, encoder_.embed(ids, 0), stop_token));
     source_.clear();
@@ -256,7 +258,7 @@ class TorchEncoderDecoder final : public Decoder {
   // Runs the decoder over tokens behind those that are there: the logits of the next one.
   Tensor<float> write_target(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
     cache_.reserve(target_tokens_ + ids.size(), target_tokens_);
-    TargetOps ops(cache_, source_, target_tokens_, threads_, rows, encoder_.config.layers);
+    TargetOps ops(cache_, source_, target_tokens_, device_, threads_, rows, encoder_.config.layers);
     ops.score_bias = score_bias(decoder_, target_tokens_, ids.size());
     const at::Tensor x = decoder_.run_layers(ops, decoder_.embed(ids, target_tokens_), stop_token);
     target_tokens_ += ids.size();
@@ -271,6 +273,7 @@ class TorchEncoderDecoder final : public Decoder {
   ModelInfo target_info_;  // the same, with the positions of a target
   std::vector<std::int64_t> never_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
+  at::Device device_;
   internal::TensorSource tensors_;
   internal::DecoderTensors encoder_;
   internal::DecoderTensors decoder_;
@@ -284,12 +287,6 @@ class TorchEncoderDecoder final : public Decoder {
 }  // namespace
 
 std::unique_ptr<Decoder> make_torch_encoder_decoder(const EncoderDecoderWeights& weights, const LoadOptions& options) {
-  if (options.device != "cpu") {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("device {}: expected cpu, on which encoder-decoders of Hugging Face folders run, found "
-                            "another. Use --device cpu",
-                            options.device));
-  }
   return internal::with_torch_errors(
       [&]() -> std::unique_ptr<Decoder> { return std::make_unique<TorchEncoderDecoder>(weights, options); });
 }

@@ -1,5 +1,6 @@
 #include "attnflow/model/torch/layered_gradients.h"
 
+#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <vector>
@@ -22,14 +23,14 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
                                      const std::stop_token& stop_token) {
   std::vector<at::Tensor> inputs = {input};  // of each layer, and what the last gives
   {
-    const at::NoGradGuard no_gradients;
+    const c10::NoGradGuard no_gradients;
     for (std::size_t layer = 0; layer < model.layers; ++layer) {
       if (stop_token.stop_requested()) throw Cancelled();
       inputs.push_back(model.run_layer(layer, inputs.back(), nullptr));
     }
   }
 
-  const at::AutoGradMode gradients(true);
+  const c10::AutoGradMode gradients(true);
   const auto leaf_of = [&] {  // takes the topmost input from the list
     at::Tensor leaf = inputs.back().detach().requires_grad_(true);
     inputs.pop_back();

@@ -1,6 +1,6 @@
 // The rollout row of one output token over a long prompt, beside the forward pass that it needs.
 //
-//   attnflow_long_row_benchmark MODEL_FOLDER plain|row|check TOKENS [THREADS]
+//   attnflow_long_row_benchmark MODEL_FOLDER plain|row|check TOKENS [THREADS [DEVICE]]
 //
 //   plain  one forward pass over a prompt, no attention kept
 //   row    the same with the queries kept, then the rollout row of the last position through all layers
@@ -38,6 +38,7 @@ struct Arguments {
   std::string mode;
   std::size_t tokens = 0;
   std::size_t threads = 1;
+  std::string device = "cpu";
 };
 
 std::vector<double> row_of_last(attnflow::Decoder& decoder, const std::vector<std::int64_t>& ids) {
@@ -67,6 +68,7 @@ void run(const Arguments& arguments) {
   attnflow::LoadOptions options;
   options.threads = arguments.threads;
   options.context = arguments.tokens;
+  options.device = arguments.device;
   const auto decoder = attnflow::ModelFiles(arguments.folder).load_decoder(options);
   // Which tokens does not matter; a stride that shares no factor with most vocabularies spreads them over the table.
   constexpr std::size_t kStride = 7919;
@@ -107,15 +109,16 @@ bool read_count(const char* text, std::size_t& count) {
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  bool understood = argc == 4 || argc == 5;
+  bool understood = argc >= 4 && argc <= 6;
   if (understood) {
     arguments.folder = argv[1];
     arguments.mode = argv[2];
     understood = (arguments.mode == "plain" || arguments.mode == "row" || arguments.mode == "check") &&
                  read_count(argv[3], arguments.tokens) && (argc == 4 || read_count(argv[4], arguments.threads));
+    if (argc == 6) arguments.device = argv[5];
   }
   if (!understood) {
-    fmt::print(stderr, "usage: attnflow_long_row_benchmark MODEL_FOLDER plain|row|check TOKENS [THREADS]\n");
+    fmt::print(stderr, "usage: attnflow_long_row_benchmark MODEL_FOLDER plain|row|check TOKENS [THREADS [DEVICE]]\n");
     return static_cast<int>(attnflow::ErrorKind::kUsage);
   }
   try {

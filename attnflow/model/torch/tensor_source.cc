@@ -55,9 +55,10 @@ at::Device find_device(const std::string& name) {
   const at::Device device(name);
   if (device.is_cpu()) return device;
   if (!at::hasCUDA()) {
-    throw Error(ErrorKind::kUsage, fmt::format("device {}: expected a libtorch with CUDA and a GPU, found none. Use "
-                                               "--device cpu, or build against a libtorch with CUDA",
-                                               name));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("device {}: expected a libtorch with CUDA and a GPU, found none. Use "
+                            "--device cpu, or build with a libtorch that has CUDA (docs/building.md)",
+                            name));
   }
   try {
     at::empty({1}, at::TensorOptions(at::kFloat).device(device));
