@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow::internal {
@@ -83,7 +84,7 @@ json read_numbered_pieces(const SettingsFile& file) {
   for (const auto& [piece, id] : pieces.items()) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= kLargestTokenId) {
       fail_settings(file.label(), "an id for each piece",
-                    fmt::format("{} for {}", quote_name(id.dump()), quote_name(piece)));
+                    fmt::format("{} for {}", show_json(id), quote_name(piece)));
     }
     const auto [owner, is_new] = owners.emplace(id.get<std::uint64_t>(), piece);
     if (!is_new) {

@@ -106,7 +106,7 @@ std::optional<std::uint64_t> TokenizerSettings::number(const char* key) const {
   const auto found = config_.find(key);
   if (found == config_.end() || found->is_null()) return std::nullopt;
   if (!found->is_number_unsigned()) {
-    fail_settings(config_file_.label(), fmt::format("a number or null for {}", key), quote_name(found->dump()));
+    fail_settings(config_file_.label(), fmt::format("a number or null for {}", key), show_json(*found));
   }
   return found->get<std::uint64_t>();
 }

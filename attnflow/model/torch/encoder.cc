@@ -39,7 +39,7 @@ class SequenceOps : public internal::BlockedOps {
       : BlockedOps(device, threads, internal::OneRow::kMatrix), sink_(sink) {}
 
   at::Tensor score_bias;        // [H or 1, n, n]: added to scores; undefined: none
-  at::Tensor distance_buckets;  // [n, n]: of layers whose form has DistanceTerms
+  internal::OccurringBuckets distance_buckets;  // of layers whose form has DistanceTerms
 
   // Heads by themselves, in blocks.
   at::Tensor attend(const internal::LayerForm& form, std::size_t index, at::Tensor query, at::Tensor key,

@@ -33,14 +33,19 @@ at::Tensor window_of(std::size_t window, std::int64_t tokens, const at::TensorOp
   return at::zeros({1, tokens, tokens}, options).masked_fill_(unseen, kBelowAllScores);
 }
 
-// [query, key]
-at::Tensor signed_buckets_of(const SignedBuckets& buckets, std::int64_t tokens, const at::TensorOptions& options) {
+OccurringBuckets signed_buckets_of(const SignedBuckets& buckets, std::int64_t tokens, const at::TensorOptions& options) {
   std::vector<std::int64_t> numbers;  // of distances from the one of the first query to the last key on
   for (std::int64_t distance = 1 - tokens; distance < tokens; ++distance) {
     numbers.push_back(signed_distance_bucket(distance, buckets));
   }
+  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+  OccurringBuckets found;
+  found.first = *least;
+  found.count = *most - *least + 1;
+  for (std::int64_t& number : numbers) number -= found.first;
   const at::Tensor of_distance = at::tensor(numbers, at::TensorOptions(at::kLong)).to(options.device());
-  return of_distance.index({-distances(tokens, options) + tokens - 1});
+  found.places = of_distance.index({-distances(tokens, options) + tokens - 1});
+  return found;
 }
 
 // Middles of `count` patches in a row, from -1 to 1.

@@ -27,7 +27,7 @@ struct TokenPlaces {
   // before the patches are not turned. (DINOv3: Simeoni et al., 2025, https://arxiv.org/abs/2508.10104.)
   TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::int64_t columns);
 
-  at::Tensor distance_buckets;  // [query, key], of what DistanceTerms are of
+  OccurringBuckets distance_buckets;  // of what DistanceTerms are of
 
   // In layers whose tokens see all others.
   Rotation rotation;

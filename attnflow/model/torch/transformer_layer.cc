@@ -49,18 +49,15 @@ at::Tensor Rotation::operator()(const at::Tensor& x) const {
   return at::cat({turned, x.narrow(-1, 2 * half, x.size(-1) - 2 * half)}, -1);
 }
 
-at::Tensor DistanceTerms::operator()(const at::Tensor& query, const at::Tensor& key, const at::Tensor& buckets) const {
-  const std::int64_t first = buckets.min().item<std::int64_t>();
-  const std::int64_t count = buckets.max().item<std::int64_t>() - first + 1;
+at::Tensor DistanceTerms::operator()(const at::Tensor& query, const at::Tensor& key, const OccurringBuckets& buckets) const {
   // [B, H, T, bucket], of those that occur.
   const auto met = [&](const at::Tensor& x, const at::Tensor& table) {
-    return at::matmul(x.transpose(1, 2), table.narrow(0, first, count).permute({1, 2, 0}));
+    return at::matmul(x.transpose(1, 2), table.narrow(0, buckets.first, buckets.count).permute({1, 2, 0}));
   };
-  const at::Tensor places = buckets - first;
   const auto chosen = [&](const at::Tensor& all, const at::Tensor& index) {
     return at::gather(all, -1, index.expand({all.size(0), all.size(1), index.size(0), index.size(1)}));
   };
-  return chosen(met(query, keys), places) + chosen(met(key, queries), places.t()).transpose(2, 3);
+  return chosen(met(query, keys), buckets.places) + chosen(met(key, queries), buckets.places.t()).transpose(2, 3);
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {

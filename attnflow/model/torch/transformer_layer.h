@@ -89,11 +89,17 @@ at::Tensor activate(const at::Tensor& x, Activation activation);
 // By which angles queries and keys are turned, where there is a rotary embedding.
 enum class RotaryUse { kNone, kUsual, kLocal };
 
+// Buckets of distances that occur in a text: all from `first` on, `count` of them.
+struct OccurringBuckets {
+  at::Tensor places;  // [query, key]: bucket - first
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
 // What queries and keys meet beside each other: of every bucket of distances, undefined where there are none.
 struct DistanceTerms {
-  // [B, H, query, key] of queries and keys [B, T, H, d], the queries scaled as for their scores. `buckets`: [query,
-  // key].
-  at::Tensor operator()(const at::Tensor& query, const at::Tensor& key, const at::Tensor& buckets) const;
+  // [B, H, query, key] of queries and keys [B, T, H, d], the queries scaled as for their scores.
+  at::Tensor operator()(const at::Tensor& query, const at::Tensor& key, const OccurringBuckets& buckets) const;
   bool defined() const { return keys.defined(); }
 
   at::Tensor keys;     // [bucket, H, d], W_k E: what queries meet
