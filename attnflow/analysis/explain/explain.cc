@@ -260,6 +260,13 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
         looked_at == predicted.end() ? 0 : static_cast<std::size_t>(looked_at - predicted.begin());
     return chosen_target(asked, info, &tokenizer, std::as_const(output.logits)[which].span(), predicted[which]);
   };
+  // Maps of attention are checked against the prediction where they end in its token.
+  const auto ends_in_prediction = [&] {
+    if (of_class) return options.settings.output_token.kind == OutputToken::Kind::kAuto;
+    return std::find(predicted.begin(), predicted.end(), shown) != predicted.end();
+  };
+  const bool checks = !explains && !options.only_output_token && info.head != ModelHead::kNone && ends_in_prediction();
+  if (checks) asked = asked_target(options.settings, info, &tokenizer, report.notes);
   // What the model said, once it has run. Positions are tokens still, whatever becomes of them where words are merged.
   ScoreTarget explained;
   const auto note_output = [&] {
@@ -268,13 +275,14 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     } else {
       add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
     }
-    if (!explains) return;
-    report.target = choose_target();
-    explained = score_target(*report.target);
+    if (!explains && !checks) return;
+    const ReportTarget target = choose_target();
+    explained = score_target(target);
+    if (explains) report.target = target;
   };
   // Once the report holds what aggregates.
   const auto add_scores = [&] {
-    if (!explains) return;
+    if (!explains && !checks) return;
     // Only where blank-out was asked for is it wrong that the tokenizer has nothing to blank with.
     const bool must = options.settings.wants(Method::kBlankOut);
     const std::optional<BlankToken> blank =

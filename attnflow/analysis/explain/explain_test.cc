@@ -116,7 +116,8 @@ TEST(ExplainText, BlankedTokensAreUnknownToTheModelAlone) {
     EXPECT_EQ(blanked.input.tokens[t].text, plain.input.tokens[t].text);
     EXPECT_FALSE(blanked.input.tokens[t].unknown);
   }
-  EXPECT_EQ(blanked.notes.front().text, "The model sees [UNK] in place of the tokens at positions 1, 3.");
+  EXPECT_EQ(test::notes_of(blanked.notes, NoteCode::kTokensBlanked).at(0).text,
+            "The model sees [UNK] in place of the tokens at positions 1, 3.");
   // A mask that is blanked is none: nothing is predicted there.
   EXPECT_EQ(blanked.predictions.size(), 1U);
   options.blank = {blanked.output_token};

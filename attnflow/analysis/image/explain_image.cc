@@ -204,12 +204,16 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   AskedTarget asked;
   const bool explains = options.settings.explains_prediction();
   check_methods(options.settings, model, options.integration_steps);
-  if (explains) asked = asked_target(options.settings, info, nullptr, report.notes);
+  // Maps of attention end in the class token, whose prediction they are checked against.
+  const bool checks = !explains && info.head == ModelHead::kClassification &&
+                      options.settings.output_token.kind == OutputToken::Kind::kAuto;
+  if (explains || checks) asked = asked_target(options.settings, info, nullptr, report.notes);
   const ReportQuestion question = resolve_question(report, options);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
                  "A smaller image size in preprocessor_config.json, or fewer --layers, needs less", options.max_memory);
 
+  std::optional<ReportTarget> predicted;
   ModelGraph made = model_graph(model, prepared.input,
                                 {.mixing = question.settings,
                                  .keep_attention = options.keep_attention,
@@ -218,16 +222,15 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                                  .stop_token = options.stop_token},
                                 [&](const ModelOutput& output) {
                                   add_prediction(report, info, output, options);
-                                  if (explains) {
-                                    report.target =
-                                        chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
-                                  }
+                                  if (!explains && !checks) return std::optional<ReportTarget>();
+                                  predicted = chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
+                                  if (explains) report.target = predicted;
                                   return report.target;
                                 });
   report.attention = std::move(made.attention);
   note_negative_share(report.notes, made.negative_share);
   fill_report(report, GraphSource(std::move(made.graph), info.causal), question, options);
-  if (explains) add_scores(report, model, processor, prepared.input, score_target(*report.target), options);
+  if (predicted) add_scores(report, model, processor, prepared.input, score_target(*predicted), options);
   return report;
 }
 

@@ -102,12 +102,12 @@ std::optional<Map> map_of(const Report& report, Method method, std::size_t outpu
 template <typename Question>
 void score_all(Report& report, const Question& question) {
   const bool asked = report.settings.wants(Method::kBlankOut);
-  const bool explains = report.settings.explains_prediction();
+  const double work = report.settings.explains_prediction() ? kAgreementWork : kCheckWork;
   const std::size_t n = question.groups.size();
   std::size_t tokens = 0;
   for (const std::vector<std::size_t>& group : question.groups) tokens += group.size();
   std::optional<BlankOut> blanked;
-  if (question.blanked && (asked || (explains && agreement_is_cheap(question.model.info(), tokens, n)))) {
+  if (question.blanked && (asked || agreement_is_cheap(question.model.info(), tokens, n, work))) {
     blanked = blank_out(question);
   }
   for (const Method method : report.settings.methods) {
@@ -148,9 +148,9 @@ void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t 
 template void check_methods(const Settings& settings, ModelOf<TextInput>& model, std::size_t steps);
 template void check_methods(const Settings& settings, ModelOf<PixelInput>& model, std::size_t steps);
 
-bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups) {
+bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups, double work) {
   const double runs = static_cast<double>(groups) + 1.0;
-  return 2.0 * static_cast<double>(info.parameters) * static_cast<double>(tokens) * runs <= kAgreementWork;
+  return 2.0 * static_cast<double>(info.parameters) * static_cast<double>(tokens) * runs <= work;
 }
 
 std::string target_quantity(ScoreTarget::Kind kind) {

@@ -3,7 +3,8 @@
 // In order: check_methods(), before the model runs; the report's arrays of methods that aggregate; score_methods().
 //
 // Agreement (report/report_scores.h) costs a run of the model for each token. It is given where blank-out is asked for,
-// and beside every explanation of one prediction that takes no more than kAgreementWork for it.
+// beside every explanation of one prediction that takes no more than kAgreementWork for it, and beside maps of
+// attention that end in the prediction where it takes no more than kCheckWork.
 #ifndef ATTNFLOW_ANALYSIS_METHODS_SCORE_METHODS_H_
 #define ATTNFLOW_ANALYSIS_METHODS_SCORE_METHODS_H_
 
@@ -21,6 +22,8 @@ namespace attnflow {
 
 // Floating-point operations, as 2 for each parameter and token of a run: some seconds on two processors.
 inline constexpr double kAgreementWork = 2e11;
+// Beside maps that nobody asked to explain a prediction: some tenths of a second.
+inline constexpr double kCheckWork = 2e10;
 
 // Throws Error(kUsage) or Error(kUnsupportedModel) for a method that the model has nothing for: no head that predicts,
 // no gradients. `steps`: MethodQuestion::steps.
@@ -30,8 +33,8 @@ void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t 
 extern template void check_methods(const Settings& settings, ModelOf<TextInput>& model, std::size_t steps);
 extern template void check_methods(const Settings& settings, ModelOf<PixelInput>& model, std::size_t steps);
 
-// Whether blanking each of `groups` in an input of `tokens` stays within kAgreementWork.
-bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups);
+// Whether blanking each of `groups` in an input of `tokens` stays within so many operations.
+bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups, double work = kAgreementWork);
 
 // What one method beside the graph says, as one row. Throws as the method does, and Error(kUsage) for one that
 // aggregates. `blanked`: what blank_out() said of the same question, where it is known already.
