@@ -112,6 +112,10 @@ void run_generate(GenerateArguments& arguments) {
     throw Error(ErrorKind::kUsage, "--flow-tokens and --flow-layers require --method flow");
   }
   check_generate_options(options);
+  // A page shows what each generated token took from those before it.
+  options.generated_columns =
+      options.generated_columns || std::any_of(arguments.outputs.begin(), arguments.outputs.end(),
+                                               [](const std::string& file) { return file.ends_with(".html"); });
   const FigureOptions figure = figure_of(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
   if (arguments.prompt == "-") arguments.prompt = read_standard_input();
@@ -211,7 +215,7 @@ void add_generate_command(CLI::App& app) {
       command, options.settings, kForGenerate, {.compute = how, .show = show},
       {{"normalize", "none, or receptive-field: also report values corrected for the advantage of early tokens"},
        {"words", "Merge subword tokens of the prompt into words"}});
-  command->add_flag("--generated-columns", options.generated_columns, "Also keep the values on generated tokens")
+  command->add_flag("--generated-columns", options.generated_columns, "Also keep the values on generated tokens (.html always does)")
       ->group(how);
   command
       ->add_option("--flow-tokens", arguments->flow_tokens,

@@ -114,7 +114,7 @@ std::vector<std::string> closing_lines(const Report& report, const std::vector<C
     }
   }
   if (sinks > 0) {
-    lines.push_back(fmt::format("The first token, '{}', is set aside as an attention sink: it holds {:.3f} on average.",
+    lines.push_back(fmt::format("The first token, '{}', is excluded as an attention sink: it holds {:.3f} on average.",
                                 clean_line(display_text(report.input, 0)), sink / static_cast<double>(sinks)));
   }
   std::string rules;

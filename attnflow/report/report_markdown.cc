@@ -65,7 +65,7 @@ void append_ranking(std::string& out, const Report& report, const std::vector<Me
     legend += entry;
   };
   if (special) add("\\* special token");
-  if (sink) add("^ the first token, set aside: an attention sink");
+  if (sink) add("^ the first token, excluded: an attention sink");
   if (unknown) add("? not in the model's vocabulary");
   if (tied) add("= tied with the row above");
   if (degenerate) add("\u00B0 decided at one end of the network");

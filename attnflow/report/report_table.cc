@@ -257,7 +257,7 @@ class TableWriter {
       text += entry;
     };
     if (special) add("* special token");
-    if (sink) add("^ the first token, set aside: an attention sink");
+    if (sink) add("^ the first token, excluded: an attention sink");
     if (unknown) add("? not in the model's vocabulary");
     if (tied) add("= tied with the line above");
     if (degenerate) add(fmt::format("{} decided at one end of the network", marks_.degenerate));

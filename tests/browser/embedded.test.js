@@ -50,7 +50,7 @@ describe("in a frame of another page", () => {
     assert.ok(text < 320, `${text} pixels for one line of text`);
     const scrolls = await frame.evaluate(() => document.documentElement.scrollHeight > window.innerHeight);
     assert.equal(scrolls, false);
-    await frame.selectOption("#view", "All pairs");
+    await frame.selectOption("#view", "Full matrix");
     await frame.locator("#matrix-card").waitFor();
     await page.waitForFunction((before) => document.querySelector("iframe").clientHeight > before, text);
     await frame.selectOption("#view", "Text");

@@ -206,7 +206,7 @@ function OneNumber() {
   return (
     <p class="help" id="one-number">
       {state.choices.method.value} gives one number per {report.document.input.kind === "image" ? "patch" : "token"};
-      all pairs, layers, graph and heads are shown with raw, rollout and flow.
+      the full matrix, layers, graph and heads are shown with raw, rollout and flow.
     </p>
   );
 }

@@ -112,7 +112,11 @@ export class Viewer {
       !this.scored && takesMost(this.report, this.row(), this.explanation.value.recipe.start_layer);
     this.ranking = computed(() => {
       const method = choices.method.value;
-      return this.explanation.value.ranking(method, this.layersOf(method), this.output, this.state.counts.value);
+      const { model, document } = this.report;
+      // What comes after the output token is not seen from there.
+      const seen = model.causal && !document.generation && !this.scored ? this.output : Infinity;
+      const counts = this.state.counts.value.map((one, token) => one && token <= seen);
+      return this.explanation.value.ranking(method, this.layersOf(method), this.output, counts);
     });
     this.drawn = computed(() => this.drawnOn());
     this.scale = computed(() => new Scale(dark.value, choices.palette.value));

@@ -22,7 +22,7 @@ export const isEmbedded = (root: HTMLElement) => "embed" in root.dataset;
 const VIEWS: Readonly<Record<string, FunctionComponent>> = {
   Text: Strip,
   "By layer": LayerMap,
-  "All pairs": Matrix,
+  "Full matrix": Matrix,
   Graph: FlowGraph,
   Heads: HeadGrid,
   Ranking,

@@ -15,10 +15,11 @@ export function lackingIn({ pieces, other }: Viewer): string {
 }
 
 /** Copies the page's address with what is chosen; whether that was possible. */
+/** The page's address with what is chosen. Words are a way to look at pieces: the address counts pieces. */
+export const pageLink = (viewer: Viewer) => linkOf(viewer.pieces.state, viewer.other.value !== null);
+
 export async function copyLink(viewer: Viewer): Promise<boolean> {
-  // Words are a way to look at pieces: the address counts pieces.
-  const { state } = viewer.pieces;
-  const link = linkOf(state, viewer.other.value !== null);
+  const link = pageLink(viewer);
   const copied = await copyText(link);
   const lacks = lackingIn(viewer);
   const without = lacks && `; it holds what is chosen, without ${lacks}`;

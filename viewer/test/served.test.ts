@@ -52,7 +52,9 @@ test("a link says of a picture whether it is an example", () => {
 
 test("the server's sentences name nothing that the page does not have", () => {
   const long = "expected at most 512 tokens (the positions of minilm), found 702; shorten the text";
-  expect(problemHere(`${long}, or pass truncate to cut it there`)).toBe(long);
+  expect(problemHere(`${long}, or pass truncate to cut it there`)).toBe(
+    "Too long: 702 tokens, and minilm takes at most 512",
+  );
   const decoder = "found 9. Shorten the input";
   expect(problemHere(`${decoder}, or let it be cut with truncate`)).toBe(decoder);
   expect(

@@ -4,7 +4,7 @@ import { useViewer, type Viewer } from "../context";
 import type { Ranked } from "../explanation";
 import { excludedOf } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
-import { agreementLevel, effectWords, findsTheDecisive, levelWords } from "../report/agreement";
+import { agreementLevel, effectWords, findsTheDecisive, levelWords, VERDICTS } from "../report/agreement";
 import type { Agreement, MapAgreement } from "../report/document";
 import { degenerateIn, degenerateWords } from "../report/notes";
 import { percent } from "../report/text";
@@ -63,10 +63,13 @@ function levelOf({ agreement, map }: ShownAgreement) {
 function Agreed({ shown }: { shown: ShownAgreement }) {
   const { agreement, map, labelOf, otherFirst } = shown;
   const effect = effectWords(agreement, map, labelOf);
+  const level = levelOf(shown);
   return (
-    <p class="belief" id="agreement" data-level={levelOf(shown)}>
+    <p class="belief" id="agreement" data-level={level}>
       <span class="level">
-        {otherFirst ? `With the usual filters: ${effect[0].toLowerCase()}${effect.slice(1)}` : effect}
+        {VERDICTS[level]}
+        {otherFirst && ", with the usual filters"}: {effect[0].toLowerCase()}
+        {effect.slice(1)}
       </span>{" "}
       <span title="Rank correlation of this map with what blanking each token changes: 1 is the same order, 0 none">
         {levelWords(map)}

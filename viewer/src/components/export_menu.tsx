@@ -8,10 +8,10 @@ import { copiesPictures, copyLatex, copyPicture, save } from "../export/save";
 import "../styles/export.css";
 
 const NAMES: Record<ExportKind, string> = {
-  svg: "SVG, as shown",
-  png: "PNG, as shown",
-  csv: "CSV, the numbers",
-  json: "JSON, the numbers",
+  svg: "SVG",
+  png: "PNG",
+  csv: "CSV",
+  json: "JSON",
 };
 
 const WIDTHS: { inches: number | null; words: string }[] = [

@@ -34,10 +34,14 @@ function Subject() {
     );
   }
   const answer = answerOf(viewer);
-  if (!answer) return <Own class="quote" text={quoted.label} />;
+  const name = <Own class="quote" text={(answer ?? quoted).label} />;
+  // Beside a prediction, what another token gathers must not be taken for one.
+  if (!answer) return (report.document.predictions ?? []).length > 0 ? <>Token “{name}”</> : name;
+  const classes = report.document.notes?.find(({ code }) => code === "few-classes")?.values.classes;
   return (
     <>
-      <Own class="quote" text={answer.label} />, {percentage(answer.probability)}
+      {name}, {percentage(answer.probability)}
+      {classes !== undefined && ` (one of ${String(classes)} classes)`}
     </>
   );
 }
@@ -59,11 +63,18 @@ function First() {
       </>
     );
   }
-  const alike = ranking.filter((one) => one.rank === rank).length - 1;
+  const alike = ranking.filter((one) => one.rank === rank).length;
+  if (alike > 1) {
+    const what = viewer.report.document.input.kind === "image" ? "patches" : "tokens";
+    return (
+      <>
+        {method} cannot tell {alike} {what} apart, {name} among them
+      </>
+    );
+  }
   return (
     <>
-      {method} ranks {name}
-      {alike > 0 && ` and ${alike} ${alike === 1 ? "other" : "others"}`} first
+      {method} ranks {name} first
     </>
   );
 }

@@ -7,7 +7,7 @@ export function NoteList({ notes, folded = false }: { notes: readonly ShownNote[
   return (
     <ul id="notes" class="wide">
       {notes.map((note) => (
-        <li key={note.text}>
+        <li key={note.text} class={folded && isOfDegenerateFlow(note) ? "folded" : undefined}>
           {folded && isOfDegenerateFlow(note) ? (
             <details>
               <summary>Flow of other layers and tokens</summary>

@@ -4,7 +4,7 @@ import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import type { Report } from "../report/report";
 import { modelWords, pixelWords } from "../report/setting_words";
-import { copyLink, isComparing, lackingIn, toggleComparison } from "../shortcuts";
+import { copyLink, isComparing, lackingIn, pageLink, toggleComparison } from "../shortcuts";
 import { dark, theme } from "../theme";
 import { showGuide } from "./guide";
 import { showHelp } from "./help";
@@ -64,10 +64,26 @@ function LinkButton() {
   const viewer = useViewer();
   const lacks = lackingIn(viewer);
   const copied = useSignal(false);
+  const refused = useSignal("");
   const press = async () => {
     copied.value = await copyLink(viewer);
+    refused.value = copied.value ? "" : pageLink(viewer);
     setTimeout(() => (copied.value = false), 2000);
   };
+  // A page that a frame was given as text has no address.
+  if (location.protocol === "about:") return null;
+  if (refused.value) {
+    return (
+      <input
+        id="link-field"
+        readOnly
+        aria-label="Link to what is shown"
+        title="This browser does not let the page copy it"
+        value={refused.value}
+        ref={(field) => field?.select()}
+      />
+    );
+  }
   return (
     <button
       type="button"

@@ -11,7 +11,6 @@ import { Notes } from "../views/notes";
 import { Ranking } from "../views/ranking";
 import { SettingsCard } from "../views/settings";
 import { Texts } from "./texts";
-import { oneColumn } from "../theme";
 import "../styles/generation.css";
 
 export interface GenerationAppProps {
@@ -23,7 +22,6 @@ export interface GenerationAppProps {
 }
 
 export function GenerationApp({ viewer, children, tools }: GenerationAppProps) {
-  const narrow = oneColumn.value;
   return (
     <Page
       viewer={viewer}
@@ -34,12 +32,10 @@ export function GenerationApp({ viewer, children, tools }: GenerationAppProps) {
       help="In the texts and pictures the arrow keys walk from token to token; a click explains a generated token; with the control (⌘) key it excludes any token from rankings and colors, or includes it again. The address keeps what is chosen."
     >
       <Texts tools={tools} />
-      {!viewer.grew && !narrow && <Notes />}
       <Methods />
       <Ranking />
-      {!viewer.grew && narrow && <Notes />}
       <Likelihood />
-      {viewer.grew && <Notes />}
+      <Notes />
       {!viewer.state.growing.value && (
         <>
           <LayerPicture />

@@ -163,7 +163,7 @@ function Failure({ live }: { live: GenerationLive }) {
   if (live.phase.value !== "failed") return null;
   return (
     <p class="notice" role="alert" id="failure">
-      Ended early: {live.failure}
+      Stopped: {live.failure}
     </p>
   );
 }

@@ -199,5 +199,5 @@ function missing(method: Method, { state }: GenerationViewer): string {
     ? `The text ended before its report, which would have held ${method}`
     : state.served
       ? `The server was not asked for ${method}: tick it under Options and continue again`
-      : `This report was made without ${method}`;
+      : `This report was made without ${method}; attnflow generate --method ${method} computes it`;
 }

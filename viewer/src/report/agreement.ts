@@ -26,6 +26,14 @@ export function agreementLevel({ rank_correlation: rank }: MapAgreement): Agreem
 export const amount = (value: number): string =>
   signed(value !== 0 && Math.abs(value) < 0.1 ? String(Number(value.toPrecision(2))) : value.toFixed(2));
 
+/** What comes before what blanking did: whether to believe the order that is shown. */
+export const VERDICTS: Readonly<Record<AgreementLevel, string>> = {
+  strong: "Blanking agrees",
+  weak: "Blanking agrees in part",
+  none: "Don’t rely on this order",
+  unknown: "Checked for its top token alone",
+};
+
 /** "Agreement of the whole order with blank-out: strong (0.82)." */
 export function levelWords(map: MapAgreement): string {
   const level = agreementLevel(map);

@@ -43,7 +43,7 @@ export function Composer({ state }: { state: ServerState }) {
     >
       {folded.value && <AskedLine state={state} edit={() => (folded.value = false)} />}
       <div class="row composer-head">
-        <fieldset class="segments" id="tasks">
+        <fieldset class="segments one-line" id="tasks">
           <legend class="visually-hidden">Task</legend>
           <Radios
             name="task"
@@ -100,7 +100,9 @@ function useFolding(state: ServerState) {
     }
     const result = document.getElementById("result");
     // On a phone an answer would come where nobody looks.
-    if (result && result.getBoundingClientRect().top > innerHeight / 3) result.scrollIntoView();
+    const tour = document.getElementById("tour");
+    if (tour) tour.scrollIntoView();
+    else if (result && result.getBoundingClientRect().top > innerHeight / 3) result.scrollIntoView();
   }, [shown, wanted]);
   return folded;
 }

@@ -1,6 +1,10 @@
 // The server's sentences in the page: they name fields of the API, and paths of the server's machine, which readers of a
 // page have no use for. A sentence that no entry knows is shown as it is.
 const PHRASES: readonly [RegExp, string][] = [
+  [
+    /^expected at most (\d+) tokens \(the positions of (.*?)\), found (\d+)(?:; shorten the text)?/,
+    "Too long: $3 tokens, and $2 takes at most $1",
+  ],
   [/[;,.]? (?:or )?(?:pass truncate|let it be cut with truncate)(?: to cut it there)?(?=[;.]|$)/, ""],
   [
     /^\S*: expected a model that gives gradients.*$/,
@@ -21,9 +25,9 @@ const PHRASES: readonly [RegExp, string][] = [
   [/^temperature: /, "“Temperature” under Options: "],
   [/^top_p: /, "“Top p” under Options: "],
   [/^tokens: /, "“Tokens” under Options: "],
-  [/^target: /, "“Gradient of” under Options: "],
+  [/^target: /, "“Target” under Options: "],
   [/^candidates: /, "“Candidates” under Options: "],
-  [/^referents: /, "“Words of the text to compare” under Options: "],
+  [/^referents: /, "“Candidate antecedents” under Options: "],
 ];
 
 export function problemHere(message: string): string {

@@ -123,14 +123,22 @@ function Login({ state }: { state: ServerState }) {
 function acceptPictures(state: ServerState): () => void {
   const picture = (files: FileList | undefined) => [...(files ?? [])].find(({ type }) => type.startsWith("image/"));
   const able = () => state.table.value?.models.some(({ kind }) => kind === "image") ?? false;
+  const dropping = (now: boolean) => document.documentElement.classList.toggle("dropping", now);
   const onDrop = (event: DragEvent) => {
+    dropping(false);
     const file = picture(event.dataTransfer?.files);
     if (!file || !able()) return;
     event.preventDefault();
     void state.explainPicture(file);
   };
   const onDragOver = (event: DragEvent) => {
-    if (able() && event.dataTransfer?.types.includes("Files")) event.preventDefault();
+    if (!able() || !event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    dropping(true);
+  };
+  // Of the page, not of what is inside it.
+  const onDragLeave = (event: DragEvent) => {
+    if (event.relatedTarget === null) dropping(false);
   };
   const onPaste = (event: ClipboardEvent) => {
     const file = picture(event.clipboardData?.files);
@@ -140,10 +148,12 @@ function acceptPictures(state: ServerState): () => void {
   };
   document.addEventListener("drop", onDrop);
   document.addEventListener("dragover", onDragOver);
+  document.addEventListener("dragleave", onDragLeave);
   document.addEventListener("paste", onPaste);
   return () => {
     document.removeEventListener("drop", onDrop);
     document.removeEventListener("dragover", onDragOver);
+    document.removeEventListener("dragleave", onDragLeave);
     document.removeEventListener("paste", onPaste);
   };
 }

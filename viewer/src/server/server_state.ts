@@ -197,6 +197,8 @@ export class ServerState {
   private fail(error: unknown, task: Task) {
     if (error instanceof DOMException && error.name === "AbortError") {
       this.announcement.value = "Canceled";
+      const report = this.shown.peek() && "; what is shown is of what was asked before";
+      if (!this.discards) this.say(task, `Canceled${report || ""}.`);
       return;
     }
     // The login field says it.

@@ -361,12 +361,12 @@ export function HeadGrid() {
           <button
             type="button"
             id="explain-with-head"
-            title={explains ? undefined : "Heads of the same number in different layers have nothing in common"}
+            title={explains ? undefined : "Below that layer the mean of the heads stays"}
             onClick={() => (choices.heads.value = explains ? report.settings.heads : String(head))}
           >
             {explains
               ? `Explain with heads as computed (${report.settings.heads})`
-              : `Explain with head ${head} of every layer`}
+              : `Explain with head ${head} in each layer looked at`}
           </button>
         )}
       </div>

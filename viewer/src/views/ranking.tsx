@@ -80,7 +80,7 @@ export function helpOf(viewer: Viewer): string {
   if (viewer.scored && all.length > 0) help.push(`Above 0: ${FOR} ${viewer.targetText()}; below 0: ${AGAINST}.`);
   if (all.length === 0 && !report.document.generation) help.push(`No ${method} values of this output token here.`);
   if (all.some(({ token }) => token >= report.m)) {
-    help.push("Positions count from 0, those with + among the generated tokens.");
+    help.push("Positions of the prompt count from 0, generated tokens from 1.");
   }
   return help.join(" ");
 }

@@ -132,7 +132,7 @@ export function generationSettings(report: GenerationReport): Setting[] {
     length: "the number of tokens asked for was reached",
     end: "the model ended the text",
     context: "the model's context was full",
-    interrupted: "it was interrupted",
+    interrupted: "it was stopped",
   };
   const { temperature, top_p: topP, seed } = fields;
   const arrays = Object.values(document.arrays);

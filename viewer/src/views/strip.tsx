@@ -69,7 +69,7 @@ export function Strip() {
           {scored
             ? `Color: how much each token speaks for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
             : "Click a token to explain it, or step with the arrow keys; Shift-click compares it, Ctrl/⌘-click excludes it."}
-          {flags?.some((flag, i) => flag && row?.[i]) && ` ° ${DEGENERATE_WORDS}.`}
+          {flags?.some((flag, i) => flag && row?.[i] && state.counts.value[i]) && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>
     </Card>
