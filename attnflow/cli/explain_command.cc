@@ -25,6 +25,7 @@
 #include "attnflow/explain/attention_file.h"
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/explain_attention.h"
+#include "attnflow/explain/option_fields.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
@@ -121,6 +122,10 @@ void run_explain(ExplainArguments& arguments) {
   if (from_file && options.only_output_token) {
     throw Error(ErrorKind::kUsage, "--only-output-token requires a decoder (--model), not --attention");
   }
+  sort_once(options.blank);
+  if (from_file && !options.blank.empty()) {
+    throw Error(ErrorKind::kUsage, "--blank requires a model, not --attention");
+  }
   if (from_file && !options.candidates.empty()) {
     throw Error(ErrorKind::kUsage, "--candidates requires a model, not --attention");
   }
@@ -212,6 +217,11 @@ void add_explain_command(CLI::App& app) {
                    "With --view graph: the strongest N arcs of each node to other tokens (default 3), or all")
       ->type_name("N|all")
       ->group(show);
+  comma_list(command->add_option("--blank", arguments->options.blank,
+                                 "What if these were not there? Positions of tokens in whose place the model sees its "
+                                 "unknown token (its mask where it has none), such as 2,5"))
+      ->type_name("N,N")
+      ->group(how);
   comma_list(command->add_option("--candidates", arguments->options.candidates,
                                  "Comma-separated words whose probability at the mask is reported"))
       ->type_name("WORD,WORD")

@@ -165,8 +165,7 @@ describe("beside it", () => {
   test("a blanked token: prediction and values side by side", async () => {
     await serve({}, async (tab, server) => {
       await tab.locator("#explain").click();
-      await tab.locator("#blank-token").selectOption("2");
-      await tab.locator("#blank").click();
+      await tab.locator('#blank-tokens [data-token="2"]').click();
       await tab.locator(".predictions-pair").waitFor();
       assert.deepEqual(asks(server, "explain")[1].body.blank, [2]);
       assert.match(await tab.locator(".predictions-pair").textContent(), /blanked/);
@@ -188,12 +187,11 @@ describe("beside it", () => {
       const next = await tab.$eval("#what-if-card", (card) => card.nextElementSibling.id);
       assert.equal(next, "compare-card");
       assert.ok((await top("#compare-card")) < 900);
-      await tab.locator("#blank-token").selectOption("1");
-      await tab.locator("#blank").click();
-      await tab.waitForFunction(() => document.querySelectorAll("#blanked li").length === 2);
+      await tab.locator('#blank-tokens [data-token="1"]').click();
+      await tab.waitForFunction(() => document.querySelectorAll("#blank-tokens [aria-pressed=true]").length === 2);
       await tab.waitForTimeout(200);
       assert.deepEqual(asks(server, "explain")[2].body.blank, [1, 2]);
-      for (let k = 0; k < 2; ++k) await tab.locator("#blanked button:enabled").first().click();
+      for (let k = 0; k < 2; ++k) await tab.locator("#blank-tokens [aria-pressed=true]:enabled").first().click();
       await tab.waitForFunction(() => !document.getElementById("compare-card"));
     });
   });
@@ -562,6 +560,21 @@ describe("what a model can be asked", () => {
     change(report);
     return report;
   };
+  test("a token replaced by other words", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator("#explain").click();
+      await tab.locator("#replaced").selectOption("2");
+      await tab.locator("#instead").fill("dōr");
+      await tab.locator("#replace").click();
+      await tab.locator(".predictions-pair").waitFor();
+      const [first, second] = asks(server, "explain").map(({ body }) => body);
+      assert.match(first.text, /key/);
+      assert.equal(second.text, first.text.replace("key", "dōr"));
+      assert.equal(second.blank, undefined);
+      assert.equal(await tab.locator(".absent").count(), 0);
+    });
+  });
+
   const chosen = async (tab, model) => {
     await tab.locator("#model-choice").selectOption(model);
     await tab.locator("#explain").click();
@@ -572,7 +585,7 @@ describe("what a model can be asked", () => {
     await serve({ document: of((report) => delete report.predictions) }, async (tab) => {
       await chosen(tab, "encoder");
       assert.equal(await tab.locator("#agreement-card").count(), 0);
-      await tab.locator("#blank").click();
+      await tab.locator("#blank-tokens button").first().click();
       await tab.locator("#compare-readout").waitFor();
       assert.equal(await tab.locator(".predictions-pair").count(), 0);
     });
@@ -582,7 +595,7 @@ describe("what a model can be asked", () => {
     await serve({ document: of((report) => (report.model.causal = true)) }, async (tab) => {
       await chosen(tab, "writer");
       assert.equal(await tab.locator("#agreement-card").count(), 0);
-      assert.equal(await tab.locator("#what-if-card").count(), 0);
+      assert.equal(await tab.locator("#blank-tokens").count(), 0);
     });
   });
 

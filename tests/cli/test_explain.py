@@ -199,6 +199,21 @@ class SmallModelTest(AllKindsMixin, CommandTest):
         probabilities = [choice["probability"] for choice in prediction["choices"]]
         self.assertEqual(probabilities, sorted(probabilities, reverse=True))
 
+    def test_blanked_tokens_are_not_seen(self):
+        def said(*more: str):
+            made = json.loads(self.run_program("explain", "The keys to the old cabinet", *more, "--json").stdout)
+            return made["predictions"][0]["choices"][0]["label"], made["input"]["tokens"]
+
+        whole, tokens = said()
+        position = next(i for i, token in enumerate(tokens) if token["text"] == "##s")
+        self.assertEqual(whole, "plural")
+        without, same = said("--blank", str(position))
+        self.assertEqual(without, "singular")
+        self.assertEqual([token["text"] for token in same], [token["text"] for token in tokens])
+        self.refuse(USAGE, ["--blank", "from 0 to 3", "30"], "explain", "The keys", "--blank", "30")
+        np.save(self.folder / "a.npy", random_attention(2, 2, 4))
+        self.refuse(USAGE, ["--blank", "--attention"], "explain", "--attention", "a.npy", "--blank", "1")
+
     def test_class_probabilities(self):
         report = json.loads(
             self.run_program("explain", "a key", "--model", MODELS / "bert_classification", "--json").stdout

@@ -34,6 +34,7 @@ import { Ranking } from "./views/ranking";
 import { Referents } from "./views/referents";
 import { SettingsCard } from "./views/settings";
 import { Strip } from "./views/strip";
+import { WhatIfCommand } from "./views/what_if_command";
 import { oneColumn } from "./theme";
 
 /** Keys that the text itself takes while it has the focus. */
@@ -160,6 +161,7 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
       {narrow && graph}
       {narrow && !pictured && <Methods />}
       {children}
+      <WhatIfCommand />
       <Compare />
       {after}
       {!pictured && !viewer.scored && <LayerMap />}

@@ -4,7 +4,14 @@ import { useViewer, type Viewer } from "../context";
 import type { Ranked } from "../explanation";
 import { excludedOf } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
-import { agreementLevel, effectWords, findsTheDecisive, levelWords, VERDICTS } from "../report/agreement";
+import {
+  agreementLevel,
+  effectWords,
+  findsTheDecisive,
+  levelWords,
+  VERDICTS,
+  type AgreementLevel,
+} from "../report/agreement";
 import type { Agreement, MapAgreement } from "../report/document";
 import { degenerateIn, degenerateWords } from "../report/notes";
 import { percent } from "../report/text";
@@ -54,10 +61,11 @@ export function agreementShown(viewer: Viewer): ShownAgreement | null {
   };
 }
 
-/** The dot before the words: an order that is alike says little where the first token matters least. */
-function levelOf({ agreement, map }: ShownAgreement) {
+/** The verdict: an order that is alike says less where another token than the first matters most. */
+export function levelOf({ agreement, map }: Pick<ShownAgreement, "agreement" | "map">): AgreementLevel {
   const level = agreementLevel(map);
-  return level === "strong" && !findsTheDecisive(agreement, map) ? "weak" : level;
+  if (findsTheDecisive(agreement, map)) return level;
+  return level === "strong" ? "weak" : level === "weak" ? "none" : level;
 }
 
 function Agreed({ shown }: { shown: ShownAgreement }) {

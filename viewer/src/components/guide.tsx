@@ -68,7 +68,11 @@ const GUIDE: readonly Section[] = [
       ],
       [
         "agreement",
-        `Rank correlation of the map with blank-out: strong from ${AGREEMENT_FROM.strong}, weak from ${AGREEMENT_FROM.weak}, none around 0, opposite from −${AGREEMENT_FROM.weak} down. A full dot is strong, half a dot weak, or strong although another token matters much more. It is of this one text: it does not say how the method does on average.`,
+        `Rank correlation of the map with blank-out: strong from ${AGREEMENT_FROM.strong}, weak from ${AGREEMENT_FROM.weak}, none around 0, opposite from −${AGREEMENT_FROM.weak} down. ● is strong, ◐ weak, ○ neither; one step less where another token matters much more than the one ranked first. It is of this one text: it does not say how the method does on average.`,
+      ],
+      [
+        "logit difference",
+        "How far the model prefers its prediction to the runner-up, or to the mean of all other classes, in the units in which it decides, before they become probabilities: above 0 it still does, below 0 it no longer would.",
       ],
       [
         "attention sink",

@@ -68,3 +68,10 @@ export function percentage(share: number): string {
   const digits = percent >= 10 ? percent.toFixed(1) : String(Number(percent.toPrecision(2)));
   return `${signed(digits.replace(/\.0$/u, ""))}%`;
 }
+
+/** The text with other words in place of bytes [begin, end). */
+export function withInstead(text: string, begin: number, end: number, instead: string): string {
+  const bytes = new TextEncoder().encode(text);
+  const read = (part: Uint8Array) => new TextDecoder().decode(part);
+  return read(bytes.slice(0, begin)) + instead + read(bytes.slice(end));
+}

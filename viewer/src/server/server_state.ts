@@ -8,6 +8,7 @@ import { GenerationLive } from "../generation/live";
 import { AGGREGATIONS, isScore, METHODS, SCORE_METHODS, type Method, type ScoreMethod } from "../report/document";
 import { MIXING_NAMES, mixingInfo, type MixingInfo, type MixingName } from "../report/mixings";
 import { Report } from "../report/report";
+import { withInstead } from "../report/text";
 import { WordReport } from "../report/words";
 import { restoreLink } from "../link";
 import {
@@ -562,6 +563,24 @@ export class ServerState {
     if (!report) return;
     viewer.gone.value = { report, tokens: positions };
     // The card that asked stays in sight above.
+    this.compareWith(viewer, report, "what-if-card");
+  }
+
+  /** The same text with other words in place of a token, beside the original. */
+  async replace(viewer: Viewer, token: number, instead: string) {
+    const { text: asked } = this.asked;
+    if (!asked || !("text" in asked)) return;
+    const { begin, end, segment } = viewer.report.tokens[token];
+    const field = segment === 1 ? "pair" : "text";
+    const text = asked.text[field];
+    if (typeof text !== "string") return;
+    const body = { ...asked.text, [field]: withInstead(text, begin, end, instead) };
+    const report = await this.explain(this.beside(viewer, body), "Replacing");
+    if (!report) return;
+    batch(() => {
+      this.blanked.value = [];
+      viewer.gone.value = null;
+    });
     this.compareWith(viewer, report, "what-if-card");
   }
 

@@ -1,65 +1,68 @@
-// Blanks tokens of the text: what becomes of the prediction, and of what is drawn on?
+// Blanks or replaces words of the text: what becomes of the prediction, and of what it depends on?
 import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
 import { Select, tokenOption } from "../components/fields";
-import { Own } from "../components/own_text";
 import type { Viewer } from "../context";
+import { BlankTokens } from "../views/blank_tokens";
 import type { ServerState } from "./server_state";
+
+function Replace({ state, viewer }: { state: ServerState; viewer: Viewer }) {
+  const places = viewer.report.tokens.filter(({ special, begin, end }) => !special && begin < end);
+  const picked = useSignal(places[0]?.index ?? 0);
+  const instead = useSignal("");
+  if (places.length === 0) return null;
+  return (
+    <form
+      class="row what-if"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void state.replace(viewer, picked.value, instead.value);
+      }}
+    >
+      <label for="replaced">Or replace</label>
+      <Select
+        id="replaced"
+        own
+        value={picked.value}
+        options={places.map(tokenOption)}
+        choose={(token) => (picked.value = token)}
+      />
+      <label for="instead">with</label>
+      <input
+        id="instead"
+        type="text"
+        dir="auto"
+        autocomplete="off"
+        placeholder="nothing"
+        value={instead.value}
+        onInput={({ currentTarget }) => (instead.value = currentTarget.value)}
+      />
+      <button type="submit" id="replace" disabled={state.working.value !== ""}>
+        See what changes
+      </button>
+    </form>
+  );
+}
 
 export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }) {
   const { report } = viewer;
   const ordinary = report.tokens.filter(({ special }) => !special);
-  const picked = useSignal(ordinary[0]?.index ?? 0);
   const asked = report.document.input.kind === "text" && !report.settings.words;
-  if (!asked || !state.explaining()?.blanks || ordinary.length === 0) return null;
+  if (!asked || ordinary.length === 0) return null;
+  const blanks = state.explaining()?.blanks;
   const blanked = state.blanked.value;
   const busy = state.working.value !== "";
-  const change = (positions: readonly number[]) =>
-    void state.blank(
-      viewer,
-      [...positions].sort((a, b) => a - b),
-    );
   return (
-    <Card id="what-if" title="What if a token were not there?" wide>
-      <div class="row what-if">
-        <label for="blank-token">Blank</label>
-        <Select
-          id="blank-token"
-          own
-          value={picked.value}
-          options={ordinary.map(tokenOption)}
-          choose={(token) => (picked.value = token)}
+    <Card id="what-if" title="What if a word were not there, or another?" wide>
+      {blanks && (
+        <BlankTokens
+          report={report}
+          blanked={blanked}
+          busy={busy}
+          choose={(positions) => void state.blank(viewer, positions)}
         />
-        <button
-          type="button"
-          id="blank"
-          disabled={busy || blanked.includes(picked.value)}
-          onClick={() => change([...blanked, picked.value])}
-        >
-          See what changes
-        </button>
-        {blanked.length > 0 && (
-          <ul class="chips" id="blanked" aria-label="Blanked tokens">
-            {blanked.map((token) => (
-              <li key={token}>
-                <button
-                  type="button"
-                  disabled={busy}
-                  aria-label={`Put ${report.tokens[token].label} back`}
-                  onClick={() => change(blanked.filter((other) => other !== token))}
-                >
-                  <Own text={report.tokens[token].label} most={16} /> <span class="index">{token}</span>{" "}
-                  <span aria-hidden="true">×</span>
-                </button>
-              </li>
-            ))}
-          </ul>
-        )}
-        <p class="help">
-          The model sees its unknown token in their place (its mask where it has none); the comparison below sets both
-          side by side.
-        </p>
-      </div>
+      )}
+      <Replace state={state} viewer={viewer} />
     </Card>
   );
 }
