@@ -65,7 +65,7 @@ describe("flow computed in the page", () => {
     await page.keyboard.press("3");
     await painted(page);
     assert.equal(await page.locator('#methods input[value="flow"]').isChecked(), true);
-    assert.match(await page.locator("#heading").textContent(), /flow ranks/);
+    assert.match(await page.locator("#heading").textContent(), /flow cannot tell 6 words apart/);
     assert.deepEqual(watch, { requests: [], messages: [] });
     await close();
     remove();

@@ -99,7 +99,7 @@ describe("a text", () => {
       await tab.waitForTimeout(100);
       assert.equal(asks(server, "explain")[0].left, true);
       assert.equal(await tab.locator("#page").count(), 0);
-      assert.equal(await tab.locator("#server-problem").count(), 0);
+      assert.equal(await tab.locator("#server-problem").textContent(), "Canceled.");
     });
   });
 

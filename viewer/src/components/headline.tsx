@@ -2,6 +2,7 @@
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { AGAINST, FOR, percentage } from "../report/text";
+import { WordReport } from "../report/words";
 import { Own, Piece } from "./own_text";
 
 /** The model's answer at the chosen output token; null where it is of another position, or there is none. */
@@ -65,7 +66,9 @@ function First() {
   }
   const alike = ranking.filter((one) => one.rank === rank).length;
   if (alike > 1) {
-    const what = viewer.report.document.input.kind === "image" ? "patches" : "tokens";
+    const { document, settings } = viewer.report;
+    const words = settings.words || viewer.report instanceof WordReport;
+    const what = document.input.kind === "image" ? "patches" : words ? "words" : "tokens";
     return (
       <>
         {method} cannot tell {alike} {what} apart, {name} among them

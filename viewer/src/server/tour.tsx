@@ -127,10 +127,28 @@ function first({ viewer, decisive }: Found, method: Method, it = "It"): Componen
   if (!map) return null;
   const { rank_correlation: rank } = map;
   const level = agreementLevel(map);
+  const shown = viewer.state.choices.method.value === method ? viewer.ranking.value : [];
+  const alike = shown.filter((one) => one.rank === 1).map(({ token }) => token);
   return (
     <>
-      {it} ranks <Name viewer={viewer} token={map.first_token} /> first,{" "}
-      {map.first_token === decisive ? "the token that decides" : "not the token that decides"}.
+      {alike.length > 1 ? (
+        <>
+          {it} cannot tell {alike.length} tokens apart,{" "}
+          {alike.includes(decisive) ? (
+            <>
+              <Name viewer={viewer} token={decisive} />, which decides, among them
+            </>
+          ) : (
+            "none of which decides"
+          )}
+        </>
+      ) : (
+        <>
+          {it} ranks <Name viewer={viewer} token={map.first_token} /> first,{" "}
+          {map.first_token === decisive ? "the token that decides" : "not the token that decides"}
+        </>
+      )}
+      .
       {rank !== undefined &&
         ` Over all tokens its order ${
           level === "none" ? "has little to do with" : level === "weak" ? "somewhat resembles" : "is close to"
