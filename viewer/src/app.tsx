@@ -160,8 +160,7 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
       <Notes />
       {narrow && graph}
       {narrow && !pictured && <Methods />}
-      {children}
-      <WhatIfCommand />
+      {children ?? <WhatIfCommand />}
       <Compare />
       {after}
       {!pictured && !viewer.scored && <LayerMap />}

@@ -10,7 +10,7 @@ export function WhatIfCommand() {
   const blanked = useSignal<readonly number[]>([]);
   const { input, predictions = [] } = pieces.report.document;
   const asked = input.kind === "text" && predictions.length > 0 && !pieces.report.settings.words;
-  if (!asked || state.served || report !== pieces.report) return null;
+  if (!asked || report !== pieces.report) return null;
   const { method, token } = state.choices;
   const command = commandFor(report, explanation.value.recipe, method.value, token.value);
   return (
