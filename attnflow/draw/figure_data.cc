@@ -201,10 +201,12 @@ const Tensor<double>& FigureData::values(Method method) const {
 
 std::vector<std::size_t> FigureData::layer_positions(Method method) const {
   const std::vector<std::size_t>& all = *method_values(report, method).layers;
+  if (options.layers.empty() && report.generation) return usual_layers(report, all.size());
   std::vector<std::size_t> positions;
   for (std::size_t l = 0; l < all.size(); ++l) {
-    const bool asked = row_index(options.layers, all[l]).has_value();
-    if (asked || (options.layers.empty() && (report.generation || l + 1 == all.size()))) positions.push_back(l);
+    if (options.layers.empty() ? l + 1 == all.size() : row_index(options.layers, all[l]).has_value()) {
+      positions.push_back(l);
+    }
   }
   return positions;
 }

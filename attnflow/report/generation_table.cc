@@ -1,6 +1,6 @@
 // The tables of a generation: for each generated token its probability, the share of what it depends on that lies in
-// the prompt, and the prompt tokens that it depends on most, by the mean over layers of rollout where the report has
-// it, else of its first method; then one for each method beside the graph.
+// the prompt, and the prompt tokens that it depends on most, by rollout where the report has it, else by its first
+// method, in the layers that are usual; then one for each method beside the graph.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,9 @@ struct Content {
 };
 
 std::string aggregation_title(const Report& report, Method method) {
-  const std::vector<std::size_t>& layers = *method_values(report, method).layers;
+  std::vector<std::size_t> layers;
+  const std::vector<std::size_t>& all = *method_values(report, method).layers;
+  for (const std::size_t at : usual_layers(report, all.size())) layers.push_back(all[at]);
   std::string span;
   if (layers.size() == 1) {
     span = fmt::format("{}, layer {}", to_text(method), layers.front());
@@ -68,7 +70,8 @@ Content content_of_aggregation(const Report& report, Method method) {
   content.has_share = method != Method::kFlow && !report.settings.weights_by_gradient() && rows_sum_to_one(report);
   const MethodValues found = method_values(report, method);
   for (std::size_t row = 0; row < found.output_tokens->size(); ++row) {
-    const std::vector<double> values = mean_over_layers(*found.values, row);
+    const std::vector<double> values =
+        mean_over_layers(*found.values, row, usual_layers(report, found.values->extent(0)));
     Line line = line_of(report, method, (*found.output_tokens)[row]);
     line.prompt_share = std::accumulate(values.begin(), values.end(), 0.0);
     content.excluded_share += excluded_share(report, values) / static_cast<double>(found.output_tokens->size());

@@ -321,6 +321,19 @@ TEST(GenerationTable, SmallGeneration) {
             "Note: A note.\n");
 }
 
+TEST(GenerationTable, OverContributionsTheLastLayerIsRanked) {
+  Report report = small_generation();
+  EXPECT_EQ(usual_layers(report, 2), (std::vector<std::size_t>{0, 1}));
+  report.settings.mixing = Mixing::kAlti;
+  EXPECT_EQ(usual_layers(report, 2), (std::vector<std::size_t>{1}));
+  const std::string table = terminal_table(report, {100, false, false});
+  EXPECT_NE(table.find("depends on most, by rollout, layer 2 over contributions (ALTI)."), std::string::npos) << table;
+  const std::vector<RankedToken> first =
+      rank_input_tokens(report, Method::kRollout, (*method_values(report, Method::kRollout).output_tokens)[0], {});
+  ASSERT_FALSE(first.empty());
+  EXPECT_EQ(first[0].value, report.rollout(1, 0, first[0].token));
+}
+
 TEST(GenerationTable, NoLineIsWiderThanAskedAndNothingMovesTheCursor) {
   for (const Report& report : {small_generation(), hostile_generation()}) {
     for (const std::size_t width : {40U, 60U, 80U, 132U}) {

@@ -48,6 +48,11 @@ std::vector<std::size_t> all_or(const std::vector<std::size_t>& layers, std::siz
 
 }  // namespace
 
+std::vector<std::size_t> usual_layers(const Report& report, std::size_t count) {
+  if (report.settings.mixing == Mixing::kAttention) return all_or({}, count);
+  return {count - 1};
+}
+
 std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t row,
                                      const std::vector<std::size_t>& layers) {
   const std::vector<std::size_t> chosen = all_or(layers, values.extent(0));
@@ -95,7 +100,9 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
   const MethodValues rows = method_values(report, method);
   const auto row = row_index(*rows.output_tokens, output_token);
   if (rows.values->empty() || !row) return {};
-  const std::vector<std::size_t> chosen = all_or(layers, rows.values->extent(0));
+  const std::size_t count = rows.values->extent(0);
+  const std::vector<std::size_t> chosen =
+      layers.empty() && report.generation ? usual_layers(report, count) : all_or(layers, count);
   const std::vector<double> values = mean_over_layers(*rows.values, *row, chosen);
   const std::vector<std::string> excluded = excluded_by(report);
   const bool flow = method == Method::kFlow && chosen.size() == 1;

@@ -22,6 +22,10 @@ struct RankedToken {
   std::uint8_t degenerate = 0;  // flow: 1 the first layer's column, 2 the top row
 };
 
+// Positions of the layers, of `count`, that a generation shows where nobody chose: the last, which the method is
+// defined by, but for attention, whose rollout lies on the first token there: the mean over all (docs/generation.md).
+std::vector<std::size_t> usual_layers(const Report& report, std::size_t count);
+
 // The mean over `layers` (positions in the method's layers; empty: all) of row `row` of [layer, output, input]: one
 // value an input token.
 std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t row,

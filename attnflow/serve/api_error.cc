@@ -10,6 +10,7 @@
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/attribution/option_names.h"
 #include "attnflow/base/error.h"
+#include "attnflow/unicode/escape_text.h"
 
 namespace attnflow {
 
@@ -33,7 +34,8 @@ HttpResponse error_answer(unsigned status, std::string body, std::size_t retry_a
 }  // namespace
 
 std::string error_json(const std::string& kind, const std::string& message) {
-  return error_text({{"kind", kind}, {"message", message}});
+  // It may quote what a client sent.
+  return error_text({{"kind", kind}, {"message", escape_text(message, "\n")}});
 }
 
 HttpResponse error_response(unsigned status, const std::string& kind, const std::string& message) {

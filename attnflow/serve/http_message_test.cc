@@ -28,8 +28,8 @@ TEST(Request, Headers) {
 }
 
 TEST(ApiError, IsJsonWhateverTheMessage) {
-  EXPECT_EQ(error_json("kind", "a \"b\"\n\xff"),
-            "{\"error\":{\"kind\":\"kind\",\"message\":\"a \\\"b\\\"\\n\xef\xbf\xbd\"}}\n");
+  EXPECT_EQ(error_json("kind", "a \"b\"\n\xff\x07"),
+            "{\"error\":{\"kind\":\"kind\",\"message\":\"a \\\"b\\\"\\n\\\\xff\\\\x07\"}}\n");
   EXPECT_EQ(error_response(503, "x", "y").headers.back().first, "Retry-After");
   EXPECT_EQ(error_response(401, "x", "y").headers.back().first, "WWW-Authenticate");
 }

@@ -135,7 +135,7 @@ export class State {
   readonly counts: ReadonlySignal<boolean[]>;
   /** A generation's tokens are shown one after another. */
   readonly playing = signal(false);
-  /** Its report is not complete: rollout's mean over all layers is there, of the tokens so far. */
+  /** Its report is not complete: rollout of the usual layers is there, of the tokens so far. */
   readonly growing = signal(false);
   /** More tokens come. */
   readonly arriving = signal(false);
@@ -303,6 +303,8 @@ export function initialChoices(report: Report, served = false): Choices {
       ? "rollout"
       : (report.methods.filter((one) => !isScore(one)).at(generation ? 0 : -1) ?? report.methods[0] ?? "raw"),
     layer: report.layers.at(-1) ?? 1,
+    // The last layer is what rollout is defined by; of attention it lies on the first token there.
+    span: { ...USUAL.span, kind: generation && report.mixing.name !== "attention" ? "last" : "all" },
     token: generation ? (served ? generation.newest : 0) : (document.output_token ?? 0),
     // [CLS] and [SEP] often take most of the mass, and every other token would look alike.
     skipSpecial: generation !== null || report.hasSpecial,

@@ -161,7 +161,7 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
       options.max_memory);
 }
 
-// The mean over layers of rollout, of the prompt's columns and the generated ones that are kept.
+// The mean of rollout over the layers asked for, of the prompt's columns and the generated ones that are kept.
 std::vector<double> step_rollout(internal::GenerationSource& source, const Query& query) {
   const Tensor<double> rows = attribute(source, query).values;
   std::vector<double> mean(rows.extent(2), 0.0);
@@ -272,9 +272,11 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
   Sampler sampler(options.sampling);
   internal::GeneratedText text(codec, options.on_text, decoder.info().target.has_value());
   internal::GenerationSource source(sink);
-  if (options.on_start) {
-    options.on_start({report.model, report.input.text, report.input.tokens, report.settings.layers});
+  std::vector<std::size_t> shown;  // layers whose mean a step has
+  for (const std::size_t at : usual_layers(report, report.settings.layers.size())) {
+    shown.push_back(report.settings.layers[at]);
   }
+  if (options.on_start) options.on_start({report.model, report.input.text, report.input.tokens, shown});
   std::stop_source first;  // of the pass over the prompt, which leaves nothing to keep
   const std::stop_callback ended(options.stop_token, [&first] { first.request_stop(); });
   const std::stop_callback sufficed(options.enough, [&first] { first.request_stop(); });
@@ -314,8 +316,10 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     std::vector<double> row;
     if (options.settings.wants(Method::kRollout) && !options.settings.has_target()) {
       const std::size_t position = prompt.ids.size() - 1 + t;
-      row = step_rollout(source, generation_query(Method::kRollout, prompt.ids.size(), prompt.words, report, position,
-                                                  options.generated_columns));
+      Query query = generation_query(Method::kRollout, prompt.ids.size(), prompt.words, report, position,
+                                     options.generated_columns);
+      query.layers = shown;
+      row = step_rollout(source, query);
     }
     const std::span<const double> values(row);
     const std::size_t columns = std::min(report.input.tokens.size(), values.size());

@@ -1,5 +1,5 @@
-// A generation under way, from the server's events: of each token so far what it drew on by rollout, as the mean over
-// layers. The same views show it as show the finished report.
+// A generation under way, from the server's events: of each token so far what it drew on by rollout, of the
+// layers that are usual. The same views show it as show the finished report.
 import {
   type Choice,
   type GenerationFields,
@@ -114,7 +114,7 @@ export class GrowingGeneration {
     const { document, rows } = this;
     const m = document.input.tokens.length;
     const n = fields.tokens.length;
-    // A token's row is the mean over layers already; the page offers no other choice until the report is there.
+    // A token's row is that of the layers usually shown already; the page offers no other choice until the report is there.
     const values = (part: "prompt" | "generated", columns: number): Values => ({
       ...{ shape: [document.settings.layers.length, n, columns], rows: n, n: columns, error: 0 },
       row(index) {
