@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (entry.bytes.size() != attnflow::element_count(entry.shape) * attnflow::dtype_size(entry.dtype))
         __builtin_trap();
       bool inside = entry.bytes.empty();
-      const auto is_in = [&](std::span<const std::byte> all) {
-        return entry.bytes.data() >= all.data() && entry.bytes.data() + entry.bytes.size() <= all.data() + all.size();
+      const auto is_in = [bytes = std::span(entry.bytes)](std::span<const std::byte> all) {
+        return bytes.data() >= all.data() && bytes.data() + bytes.size() <= all.data() + all.size();
       };
       inside = inside || is_in(file);
       for (const auto& copy : content.copies) inside = inside || is_in(copy);

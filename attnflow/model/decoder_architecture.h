@@ -29,9 +29,10 @@ enum class PositionKind {
 };
 
 enum class NormKind {
-  kLayer,       // (x - mean) / sqrt(variance + eps) * scale + shift
-  kRms,         // x / sqrt(mean of squares + eps) * scale
-  kRmsPlusOne,  // the same, times 1 + scale
+  kLayer,         // (x - mean) / sqrt(variance + eps) * scale + shift
+  kLayerNoShift,  // the same without a shift
+  kRms,           // x / sqrt(mean of squares + eps) * scale
+  kRmsPlusOne,    // the same, times 1 + scale
 };
 
 // Which maps have a bias.
@@ -76,6 +77,7 @@ struct DecoderKeys {
   std::string_view root_embedding = {};    // true: embeddings are multiplied by sqrt(hidden)
   std::string_view score_factor = {};      // of q k^T, in place of 1 / sqrt(head width)
   std::string_view residual_factor = {};   // of what each half of a layer adds
+  std::string_view logit_factor = {};
   std::string_view logit_divisor = {};
   std::string_view root_logits = {};  // true: logits are divided by sqrt(hidden)
   std::string_view score_width = {};  // scores are divided by its root
@@ -155,6 +157,7 @@ struct DecoderArchitecture {
   bool rotary_neighbors = false;    // numbers 2i and 2i + 1 are turned together, else i and i + half
   bool parallel = false;            // a layer's halves are given the same, where config.json does not say
   bool shared_norm = false;         // and normed the same, when they are
+  bool rotary_in_windows = false;   // only layers with a window turn queries and keys
   bool partial_rotary = false;      // config.json may say that a part of each head is turned
   bool divided_scores = true;       // by the root of the head width
   bool root_embedding = false;      // embeddings are multiplied by sqrt(hidden), where config.json does not say
@@ -169,6 +172,7 @@ struct DecoderArchitecture {
   std::size_t window_interval = 0;      // with WindowRule::kInterval
   std::size_t position_limit = 0;       // 0: the key must be there
   double score_width = 0.0;             // with keys.score_width
+  double logit_factor = 1.0;            // with keys.logit_factor
   double score_cap = 0.0;               // 0: none
   double logit_cap = 0.0;               // 0: none
   double rotary_theta = 10000.0;

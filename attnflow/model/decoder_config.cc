@@ -54,6 +54,7 @@ void refuse_decoder_variants(const DecoderConfigReader& reader, const DecoderArc
                                     Switch{"_remove_final_layer_norm", false},
                                     Switch{"apply_residual_connection_post_layernorm", false},
                                     Switch{"qk_layernorm", false},
+                                    Switch{"use_qk_norm", false},
                                     Switch{"use_parallel_residual", false},
                                     Switch{"use_bidirectional_attention", false}};
   for (const Switch& one : kSwitches) {
@@ -438,6 +439,10 @@ void read_positions(const DecoderConfigReader& reader, const DecoderArchitecture
     config.position_offset = reader.token_id(padding, *id, config.vocabulary) + 1;
   }
   config.rotary_layers = read_rotary_layers(reader, architecture.keys, config.layers);
+  if (architecture.rotary_in_windows) {
+    std::transform(config.windows.begin(), config.windows.end(), config.rotary_layers.begin(),
+                   [](std::size_t window) { return window != 0; });
+  }
   if (architecture.positions != PositionKind::kRotary) return;
   const RotaryReader rotary(reader, architecture, config.head_width);
   const Rotary global = rotary.global();
@@ -472,7 +477,7 @@ void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& 
   config.score_cap = cap(keys.score_cap, architecture.score_cap);
   config.logit_cap = cap(keys.logit_cap, architecture.logit_cap);
   config.residual_factor = factor(keys.residual_factor, 1.0);
-  config.logit_factor = 1.0 / factor(keys.logit_divisor, 1.0);
+  config.logit_factor = factor(keys.logit_factor, architecture.logit_factor) / factor(keys.logit_divisor, 1.0);
   if (keys.root_logits.empty() ? architecture.root_logits
                                : reader.flag_or(keys.root_logits, architecture.root_logits)) {
     config.logit_factor /= std::sqrt(static_cast<double>(config.hidden));
@@ -584,9 +589,9 @@ DecoderConfig internal::read_stack(const ConfigReader& reader, const DecoderArch
   read_heads(reader, architecture, config);
   config.intermediate = reader.size_or(keys.intermediate, architecture.intermediate_factor * config.hidden);
   config.vocabulary = reader.size("vocab_size");
+  config.windows = read_windows(reader, architecture, config.layers);
   read_positions(reader, architecture, config);
   read_factors(reader, architecture, config);
-  config.windows = read_windows(reader, architecture, config.layers);
   config.norm_eps = reader.number_or(keys.norm_eps, architecture.norm_eps, 0.0, 1.0);
   read_activation(reader, architecture, config);
   if (architecture.positions == PositionKind::kDistance) read_buckets(reader, keys, config);

@@ -280,6 +280,22 @@ TEST(DecoderConfig, LayersOfTwoKinds) {
   expect_bad(with(neo, "attention_types", endless), {"attention_types", "[names, how often]"});
 }
 
+TEST(DecoderConfig, OnlyLayersWithAWindowMayBeTurned) {
+  const Json cohere2 = with(of_type("cohere2"), "sliding_window", 5);
+  EXPECT_EQ(parse(cohere2).rotary_layers, (std::vector<bool>{true, true, true}));  // every fourth sees all
+  EXPECT_EQ(parse(with(cohere2, "sliding_window_pattern", 2)).rotary_layers, (std::vector<bool>{true, false, true}));
+  const Json named = with(cohere2, "layer_types", {"full_attention", "sliding_attention", "full_attention"});
+  EXPECT_EQ(parse(named).rotary_layers, (std::vector<bool>{false, true, false}));
+}
+
+TEST(DecoderConfig, LogitsMayBeMultiplied) {
+  EXPECT_DOUBLE_EQ(parse(of_type("cohere")).logit_factor, 0.0625);
+  EXPECT_DOUBLE_EQ(parse(with(of_type("cohere"), "logit_scale", 0.8)).logit_factor, 0.8);
+  EXPECT_DOUBLE_EQ(parse(with(llama(), "logit_scale", 0.8)).logit_factor, 1.0);
+  expect_bad(with(of_type("cohere"), "logit_scale", "0.8"), {"logit_scale", "a number"});
+  expect_bad(with(of_type("cohere"), "logit_scale", 0), {"logit_scale"});
+}
+
 TEST(DecoderConfig, CapsMayBeNull) {
   EXPECT_DOUBLE_EQ(parse(of_type("gemma2")).score_cap, 50.0);
   EXPECT_DOUBLE_EQ(parse(of_type("gemma2")).logit_cap, 30.0);
@@ -319,6 +335,7 @@ TEST(DecoderConfig, RefusesVariants) {
                      {"LlamaForSequenceClassification", "ForCausalLM"});
   expect_unsupported(with(llama(), "hidden_act", "swiglu"), {"hidden_act", "swiglu"});
   expect_unsupported(with(llama(), "use_parallel_residual", true), {"use_parallel_residual false"});
+  expect_unsupported(with(of_type("cohere"), "use_qk_norm", true), {"expected use_qk_norm false", "found true"});
   expect_unsupported(of_type("gemma9"), {"\"gemma9\"", "gpt2, llama, mistral, qwen2"});
 }
 

@@ -71,7 +71,9 @@ class DecoderTensorFinder {
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
 
   NormWeights norm(const std::string& name) {
-    return finder_.norm(name, config_.hidden, hidden_key_, row_.norm != NormKind::kLayer);
+    NormWeights found = finder_.norm(name, config_.hidden, hidden_key_, row_.norm != NormKind::kLayer);
+    found.centres = row_.norm == NormKind::kLayerNoShift;
+    return found;
   }
 
   NormWeights norm_if_named(const std::string& prefix, std::string_view name) {

@@ -70,6 +70,28 @@ TEST(DecoderWeights, AnOutputMatrixThatIsStoredIsUsed) {
   EXPECT_EQ(weights.position_embedding, nullptr);
 }
 
+TEST(DecoderWeights, LayerNormsMayHaveNoShift) {
+  const ModelCopy model = decoder_copy("llama_grouped");
+  model.edit_config([](Json& config) {
+    config["model_type"] = "cohere";
+    config["architectures"] = {"CohereForCausalLM"};
+  });
+  model.edit_weights([](WeightsFile& weights) {
+    for (int layer = 0; layer < 3; ++layer) {
+      const std::string number = std::to_string(layer);
+      weights.rename("model.layers." + number + ".post_attention_layernorm.weight", "other." + number);
+    }
+  });
+  const DecoderWeights weights = find_decoder_weights(model.path());
+  const LayerWeights& layer = weights.layers.at(1);
+  for (const NormWeights& norm : {layer.attention_norm, layer.feed_forward_norm, weights.final_norm}) {
+    EXPECT_NE(norm.scale, nullptr);
+    EXPECT_EQ(norm.shift, nullptr);
+    EXPECT_TRUE(norm.centres);
+  }
+  EXPECT_EQ(layer.feed_forward_norm.scale, layer.attention_norm.scale);
+}
+
 TEST(DecoderWeights, ABaseModelHasNoHead) {
   const ModelCopy llama = decoder_copy("llama_grouped");
   llama.edit_weights([](WeightsFile& weights) { weights.rename("lm_head.weight", "head.weight"); });

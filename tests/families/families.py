@@ -1,6 +1,6 @@
 """Does the program run a family's folders right? Tiny models with random weights, saved by transformers and run by it.
 
-    families.py      prints the table that stands in docs/models.md
+    families.py [NAME]...      prints the table that stands in docs/models.md, or some of its lines
 
 ATTNFLOW is the program, build/release/bin/attnflow by itself, and ATTNFLOW_DEVICE what it runs models on, cpu or cuda.
 
@@ -254,6 +254,8 @@ DECODERS = {
         "gptj": {"given": {"rotary_dim": 4}, "values": "v_proj"},
         "gpt_neox": {},
         "phi": {"given": {"num_key_value_heads": 4}},
+        "cohere": {"given": {"attention_bias": True, "logit_scale": 0.5}},
+        "cohere2": {"given": {"sliding_window": 6, "logit_scale": 0.5}},
         "bloom": {"values": "query_key_value"},
         "olmo2": {},
         "gemma2": {
@@ -577,11 +579,11 @@ def outcome_of(family: Family) -> Outcome:
     return outcome
 
 
-def table() -> str:
+def table(names: list[str]) -> str:
     """The table of docs/models.md."""
     lines = ["| model type | attention | probability | gradient | contributions |", "| --- | --: | --: | --: | --: |"]
-    for name, family in FAMILIES.items():
-        found = outcome_of(family)
+    for name in names:
+        found = outcome_of(FAMILIES[name])
         numbers = [found.attention, found.prediction, found.gradient, found.contributions]
         cells = [f"{one:.0e}" if one else "" for one in numbers]
         lines.append(f"| {name} | {' | '.join(cells)} |")
@@ -591,8 +593,4 @@ def table() -> str:
 if __name__ == "__main__":
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    if sys.argv[1:]:
-        for name in sys.argv[1:]:
-            print(name, outcome_of(FAMILIES[name]))
-    else:
-        print(table(), end="")
+    print(table(sys.argv[1:] or list(FAMILIES)), end="")
