@@ -17,4 +17,4 @@ attnflow_lone_fuzzer(serve/http SOURCES http_message.cc request_guard.cc LIBRARI
 attnflow_lone_fuzzer(analysis/evaluate/csv SOURCES csv_reader.cc)
 attnflow_lone_fuzzer(
   model/model_config SOURCES adapter.cc architecture.cc config_reader.cc decoder_architecture.cc decoder_config.cc
-  image_info.cc model_config.cc LIBRARIES attnflow_image attnflow_text)
+  encoder_decoder_architecture.cc hub_cache.cc image_info.cc lora.cc model_config.cc LIBRARIES attnflow_image attnflow_text)

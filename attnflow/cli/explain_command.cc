@@ -41,6 +41,7 @@ struct ExplainArguments {
   std::vector<std::string> outputs;
   std::string device = "cpu";
   bool allow_unused_weights = false;
+  std::string blank;
   std::string view = "overview";
   std::string arcs;  // of the graph; empty: as figures have them
   bool json = false;
@@ -122,6 +123,7 @@ void run_explain(ExplainArguments& arguments) {
   if (from_file && options.only_output_token) {
     throw Error(ErrorKind::kUsage, "--only-output-token requires a decoder (--model), not --attention");
   }
+  if (!arguments.blank.empty()) options.blank = parse_positions(arguments.blank, "blank");
   sort_once(options.blank);
   if (from_file && !options.blank.empty()) {
     throw Error(ErrorKind::kUsage, "--blank requires a model, not --attention");
@@ -217,9 +219,10 @@ void add_explain_command(CLI::App& app) {
                    "With --view graph: the strongest N arcs of each node to other tokens (default 3), or all")
       ->type_name("N|all")
       ->group(show);
-  comma_list(command->add_option("--blank", arguments->options.blank,
-                                 "What if these were not there? Positions of tokens in whose place the model sees its "
-                                 "unknown token (its mask where it has none), such as 2,5"))
+  command
+      ->add_option("--blank", arguments->blank,
+                   "Blank the tokens at these positions, such as 2,5: the model sees its unknown token there (else its "
+                   "mask)")
       ->type_name("N,N")
       ->group(how);
   comma_list(command->add_option("--candidates", arguments->options.candidates,

@@ -112,10 +112,6 @@ void run_generate(GenerateArguments& arguments) {
     throw Error(ErrorKind::kUsage, "--flow-tokens and --flow-layers require --method flow");
   }
   check_generate_options(options);
-  // A page shows what each generated token took from those before it.
-  options.generated_columns =
-      options.generated_columns || std::any_of(arguments.outputs.begin(), arguments.outputs.end(),
-                                               [](const std::string& file) { return file.ends_with(".html"); });
   const FigureOptions figure = figure_of(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
   if (arguments.prompt == "-") arguments.prompt = read_standard_input();
@@ -129,6 +125,12 @@ void run_generate(GenerateArguments& arguments) {
       std::fflush(stdout);
     };
   }
+  // A page shows what each generated token took from those before it, while that is little beside the rest.
+  constexpr std::size_t kFewValues = 1'000'000;
+  const bool few = options.tokens <= kFewValues / options.tokens / model.decoder().info().layers;
+  const bool page = std::any_of(arguments.outputs.begin(), arguments.outputs.end(),
+                                [](const std::string& file) { return file.ends_with(".html"); });
+  options.generated_columns = options.generated_columns || (page && few);
   ProgressBar bar("generated tokens");
   options.progress = bar.function();
   const StopOnSignal signals;
@@ -215,7 +217,9 @@ void add_generate_command(CLI::App& app) {
       command, options.settings, kForGenerate, {.compute = how, .show = show},
       {{"normalize", "none, or receptive-field: also report values corrected for the advantage of early tokens"},
        {"words", "Merge subword tokens of the prompt into words"}});
-  command->add_flag("--generated-columns", options.generated_columns, "Also keep the values on generated tokens (.html always does)")
+  command
+      ->add_flag("--generated-columns", options.generated_columns,
+                 "Also keep the values on generated tokens (.html does so by itself for short texts)")
       ->group(how);
   command
       ->add_option("--flow-tokens", arguments->flow_tokens,

@@ -31,11 +31,13 @@ struct ExplainOptions {
   // Positions whose tokens the model sees as its unknown token (else its mask): what is then said, and by what?
   std::vector<std::size_t> blank;
   std::size_t integration_steps = kIntegrationSteps;  // on the way from the blank input
-  bool renormalize = false;                           // array files: rows are divided by their sums
-  bool any_weights = false;                           // array files: rows need not sum to 1
-  std::size_t threads = 0;                            // 0: one per hardware thread
-  std::size_t max_memory = 0;                         // bytes of the report's matrices; 0: what the machine has
-  ProgressFunction progress = {};                     // of the flow computation, in input tokens
+  // Maps of attention that end in a prediction are checked against blank-out (analysis/methods/score_methods.h).
+  bool check = true;
+  bool renormalize = false;        // array files: rows are divided by their sums
+  bool any_weights = false;        // array files: rows need not sum to 1
+  std::size_t threads = 0;         // 0: one per hardware thread
+  std::size_t max_memory = 0;      // bytes of the report's matrices; 0: what the machine has
+  ProgressFunction progress = {};  // of the flow computation, in input tokens
   std::stop_token stop_token = {};
 };
 

@@ -83,8 +83,7 @@ json read_numbered_pieces(const SettingsFile& file) {
   std::map<std::uint64_t, std::string_view> owners;
   for (const auto& [piece, id] : pieces.items()) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= kLargestTokenId) {
-      fail_settings(file.label(), "an id for each piece",
-                    fmt::format("{} for {}", show_json(id), quote_name(piece)));
+      fail_settings(file.label(), "an id for each piece", fmt::format("{} for {}", show_json(id), quote_name(piece)));
     }
     const auto [owner, is_new] = owners.emplace(id.get<std::uint64_t>(), piece);
     if (!is_new) {

@@ -211,6 +211,8 @@ class SmallModelTest(AllKindsMixin, CommandTest):
         self.assertEqual(without, "singular")
         self.assertEqual([token["text"] for token in same], [token["text"] for token in tokens])
         self.refuse(USAGE, ["--blank", "from 0 to 3", "30"], "explain", "The keys", "--blank", "30")
+        for wrong in ("-1", "0x2", ",2", "a"):
+            self.refuse(USAGE, ["blank", wrong], "explain", "The keys", f"--blank={wrong}")
         np.save(self.folder / "a.npy", random_attention(2, 2, 4))
         self.refuse(USAGE, ["--blank", "--attention"], "explain", "--attention", "a.npy", "--blank", "1")
 

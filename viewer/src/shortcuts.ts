@@ -14,10 +14,10 @@ export function lackingIn({ pieces, other }: Viewer): string {
   return pieces.state.lacks || (other.value ? "the other report" : "");
 }
 
-/** Copies the page's address with what is chosen; whether that was possible. */
 /** The page's address with what is chosen. Words are a way to look at pieces: the address counts pieces. */
 export const pageLink = (viewer: Viewer) => linkOf(viewer.pieces.state, viewer.other.value !== null);
 
+/** Copies it; whether that was possible. */
 export async function copyLink(viewer: Viewer): Promise<boolean> {
   const link = pageLink(viewer);
   const copied = await copyText(link);

@@ -197,7 +197,9 @@ TextEvaluation evaluate_text(TextModel& model, const TextCodec& tokenizer, const
   const ModelInfo& info = model.info();
   check_head(info);
   TextEvaluation result;
-  result.report = explain_text(model, tokenizer, text, pair, options.explain);
+  ExplainOptions explain = options.explain;
+  explain.check = false;  // which is what follows
+  result.report = explain_text(model, tokenizer, text, pair, explain);
   const Report& report = result.report;
   EncodedSample sample = encoded_sample(tokenizer, info, text, pair, options.explain, report.input.tokens);
   if (info.head == ModelHead::kClassification) {

@@ -262,13 +262,15 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   };
   // Maps of attention are checked against the prediction where they end in its token.
   const auto ends_in_prediction = [&] {
-    if (of_class) return options.settings.output_token.kind == OutputToken::Kind::kAuto;
+    if (of_class) return shown == 0 && report.input.tokens[shown].special;
     return std::find(predicted.begin(), predicted.end(), shown) != predicted.end();
   };
-  const bool checks = !explains && !options.only_output_token && info.head != ModelHead::kNone && ends_in_prediction();
+  const bool checks =
+      options.check && !explains && !options.only_output_token && info.head != ModelHead::kNone && ends_in_prediction();
   if (checks) asked = asked_target(options.settings, info, &tokenizer, report.notes);
   // What the model said, once it has run. Positions are tokens still, whatever becomes of them where words are merged.
   ScoreTarget explained;
+  std::string quantity;  // where the report has no target that says it
   const auto note_output = [&] {
     if (tags) {
       add_token_classes(report, info, output, predicted, shown);
@@ -278,7 +280,10 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     if (!explains && !checks) return;
     const ReportTarget target = choose_target();
     explained = score_target(target);
-    if (explains) report.target = target;
+    if (explains)
+      report.target = target;
+    else
+      quantity = compared_quantity(target);
   };
   // Once the report holds what aggregates.
   const auto add_scores = [&] {
@@ -289,6 +294,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
         must ? find_blank_token(tokenizer, info) : try_find_blank_token(tokenizer, info);
     TextQuestion methods = text_question(model, input, explained, groups, blank);
     methods.content = content;
+    methods.quantity = quantity;
     methods.steps = options.integration_steps;
     methods.threads = options.threads;
     methods.stop_token = options.stop_token;

@@ -168,4 +168,10 @@ ScoreTarget score_target(const ReportTarget& target) {
   return score;
 }
 
+std::string compared_quantity(const ReportTarget& target) {
+  if (!target.against) return fmt::format("logit of {}", target.label);
+  if (!target.against->index) return fmt::format("logit of {} above the others' mean", target.label);
+  return fmt::format("logit difference of {} over {}", target.label, target.against->label);
+}
+
 }  // namespace attnflow

@@ -50,6 +50,9 @@ ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, cons
 
 ScoreTarget score_target(const ReportTarget& target);
 
+// "logit difference of plural over singular": what its value is, for people who do not see the target beside it.
+std::string compared_quantity(const ReportTarget& target);
+
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_ANALYSIS_EXPLAIN_PREDICTION_TARGET_H_

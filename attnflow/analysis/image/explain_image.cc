@@ -110,14 +110,14 @@ void check_explain_image_options(const ExplainOptions& options) {
 // Scores of what the model says, or of what is asked for. A blank patch has the color that its preprocessing takes for
 // the middle, or is black where it takes none.
 void add_scores(Report& report, VisionModel& model, const ImageProcessor& processor, const PixelInput& input,
-                const ScoreTarget& target, const ExplainOptions& options) {
+                const ReportTarget& target, const ExplainOptions& options) {
   const ImageInfo& info = *model.info().image;
   const ReportImage& grid = *report.input.image;
   const std::size_t n = report.input.tokens.size();
   const std::vector<float> color(info.channels, 0.0F);
   ImageQuestion question{.model = model,
                          .input = input,
-                         .target = target,
+                         .target = score_target(target),
                          .groups = single_tokens(n),
                          .blanked = {},
                          .blank = processor.do_normalize ? "mean color" : "black",
@@ -135,6 +135,7 @@ void add_scores(Report& report, VisionModel& model, const ImageProcessor& proces
   for (std::size_t t = 0; t < n; ++t) {
     if (!report.input.tokens[t].special) question.content.push_back(t);
   }
+  if (!report.target) question.quantity = compared_quantity(target);
   question.steps = options.integration_steps;
   question.stop_token = options.stop_token;
   score_methods(report, question);
@@ -205,10 +206,11 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   const bool explains = options.settings.explains_prediction();
   check_methods(options.settings, model, options.integration_steps);
   // Maps of attention end in the class token, whose prediction they are checked against.
-  const bool checks = !explains && info.head == ModelHead::kClassification &&
-                      options.settings.output_token.kind == OutputToken::Kind::kAuto;
-  if (explains || checks) asked = asked_target(options.settings, info, nullptr, report.notes);
   const ReportQuestion question = resolve_question(report, options);
+  const std::size_t shown = question.settings.output_token;
+  const bool checks = options.check && !explains && info.head == ModelHead::kClassification && shown == 0 &&
+                      report.input.tokens[shown].special;
+  if (explains || checks) asked = asked_target(options.settings, info, nullptr, report.notes);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
                  "A smaller image size in preprocessor_config.json, or fewer --layers, needs less", options.max_memory);
@@ -230,7 +232,7 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   report.attention = std::move(made.attention);
   note_negative_share(report.notes, made.negative_share);
   fill_report(report, GraphSource(std::move(made.graph), info.causal), question, options);
-  if (predicted) add_scores(report, model, processor, prepared.input, score_target(*predicted), options);
+  if (predicted) add_scores(report, model, processor, prepared.input, *predicted, options);
   return report;
 }
 

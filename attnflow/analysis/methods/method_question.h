@@ -31,6 +31,7 @@ struct MethodQuestion {
   // The positions that stand for something of the input, all of which the blank input has blanked: no special tokens,
   // not the mask that is predicted.
   std::vector<std::size_t> content;
+  std::string quantity = {};              // what the target's value is called; empty: by its kind
   std::size_t steps = kIntegrationSteps;  // integrated gradients
   std::size_t threads = 0;                // of what is not the model's; 0: one per hardware thread
   ProgressFunction progress = {};

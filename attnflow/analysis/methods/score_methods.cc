@@ -175,7 +175,10 @@ template <typename Question>
 BlankOutAgreement agreement_of(const Report& report, std::size_t output_token, const BlankOut& found,
                                const Question& question) {
   BlankOutAgreement agreement{
-      .quantity = target_quantity(question.target.kind), .value = found.value, .blank = question.blank, .maps = {}};
+      .quantity = question.quantity.empty() ? target_quantity(question.target.kind) : question.quantity,
+      .value = found.value,
+      .blank = question.blank,
+      .maps = {}};
   const std::optional<std::size_t> position = question.target.position;
   std::vector<bool> excluded(report.input.tokens.size(), false);  // of what rankings leave out
   if (report.generation) {

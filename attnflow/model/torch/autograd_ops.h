@@ -37,12 +37,12 @@ class AutogradOps {
  public:
   Rotation rotation;
   Rotation local_rotation;
-  bool causal = false;          // a position sees itself and those before it, as far as the layer's window goes
-  at::Tensor padding;           // [B, 1, 1, 1, T]: added to scores, -infinity for padding; undefined: none
-  at::Tensor score_bias;        // [H or 1, T, T]: added to scores, where all heads have keys; undefined: none
+  bool causal = false;                // a position sees itself and those before it, as far as the layer's window goes
+  at::Tensor padding;                 // [B, 1, 1, 1, T]: added to scores, -infinity for padding; undefined: none
+  at::Tensor score_bias;              // [H or 1, T, T]: added to scores, where all heads have keys; undefined: none
   OccurringBuckets distance_buckets;  // of layers whose form has DistanceTerms
-  Dropout* dropout = nullptr;   // of what is added to the residual stream; null: none
-  LayerTap* tap = nullptr;      // may be null
+  Dropout* dropout = nullptr;         // of what is added to the residual stream; null: none
+  LayerTap* tap = nullptr;            // may be null
   BackwardRule rule = BackwardRule::kGradient;
 
   std::vector<at::Tensor> linear(const std::vector<const Linear*>& maps, const at::Tensor& x) const;

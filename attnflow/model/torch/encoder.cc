@@ -38,7 +38,7 @@ class SequenceOps : public internal::BlockedOps {
   SequenceOps(at::Device device, std::size_t threads, AttentionSink* sink)
       : BlockedOps(device, threads, internal::OneRow::kMatrix), sink_(sink) {}
 
-  at::Tensor score_bias;        // [H or 1, n, n]: added to scores; undefined: none
+  at::Tensor score_bias;                        // [H or 1, n, n]: added to scores; undefined: none
   internal::OccurringBuckets distance_buckets;  // of layers whose form has DistanceTerms
 
   // Heads by themselves, in blocks.

@@ -33,7 +33,8 @@ at::Tensor window_of(std::size_t window, std::int64_t tokens, const at::TensorOp
   return at::zeros({1, tokens, tokens}, options).masked_fill_(unseen, kBelowAllScores);
 }
 
-OccurringBuckets signed_buckets_of(const SignedBuckets& buckets, std::int64_t tokens, const at::TensorOptions& options) {
+OccurringBuckets signed_buckets_of(const SignedBuckets& buckets, std::int64_t tokens,
+                                   const at::TensorOptions& options) {
   std::vector<std::int64_t> numbers;  // of distances from the one of the first query to the last key on
   for (std::int64_t distance = 1 - tokens; distance < tokens; ++distance) {
     numbers.push_back(signed_distance_bucket(distance, buckets));

@@ -49,7 +49,8 @@ at::Tensor Rotation::operator()(const at::Tensor& x) const {
   return at::cat({turned, x.narrow(-1, 2 * half, x.size(-1) - 2 * half)}, -1);
 }
 
-at::Tensor DistanceTerms::operator()(const at::Tensor& query, const at::Tensor& key, const OccurringBuckets& buckets) const {
+at::Tensor DistanceTerms::operator()(const at::Tensor& query, const at::Tensor& key,
+                                     const OccurringBuckets& buckets) const {
   // [B, H, T, bucket], of those that occur.
   const auto met = [&](const at::Tensor& x, const at::Tensor& table) {
     return at::matmul(x.transpose(1, 2), table.narrow(0, buckets.first, buckets.count).permute({1, 2, 0}));

@@ -41,6 +41,12 @@ export const Close = ({ close }: { close: () => void }) => (
   </button>
 );
 
+/** Positions of the tokens that the report was made without. */
+export function blankedIn({ document }: Report): readonly number[] {
+  const positions = document.notes?.find(({ code }) => code === "tokens-blanked")?.values.positions;
+  return Array.isArray(positions) ? positions.filter((one) => typeof one === "number") : [];
+}
+
 /**
  * The command that computes what the page does not.
  * @param token position in the report; "all": every output token
@@ -52,6 +58,7 @@ export function commandFor(
   method: Method,
   token: number | "all",
   mixing: MixingName = report.settings.mixing,
+  blank: readonly number[] = blankedIn(report),
 ): string {
   const words = report instanceof WordReport || report.settings.words;
   const { input, model, settings } = report.document;
@@ -66,6 +73,7 @@ export function commandFor(
   if (input.kind !== "attention")
     parts.push("--model", builtin ? model.name : quoted(`path/to/${model.name || "MODEL"}`));
   parts.push("--method", METHODS.filter((one) => one === method || settings.method.includes(one)).join(","));
+  if (blank.length > 0) parts.push("--blank", blank.join(","));
   // The command counts pieces, also where it merges them.
   if (token === "all") parts.push("--output-token", token);
   else if (token !== report.document.output_token) {

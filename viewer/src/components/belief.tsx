@@ -76,7 +76,7 @@ function Agreed({ shown }: { shown: ShownAgreement }) {
     <p class="belief" id="agreement" data-level={level}>
       <span class="level">
         {VERDICTS[level]}
-        {otherFirst && ", with the usual filters"}: {effect[0].toLowerCase()}
+        {otherFirst && " (checked with the usual filters)"}: {effect[0].toLowerCase()}
         {effect.slice(1)}
       </span>{" "}
       <span title="Rank correlation of this map with what blanking each token changes: 1 is the same order, 0 none">

@@ -28,7 +28,7 @@ const GUIDE: readonly Section[] = [
       ],
       [
         "3",
-        "The line below the heading, ● or ◐ or ○, says whether to believe it: blank the token that is ranked first, and see whether the prediction changes. ● the order agrees with blanking, ◐ in part, ○ not at all, or it is the opposite.",
+        "The line below the heading, ● or ◐ or ○, says whether to believe it: blank the token that is ranked first, and see whether the prediction changes. ● the order agrees with blanking, ◐ in part, ○ not, or that is not known.",
       ],
     ],
   },

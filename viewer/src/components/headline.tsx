@@ -37,7 +37,17 @@ function Subject() {
   const answer = answerOf(viewer);
   const name = <Own class="quote" text={(answer ?? quoted).label} />;
   // Beside a prediction, what another token gathers must not be taken for one.
-  if (!answer) return (report.document.predictions ?? []).length > 0 ? <>Token “{name}”</> : name;
+  if (!answer) {
+    const { role } = report.tokens[report.namedBy(output)];
+    const what = role === "patch" ? "Patch" : report instanceof WordReport ? "Word" : "Token";
+    return (report.document.predictions ?? []).length > 0 ? (
+      <>
+        {what} “{name}”
+      </>
+    ) : (
+      name
+    );
+  }
   const classes = report.document.notes?.find(({ code }) => code === "few-classes")?.values.classes;
   return (
     <>

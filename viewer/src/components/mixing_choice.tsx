@@ -42,7 +42,7 @@ export function MixingChoice() {
         <Select
           id="mixing"
           value={shown}
-          options={options.map(({ name }) => [name, server || name === now ? name : `${name} (a command)`])}
+          options={options.map(({ name }) => [name, server || name === now ? name : `${name} (by command)`])}
           title={options.map(({ name, help }) => `${name}: ${help}`).join("\n")}
           choose={choose}
         />
@@ -50,7 +50,7 @@ export function MixingChoice() {
       </div>
       {shown !== "attention" && (
         <button type="button" id="paper-attention" onClick={() => choose("attention")}>
-          Attention, as Abnar & Zuidema
+          Attention, as in Abnar & Zuidema
         </button>
       )}
       {!server && wanted !== now && (

@@ -1,5 +1,6 @@
 // The page's top line: what was explained, and what can be done with the page.
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import type { Report } from "../report/report";
@@ -64,40 +65,45 @@ function LinkButton() {
   const viewer = useViewer();
   const lacks = lackingIn(viewer);
   const copied = useSignal(false);
-  const refused = useSignal("");
+  const refused = useSignal(false);
+  const field = useRef<HTMLInputElement>(null);
   const press = async () => {
     copied.value = await copyLink(viewer);
-    refused.value = copied.value ? "" : pageLink(viewer);
+    refused.value = !copied.value;
+    requestAnimationFrame(() => {
+      field.current?.focus();
+      field.current?.select();
+    });
     setTimeout(() => (copied.value = false), 2000);
   };
   // A page that a frame was given as text has no address.
   if (location.protocol === "about:") return null;
-  if (refused.value) {
-    return (
-      <input
-        id="link-field"
-        readOnly
-        aria-label="Link to what is shown"
-        title="This browser does not let the page copy it"
-        value={refused.value}
-        ref={(field) => field?.select()}
-      />
-    );
-  }
   return (
-    <button
-      type="button"
-      class="quiet"
-      id="link-button"
-      title={lacks ? `The link holds what is chosen, but not ${lacks}` : "Copy a link to what is shown (y)"}
-      onClick={() => void press()}
-    >
-      {/* Both words take their room: nothing moves. */}
-      <span class="swap">
-        <span class={copied.value ? "gone" : ""}>Copy link{lacks && ` without ${lacks}`}</span>
-        <span class={copied.value ? "" : "gone"}>Copied{lacks && `, without ${lacks}`}</span>
-      </span>
-    </button>
+    <>
+      {refused.value && (
+        <input
+          id="link-field"
+          readOnly
+          ref={field}
+          aria-label="Link to what is shown"
+          title="This browser does not let the page copy it"
+          value={pageLink(viewer)}
+        />
+      )}
+      <button
+        type="button"
+        class="quiet"
+        id="link-button"
+        title={lacks ? `The link holds what is chosen, but not ${lacks}` : "Copy a link to what is shown (y)"}
+        onClick={() => void press()}
+      >
+        {/* Both words take their room: nothing moves. */}
+        <span class="swap">
+          <span class={copied.value ? "gone" : ""}>Copy link{lacks && ` without ${lacks}`}</span>
+          <span class={copied.value ? "" : "gone"}>Copied{lacks && `, without ${lacks}`}</span>
+        </span>
+      </button>
+    </>
   );
 }
 

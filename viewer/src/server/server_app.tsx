@@ -134,7 +134,7 @@ function acceptPictures(state: ServerState): () => void {
   const onDragOver = (event: DragEvent) => {
     if (!able() || !event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
-    dropping(true);
+    dropping([...event.dataTransfer.items].some(({ type }) => type.startsWith("image/")));
   };
   // Of the page, not of what is inside it.
   const onDragLeave = (event: DragEvent) => {

@@ -198,8 +198,7 @@ export class ServerState {
   private fail(error: unknown, task: Task) {
     if (error instanceof DOMException && error.name === "AbortError") {
       this.announcement.value = "Canceled";
-      const report = this.shown.peek() && "; what is shown is of what was asked before";
-      if (!this.discards) this.say(task, `Canceled${report || ""}.`);
+      if (!this.discards) this.say(task, "Canceled.");
       return;
     }
     // The login field says it.
@@ -231,6 +230,7 @@ export class ServerState {
   /** One piece of work at a time: a newer one ends the one before. */
   private async work<T>(what: string, run: (handlers: Handlers, signal: AbortSignal) => Promise<T>): Promise<T | null> {
     this.cancel();
+    this.discards = false;
     const task = this.task.peek();
     const mine = new AbortController();
     this.running = mine;
@@ -544,8 +544,8 @@ export class ServerState {
 
   /** The same text with some of its tokens blanked, beside the original. */
   async blank(viewer: Viewer, positions: readonly number[]) {
-    this.blanked.value = positions;
     if (positions.length === 0) {
+      this.blanked.value = positions;
       viewer.other.value = null;
       viewer.state.choices.comparison.value = null;
       return;
@@ -561,6 +561,7 @@ export class ServerState {
         : {};
     const report = await this.explain(this.beside(viewer, { ...asked.text, ...same, blank: positions }), "Blanking");
     if (!report) return;
+    this.blanked.value = positions;
     viewer.gone.value = { report, tokens: positions };
     // The card that asked stays in sight above.
     this.compareWith(viewer, report, "what-if-card");

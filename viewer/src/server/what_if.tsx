@@ -6,7 +6,7 @@ import type { Viewer } from "../context";
 import { BlankTokens } from "../views/blank_tokens";
 import type { ServerState } from "./server_state";
 
-function Replace({ state, viewer }: { state: ServerState; viewer: Viewer }) {
+function Replace({ state, viewer, label }: { state: ServerState; viewer: Viewer; label: string }) {
   const places = viewer.report.tokens.filter(({ special, begin, end }) => !special && begin < end);
   const picked = useSignal(places[0]?.index ?? 0);
   const instead = useSignal("");
@@ -19,7 +19,7 @@ function Replace({ state, viewer }: { state: ServerState; viewer: Viewer }) {
         void state.replace(viewer, picked.value, instead.value);
       }}
     >
-      <label for="replaced">Or replace</label>
+      <label for="replaced">{label}</label>
       <Select
         id="replaced"
         own
@@ -53,7 +53,7 @@ export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }
   const blanked = state.blanked.value;
   const busy = state.working.value !== "";
   return (
-    <Card id="what-if" title="What if a word were not there, or another?" wide>
+    <Card id="what-if" title="What if a word were missing, or different?" wide>
       {blanks && (
         <BlankTokens
           report={report}
@@ -62,7 +62,7 @@ export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }
           choose={(positions) => void state.blank(viewer, positions)}
         />
       )}
-      <Replace state={state} viewer={viewer} />
+      <Replace state={state} viewer={viewer} label={blanks ? "Or replace" : "Replace"} />
     </Card>
   );
 }

@@ -19,7 +19,8 @@ export function BlankTokens({ report, blanked, busy = false, choose }: BlankToke
   return (
     <>
       <p class="help" id="blank-help">
-        Click tokens to blank them: the model sees its unknown token in their place (its mask where it has none).
+        Click tokens to blank them: the model sees its unknown token in their place (where it has none, its mask, or
+        what ends a text).
       </p>
       <div id="blank-tokens" class="chips" role="group" aria-describedby="blank-help">
         {report.tokens
@@ -30,8 +31,8 @@ export function BlankTokens({ report, blanked, busy = false, choose }: BlankToke
               type="button"
               data-token={index}
               aria-pressed={blanked.includes(index)}
-              disabled={busy}
-              onClick={() => toggle(index)}
+              aria-disabled={busy}
+              onClick={() => !busy && toggle(index)}
             >
               <Own text={label} most={24} />
             </button>
