@@ -13,6 +13,7 @@ import reference
 import results
 import running
 import samples
+import seeds
 
 
 class Judged(unittest.TestCase):
@@ -125,6 +126,15 @@ class Numbers(unittest.TestCase):
         np.testing.assert_array_equal(reference.discarded(even, 0.5, np.zeros(2, bool), True), [[0.5, 0.5], [0, 0]])
         with self.assertRaises(reference.Ambiguous):
             reference.discarded(even, 0.5, np.zeros(2, bool), False)
+
+
+class Seeds(unittest.TestCase):
+    def test_every_fuzzer_has_some(self):
+        fuzzers = {file.name.removesuffix("_fuzz.cc") for file in running.ROOT.glob("attnflow/**/*_fuzz.cc")}
+        self.assertGreater(len(fuzzers), 10)
+        self.assertEqual(fuzzers, set(seeds.SEEDS))
+        for name, make in seeds.SEEDS.items():
+            self.assertTrue(any(make()), name)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,14 @@ Made when they are asked for, from the project's own golden files and a fixed se
 Ends with status 1 for a fuzzer without seeds: it would begin with nothing and stay there.
 """
 
+import io
 import json
+import math
 import shutil
 import struct
 import sys
+import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 
@@ -48,6 +52,42 @@ def safetensors():
         header: dict = {"attention": {"dtype": kind, "shape": list(array.shape), "data_offsets": [0, len(data)]}}
         yield safetensors_bytes(header, data)
         yield safetensors_bytes({"__metadata__": {"a": "b"}} | header, data)
+
+
+def pickled(kind: str, shape: tuple[int, ...], legacy: bool) -> bytes:
+    """A state_dict of one tensor in storage "0", in the instructions of Python's pickle, protocol 2."""
+
+    def text(word: str) -> bytes:
+        return b"X" + struct.pack("<I", len(word)) + word.encode()
+
+    def sizes(numbers: Iterable[int]) -> bytes:
+        return b"(" + b"".join(b"J" + struct.pack("<i", one) for one in numbers) + b"t"
+
+    empty = b"ccollections\nOrderedDict\n)R"
+    storage = text("storage") + f"ctorch\n{kind}Storage\n".encode() + text("0") + text("cpu")
+    storage = b"(" + storage + sizes([math.prod(shape)])[1:-1] + (b"N" if legacy else b"") + b"tQ"
+    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    tensor = storage + sizes([0])[1:-1] + sizes(shape) + sizes(strides) + b"\x89" + empty
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + tensor + b"tR"
+    return b"\x80\x02" + empty + b"(" + text("layer.weight") + tensor + b"u."
+
+
+def pytorch():
+    for kind, size in (("Float", 4), ("Half", 2), ("BFloat16", 2), ("Double", 8), ("Long", 8)):
+        for shape in ((6,), (2, 3), ()):
+            count = math.prod(shape)
+            data = bytes(count * size)
+            file = io.BytesIO()
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                archive.writestr("archive/data.pkl", pickled(kind, shape, legacy=False))
+                archive.writestr("archive/data/0", data)
+                archive.writestr("archive/version", "3\n")
+            yield file.getvalue()
+            magic = b"\x80\x02\x8a\x0a" + (0x1950A86A20F9469CFC6C).to_bytes(10, "little") + b"."
+            version = b"\x80\x02M\xe9\x03."
+            system = b"\x80\x02}(X\x0d\x00\x00\x00little_endian\x88u."
+            keys = b"\x80\x02](X\x01\x00\x00\x000e."
+            yield magic + version + system + pickled(kind, shape, legacy=True) + keys + struct.pack("<q", count) + data
 
 
 def files(*patterns: str):
@@ -147,6 +187,7 @@ SEEDS = {
     "npy": npy,
     "npz": npz,
     "safetensors": safetensors,
+    "pytorch": pytorch,
     "gguf": lambda: files("tests/golden/gguf/*.gguf"),
     "picture": lambda: files(
         "tests/golden/pictures/*.png", "tests/golden/pictures/*.jpg", "tests/golden/pictures/*.webp"
