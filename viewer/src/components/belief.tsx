@@ -147,6 +147,12 @@ export function Belief() {
   const { report, state, scored } = viewer;
   const shown = agreementShown(viewer);
   const checkable = !scored && state.choices.method.value !== "flow";
+  const { input, predictions = [], generation } = report.document;
+  const what = input.kind === "image" ? "patches" : "tokens";
+  const unchecked =
+    predictions.length > 0 || generation || input.kind === "attention"
+      ? `Not checked here against blanking ${what}.`
+      : `Not checked: the model predicts nothing that blanking ${what} could change.`;
   return (
     <div id="belief">
       <FlowBelief />
@@ -155,9 +161,7 @@ export function Belief() {
       {shown && <Agreed shown={shown} />}
       {!shown && checkable && viewer.row() && (
         <p class="belief help" id="unchecked">
-          {viewer.evaluated.value
-            ? "Checked below, under Faithfulness check."
-            : `Not checked here against blanking ${report.document.input.kind === "image" ? "patches" : "tokens"}.`}{" "}
+          {viewer.evaluated.value ? "Checked below, under Faithfulness check." : unchecked}{" "}
           <Info about="checking a map" place="trust" />
         </p>
       )}
