@@ -14,7 +14,13 @@ const SCREENS = [
 /** Kinds of pages: the sample that is opened, its text or picture, and what is chosen first. */
 const KINDS = [
   { kind: "", name: "short", shows: "#strip", says: /: rollout ranks “.+”.* first$/u },
-  { kind: "", name: "long", shows: "#strip", method: "flow", says: /: flow cannot tell \d+ tokens apart, “.+” among them$/u },
+  {
+    kind: "",
+    name: "long",
+    shows: "#strip",
+    method: "flow",
+    says: /: flow cannot tell \d+ tokens apart, “.+” among them$/u,
+  },
   { kind: "generation", name: "usual", shows: "#prompt", says: /^“.+”, .*%: rollout ranks “.+”.* first$/u },
   {
     kind: "image",

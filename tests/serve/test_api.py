@@ -15,15 +15,15 @@ from support import GGUF, LLAMA, MASKED, MASKED_TEXT, MODELS, TEXT, Server, Serv
 
 
 def values_of(array: dict) -> list[list[float]]:
-    """[tokens, columns]: the mean over layers of a plain array [layers, tokens, columns]."""
+    """[tokens, columns]: the last layer of a plain array [layers, tokens, columns]."""
     data = base64.b64decode(array["data"])
     if array["encoding"] == "zlib+base64":
         data = zlib.decompress(data)
     layers, tokens, columns = array["shape"]
     code = {"f16": "e", "f32": "f", "f64": "d"}[array["dtype"]]
     values = struct.unpack(f"<{layers * tokens * columns}{code}", data)
-    mean = [sum(values[at :: tokens * columns]) / layers for at in range(tokens * columns)]
-    return [mean[at : at + columns] for at in range(0, len(mean), columns)]
+    last = values[(layers - 1) * tokens * columns :]
+    return [list(last[at : at + columns]) for at in range(0, len(last), columns)]
 
 
 class OwnExamplesTest(unittest.TestCase):
@@ -314,7 +314,8 @@ class ApiTest(ServerTest):
             self.assertEqual(prompt["model"], report["model"])
             self.assertEqual(prompt["text"], report["input"]["text"])
             self.assertEqual(prompt["tokens"], report["input"]["tokens"])
-            self.assertEqual(prompt["layers"], report["settings"]["layers"])
+            # Over contributions the last layer is what is shown.
+            self.assertEqual(prompt["layers"], report["settings"]["layers"][-1:])
             self.assertEqual("".join(token["text"] for token in tokens), report["generation"]["text"])
             rollout = values_of(report["arrays"]["rollout"])
             for t, (token, said) in enumerate(zip(tokens, report["generation"]["tokens"], strict=True)):
