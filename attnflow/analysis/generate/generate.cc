@@ -163,12 +163,7 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
 
 // The mean of rollout over the layers asked for, of the prompt's columns and the generated ones that are kept.
 std::vector<double> step_rollout(internal::GenerationSource& source, const Query& query) {
-  const Tensor<double> rows = attribute(source, query).values;
-  std::vector<double> mean(rows.extent(2), 0.0);
-  for (std::size_t l = 0; l < rows.extent(0); ++l) {
-    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += rows(l, 0, j) / static_cast<double>(rows.extent(0));
-  }
-  return mean;
+  return mean_over_layers(attribute(source, query).values, 0);
 }
 
 // The same rules one by one: each says which tokens it excludes.

@@ -12,7 +12,7 @@ import {
   VERDICTS,
   type AgreementLevel,
 } from "../report/agreement";
-import type { Agreement, MapAgreement } from "../report/document";
+import type { Agreement, MapAgreement, ReportDocument } from "../report/document";
 import { degenerateIn, degenerateWords } from "../report/notes";
 import { percent } from "../report/text";
 import { WordReport } from "../report/words";
@@ -26,6 +26,9 @@ export interface ShownAgreement {
   /** clicks rank another token first than the one that was blanked */
   otherFirst: boolean;
 }
+
+/** What a report's map is over, for people. */
+const partsOf = ({ input }: ReportDocument) => (input.kind === "image" ? "patches" : "tokens");
 
 /** Where at least this share of the total is excluded, the page says how little the ranking is about. */
 const MOSTLY_EXCLUDED = 0.9;
@@ -113,10 +116,9 @@ function LittleRanked() {
   const viewer = useViewer();
   const share = littleRanked(viewer);
   if (share === null) return null;
-  const what = viewer.report.document.input.kind === "image" ? "patches" : "tokens";
   return (
     <p class="belief" id="little-ranked" data-level="none">
-      <span class="level">{`Only ${percent(share)} of the total lies on the ${what} that are ranked.`}</span>
+      <span class="level">{`Only ${percent(share)} of the total lies on the ${partsOf(viewer.report.document)} that are ranked.`}</span>
     </p>
   );
 }
@@ -148,7 +150,7 @@ export function Belief() {
   const shown = agreementShown(viewer);
   const checkable = !scored && state.choices.method.value !== "flow";
   const { input, predictions = [], generation } = report.document;
-  const what = input.kind === "image" ? "patches" : "tokens";
+  const what = partsOf(report.document);
   const unchecked =
     predictions.length > 0 || generation || input.kind === "attention"
       ? `Not checked here against blanking ${what}.`

@@ -38,8 +38,7 @@ function Subject() {
   const name = <Own class="quote" text={(answer ?? quoted).label} />;
   // Beside a prediction, what another token gathers must not be taken for one.
   if (!answer) {
-    const { role } = report.tokens[report.namedBy(output)];
-    const what = role === "patch" ? "Patch" : report instanceof WordReport ? "Word" : "Token";
+    const what = quoted.role === "patch" ? "Patch" : report instanceof WordReport ? "Word" : "Token";
     return (report.document.predictions ?? []).length > 0 ? (
       <>
         {what} “{name}”

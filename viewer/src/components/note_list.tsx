@@ -6,18 +6,18 @@ export function NoteList({ notes, folded = false }: { notes: readonly ShownNote[
   if (notes.length === 0) return null;
   return (
     <ul id="notes" class="wide">
-      {notes.map((note) => (
-        <li key={note.text} class={folded && isOfDegenerateFlow(note) ? "folded" : undefined}>
-          {folded && isOfDegenerateFlow(note) ? (
+      {notes.map((note) =>
+        folded && isOfDegenerateFlow(note) ? (
+          <li key={note.text} class="folded">
             <details>
               <summary>Flow of other layers and tokens</summary>
               {note.text}
             </details>
-          ) : (
-            note.text
-          )}
-        </li>
-      ))}
+          </li>
+        ) : (
+          <li key={note.text}>{note.text}</li>
+        ),
+      )}
     </ul>
   );
 }

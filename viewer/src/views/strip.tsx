@@ -7,6 +7,7 @@ import { Readout } from "../components/readout";
 import { ScoreParts, scoreTable } from "../components/score_parts";
 import { SpecialNote } from "../components/special_note";
 import { pictureOf } from "../export/element_picture";
+import { degenerateIn } from "../report/notes";
 import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
 import { useViewer } from "../context";
 import { clickToken } from "../shortcuts";
@@ -22,7 +23,7 @@ export function Strip() {
   const place = useSignal(choices.token.peek());
   const row = viewer.row();
   const reasons = state.reasons.value;
-  const flags = viewer.degenerate();
+  const degenerate = degenerateIn(viewer.degenerate(), row, state.counts.value);
   const choose = (token: number) => {
     if (scored) pointed.value = { input: (place.value = token), view: "strip" };
     else choices.token.value = token;
@@ -69,7 +70,7 @@ export function Strip() {
           {scored
             ? `Color: how much each token speaks for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
             : "Click a token to explain it, or step with the arrow keys; Shift-click compares it, Ctrl/⌘-click excludes it."}
-          {flags?.some((flag, i) => flag && row?.[i] && state.counts.value[i]) && ` ° ${DEGENERATE_WORDS}.`}
+          {degenerate !== null && degenerate.count > 0 && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>
     </Card>
