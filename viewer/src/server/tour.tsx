@@ -127,8 +127,9 @@ function first({ viewer, decisive }: Found, method: Method, it = "It"): Componen
   if (!map) return null;
   const { rank_correlation: rank } = map;
   const level = agreementLevel(map);
-  const shown = viewer.state.choices.method.value === method ? viewer.ranking.value : [];
-  const alike = shown.filter((one) => one.rank === 1).map(({ token }) => token);
+  const { explanation, output, state } = viewer;
+  const ranking = explanation.value.ranking(method, viewer.layersOf(method), output, state.counts.value);
+  const alike = ranking.filter(({ rank: at }) => at === 1).map(({ token }) => token);
   return (
     <>
       {alike.length > 1 ? (
