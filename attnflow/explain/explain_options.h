@@ -31,7 +31,7 @@ struct ExplainOptions {
   // Positions whose tokens the model sees as its unknown token (else its mask): what is then said, and by what?
   std::vector<std::size_t> blank;
   std::size_t integration_steps = kIntegrationSteps;  // on the way from the blank input
-  // Maps of attention that end in a prediction are checked against blank-out (analysis/methods/score_methods.h).
+  // Maps of attention that end in a prediction are checked against blank-out (explain/blank_out_agreement.h).
   bool check = true;
   bool renormalize = false;        // array files: rows are divided by their sums
   bool any_weights = false;        // array files: rows need not sum to 1

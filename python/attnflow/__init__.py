@@ -11,6 +11,7 @@ names and meanings of the command line's (`attnflow explain --help`), with under
 
 from attnflow import _core, data
 from attnflow.attribution import attribute, flow, raw, rollout
+from attnflow.blank_out import Agreement, MapAgreement
 from attnflow.capture import Captured, capture, explain
 from attnflow.comparison import Comparison, compare
 from attnflow.errors import Error
@@ -21,9 +22,11 @@ from attnflow.report import Report
 __version__ = _core.version()
 
 __all__ = [
+    "Agreement",
     "Captured",
     "Comparison",
     "Error",
+    "MapAgreement",
     "Report",
     "__version__",
     "attribute",

@@ -50,6 +50,7 @@ def attribute(
             "",
             [],
             None,
+            None,
         )
     return Report(core)
 

@@ -26,6 +26,7 @@ from typing import Any, Unpack, overload
 
 from attnflow import _core
 from attnflow.arrays import as_array, as_layers
+from attnflow.blank_out import check_of
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
 from attnflow.joint import is_encoder_decoder, joint_of
@@ -425,7 +426,13 @@ def _output_attentions(
 
 @overload
 def explain(
-    model: Any, tokenizer: Any, text: str, *, target_text: str | None = None, **options: Unpack[TextOptions]
+    model: Any,
+    tokenizer: Any,
+    text: str,
+    *,
+    target_text: str | None = None,
+    check: bool | None = None,
+    **options: Unpack[TextOptions],
 ) -> Report: ...
 @overload
 def explain(
@@ -434,6 +441,7 @@ def explain(
     text: Sequence[str],
     *,
     target_text: Sequence[str] | None = None,
+    check: bool | None = None,
     **options: Unpack[TextOptions],
 ) -> list[Report]: ...
 @describes_options("explain")
@@ -443,6 +451,7 @@ def explain(
     text: str | Sequence[str],
     *,
     target_text: str | Sequence[str] | None = None,
+    check: bool | None = None,
     **options: Unpack[TextOptions],
 ) -> Report | list[Report]:
     """Attention of a loaded Transformers model on a text, as a report; of several texts, a report each.
@@ -450,12 +459,16 @@ def explain(
     The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding.
     target_text: of an encoder-decoder, what its decoder is given, behind its first token ("": that alone). Tokens of both
         texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says otherwise.
+    check: whether to blank each token in turn and compare (`Report.agreement`), where the output token is that of a
+        prediction; unless told, where it takes some tenths of a second.
     """
+    if check is not None and not isinstance(check, bool):
+        raise Error(f"check: expected true, false or None, found {check!r}", kind="usage")
     check_explained(model)
     if isinstance(text, str):
         if target_text is not None and not isinstance(target_text, str):
             raise Error("expected target_text as a text, as text is one, found a list", kind="usage")
-        return _explain_text(model, tokenizer, text, target_text, options)
+        return _explain_text(model, tokenizer, text, target_text, check, options)
     texts = list(text) if isinstance(text, Iterable) else [text]
     for one in texts:
         if not isinstance(one, str):
@@ -466,7 +479,7 @@ def explain(
         if len(targets) != len(texts) or not all(isinstance(one, str) for one in targets):
             raise Error(f"expected target_text as a list of {len(texts)} texts, one for each text", kind="usage")
     pairs = zip(texts, targets, strict=True)
-    return [_explain_text(model, tokenizer, one, target, options) for one, target in pairs]
+    return [_explain_text(model, tokenizer, one, target, check, options) for one, target in pairs]
 
 
 def check_target(model: Any, given: bool) -> None:
@@ -497,7 +510,9 @@ def check_options(asked: dict[str, Any]) -> bool:
     return fuses
 
 
-def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None, options: TextOptions) -> Report:
+def _explain_text(
+    model: Any, tokenizer: Any, text: str, target_text: str | None, check: bool | None, options: TextOptions
+) -> Report:
     import torch
 
     asked: dict[str, Any] = dict(options)
@@ -506,6 +521,11 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)
     check_target(model, target_text is not None)
+    if is_joint and check:
+        raise Error(
+            f"check: expected a model of one text, found {type(model).__name__}, an encoder-decoder; leave check out",
+            kind="usage",
+        )
     encoded = encode(tokenizer, text, partial(check_ids, model))
     device = next(model.parameters()).device
     inputs = {"input_ids": torch.tensor([encoded.ids], device=device)}
@@ -535,6 +555,10 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
         attentions = captured.attentions
         layers = [layer for layer in attentions if isinstance(layer, _core.FusedLayer)]
     texts = [part.text for part in parts if part.text is not None]
+    said = predictions(model, tokenizer, parts, output)
+    runs = None
+    if said and not is_joint and check is not False:
+        runs = check_of(model, tokenizer, inputs, bool(check), said[0][0] == "next")
     with Progress("flow") as progress:
         core = _core.explain(
             [] if layers else as_layers(attentions)[0],
@@ -547,8 +571,16 @@ def _explain_text(model: Any, tokenizer: Any, text: str, target_text: str | None
             layers,
             texts if len(texts) == len(parts) else [],
             str(model.config.model_type),
-            predictions(model, tokenizer, parts, output),
+            said,
             None if joint is None else joint.shape,
+            runs,
+        )
+    if check and core.agreement is None:
+        raise Error(
+            "check: expected an output token that a prediction is made at (a class at the first token, a mask, the last "
+            f"token of a decoder) and a token that stands for an unknown one, found neither or one of them in "
+            f"{type(model).__name__} and {type(tokenizer).__name__}; leave check out",
+            kind="usage",
         )
     return Report(core)
 

@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 from attnflow import _core
+from attnflow.blank_out import Agreement, MapAgreement
 from attnflow.columns import Tabular
 from attnflow.errors import Error
 
@@ -137,6 +138,15 @@ class Report(Tabular):
     def predictions(self) -> list[Prediction]:
         """What the model said in the same run."""
         return [Prediction(*said) for said in self._core.predictions]
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """Whether to believe the maps: how they agree with blanking the tokens one by one; None where that was not asked."""
+        known = self._core.agreement
+        if known is None:
+            return None
+        quantity, blank, value, maps = known
+        return Agreement(quantity, blank, value, {method: MapAgreement(*found) for method, found in maps})
 
     @property
     def notes(self) -> list[str]:

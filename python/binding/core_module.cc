@@ -22,14 +22,18 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/probabilities.h"
+#include "attnflow/attribution/query.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/attribution/text_places.h"
+#include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/version.h"
 #include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/explain/blank_out_agreement.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/explain_generation.h"
+#include "attnflow/explain/report_target.h"
 #include "attnflow/graph/mixing.h"
 #include "python/binding/arrays.h"
 #include "python/binding/errors.h"
@@ -165,6 +169,50 @@ void place_in(AttentionInput& input, const std::vector<GivenText>& texts) {
   input.text_pair = texts[1].text;
 }
 
+// Runs the model with blanked tokens: its parameters, what stands in, whether to check whatever it costs, and what
+// gives for each group of positions the logit of a class or token less that of another (of -1: less the others' mean),
+// or nothing where all of the group was blank before. None where the caller has nothing to check with.
+using Check = std::tuple<std::uint64_t, std::string, bool, nb::callable>;
+
+// What the model said at the output token, if it said something there.
+const Said* said_at(const std::vector<Said>& predictions, const std::vector<std::size_t>& output, bool special) {
+  for (const Said& said : predictions) {
+    const std::optional<std::size_t>& position = std::get<1>(said);
+    if (position ? std::find(output.begin(), output.end(), *position) != output.end()
+                 : special && output.front() == 0) {
+      return &said;
+    }
+  }
+  return nullptr;
+}
+
+void check_report(Report& report, const Check& check, const std::vector<Said>& predictions, const TokenGroups& groups) {
+  const auto& [parameters, blank, must, drop_in] = check;
+  std::size_t tokens = 0;
+  for (const std::vector<std::size_t>& group : groups) tokens += group.size();
+  const Said* const said =
+      said_at(predictions, groups[report.output_token], report.input.tokens[report.output_token].special);
+  if (said == nullptr || !(must || agreement_is_cheap(parameters, tokens, groups.size(), kCheckWork))) return;
+  const auto& [kind, position, logits, multi_label, name] = *said;
+  const bool of_class = kind == "classification";
+  const ReportTarget target = target_among(
+      {.against = usual_against(of_class)}, of_class ? "class" : kind, {logits.data(), logits.size()},
+      [&](std::int64_t id) { return nb::cast<std::string>(name(id)); }, position);
+  const double against = target.against ? target.against->logit : 0.0;
+  const nb::object other = !target.against         ? nb::none()
+                           : target.against->index ? nb::object(nb::int_(*target.against->index))
+                                                   : nb::object(nb::int_(-1));
+  const nb::object found = drop_in(target.index, other, position, groups);
+  BlankOut blanked{.value = target.logit - against, .blanked = {}};
+  for (const std::optional<double>& value : nb::cast<std::vector<std::optional<double>>>(found)) {
+    blanked.blanked.push_back(value.value_or(blanked.value));
+  }
+  report.agreement = blank_out_agreement(
+      report, report.output_token, blanked,
+      {.quantity = compared_quantity(target), .blank = blank, .position = position, .groups = groups});
+  note_agreement(*report.agreement, report.input, report.notes);
+}
+
 // Of an encoder-decoder as one graph: tokens of the source, layers of the encoder, layers of the decoder.
 using Joint = std::tuple<std::size_t, std::size_t, std::size_t>;
 
@@ -172,7 +220,8 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
                       const std::vector<bool>& special, const std::string& name, const nb::dict& options,
                       const nb::object& progress, const std::vector<const FusedLayer*>& fused,
                       const std::vector<GivenText>& texts, const std::string& architecture,
-                      const std::vector<Said>& predictions, const std::optional<Joint>& joint) {
+                      const std::vector<Said>& predictions, const std::optional<Joint>& joint,
+                      const std::optional<Check>& check) {
   ExplainOptions asked = read_options(options);
   const GivenArrays weights(attention);
   const GivenArrays made(contributions);
@@ -194,6 +243,7 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
                            {{"source_tokens", source}, {"encoder_layers", encoder}, {"decoder_layers", decoder}}});
   }
   Report report;
+  TokenGroups groups;
   run_without_lock(
       [&](const ProgressFunction& tell, const std::stop_token& stop) {
         asked.progress = tell;
@@ -203,9 +253,11 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
         if (!fused.empty()) input.fused = stack_of(fused);
         set_tokens(input, tokens, special, kSource);
         place_in(input, texts);
+        groups = asked.settings.words ? word_groups(input.tokens) : single_tokens(input.tokens.size());
         report = explain_attention(std::move(input), asked);
       },
       progress);
+  if (check) check_report(report, *check, predictions, groups);
   return report;
 }
 
@@ -324,13 +376,16 @@ NB_MODULE(_core, module) {
   module.def("explain", explain_arrays, nb::arg("attention"), nb::arg("contributions"), nb::arg("tokens"),
              nb::arg("special"), nb::arg("name"), nb::arg("options"), nb::arg("progress").none(), nb::arg("fused"),
              nb::arg("texts"), nb::arg("architecture"), nb::arg("predictions"), nb::arg("joint").none(),
+             nb::arg("check").none(),
              nb::sig("def explain(attention: list[numpy.typing.NDArray[typing.Any]], contributions: "
                      "list[numpy.typing.NDArray[typing.Any]], tokens: collections.abc.Sequence[str], special: "
                      "collections.abc.Sequence[bool], name: str, options: dict[str, object], progress: "
                      "collections.abc.Callable[[int, int], None] | None, fused: collections.abc.Sequence[FusedLayer], "
                      "texts: collections.abc.Sequence[GivenText], architecture: str, predictions: "
                      "collections.abc.Sequence[tuple[str, int | None, numpy.typing.NDArray[numpy.float32], bool, "
-                     "collections.abc.Callable[[int], str]]], joint: tuple[int, int, int] | None) -> Report"));
+                     "collections.abc.Callable[[int], str]]], joint: tuple[int, int, int] | None, check: "
+                     "tuple[int, str, bool, collections.abc.Callable[[int, int | None, int | None, list[list[int]]], "
+                     "list[float | None]]] | None) -> Report"));
   module.def("explain_generation", explain_generation_arrays, nb::arg("attention"), nb::arg("fused"), nb::arg("tokens"),
              nb::arg("special"), nb::arg("texts"), nb::arg("generated"), nb::arg("text"), nb::arg("stopped"),
              nb::arg("sampling"), nb::arg("chat"), nb::arg("name_of"), nb::arg("name"), nb::arg("architecture"),

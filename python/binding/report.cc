@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attnflow/attribution/input.h"
+#include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/option_names.h"
 #include "attnflow/draw/html.h"
@@ -20,6 +21,7 @@
 #include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_parts.h"
+#include "attnflow/report/report_scores.h"
 #include "attnflow/report/report_table.h"
 #include "python/binding/arrays.h"
 
@@ -133,6 +135,20 @@ void bind_report(nb::module_& module) {
             return all;
           },
           nb::sig("def predictions(self) -> list[tuple[str, int | None, list[tuple[str, float]]]]"))
+      .def_prop_ro(
+          "agreement",
+          [](const Report& report) -> nb::object {
+            if (!report.agreement) return nb::none();
+            nb::list maps;
+            for (const MapAgreement& map : report.agreement->maps) {
+              maps.append(nb::make_tuple(to_text(map.method),
+                                         nb::make_tuple(map.rank_correlation, map.first_token, map.blanked_value,
+                                                        map.decisive_token, map.decisive_value)));
+            }
+            return nb::make_tuple(report.agreement->quantity, report.agreement->blank, report.agreement->value, maps);
+          },
+          nb::sig("def agreement(self) -> tuple[str, str, float, list[tuple[str, tuple[float | None, int, float, int | "
+                  "None, float]]]] | None"))
       .def_prop_ro("special",
                    [](const Report& report) {
                      std::vector<bool> special;

@@ -66,27 +66,6 @@ void check_head(const ModelInfo& info, const Settings& settings) {
                           explaining_option(settings), info.name));
 }
 
-// The index of the largest logit other than `but`, the first of equal ones.
-std::size_t largest(std::span<const float> logits, std::optional<std::size_t> but = std::nullopt) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (i != but && (!best || logits[i] > logits[*best])) best = i;
-  }
-  return best.value_or(0);
-}
-
-void check_logits(std::span<const float> logits, std::size_t label) {
-  if (label >= logits.size()) {
-    throw Error(ErrorKind::kUsage, fmt::format("target: expected one of {} logits, found {}", logits.size(), label));
-  }
-  // A comparison with NaN would pass over it.
-  if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); })) {
-    throw Error(
-        ErrorKind::kBadFile,
-        "expected finite logits, found a non-finite one; the model's weights are damaged or overflow in float32");
-  }
-}
-
 }  // namespace
 
 std::string explaining_option(const Settings& settings) {
@@ -108,7 +87,7 @@ AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const 
   if (settings.target != "auto") target.label = named("target", settings.target);
   const std::string& against = settings.against;
   if (against == "auto") {
-    if (!settings.weights_by_gradient()) target.against = of_class ? Against::kRest : Against::kBest;
+    if (!settings.weights_by_gradient()) target.against = usual_against(of_class);
   } else if (against == "rest") {
     target.against = Against::kRest;
   } else if (against != "none") {
@@ -124,36 +103,14 @@ AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const 
 
 ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, const TextCodec* codec,
                            std::span<const float> logits, std::optional<std::size_t> position) {
-  using Against = AskedTarget::Against;
   const bool of_class = predicts_classes(info.head);
-  check_logits(logits, asked.label.value_or(0));
-  const auto name = [&](std::size_t index) {
-    if (!of_class) return codec->readable(static_cast<std::int64_t>(index));
+  const auto name = [&](std::int64_t id) {
+    if (!of_class) return codec->readable(id);
+    const auto index = static_cast<std::size_t>(id);
     return index < info.labels.size() ? info.labels[index] : std::to_string(index);
   };
-  ReportTarget target;
-  target.kind = of_class ? "class" : info.head == ModelHead::kCausalLm ? "next" : "masked";
-  // Against a token that was named, the best of the others.
-  std::optional<std::size_t> excluded;
-  if (asked.against == Against::kLabel) excluded = asked.other;
-  target.index = asked.label ? *asked.label : largest(logits, excluded);
-  target.label = name(target.index);
-  target.logit = static_cast<double>(logits[target.index]);
-  target.position = position;
-  if (asked.against == Against::kNothing || logits.size() < 2) return target;
-  ReportAgainst& other = target.against.emplace();
-  if (asked.against == Against::kRest && logits.size() > 2) {
-    double sum = 0.0;
-    for (const float logit : logits) sum += static_cast<double>(logit);
-    other.logit = (sum - target.logit) / static_cast<double>(logits.size() - 1);
-    return target;
-  }
-  const std::size_t index = asked.against == Against::kLabel ? asked.other : largest(logits, target.index);
-  check_logits(logits, index);
-  other.index = index;
-  other.label = name(index);
-  other.logit = static_cast<double>(logits[index]);
-  return target;
+  const char* const kind = of_class ? "class" : info.head == ModelHead::kCausalLm ? "next" : "masked";
+  return target_among(asked, kind, logits, name, position);
 }
 
 ScoreTarget score_target(const ReportTarget& target) {
@@ -166,12 +123,6 @@ ScoreTarget score_target(const ReportTarget& target) {
   if (target.against && target.against->index) score.other = *target.against->index;
   score.position = target.position;
   return score;
-}
-
-std::string compared_quantity(const ReportTarget& target) {
-  if (!target.against) return fmt::format("logit of {}", target.label);
-  if (!target.against->index) return fmt::format("logit of {} above the others' mean", target.label);
-  return fmt::format("logit difference of {} over {}", target.label, target.against->label);
 }
 
 }  // namespace attnflow

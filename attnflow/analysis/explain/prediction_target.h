@@ -19,19 +19,12 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/settings.h"
+#include "attnflow/explain/report_target.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 #include "attnflow/text/text_codec.h"
 
 namespace attnflow {
-
-// What --target and --against name.
-struct AskedTarget {
-  enum class Against : std::uint8_t { kNothing, kBest, kRest, kLabel };
-  std::optional<std::size_t> label = {};  // absent: the one with the largest logit
-  Against against = Against::kNothing;
-  std::size_t other = 0;  // kLabel
-};
 
 // What asks for a target, for messages: "mixing relevance", "method attnlrp".
 std::string explaining_option(const Settings& settings);
@@ -49,9 +42,6 @@ ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, cons
                            std::span<const float> logits, std::optional<std::size_t> position);
 
 ScoreTarget score_target(const ReportTarget& target);
-
-// "logit difference of plural over singular": what its value is, for people who do not see the target beside it.
-std::string compared_quantity(const ReportTarget& target);
 
 }  // namespace attnflow
 

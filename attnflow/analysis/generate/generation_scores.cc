@@ -43,7 +43,7 @@ class Scorer {
     if (!token.target) return false;
     if (t > 0) append(report_.generation->tokens[t - 1]);
     tokens_ += input_.ids.size();
-    const bool cheap = agreement_is_cheap(decoder_.info(), tokens_, options_.groups.size());
+    const bool cheap = agreement_is_cheap(decoder_.info().parameters, tokens_, options_.groups.size());
     const bool agrees = blank_ && (asked_ || cheap) && !stopped_;
     if (report_.scores.empty() && !agrees) return false;
     const TextQuestion question = question_of(token, asked_ || !report_.scores.empty());
@@ -51,7 +51,9 @@ class Scorer {
     const TextQuestion of_prompt = question_of(token, asked_);
     const std::optional<BlankOut> blanked = agrees ? blanked_of(of_prompt) : std::nullopt;
     for (MethodScores& scores : report_.scores) set_row(scores, t, method_scores(scores.method, question, blanked));
-    if (blanked) token.agreement = blank_out_agreement(report_, report_.output_tokens[t], *blanked, of_prompt);
+    if (blanked) {
+      token.agreement = blank_out_agreement(report_, report_.output_tokens[t], *blanked, blanked_input(of_prompt));
+    }
     return true;
   }
 

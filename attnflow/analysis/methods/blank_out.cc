@@ -45,12 +45,6 @@ BlankOut blank_each(const Question& question, const Input& whole) {
 
 }  // namespace
 
-std::vector<double> BlankOut::scores() const {
-  std::vector<double> scores;
-  for (const double without : blanked) scores.push_back(value - without);
-  return scores;
-}
-
 BlankOut blank_out(const TextQuestion& question) { return blank_each(question, question.input); }
 BlankOut blank_out(const ImageQuestion& question) { return blank_each(question, question.input); }
 

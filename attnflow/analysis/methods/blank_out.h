@@ -18,18 +18,10 @@
 #ifndef ATTNFLOW_ANALYSIS_METHODS_BLANK_OUT_H_
 #define ATTNFLOW_ANALYSIS_METHODS_BLANK_OUT_H_
 
-#include <vector>
-
 #include "attnflow/analysis/methods/method_question.h"
+#include "attnflow/explain/blank_out_agreement.h"
 
 namespace attnflow {
-
-struct BlankOut {
-  double value = 0.0;           // F(x)
-  std::vector<double> blanked;  // F(x_j), one a group
-
-  std::vector<double> scores() const;  // F(x) - F(x_j)
-};
 
 // Throw as target_values() does.
 BlankOut blank_out(const TextQuestion& question);

@@ -15,15 +15,11 @@
 
 #include "attnflow/analysis/methods/blank_out.h"
 #include "attnflow/analysis/methods/method_question.h"
+#include "attnflow/explain/blank_out_agreement.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
-
-// Floating-point operations, as 2 for each parameter and token of a run: some seconds on two processors.
-inline constexpr double kAgreementWork = 2e11;
-// Beside maps that nobody asked to explain a prediction: some tenths of a second.
-inline constexpr double kCheckWork = 2e10;
 
 // Throws Error(kUsage) or Error(kUnsupportedModel) for a method that the model has nothing for: no head that predicts,
 // no gradients. `steps`: MethodQuestion::steps.
@@ -32,9 +28,6 @@ void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t 
 
 extern template void check_methods(const Settings& settings, ModelOf<TextInput>& model, std::size_t steps);
 extern template void check_methods(const Settings& settings, ModelOf<PixelInput>& model, std::size_t steps);
-
-// Whether blanking each of `groups` in an input of `tokens` stays within so many operations.
-bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups, double work = kAgreementWork);
 
 // What one method beside the graph says, as one row. Throws as the method does, and Error(kUsage) for one that
 // aggregates. `blanked`: what blank_out() said of the same question, where it is known already.
@@ -49,18 +42,15 @@ void score_methods(Report& report, const ImageQuestion& question);
 // "logit difference": what a target's value is, for people.
 std::string target_quantity(ScoreTarget::Kind kind);
 
-// How the maps of a report agree with blank-out, one of each of its methods but blank-out itself: their rows of
-// `output_token`.
-BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
-                                      const TextQuestion& question);
-BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
-                                      const ImageQuestion& question);
+// What blank_out_agreement() has to know of a question.
+template <typename Question>
+BlankedInput blanked_input(const Question& question);
+
+extern template BlankedInput blanked_input(const TextQuestion& question);
+extern template BlankedInput blanked_input(const ImageQuestion& question);
 
 // A note where integrated gradients miss much of what they share out: then they say little about single tokens.
 void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes);
-
-// A note for each of them, before all others: whether to believe what is shown comes first.
-void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes);
 
 }  // namespace attnflow
 

@@ -228,22 +228,5 @@ TEST(ExplainText, RefusesMethodsThatTheModelHasNothingFor) {
   EXPECT_EQ(message(fixed, "attnlrp"), "");
 }
 
-TEST(BlankOutAgreementNote, SaysItInOneSentence) {
-  const NoteValues values = {
-      {"method", "rollout"}, {"layer", std::size_t{6}},        {"token", "Sara"},          {"before", 3.2},
-      {"after", -1.1},       {"quantity", "logit difference"}, {"rank_correlation", 0.712}};
-  EXPECT_EQ(Note(NoteCode::kBlankOutAgreement, values).text,
-            "Blanking the token that rollout (layer 6) ranks first, 'Sara', lowers the logit difference from 3.2 to "
-            "-1.1; rank correlation with blank-out 0.71.");
-}
-
-TEST(AgreementIsCheap, ForSmallModelsOnly) {
-  ModelInfo info;
-  info.parameters = 10'000'000;
-  EXPECT_TRUE(agreement_is_cheap(info, 32, 32));
-  info.parameters = 7'000'000'000;
-  EXPECT_FALSE(agreement_is_cheap(info, 32, 32));
-}
-
 }  // namespace
 }  // namespace attnflow::score_methods_test

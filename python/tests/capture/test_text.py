@@ -74,6 +74,7 @@ class SameAsProgram(PackageTest):
                 self.assertEqual(
                     [note["code"] for note in found["notes"]], [note["code"] for note in expected["notes"]]
                 )
+                self.same_agreement(found.get("agreement"), expected.get("agreement"))
                 self.assertEqual(len(found["predictions"]), len(expected["predictions"]))
                 for one, other in zip(found["predictions"], expected["predictions"], strict=True):
                     choices, others = one.pop("choices"), other.pop("choices")
@@ -82,6 +83,22 @@ class SameAsProgram(PackageTest):
                     np.testing.assert_allclose(
                         [c["probability"] for c in choices], [c["probability"] for c in others], atol=2e-5
                     )
+
+    def same_agreement(self, found: Any, expected: Any) -> None:
+        if expected is None:
+            self.assertIsNone(found)
+            return
+        for name in ("quantity", "blank"):
+            self.assertEqual(found[name], expected[name])
+        np.testing.assert_allclose(found["value"], expected["value"], atol=2e-5)
+        self.assertEqual(len(found["maps"]), len(expected["maps"]))
+        for one, other in zip(found["maps"], expected["maps"], strict=True):
+            self.assertEqual(one.keys(), other.keys())
+            for name, value in one.items():
+                if isinstance(value, float) and isinstance(other[name], float):
+                    np.testing.assert_allclose(value, other[name], atol=2e-5)
+                else:
+                    self.assertEqual(value, other[name])
 
     def test_masked(self) -> None:
         self.check("bert_masked_lm", transformers.AutoModelForMaskedLM)
@@ -127,6 +144,56 @@ class Text(PackageTest):
             logits = model(**{"input_ids": self.tokenizer("the key", return_tensors="pt")["input_ids"]}).logits[0, -1]
         expected = torch.softmax(logits.double(), 0).sort(descending=True).values[:3]
         np.testing.assert_allclose([c["probability"] for c in said["choices"]], expected.numpy(), atol=1e-6)
+
+    def test_agreement_is_what_the_model_says_with_tokens_blanked(self) -> None:
+        report = attnflow.explain(self.model, self.tokenizer, "the keys [MASK] here", method="raw,rollout", words=True)
+        agreement = report.agreement
+        assert agreement is not None
+        self.assertEqual((agreement.blank, list(agreement.maps)), ("[UNK]", ["raw", "rollout"]))
+        ids = self.tokenizer("the keys [MASK] here", return_tensors="pt")["input_ids"]
+        mask = ids[0].tolist().index(self.tokenizer.mask_token_id)
+
+        def logits(positions: list[int]) -> Any:
+            blanked = ids.clone()
+            blanked[0, positions] = self.tokenizer.unk_token_id
+            with torch.no_grad():
+                return self.model(input_ids=blanked).logits[0, mask].double()
+
+        best, second = logits([]).topk(2).indices.tolist()
+        words = self.tokenizer("the keys [MASK] here").word_ids()
+        of_word = [
+            [t for t, word in enumerate(words) if word == number]
+            for number in sorted({w for w in words if w is not None})
+        ]
+        groups = [[0], *of_word, [len(words) - 1]]
+        self.assertEqual(len(groups), len(report.tokens))
+        values = [float(row[best] - row[second]) for row in map(logits, groups)]
+        self.assertAlmostEqual(agreement.value, float(logits([])[best] - logits([])[second]), places=4)
+        for found in agreement.maps.values():
+            self.assertAlmostEqual(found.blanked_value, values[found.first_token], places=4)
+            compared = [j for j, group in enumerate(groups) if 0 < j < len(groups) - 1 and mask not in group]
+            self.assertEqual(found.decisive_token, min(compared, key=lambda j: values[j]))
+        self.assertTrue(report.notes[0].startswith("Blanking the "))
+        self.assertEqual(attnflow.Report.from_json(report.to_json()).agreement, agreement)
+
+    def test_checks_are_asked_for_or_left_out(self) -> None:
+        text = "the key [MASK]"
+        self.assertIsNone(attnflow.explain(self.model, self.tokenizer, text, check=False).agreement)
+        self.assertIsNotNone(attnflow.explain(self.model, self.tokenizer, text, check=True).agreement)
+        with self.assertRaisesRegex(attnflow.Error, "check: expected an output token that a prediction is made at"):
+            attnflow.explain(self.model, self.tokenizer, "the key", check=True)
+        with self.assertRaisesRegex(attnflow.Error, "check: expected true, false or None, found 1"):
+            attnflow.explain(self.model, self.tokenizer, text, check=1)  # type: ignore[call-overload]
+
+    def test_decoders_are_checked_at_the_last_token(self) -> None:
+        config = transformers.GPT2Config(vocab_size=len(self.tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=64)
+        torch.manual_seed(1)
+        model = transformers.GPT2LMHeadModel(config).eval()
+        report = attnflow.explain(model, self.tokenizer, "the key to the cabinets", method="rollout")
+        assert report.agreement is not None
+        self.assertNotEqual(report.agreement.maps["rollout"].first_token, 0)  # [CLS], special
+        report = attnflow.explain(model, self.tokenizer, "the key", method="rollout", output_token=1)
+        self.assertIsNone(report.agreement)  # nothing was said there
 
     def test_models_that_say_nothing_of_the_kind(self) -> None:
         model = transformers.AutoModel.from_pretrained(MODELS / "bert_base").eval()
