@@ -7,13 +7,12 @@
 // ($ATTNFLOW_MINILM_DIR, $ATTNFLOW_SMOLLM2). $ATTNFLOW_PICTURES: another folder than docs/images.
 import { spawn, spawnSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { startBrowser } from "../tests/browser/browser.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const { chromium } = createRequire(join(root, "tests/browser/"))("playwright-core");
 const attnflow = resolve(process.env.ATTNFLOW ?? join(root, "build/release/bin/attnflow"));
 const folder = resolve(process.env.ATTNFLOW_PICTURES ?? join(root, "docs/images"));
 const minilm = resolve(process.env.ATTNFLOW_MINILM_DIR ?? join(root, ".cache/models/minilm"));
@@ -200,10 +199,7 @@ async function serverPictures(browser, boot) {
   }
 }
 
-const browser = await chromium.launch({
-  executablePath: process.env.ATTNFLOW_CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--headless", "--no-sandbox", "--disable-gpu"],
-});
+const browser = await startBrowser();
 try {
   const boot = join(scratch, "boot.png");
   copyFileSync(join(root, "models/fashion/example_ankle_boot.png"), boot);

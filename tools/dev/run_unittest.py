@@ -2,18 +2,34 @@
 
     run_unittest.py FOLDER TALLY_FILE
 
-Ends with status 1 when a case fails, when a file cannot be imported, or when there is no case at all.
+Names the slowest cases at the end. Ends with status 1 when a case fails, when a file cannot be imported, or when there is no case at all.
 """
 
 import sys
+import time
 import unittest
 from pathlib import Path
+
+
+SLOWEST = 15  # cases that are named
 
 
 class CountingResult(unittest.TextTestResult):
     """unittest counts failures and skips but not successes, and counts a failed setUpClass as no test at all."""
 
     passed = 0
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.seconds = []
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began = time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.seconds.append((time.monotonic() - self.began, test.id()))
 
     def addSuccess(self, test):
         super().addSuccess(test)
@@ -28,6 +44,9 @@ def main(folder: str, tally_file: str) -> int:
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     for case, reason in result.skipped:
         print(f"skipped: {case.id()}: {reason}")
+    print("seconds of the slowest:")
+    for seconds, case in sorted(result.seconds, reverse=True)[:SLOWEST]:
+        print(f"{seconds:7.1f} {case}")
     Path(tally_file).write_text(f"{result.passed} {failed} {len(result.skipped)}\n")
     return 0 if failed == 0 and result.testsRun > 0 else 1
 
