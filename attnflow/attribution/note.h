@@ -70,7 +70,8 @@ enum class NoteCode : std::uint8_t {
   kFlowTokensNotGenerated,
   kBlankOutAgreement,
   kIntegrationError,
-  // How a generation ended
+  // How a generation began and ended
+  kTokensGiven,
   kModelStopped,
   kInterrupted,
   kFlowInterrupted,

@@ -338,6 +338,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "explain.",
      "--integration-steps takes more points."},
 
+    {Code::kTokensGiven, "tokens-given", "tokens",
+     "The first {tokens} generated tokens were given (--begin-with); the model chose those after them."},
     {Code::kModelStopped, "model-stopped", "error", "The model stopped: {error}"},
     {Code::kInterrupted, "interrupted", "tokens", "Interrupted after {tokens} tokens."},
     {Code::kFlowInterrupted, "flow-interrupted", "", "Interrupted: flow was not computed."},

@@ -209,6 +209,12 @@ void add_generate_command(CLI::App& app) {
       ->check(whole_number)
       ->capture_default_str()
       ->group(say);
+  comma_list(
+      command->add_option("--begin-with", options.begin_with,
+                          "Ids of the first generated tokens, such as 464,3290 (a .json report has each choice's)"))
+      ->check(whole_number)
+      ->type_name("IDS")
+      ->group(say);
   command->add_flag("--ignore-end", options.ignore_end, "Continue past end-of-text tokens")->group(say);
 
   const char* how = "Analysis";

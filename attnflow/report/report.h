@@ -74,6 +74,7 @@ struct ReportInput : InputText {
 struct ReportChoice {
   std::string label;
   double probability = 0.0;
+  std::optional<std::int64_t> id = {};  // of a generated token's: what a branch begins with
 };
 
 // What the model said beside where it looked.
@@ -172,6 +173,7 @@ struct Generation {
   std::vector<GeneratedToken> tokens;  // n
   std::string stopped;                 // why it ended: "length", "end" (of text), "context", "interrupted"
   SamplingSettings sampling;
+  std::size_t given = 0;                 // the first tokens, which the user chose and not the model
   bool chat = false;                     // the prompt was put into the model's chat template
   std::vector<ExcludedTokens> excluded;  // from rankings, rule by rule
   // The share of attention (mean over heads, before columns are masked) that falls on position 0, [layer, n]. Empty of

@@ -173,6 +173,7 @@ Json generation_json(const Generation& generation) {
   }
   return {{"text", valid_utf8(generation.text)},
           {"stopped", generation.stopped},
+          {"given", generation.given},
           {"chat", generation.chat},
           {"temperature", generation.sampling.temperature},
           {"top_p", generation.sampling.top_p},

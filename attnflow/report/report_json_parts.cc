@@ -85,6 +85,7 @@ Json choices_json(const std::vector<ReportChoice>& choices) {
   Json list = Json::array();
   for (const ReportChoice& choice : choices) {
     list.push_back({{"label", valid_utf8(choice.label)}, {"probability", choice.probability}});
+    if (choice.id) list.back()["id"] = *choice.id;
   }
   return list;
 }

@@ -187,6 +187,7 @@ std::vector<ReportChoice> read_choices(const std::optional<Field>& json) {
     const Field choice = json->element(i);
     choice.at("label").get(choices.emplace_back().label);
     choice.at("probability").get(choices.back().probability);
+    if (const auto id = choice.find("id")) id->get(choices.back().id.emplace());
   }
   return choices;
 }
@@ -311,6 +312,7 @@ Generation read_generation(const Field& json, const Report& report) {
   Generation generation;
   json.at("text").get(generation.text);
   json.read("stopped", generation.stopped);
+  json.read("given", generation.given);
   json.read("chat", generation.chat);
   json.read("temperature", generation.sampling.temperature);
   json.read("top_p", generation.sampling.top_p);
@@ -318,6 +320,9 @@ Generation read_generation(const Field& json, const Report& report) {
   const Field tokens = json.at("tokens");
   const std::size_t count = tokens.length();
   if (count == 0) fail(tokens.path(), "at least one generated token", "none");
+  if (generation.given > count) {
+    fail(json.path() + ".given", fmt::format("at most {} tokens", count), std::to_string(generation.given));
+  }
   for (std::size_t i = 0; i < count; ++i) {
     const Field field = tokens.element(i);
     GeneratedToken& token = generation.tokens.emplace_back();

@@ -157,6 +157,12 @@ GenerateRequest read_generate_request(std::string_view json) {
   std::size_t seed = options.sampling.seed;
   fields.read("seed", seed);
   options.sampling.seed = seed;
+  fields.read("begin_with", options.begin_with,
+              [](const std::string& text) { return parse_position_list("begin_with", text); });
+  if (options.begin_with.size() > options.tokens) {
+    fail(fmt::format("begin_with: expected at most {} tokens, as many as are generated, found {}", options.tokens,
+                     options.begin_with.size()));
+  }
   fields.read("ignore_end", options.ignore_end);
   fields.read("generated_columns", options.generated_columns);
   fields.read("flow_tokens", options.flow_tokens,

@@ -288,6 +288,53 @@ describe("a prompt", () => {
     });
   });
 
+  test("an alternative continues it otherwise, and both stay beside each other", async () => {
+    const { report, steps } = stream();
+    // The other branch: the second token is the runner-up, and so are the tokens behind it.
+    for (const [t, token] of report.generation.tokens.entries()) {
+      token.id = 1000 + t;
+      for (const [k, choice] of token.choices.entries()) choice.id = choice.label === token.text ? token.id : 2000 + k;
+    }
+    const other = structuredClone(report);
+    other.generation.given = 2;
+    for (const token of other.generation.tokens.slice(1)) token.id += 500;
+    other.generation.tokens[1].probability = 0.125;
+    const document = (path, body) => {
+      if (path !== "generate") return answer(path, body);
+      return body.begin_with ? other : report;
+    };
+    await serve({ steps, document }, async (tab, server) => {
+      await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
+      await tab.locator("#continue").click();
+      await tab.locator("#heat-card").waitFor();
+      assert.equal(await tab.locator("#branches-card").count(), 0);
+      await tab.locator('#generated [data-token="1"]').click();
+      const alternatives = tab.locator("#choices button.branch");
+      const offered = await alternatives.count();
+      assert.ok(offered > 0);
+      assert.match(await tab.locator("#choices-help").textContent(), /Click an alternative/u);
+      const id = report.generation.tokens[1].choices.find((choice) => choice.id >= 2000).id;
+      await alternatives.first().click();
+      await tab.locator("#branches-card").waitFor();
+      assert.deepEqual(asks(server, "generate")[1].body.begin_with, [1000, id]);
+      assert.match(await tab.locator("#branches-heading").textContent(), /generated token 2$/u);
+      const rows = tab.locator("#branches-card li");
+      assert.equal(await rows.count(), 2);
+      assert.match(await rows.nth(1).textContent(), /12\.5%, /u);
+      assert.equal(await rows.nth(1).getAttribute("aria-current"), "true");
+      // A link restores the branch, back shows the first again, without asking.
+      const link = decodeURIComponent(await tab.evaluate(() => location.hash));
+      assert.match(link, /"begin_with":\[1000,20/u);
+      await rows.nth(0).locator("button").click();
+      await tab.locator('#branches-card li:first-child[aria-current="true"]').waitFor();
+      await tab.goBack();
+      await tab.locator('#branches-card li:last-child[aria-current="true"]').waitFor();
+      assert.equal(asks(server, "generate").length, 2);
+      await tab.locator('#generated [data-token="1"]').click();
+      assert.match(await tab.locator("#choices-help").textContent(), /was given/u);
+    });
+  });
+
   /** Runs a generation that stops behind each event until `go()`. */
   async function held(run, more = {}) {
     const { report, steps } = stream();

@@ -137,6 +137,14 @@ void check_room(const ModelInfo& info, std::size_t prompt) {
                                                     info.max_tokens, info.name, prompt));
 }
 
+void check_given(const std::vector<std::size_t>& ids, const TextCodec& codec, const ModelInfo& info) {
+  const std::size_t limit = codec.id_limit();
+  const auto beyond = std::find_if(ids.begin(), ids.end(), [limit](std::size_t id) { return id >= limit; });
+  if (beyond == ids.end()) return;
+  throw Error(ErrorKind::kUsage, fmt::format("--begin-with: expected ids of tokens of {}, from 0 to {}, found {}",
+                                             info.name, limit - 1, *beyond));
+}
+
 // The rows that are kept while the model runs, and the arrays of the report.
 void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOptions& options, std::size_t layers,
                              std::size_t prompt, std::size_t generated) {
@@ -253,7 +261,8 @@ GeneratedToken generated_token(const TextCodec& codec, std::size_t id, std::span
   token.special = codec.is_special(token.id);
   token.probability = token_probability(logits, id);
   for (const TokenProbability& choice : most_probable(logits, choices)) {
-    token.choices.push_back({codec.readable(static_cast<std::int64_t>(choice.id)), choice.probability});
+    const auto number = static_cast<std::int64_t>(choice.id);
+    token.choices.push_back({codec.readable(number), choice.probability, number});
   }
   return token;
 }
@@ -293,7 +302,10 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
       report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
       break;
     }
-    tokens.push_back(generated_token(codec, sampler.choose(logits.span()), logits.span(), options.choices));
+    // Drawn for tokens that are given, too, so that a branch goes on with the random numbers of what it left.
+    std::size_t id = sampler.choose(logits.span());
+    if (tokens.size() < options.begin_with.size()) id = options.begin_with[tokens.size()];
+    tokens.push_back(generated_token(codec, id, logits.span(), options.choices));
     if (options.settings.mixing != Mixing::kAttention || options.settings.explains_prediction()) {
       const auto against =
           options.settings.weights_by_gradient() ? AskedTarget::Against::kNothing : AskedTarget::Against::kBest;
@@ -326,6 +338,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     told = text.text().size();
   }
   text.finish();
+  generation.given = std::min(options.begin_with.size(), tokens.size());
   generation.text = text.text();
   for (std::size_t t = 0; t < tokens.size(); ++t) std::tie(tokens[t].begin, tokens[t].end) = text.range(t);
 }
@@ -375,6 +388,9 @@ void check_generate_options(const GenerateOptions& options) {
     if (!holds) throw Error(ErrorKind::kUsage, message);
   };
   expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
+  expect(options.begin_with.size() <= options.tokens,
+         fmt::format("--begin-with: expected at most {} tokens, as many as are generated (-n), found {}",
+                     options.tokens, options.begin_with.size()));
   expect(!options.system || options.chat, "--system requires --chat");
   expect(!options.keep_template || options.chat, "--keep-template requires --chat");
 }
@@ -401,6 +417,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   check_room(info, info.target ? prompt.source : m);
   check_decoder_head(info);
   check_methods(options.settings, decoder, options.integration_steps);
+  check_given(options.begin_with, codec, info);
   for (const Method method : {Method::kBlankOut, Method::kIntegratedGradients}) {
     if (options.settings.wants(method)) find_blank_token(codec, info);  // before the text is made
   }
@@ -480,6 +497,9 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
       report.scores.clear();
       report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
     }
+  }
+  if (report.generation->given > 0) {
+    report.notes.push_back({NoteCode::kTokensGiven, {{"tokens", report.generation->given}}});
   }
   const std::size_t generated = report.generation->tokens.size();
   for (Note& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));

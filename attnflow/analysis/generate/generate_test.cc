@@ -214,6 +214,34 @@ TEST(Generate, StopsWhereItShould) {
   EXPECT_EQ(report.generation->tokens.size(), decoder.info().max_tokens - kPromptTokens + 1);
 }
 
+TEST(Generate, BeginsWithTokensThatAreGiven) {
+  ScriptedDecoder decoder("abcdef", kPromptTokens);
+  GenerateOptions options = options_for({"raw", "rollout"});
+  options.tokens = 4;
+  const Report own = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(own.generation->given, 0U);
+  EXPECT_EQ(own.generation->tokens[1].choices[0].id, 'b');
+  // Given what the model chooses anyway: the same report.
+  options.begin_with = {'a', 'b'};
+  const Report same = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(same.generation->given, 2U);
+  EXPECT_EQ(same.generation->text, "abcd");
+  EXPECT_EQ(same.rollout.span().size(), own.rollout.span().size());
+  EXPECT_TRUE(std::equal(same.rollout.span().begin(), same.rollout.span().end(), own.rollout.span().begin()));
+  EXPECT_EQ(test::notes_of(same.notes, NoteCode::kTokensGiven).size(), 1U);
+  // Another one: with its own probability among the model's choices.
+  options.begin_with = {'a', 'x'};
+  const Report branch = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(branch.generation->text, "axcd");
+  EXPECT_LT(branch.generation->tokens[1].probability, branch.generation->tokens[1].choices[0].probability);
+  EXPECT_EQ(branch.generation->tokens[1].choices[0].id, 'b');
+
+  options.begin_with = {'a', 258};
+  EXPECT_THROW(generate(decoder, ByteCodec(), kPrompt, options), Error);
+  options.begin_with = {'a', 'b', 'c', 'd', 'e'};
+  EXPECT_THROW(generate(decoder, ByteCodec(), kPrompt, options), Error);
+}
+
 TEST(Generate, AnInterruptedGenerationKeepsWhatItHas) {
   ScriptedDecoder decoder("abcdef", kPromptTokens);
   std::stop_source stop;

@@ -17,11 +17,13 @@ export interface GenerationAppProps {
   viewer: GenerationViewer;
   /** above the page's head: the server's composer */
   children?: ComponentChildren;
+  /** beside the probabilities: other continuations */
+  branches?: ComponentChildren;
   /** controls at the right of the text's heading */
   tools?: ComponentChildren;
 }
 
-export function GenerationApp({ viewer, children, tools }: GenerationAppProps) {
+export function GenerationApp({ viewer, children, branches, tools }: GenerationAppProps) {
   return (
     <Page
       viewer={viewer}
@@ -35,6 +37,7 @@ export function GenerationApp({ viewer, children, tools }: GenerationAppProps) {
       <Methods />
       <Ranking />
       <Likelihood />
+      {branches}
       <Notes />
       {!viewer.state.growing.value && (
         <>

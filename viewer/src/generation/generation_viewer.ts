@@ -1,6 +1,6 @@
 // What the page of a generation has besides what every page has: several layers whose mean is shown, and a report that
 // may grow.
-import { computed, type ReadonlySignal } from "@preact/signals";
+import { computed, signal, type ReadonlySignal } from "@preact/signals";
 import { useViewer, Viewer } from "../context";
 import type { Drawn } from "../filters";
 import { isScore, type Method } from "../report/document";
@@ -12,6 +12,8 @@ export class GenerationViewer extends Viewer {
   readonly span: ReadonlySignal<Span>;
   /** Whether the page was there before its report was complete: what comes with the report moves nothing then. */
   readonly grew: boolean;
+  /** Continues with another token in place of a generated one. Set where there is a server. */
+  readonly branch = signal<((token: number, id: number) => void) | null>(null);
 
   /** @param served the text has just come: the page opens at its end, and follows it while it grows */
   constructor(report: GenerationReport, growing = false, served = growing) {

@@ -20,10 +20,11 @@ export function alternatives(token: GeneratedToken) {
 }
 
 export function Likelihood() {
-  const { report, state } = useGeneration();
+  const { report, state, branch } = useGeneration();
   const { token } = state.choices;
   const fields = report.fields.tokens[token.value];
   const { choices, chosen } = alternatives(fields);
+  const ask = state.growing.value ? null : branch.value;
   return (
     <Card
       id="choices"
@@ -38,12 +39,25 @@ export function Likelihood() {
       }}
     >
       <ol class="bars" id="choices">
-        {choices.map(({ label, probability }, k) => {
+        {choices.map(({ label, probability, id }, k) => {
           const { text, space } = pieceName("", label, k);
+          const piece = <Piece label={text} space={space} />;
+          const able = ask && id !== undefined && k !== chosen;
           const marks = k === chosen ? ({ class: "chosen", "aria-current": "true" } as const) : {};
           return (
             <Bar key={k} share={probability} words={percentage(probability)} {...marks}>
-              <Piece label={text} space={space} />
+              {able ? (
+                <button
+                  type="button"
+                  class="quiet branch"
+                  title={`Continue with “${text}” instead`}
+                  onClick={() => ask(token.value, id)}
+                >
+                  {piece}
+                </button>
+              ) : (
+                piece
+              )}
             </Bar>
           );
         })}
@@ -51,6 +65,8 @@ export function Likelihood() {
       <p class="help key" id="choices-help">
         Probability of the chosen token {percentage(fields.probability)}, with the most probable alternatives
         {report.fields.temperature > 0 && ", before temperature and cuts"}.
+        {token.value < (report.fields.given ?? 0) && " This token was given; the model did not choose it."}
+        {ask && choices.length > 1 && " Click an alternative to continue with it instead."}
       </p>
     </Card>
   );

@@ -124,12 +124,19 @@ export class GenerationLive {
   }
 }
 
-/** @param children above the page's head: the server's composer */
-export function GenerationLiveApp({ live, children }: { live: GenerationLive; children?: ComponentChildren }) {
+interface GenerationLiveAppProps {
+  live: GenerationLive;
+  /** beside the probabilities: other continuations */
+  branches?: ComponentChildren;
+  /** above the page's head: the server's composer */
+  children?: ComponentChildren;
+}
+
+export function GenerationLiveApp({ live, branches, children }: GenerationLiveAppProps) {
   const viewer = live.viewer.value;
   if (viewer) {
     return (
-      <GenerationApp viewer={viewer} tools={<StopButton live={live} />}>
+      <GenerationApp viewer={viewer} branches={branches} tools={<StopButton live={live} />}>
         {children}
         <Failure live={live} />
       </GenerationApp>

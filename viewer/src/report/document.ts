@@ -115,6 +115,8 @@ export interface ImageFields {
 export interface Choice {
   label: string;
   probability: number;
+  /** of a generated token's */
+  id?: number;
 }
 
 export interface Prediction {
@@ -190,6 +192,8 @@ export interface GeneratedToken {
 export interface GenerationFields {
   text: string;
   stopped: "length" | "end" | "context" | "interrupted";
+  /** how many of the first tokens were given; the model chose the others */
+  given?: number;
   chat: boolean;
   temperature: number;
   top_p: number;

@@ -29,6 +29,7 @@ const FIELDS = {
     mask_columns: "string",
     layers: "string",
     mixing: "string",
+    begin_with: "numbers",
   },
   /** the picture's name; whether it is one of the model's examples */
   picture: {
@@ -47,6 +48,7 @@ interface Types {
   number: number;
   boolean: boolean;
   methods: Method[];
+  numbers: number[];
 }
 
 type AskOf<Kind extends keyof Fields> = {
@@ -73,10 +75,11 @@ export const writePromptAsk = (body: Record<string, unknown>) => written("prompt
 export const writePictureAsk = (picture: string, model: string, example = false, edges: object = {}) =>
   written("picture", { picture, model, ...(example && { example }), ...edges });
 
-const isOf = (type: keyof Types, value: unknown) =>
-  type === "methods"
-    ? Array.isArray(value) && value.length > 0 && value.every((one) => METHODS.includes(one as Method))
-    : typeof value === type;
+function isOf(type: keyof Types, value: unknown): boolean {
+  if (type !== "methods" && type !== "numbers") return typeof value === type;
+  if (!Array.isArray(value) || value.length === 0) return false;
+  return value.every((one) => (type === "methods" ? METHODS.includes(one as Method) : Number.isSafeInteger(one)));
+}
 
 /** Known names with values of their types only: the address may come from anyone. */
 export function readAsk(text: string): Ask | null {

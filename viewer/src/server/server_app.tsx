@@ -7,6 +7,7 @@ import { GenerationLiveApp } from "../generation/live";
 import { Agreement } from "./agreement";
 import { askOfAddress } from "./ask";
 import { askAhead } from "./ask_ahead";
+import { Branches } from "./branches";
 import { Composer } from "./composer";
 import type { ServerState } from "./server_state";
 import { keepDrafts } from "./tab";
@@ -58,7 +59,13 @@ export function ServerApp({ state }: { state: ServerState }) {
             <WhatIf state={state} viewer={shown.viewer} />
           </ReportApp>
         )}
-        {shown && "live" in shown && <GenerationLiveApp live={shown.live} key={shown.live} />}
+        {shown && "live" in shown && (
+          <GenerationLiveApp
+            live={shown.live}
+            key={shown.live}
+            branches={<Branches state={state} live={shown.live} />}
+          />
+        )}
       </div>
     </>
   );

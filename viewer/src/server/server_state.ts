@@ -3,6 +3,7 @@ import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import { moveTo } from "../address";
 import { Viewer, type Wanted } from "../context";
 import type { Recipe } from "../report/recipe";
+import { MOST_GIVEN } from "../generation/branch";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
 import { AGGREGATIONS, isScore, METHODS, SCORE_METHODS, type Method, type ScoreMethod } from "../report/document";
@@ -51,6 +52,9 @@ function recipeFields(recipe: Recipe, { needs, rule }: MixingInfo) {
   // Only attention has heads; contributions, relevance and gradients have a residual of their own.
   return { ...(needs === "attention" && { heads }), ...(rule === "convex" && { residual }), ...others };
 }
+
+/** What is asked of a continuation. */
+type PromptRequest = ReturnType<ServerState["promptRequest"]> & { begin_with?: number[] };
 
 /** Nobody else's: 16 random bytes. */
 const randomName = () =>
@@ -109,12 +113,15 @@ export class ServerState {
   readonly evaluation = signal<Evaluation | null>(null);
   readonly evaluationProblem = signal("");
   readonly announcement = signal("");
+  /** continuations of the prompt that is shown, from tokens that were given; the first is the model's own */
+  readonly branches = signal<readonly GenerationLive[]>([]);
   /** the step of the tour (tour.tsx); null where it is not taken */
   readonly tour = signal<number | null>(null);
   private readonly pictures = new KeptPictures();
   private readonly asked: Partial<Record<Task, Asked>> = {};
   /** What was shown before the newest continuation: it comes back where nothing comes of that. */
   private beneath: Shown = null;
+  private readonly prompts = new WeakMap<GenerationLive, PromptRequest>();
   private running: AbortController | null = null;
   /** What the server knows the newest generation by. */
   private stopId = "";
@@ -393,6 +400,11 @@ export class ServerState {
     });
   }
 
+  /** Back, or forward, to another branch of the prompt that is shown. */
+  private branchFor(ask: string): GenerationLive | undefined {
+    return this.branches.peek().find(({ options, viewer }) => options.ask === ask && viewer.peek() !== null);
+  }
+
   /** Back, or forward, to what another task shows. */
   private showAgain(task: Task) {
     const shown = this.results.peek()[task];
@@ -410,6 +422,12 @@ export class ServerState {
     const there = ask && this.shownFor(ask);
     if (there) this.showAgain(there);
     if (!ask || there) return;
+    const branch = this.branchFor(ask);
+    if (branch) {
+      this.put("generation", { live: branch });
+      this.choose("generation");
+      return;
+    }
     const found = readAsk(ask);
     // What models there are is not known before the server has said it.
     if (!this.table.peek()) return;
@@ -478,9 +496,11 @@ export class ServerState {
       this.layers.value = found.layers ?? "";
       this.mixing.value = MIXING_NAMES.find((name) => name === found.mixing) ?? "auto";
     });
-    this.settle(writePromptAsk(this.promptRequest()));
+    this.settle(writePromptAsk({ ...this.promptRequest(), begin_with: found.begin_with }));
     const seed = this.temperature.peek() > 0 ? `, with its seed ${this.seed.peek()}` : "";
-    await this.generate({ what: `Restoring${seed}`, fragment: location.hash });
+    const begin = found.begin_with ? { begin_with: found.begin_with } : {};
+    const asked = { ...this.promptRequest(), ...begin };
+    await this.generate({ what: `Restoring${seed}`, fragment: location.hash, asked });
   }
 
   /** Shows a picture again, explains an example, or asks for the picture. What is shown meanwhile stays. */
@@ -660,10 +680,38 @@ export class ServerState {
     };
   }
 
-  /** @param fragment what a link says of the page: chosen when the report is there */
-  async generate({ what = "Generating", fragment = "" } = {}) {
+  /** Continues with another token in place of one that was generated; what was there stays beside it. */
+  async branch(live: GenerationLive, token: number, id: number) {
+    const asked = this.prompts.get(live);
+    const report = live.viewer.peek()?.report;
+    if (!asked || !report) return;
+    if (token >= MOST_GIVEN) {
+      this.say("generation", `Branches begin with at most ${MOST_GIVEN} tokens; this is token ${token + 1}.`);
+      return;
+    }
+    const before = report.fields.tokens.slice(0, token).map((one) => one.id);
+    await this.generate({ what: "Branching", asked: { ...asked, begin_with: [...before, id] }, beside: live });
+  }
+
+  /** Shows another of the branches; what is generated meanwhile goes on. */
+  showBranch(live: GenerationLive) {
+    this.put("generation", { live });
+    const { ask } = live.options;
+    if (ask && askOfAddress() !== ask) moveTo(`v=1&${new URLSearchParams({ ask }).toString()}`);
+  }
+
+  /**
+   * @param fragment what a link says of the page: chosen when the report is there
+   * @param asked what the composer stands for, or a branch of that
+   * @param beside the continuation that this one is a branch of
+   */
+  async generate({
+    what = "Generating",
+    fragment = "",
+    asked = this.promptRequest(),
+    beside = null,
+  }: { what?: string; fragment?: string; asked?: PromptRequest; beside?: GenerationLive | null } = {}) {
     if (!fragment) this.note("generation", "");
-    const asked = this.promptRequest();
     this.stopId = randomName();
     this.discards = false;
     const body = { ...asked, generated_columns: true, stop_id: this.stopId, compact: true };
@@ -674,7 +722,7 @@ export class ServerState {
     const before = nothing ? this.beneath : now;
     this.beneath = before;
     const look = before && "live" in before ? before.live.viewer.peek()?.state.choices : null;
-    const live = new GenerationLive(this.prompt.value, {
+    const live = new GenerationLive(asked.prompt, {
       asked,
       ask,
       fragment,
@@ -689,6 +737,8 @@ export class ServerState {
         }
       },
     });
+    this.prompts.set(live, asked);
+    this.branches.value = beside ? [...this.branches.peek(), live] : [live];
     this.put("generation", { live });
     const done = await this.work(what, async (handlers, signal) => {
       const prompt = (event: LivePrompt) => {
@@ -719,6 +769,7 @@ export class ServerState {
       live.fail("it was canceled");
       // Nothing came of it, or is wanted: what was shown before stays.
       if (mine) this.put("generation", before);
+      this.branches.value = this.branches.peek().filter((one) => one !== live);
     }
   }
 

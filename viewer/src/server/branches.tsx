@@ -1,0 +1,49 @@
+// Continuations of one prompt that part at a token, side by side: what became of each, and how likely it was.
+import { useEffect } from "preact/hooks";
+import { Card } from "../components/card";
+import { Own } from "../components/own_text";
+import { partAt, tailOf } from "../generation/branch";
+import type { GenerationLive } from "../generation/live";
+import { percentage } from "../report/text";
+import type { ServerState } from "./server_state";
+
+export function Branches({ state, live }: { state: ServerState; live: GenerationLive }) {
+  const viewer = live.viewer.value;
+  useEffect(() => {
+    if (!viewer) return;
+    viewer.branch.value = (token, id) => void state.branch(live, token, id);
+  }, [state, live, viewer]);
+  const all = state.branches.value;
+  const reports = all.flatMap((one) => {
+    const report = one.viewer.value?.report;
+    return report && !one.viewer.value?.state.growing.value ? [{ one, report }] : [];
+  });
+  if (reports.length < 2) return null;
+  const [{ report: first }, ...others] = reports;
+  const parts = others.map(({ report }) => partAt(first.fields.tokens, report.fields.tokens) ?? Infinity);
+  const from = Math.min(...parts);
+  if (!Number.isFinite(from)) return null;
+  return (
+    <Card id="branches" title={`Branches at generated token ${from + 1}`}>
+      <ol class="branches">
+        {reports.map(({ one, report }, k) => {
+          const { text, first, mean } = tailOf(report, from);
+          return (
+            <li key={k} aria-current={one === live ? "true" : undefined}>
+              <button type="button" class="quiet" disabled={one === live} onClick={() => state.showBranch(one)}>
+                <Own text={text || "(nothing)"} most={160} />
+              </button>
+              <span class="number">
+                {percentage(first)}, {percentage(mean)} a token
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+      <p class="help" id="branches-help">
+        What follows the shared beginning: the probability of the first token, and the geometric mean of all. The tokens
+        of the shared beginning depend on the same in each branch.
+      </p>
+    </Card>
+  );
+}
