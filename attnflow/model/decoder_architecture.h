@@ -64,6 +64,9 @@ struct DecoderKeys {
   std::string_view layers = "num_hidden_layers";
   std::string_view heads = "num_attention_heads";
   std::string_view key_value_heads = "num_key_value_heads";
+  std::string_view multi_query = {};  // true, or absent: all heads share one key and value
+  // true: key_value_heads says how many there are, whatever multi_query says, and a layer's halves are given the same.
+  std::string_view grouped = {};
   std::string_view head_width = "head_dim";
   std::string_view intermediate = "intermediate_size";
   std::string_view positions = "max_position_embeddings";
@@ -83,7 +86,9 @@ struct DecoderKeys {
   std::string_view score_width = {};  // scores are divided by its root
   std::string_view score_cap = {};
   std::string_view logit_cap = {};
-  std::string_view parallel = {};  // true: a layer's halves are given the same
+  std::string_view parallel = {};        // true: a layer's halves are given the same
+  std::string_view parallel_norms = {};  // with `grouped`: 1 where they share a norm, 2 (or absent) where they do not
+  std::string_view alibi = {};           // true: positions come in by PositionKind::kAlibi
   std::string_view window = "sliding_window";
   std::string_view window_interval = {};
   std::string_view rotary_theta = "rope_theta";
@@ -123,6 +128,9 @@ struct DecoderNames {
   std::string_view cross_value = {};
   std::string_view cross_output = {};
   std::string_view feed_forward_norm = "post_attention_layernorm";  // empty: none; in parallel, that of attention
+  // Both in layers whose halves are given the same and have norms of their own, where their names are others.
+  std::string_view parallel_attention_norm = {};
+  std::string_view parallel_feed_forward_norm = {};
   std::string_view gate = "mlp.gate_proj";  // empty: out(activation(in(x))); else out(activation(gate(x)) * in(x))
   std::string_view gate_and_in = {};        // one map for both, the gate first
   std::string_view feed_forward_in = "mlp.up_proj";
@@ -158,6 +166,7 @@ struct DecoderArchitecture {
   bool parallel = false;            // a layer's halves are given the same, where config.json does not say
   bool shared_norm = false;         // and normed the same, when they are
   bool rotary_in_windows = false;   // only layers with a window turn queries and keys
+  bool scaled_alibi = false;        // ALiBi is rounded to bfloat16, and scaled as q k^T is
   bool partial_rotary = false;      // config.json may say that a part of each head is turned
   bool divided_scores = true;       // by the root of the head width
   bool root_embedding = false;      // embeddings are multiplied by sqrt(hidden), where config.json does not say

@@ -410,11 +410,21 @@ std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const D
   return windows;
 }
 
+bool is_set(const DecoderConfigReader& reader, std::string_view key) {
+  return !key.empty() && reader.flag_or(key, false);
+}
+
+std::size_t read_key_value_heads(const DecoderConfigReader& reader, const DecoderKeys& keys, std::size_t heads) {
+  if (!keys.multi_query.empty() && !is_set(reader, keys.grouped)) {
+    return reader.flag_or(keys.multi_query, true) ? 1 : heads;
+  }
+  return keys.key_value_heads.empty() ? heads : reader.size_or(keys.key_value_heads, heads);
+}
+
 void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
   const DecoderKeys& keys = architecture.keys;
   config.heads = reader.size(keys.heads);
-  config.key_value_heads =
-      keys.key_value_heads.empty() ? config.heads : reader.size_or(keys.key_value_heads, config.heads);
+  config.key_value_heads = read_key_value_heads(reader, keys, config.heads);
   if (config.heads % config.key_value_heads != 0) {
     reader.fail(ErrorKind::kBadFile, fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.heads,
                                                  keys.key_value_heads, config.heads, config.key_value_heads));
@@ -430,6 +440,7 @@ void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& ar
 }
 
 void read_positions(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
+  config.position_kind = is_set(reader, architecture.keys.alibi) ? PositionKind::kAlibi : architecture.positions;
   config.positions = architecture.position_limit == 0
                          ? reader.size(architecture.keys.positions)
                          : reader.size_or(architecture.keys.positions, architecture.position_limit);
@@ -443,7 +454,7 @@ void read_positions(const DecoderConfigReader& reader, const DecoderArchitecture
     std::transform(config.windows.begin(), config.windows.end(), config.rotary_layers.begin(),
                    [](std::size_t window) { return window != 0; });
   }
-  if (architecture.positions != PositionKind::kRotary) return;
+  if (config.position_kind != PositionKind::kRotary) return;
   const RotaryReader rotary(reader, architecture, config.head_width);
   const Rotary global = rotary.global();
   config.rotary = global.config;
@@ -504,6 +515,17 @@ void read_activation(const DecoderConfigReader& reader, const DecoderArchitectur
     config.activation = config.gated && name == "gelu" ? Activation::kGeluTanh : *activation;
   }
   if (architecture.gelu_is_tanh && config.activation == Activation::kGelu) config.activation = Activation::kGeluTanh;
+}
+
+void read_parallel(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
+  const DecoderKeys& keys = architecture.keys;
+  const bool grouped = is_set(reader, keys.grouped);
+  const bool stated =
+      keys.parallel.empty() ? architecture.parallel : reader.flag_or(keys.parallel, architecture.parallel);
+  constexpr std::size_t kNorms = 2;
+  config.parallel = grouped || stated;
+  config.shared_norm = config.parallel &&
+                       (grouped ? reader.size_or(keys.parallel_norms, kNorms, kNorms) == 1 : architecture.shared_norm);
 }
 
 void read_buckets(const DecoderConfigReader& reader, const DecoderKeys& keys, DecoderConfig& config) {
@@ -594,13 +616,12 @@ DecoderConfig internal::read_stack(const ConfigReader& reader, const DecoderArch
   read_factors(reader, architecture, config);
   config.norm_eps = reader.number_or(keys.norm_eps, architecture.norm_eps, 0.0, 1.0);
   read_activation(reader, architecture, config);
-  if (architecture.positions == PositionKind::kDistance) read_buckets(reader, keys, config);
+  if (config.position_kind == PositionKind::kDistance) read_buckets(reader, keys, config);
   config.query_key_value_bias = has_bias(reader, architecture.query_key_value_bias, keys.attention_bias);
   config.attention_output_bias = has_bias(reader, architecture.attention_output_bias, keys.attention_bias);
   config.feed_forward_bias = has_bias(reader, architecture.feed_forward_bias, keys.feed_forward_bias);
   config.output_bias = architecture.output_bias == BiasRule::kAlways;
-  config.parallel =
-      keys.parallel.empty() ? architecture.parallel : reader.flag_or(keys.parallel, architecture.parallel);
+  read_parallel(reader, architecture, config);
   config.tied = reader.flag_or("tie_word_embeddings", architecture.tied);
   return config;
 }

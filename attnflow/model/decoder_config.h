@@ -56,6 +56,7 @@ struct DecoderConfig {
   std::size_t rotary_width = 0;     // the first of them, which are turned; with PositionKind::kRotary
   std::size_t intermediate = 0;     // width inside the feed-forward net
   std::size_t vocabulary = 0;       // rows of the word embedding
+  PositionKind position_kind = PositionKind::kRotary;
   std::size_t positions = 0;        // tokens that a sequence may have
   std::size_t position_offset = 0;  // rows of the table of positions before that of position 0
   DistanceBuckets buckets;          // with PositionKind::kDistance
@@ -69,10 +70,11 @@ struct DecoderConfig {
   double score_factor = 0.0;      // of q k^T
   double residual_factor = 1.0;   // of what each half of a layer adds
   double logit_factor = 1.0;
-  double score_cap = 0.0;  // of scores s, which become c tanh(s / c); 0: none
-  double logit_cap = 0.0;  // of logits, likewise
-  bool parallel = false;   // a layer's halves are given the same
-  bool gated = false;      // the feed-forward net has a gate
+  double score_cap = 0.0;    // of scores s, which become c tanh(s / c); 0: none
+  double logit_cap = 0.0;    // of logits, likewise
+  bool parallel = false;     // a layer's halves are given the same
+  bool shared_norm = false;  // and normed the same
+  bool gated = false;        // the feed-forward net has a gate
 
   double norm_eps = 0.0;
   Activation activation = Activation::kSilu;

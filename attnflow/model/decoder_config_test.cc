@@ -288,6 +288,33 @@ TEST(DecoderConfig, OnlyLayersWithAWindowMayBeTurned) {
   EXPECT_EQ(parse(named).rotary_layers, (std::vector<bool>{false, true, false}));
 }
 
+TEST(DecoderConfig, HeadsNormsAndPositionsOfFalcon) {
+  const Json usual = {{"model_type", "falcon"}, {"hidden_size", 24},        {"num_hidden_layers", 3},
+                      {"vocab_size", 77},       {"num_attention_heads", 6}, {"num_kv_heads", 2}};
+  DecoderConfig config = parse(usual);
+  EXPECT_EQ(config.key_value_heads, 1U);
+  EXPECT_EQ(config.intermediate, 96U);
+  EXPECT_EQ(config.positions, 2048U);
+  EXPECT_EQ(config.position_kind, PositionKind::kRotary);
+  EXPECT_TRUE(config.parallel);
+  EXPECT_TRUE(config.shared_norm);
+  EXPECT_TRUE(config.tied);
+  EXPECT_EQ(parse(with(usual, "multi_query", false)).key_value_heads, 6U);
+  EXPECT_EQ(parse(with(usual, "alibi", true)).position_kind, PositionKind::kAlibi);
+  config = parse(with(usual, "parallel_attn", false));
+  EXPECT_FALSE(config.parallel);
+  EXPECT_FALSE(config.shared_norm);
+
+  const Json grouped = with(usual, "new_decoder_architecture", true);
+  config = parse(with(grouped, "parallel_attn", false));
+  EXPECT_EQ(config.key_value_heads, 2U);
+  EXPECT_TRUE(config.parallel);
+  EXPECT_FALSE(config.shared_norm);
+  EXPECT_TRUE(parse(with(grouped, "num_ln_in_parallel_attn", 1)).shared_norm);
+  expect_bad(with(grouped, "num_ln_in_parallel_attn", 3), {"num_ln_in_parallel_attn", "from 1 to 2"});
+  expect_bad(with(usual, "multi_query", 1), {"multi_query", "true or false"});
+}
+
 TEST(DecoderConfig, LogitsMayBeMultiplied) {
   EXPECT_DOUBLE_EQ(parse(of_type("cohere")).logit_factor, 0.0625);
   EXPECT_DOUBLE_EQ(parse(with(of_type("cohere"), "logit_scale", 0.8)).logit_factor, 0.8);

@@ -23,12 +23,12 @@ class DecoderTensorFinder {
     const DecoderNames& names = row_.names;
     weights.word_embedding = find_word_embedding();
     weights.embedding_norm = norm_if_named(prefix_, names.embedding_norm);
-    if (row_.positions == PositionKind::kLearnt) {
+    if (config_.position_kind == PositionKind::kLearnt) {
       weights.position_embedding = finder_.tensor({in_base(names.position) + ".weight"},
                                                   {config_.positions + config_.position_offset, config_.hidden},
                                                   std::string(row_.keys.positions) + " and " + hidden_key_);
     }
-    if (row_.positions == PositionKind::kDistance) {
+    if (config_.position_kind == PositionKind::kDistance) {
       weights.distance_bias = finder_.tensor({in_base(names.distance) + ".weight"},
                                              {config_.buckets.count, config_.heads}, "the buckets and the heads");
     }
@@ -143,14 +143,16 @@ class DecoderTensorFinder {
     const auto full = [&](std::string_view name) { return prefix + std::string(name); };
     const std::string sizes = hidden_key_ + " and " + std::string(row_.keys.intermediate);
     const bool bias = config_.feed_forward_bias;
+    const bool own = config_.parallel && !config_.shared_norm && !names.parallel_attention_norm.empty();
 
     LayerWeights layer;
-    layer.attention_norm = norm_if_named(prefix, names.attention_norm);
+    layer.attention_norm = norm_if_named(prefix, own ? names.parallel_attention_norm : names.attention_norm);
     find_query_key_value(prefix, layer);
     layer.attention_after = norm_if_named(prefix, names.attention_after);
     find_cross_attention(prefix, layer);
-    const bool shared = config_.parallel && row_.shared_norm;
-    layer.feed_forward_norm = shared ? layer.attention_norm : norm_if_named(prefix, names.feed_forward_norm);
+    layer.feed_forward_norm =
+        config_.shared_norm ? layer.attention_norm
+                            : norm_if_named(prefix, own ? names.parallel_feed_forward_norm : names.feed_forward_norm);
     layer.feed_forward_after = norm_if_named(prefix, names.feed_forward_after);
     const std::size_t inside = config_.intermediate;
     if (!names.gate_and_in.empty()) {

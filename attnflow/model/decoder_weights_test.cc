@@ -92,6 +92,20 @@ TEST(DecoderWeights, LayerNormsMayHaveNoShift) {
   EXPECT_EQ(layer.feed_forward_norm.scale, layer.attention_norm.scale);
 }
 
+TEST(DecoderWeights, HalvesGivenTheSameMayHaveNormsOfTheirOwn) {
+  const ModelCopy model = decoder_copy("llama_grouped");
+  model.edit_config([](Json& config) {
+    config.update({{"model_type", "falcon"},
+                   {"architectures", {"FalconForCausalLM"}},
+                   {"new_decoder_architecture", true},
+                   {"num_kv_heads", 2},
+                   {"ffn_hidden_size", 40}});
+  });
+  expect_bad(model, {"model type falcon", "\"h.0.ln_attn.weight\"", "\"h.0.ln_mlp.bias\""});
+  model.edit_config([](Json& config) { config["num_ln_in_parallel_attn"] = 1; });
+  expect_bad(model, {"\"h.0.input_layernorm.weight\""});
+}
+
 TEST(DecoderWeights, ABaseModelHasNoHead) {
   const ModelCopy llama = decoder_copy("llama_grouped");
   llama.edit_weights([](WeightsFile& weights) { weights.rename("lm_head.weight", "head.weight"); });

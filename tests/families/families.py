@@ -173,6 +173,10 @@ def attend_and_keep(
 transformers.AttentionInterface.register(KEPT, attend_and_keep)
 transformers.AttentionMaskInterface.register(KEPT, transformers.masking_utils.eager_mask)
 
+# Asked for its attention, Falcon adds ALiBi to scores twice, once with the mask; as it otherwise runs, once.
+falcon = transformers.models.falcon.modeling_falcon
+falcon.build_alibi_tensor = lambda *given, make=falcon.build_alibi_tensor, **more: make(*given, **more) / 2
+
 DISTANCES = {
     "relative_attention": True,
     "pos_att_type": ["p2c", "c2p"],
@@ -220,6 +224,7 @@ LONGROPE = {
     "long_factor": [1.0, 3.0, 4.0, 6.0],
     "original_max_position_embeddings": 48,
 }
+FALCON = {"without": ("head_dim",), "values": "query_key_value"}
 DECODERS = {
     name: Family(name, **more)
     for name, more in {
@@ -257,6 +262,7 @@ DECODERS = {
         "cohere": {"given": {"attention_bias": True, "logit_scale": 0.5}},
         "cohere2": {"given": {"sliding_window": 6, "logit_scale": 0.5}},
         "bloom": {"values": "query_key_value"},
+        "falcon": FALCON,
         "olmo2": {},
         "gemma2": {
             "given": {"head_dim": 12, "sliding_window": 6, "query_pre_attn_scalar": 5, "attn_logit_softcapping": 2.0}
@@ -265,6 +271,20 @@ DECODERS = {
         "phi3 longrope": {"given": {"rope_parameters": LONGROPE}},
         "gpt_neox serial": {"given": {"use_parallel_residual": False, "attention_bias": False}},
         "stablelm parallel": {"given": {"use_parallel_residual": True}},
+        "falcon grouped": FALCON | {"given": {"new_decoder_architecture": True, "num_kv_heads": 2}},
+        "falcon shared": FALCON
+        | {"given": {"new_decoder_architecture": True, "num_kv_heads": 2, "num_ln_in_parallel_attn": 1}},
+        "falcon alibi": FALCON
+        | {
+            "given": {
+                "hidden_size": 48,
+                "num_attention_heads": 12,
+                "alibi": True,
+                "multi_query": False,
+                "parallel_attn": False,
+                "bias": True,
+            },
+        },
         "gemma3_text": {"given": {"head_dim": 12, "sliding_window": 6, "query_pre_attn_scalar": 5}},
     }.items()
 }
@@ -393,10 +413,11 @@ def run(model: Any, read: torch.Tensor, values: str = "") -> tuple[torch.Tensor,
     for handle in handles:
         handle.remove()
     for weights, one in zip(output.attentions, mapped, strict=False):
-        heads = weights.shape[1]
-        by_head = one.view(len(one), heads, -1)  # of a common map, query, key and value of a head
-        width = by_head.shape[-1] // (3 if values == "query_key_value" else 1)
-        _kept.append((weights[0].detach(), by_head[..., -width:].transpose(0, 1)))
+        heads, width = weights.shape[1], model.config.hidden_size // weights.shape[1]
+        maps = one.view(len(one), -1, width)
+        groups = (maps.shape[1] - heads) // 2 or heads  # of a common map, queries, a key and a value each
+        of_groups = maps.view(len(one), groups, -1, width)[:, :, -1]
+        _kept.append((weights[0].detach(), of_groups.repeat_interleave(heads // groups, 1).transpose(0, 1)))
     return (embedded or given)[0], given, output
 
 

@@ -65,7 +65,7 @@ at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, con
   if (form.score_cap > 0.0) scores = capped(scores, form.score_cap);
   if (form.slopes.defined()) {
     const at::Tensor positions = at::arange(n, scores.options().requires_grad(false));
-    scores = scores + form.slopes.view({groups, heads / groups, 1, 1}) * positions;
+    scores = scores + form.slopes(positions, 0, heads).view({groups, heads / groups, 1, n});
   }
   if (form.distances.defined()) scores = scores + form.distances(query, key, distance_buckets).unsqueeze(2);
   if (score_bias.defined()) scores = scores + score_bias.unsqueeze(1);

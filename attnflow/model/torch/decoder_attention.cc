@@ -59,8 +59,7 @@ void attend_tile(const AttentionTask& task, const Tile& tile) {
   at::Tensor scores = products.view({tile.heads, tile.queries, seen});
   if (task.score_cap > 0.0) scores.div_(task.score_cap).tanh_().mul_(task.score_cap);
   if (task.slopes.defined()) {
-    const at::Tensor positions = at::arange(key_begin, key_end, scores.options());
-    scores.add_(task.slopes.narrow(0, tile.head, tile.heads).view({-1, 1, 1}) * positions);
+    scores.add_(task.slopes(at::arange(key_begin, key_end, scores.options()), tile.head, tile.heads));
   }
   if (task.score_bias.defined()) {
     scores.add_(task.score_bias.narrow(0, tile.head, tile.heads)

@@ -57,7 +57,7 @@ struct AttentionTask {
   std::int64_t key_heads = 1;  // G
   std::int64_t width = 1;      // d
   std::int64_t window = 0;     // positions that a query sees, itself among them; 0: all before it
-  at::Tensor slopes;           // [H], of scores over the key's position; undefined: none
+  Slopes slopes;               // of scores
   at::Tensor score_bias;       // [H, n, keys], added to scores; undefined: none
   double score_cap = 0.0;      // 0: none
   at::Tensor attention;        // [H, n, keys], written where defined: softmax of scores, 0 where a query cannot see

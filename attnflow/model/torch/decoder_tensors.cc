@@ -12,7 +12,7 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
       final_norm(source, weights.final_norm, config.norm_eps, has_plus_one()) {
   if (weights.output.weight != nullptr) output = Linear(source, weights.output);
   embedding_norm = Norm(source, weights.embedding_norm, config.norm_eps, has_plus_one());
-  if (config.architecture->positions == PositionKind::kRotary) {
+  if (config.position_kind == PositionKind::kRotary) {
     const at::TensorOptions options(at::kFloat);
     frequencies = at::tensor(config.rotary.frequencies(config.rotary_width), options).to(device());
     if (!config.architecture->keys.local_rotary_theta.empty()) {
@@ -31,8 +31,10 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
   form.heads = to_signed(config.heads);
   form.key_value_heads = to_signed(config.key_value_heads);
   form.head_width = to_signed(config.head_width);
-  if (config.architecture->positions == PositionKind::kAlibi) {
-    form.slopes = at::tensor(alibi_slopes(config.heads), at::TensorOptions(at::kFloat)).to(device());
+  if (config.position_kind == PositionKind::kAlibi) {
+    const bool scaled = config.architecture->scaled_alibi;
+    form.slopes.of_heads = at::tensor(alibi_slopes(config.heads), at::TensorOptions(at::kFloat)).to(device());
+    if (scaled) form.slopes = {form.slopes.of_heads.to(at::kBFloat16), config.score_factor};
   }
   for (std::size_t layer = 0; layer < config.layers; ++layer) {
     form.window = to_signed(config.windows[layer]);
@@ -56,7 +58,7 @@ at::Tensor DecoderTensors::embed(std::span<const std::int64_t> ids, std::size_t 
 at::Tensor DecoderTensors::positions(std::size_t begin, std::size_t count) const {
   const auto first = to_signed(config.position_offset + begin);
   if (position_embedding.defined()) return position_embedding.narrow(0, first, to_signed(count));
-  const PositionKind kind = config.architecture->positions;
+  const PositionKind kind = config.position_kind;
   if (kind != PositionKind::kSinusoidal && kind != PositionKind::kSinusoidalClosed) return {};
   constexpr double kBase = 10000.0;
   const std::int64_t half = to_signed(config.hidden / 2);

@@ -61,6 +61,11 @@ at::Tensor DistanceTerms::operator()(const at::Tensor& query, const at::Tensor& 
   return chosen(met(query, keys), buckets.places) + chosen(met(key, queries), buckets.places.t()).transpose(2, 3);
 }
 
+at::Tensor Slopes::operator()(const at::Tensor& positions, std::int64_t first, std::int64_t count) const {
+  const at::Tensor products = of_heads.narrow(0, first, count).view({-1, 1, 1}) * positions.to(of_heads.scalar_type());
+  return products.to(at::kFloat) * factor;
+}
+
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   switch (activation) {
     case Activation::kGelu:

@@ -15,7 +15,7 @@
 //   ffn(x) = W_out act(W_in x), or with a gate W_out (act(W_gate x) * W_in x)
 // What each of both gives may be scaled, number by number (layer scale) or by one factor (Granite), and normed before
 // it is added (Gemma 2; OLMo 2, which has no norm before). Scores s may be capped, c tanh(s / c) (Gemma 2), and grow
-// with the key's position, by a slope of the head (ALiBi: BLOOM).
+// with the key's position, by a slope of the head (ALiBi: BLOOM, Falcon).
 //
 // DeBERTa's scores have two more terms. With E_b the normed embedding of the distances in bucket b (distance_bucket.h),
 //   s_ij = (q_i . k_j + q_i . W_k E_b + k_j . W_q E_b) / sqrt(3 d)   b the bucket of i - j
@@ -86,6 +86,16 @@ struct Rotation {
 
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
+// ALiBi: scores grow with the position of the key, by a slope of the head.
+struct Slopes {
+  // What is added to the scores of `count` heads from `first` on, [count, 1, T], of keys at `positions` [T].
+  at::Tensor operator()(const at::Tensor& positions, std::int64_t first, std::int64_t count) const;
+  bool defined() const { return of_heads.defined(); }
+
+  at::Tensor of_heads;  // [H]; undefined: none. Products are rounded to numbers of this kind
+  double factor = 1.0;  // of these products
+};
+
 // By which angles queries and keys are turned, where there is a rotary embedding.
 enum class RotaryUse { kNone, kUsual, kLocal };
 
@@ -118,7 +128,7 @@ struct LayerForm {
   std::int64_t window = 0;           // causal: positions that a query sees, itself among them; 0: all before it
   bool parallel = false;             // the feed-forward net is given what attention is given, not what it adds to
   RotaryUse rotary = RotaryUse::kUsual;
-  at::Tensor slopes;             // [H]: of scores over the position of the key; undefined: none
+  Slopes slopes;                 // of scores
   DistanceTerms distances;       // of scores
   double score_cap = 0.0;        // 0: none
   double score_factor = 0.0;     // of q k^T; 0: 1 / sqrt(d)
