@@ -138,7 +138,7 @@ struct DecoderNames {
   std::string_view feed_forward_out = "mlp.down_proj";
   std::string_view feed_forward_after = {};
   std::string_view final_norm = "norm";  // empty: none
-  std::string_view output = "lm_head";   // a full name
+  std::string_view output = "lm_head";   // a full name; empty: there are no logits
   std::string_view output_before = {};   // that of older files
   std::string_view logit_bias = {};      // a full name, whole; empty: none
 };

@@ -37,6 +37,7 @@ class DecoderTensorFinder {
   }
 
   void find_output(DecoderWeights& weights) {
+    if (row_.names.output.empty()) return;
     const std::string tables = "vocab_size and " + hidden_key_;
     const auto in_files = [&](std::string_view name) { return finder_.has(std::string(name) + ".weight"); };
     const std::string_view before = row_.names.output_before;

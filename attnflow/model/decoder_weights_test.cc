@@ -122,6 +122,37 @@ TEST(DecoderWeights, ABaseModelHasNoHead) {
   EXPECT_EQ(find_decoder_weights(tied.path()).info.head, ModelHead::kCausalLm);
 }
 
+TEST(DecoderWeights, ClipReadsTextsAndPredictsNothing) {
+  const Json config = {{"model_type", "clip_text_model"},
+                       {"architectures", {"CLIPTextModelWithProjection"}},
+                       {"hidden_size", 6},
+                       {"num_hidden_layers", 1},
+                       {"num_attention_heads", 2},
+                       {"intermediate_size", 8},
+                       {"vocab_size", 9},
+                       {"max_position_embeddings", 5},
+                       {"tie_word_embeddings", true}};
+  std::vector<PlannedTensor> plan = {{"text_model.embeddings.token_embedding.weight", {9, 6}},
+                                     {"text_model.embeddings.position_embedding.weight", {5, 6}},
+                                     {"text_projection.weight", {6, 6}}};
+  const auto add = [&](const std::string& name, const Shape& shape) {
+    plan.push_back({"text_model." + name + ".weight", shape});
+    plan.push_back({"text_model." + name + ".bias", {shape[0]}});
+  };
+  const std::string layer = "encoder.layers.0.";
+  for (const char* map : {"q_proj", "k_proj", "v_proj", "out_proj"}) add(layer + "self_attn." + map, {6, 6});
+  add(layer + "mlp.fc1", {8, 6});
+  add(layer + "mlp.fc2", {6, 8});
+  for (const std::string& norm : {layer + "layer_norm1", layer + "layer_norm2", std::string("final_layer_norm")}) {
+    add(norm, {6});
+  }
+  const DecoderWeights weights = find_decoder_weights(ModelCopy(config, plan).path());
+  EXPECT_EQ(weights.config.activation, Activation::kQuickGelu);
+  EXPECT_EQ(weights.info.max_tokens, 5U);
+  EXPECT_EQ(weights.info.head, ModelHead::kNone);  // tied to nothing
+  EXPECT_EQ(weights.unused.size(), 1U);
+}
+
 TEST(DecoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   OpenOptions allow;
   allow.allow_unused_weights = true;

@@ -99,9 +99,18 @@ class Family:
     def has_source(self) -> bool:
         return self.name in ENCODER_DECODERS
 
+    @property
+    def predicts(self) -> bool:
+        return self.choose()[1] is not transformers.AutoModel
+
+    def choose(self) -> tuple[Any, Any]:
+        """A configuration, and the kind of model that is made of it."""
+        if self.is_of_pictures:
+            return self.picture_model()
+        return self.writer() if self.has_source else self.text_model()
+
     def build(self) -> Any:
-        choose = self.picture_model if self.is_of_pictures else self.writer if self.has_source else self.text_model
-        config, kind = choose()
+        config, kind = self.choose()
         kept = not self.has_source and not self.values
         torch.manual_seed(0)
         model = kind.from_config(config, attn_implementation=KEPT if kept else "eager").eval()
@@ -143,7 +152,10 @@ class Family:
         config = make(**small | self.given)
         if self.tags:
             return config, transformers.AutoModelForTokenClassification
-        return config, transformers.AutoModelForCausalLM if self.is_decoder else transformers.AutoModelForMaskedLM
+        if not self.is_decoder:
+            return config, transformers.AutoModelForMaskedLM
+        writes = type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING
+        return config, transformers.AutoModelForCausalLM if writes else transformers.AutoModel
 
 
 KEPT = "eager_and_kept"
@@ -263,6 +275,7 @@ DECODERS = {
         "cohere2": {"given": {"sliding_window": 6, "logit_scale": 0.5}},
         "bloom": {"values": "query_key_value"},
         "falcon": FALCON,
+        "clip_text_model": {},
         "olmo2": {},
         "gemma2": {
             "given": {"head_dim": 12, "sliding_window": 6, "query_pre_attn_scalar": 5, "attn_logit_softcapping": 2.0}
@@ -574,8 +587,7 @@ def outcome_of(family: Family) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="attnflow.") as name:
         folder = Path(name)
         save(model, family, folder)
-        predicts = not family.is_of_pictures or hasattr(model, "classifier")
-        methods = "raw,gradient-x-input" if predicts else "raw"
+        methods = "raw,gradient-x-input" if family.predicts else "raw"
         report, arrays = ask(folder, family, "--keep-attention", "--mixing", "attention", "--method", methods)
         contributions = ask(folder, family, "--mixing", "alti", "--method", "raw", "--output-token", "all")[1]["raw"]
         read = given_to(model, family, folder, report)
@@ -583,7 +595,7 @@ def outcome_of(family: Family) -> Outcome:
     expected = torch.stack([layer[0] for layer in output.attentions]).detach().numpy()
     outcome = Outcome(float(np.abs(arrays["attention"] - expected).max()), 0.0)
     outcome.contributions = float(np.abs(contributions - alti_of(model, given)).max())
-    if not predicts:
+    if not family.predicts:
         return outcome
     of_output = [one for one in report["predictions"] if one.get("position") == report["output_token"]]
     prediction = of_output[0] if family.tags else report["predictions"][0]
