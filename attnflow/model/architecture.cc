@@ -101,6 +101,30 @@ constexpr Architecture deberta() {
   return row;
 }
 
+constexpr std::array kFirstDebertaSettings = {
+    FixedSetting{"relative_attention", "true", true},
+    FixedSetting{"talking_head", "false"},
+    FixedSetting{"pooler_hidden_act", R"("gelu")"},
+    FixedSetting{"legacy", "true"},
+};
+
+// The first DeBERTa: one map for queries, keys and values, and other maps for distances, of which each has its own.
+constexpr Architecture first_deberta() {
+  Architecture row = deberta();
+  row.model_type = "deberta";
+  row.class_name = "Deberta";
+  row.layer.query_key_value = "attention.self.in_proj";
+  row.layer.query_bias = "attention.self.q_bias";
+  row.layer.value_bias = "attention.self.v_bias";
+  row.query_key_value_order = QueryKeyValueOrder::kByHead;
+  row.distances->norm = {};
+  row.distances->buckets = {};
+  row.distances->key = "attention.self.pos_proj";
+  row.distances->query = "attention.self.pos_q_proj";
+  row.fixed = kFirstDebertaSettings;
+  return row;
+}
+
 constexpr std::array kModernBertSettings = {
     FixedSetting{"attention_bias", "false"}, FixedSetting{"mlp_bias", "false"},
     FixedSetting{"norm_bias", "false"},      FixedSetting{"classifier_bias", "false"},
@@ -363,6 +387,7 @@ constexpr std::array kArchitectures = {
     electra(),
     megatron_bert(),
     mpnet(),
+    first_deberta(),
     deberta(),
     modernbert(),
     vit("vit", "ViT", "vit."),

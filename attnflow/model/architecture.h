@@ -42,6 +42,12 @@ enum class NormPlace {
 // How the matrix of y = x W^T + b from `in` to `out` numbers is stored.
 enum class MatrixLayout { kOutIn, kInOut };
 
+// How the rows of a common map of queries, keys and values stand.
+enum class QueryKeyValueOrder {
+  kSideBySide,  // all queries, all keys, all values
+  kByHead,      // for each key-value head: the queries that use it, its key, its value
+};
+
 // Keys of config.json. Empty: the architecture has no such setting.
 struct ConfigKeys {
   std::string_view hidden = "hidden_size";
@@ -84,9 +90,12 @@ struct RotaryKeys {
 // below the base prefix, a norm, and keys of config.json.
 struct DistanceNames {
   std::string_view table = "encoder.rel_embeddings";
-  std::string_view norm = "encoder.LayerNorm";
+  std::string_view norm = "encoder.LayerNorm";           // empty: none
   std::string_view buckets = "position_buckets";         // on either side; where it is not above 0, all distances up to
   std::string_view farthest = "max_relative_positions";  // this one; where that is not above 0, max_position_embeddings
+  // Maps of a layer from these embeddings to keys, without a bias, and to queries. Empty: those of the tokens.
+  std::string_view key = {};
+  std::string_view query = {};
 };
 
 // A setting of config.json that has to have this value, JSON, where it is there.
@@ -134,6 +143,8 @@ struct LayerNames {
   std::string_view key = "attention.self.key";
   std::string_view value = "attention.self.value";
   std::string_view query_key_value = {};  // all three as one map, in their place
+  std::string_view query_bias = {};       // biases of its parts, full names; empty: it has one of its own, or none
+  std::string_view value_bias = {};
   std::string_view attention_output = "attention.output.dense";
   std::string_view attention_norm = "attention.output.LayerNorm";
   std::string_view feed_forward_in = "intermediate.dense";
@@ -195,6 +206,7 @@ struct Architecture {
   bool first_norm = true;  // the first layer has a norm before self-attention; with NormPlace::kBefore
   bool biases = true;      // of maps and norms, but for the last map of a head
   bool key_bias = true;    // where ConfigKeys::key_bias is not stated
+  QueryKeyValueOrder query_key_value_order = QueryKeyValueOrder::kSideBySide;
   std::optional<Activation> gated_activation = {};  // of a gated net, whatever is stated; absent: what is stated
   bool gated = false;                               // the feed-forward net is; elsewhere ConfigKeys::gated says so
   std::string_view final_norm = {};                 // below the base prefix; with NormPlace::kBefore

@@ -52,12 +52,6 @@ enum class WindowRule {
   kNamed,     // those that attention_layers or attention_types name "local" (GPT-Neo)
 };
 
-// How the rows of a common map of queries, keys and values stand.
-enum class QueryKeyValueOrder {
-  kSideBySide,  // all queries, all keys, all values
-  kByHead,      // for each key-value head: the queries that use it, its key, its value
-};
-
 // Keys of config.json. Empty: the architecture has no such setting.
 struct DecoderKeys {
   std::string_view hidden = "hidden_size";

@@ -144,15 +144,28 @@ LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, 
   LayerWeights layer;
   LinearWeights all;
   if (!names.query_key_value.empty()) {
-    all = finder.map(full(names.query_key_value), 3 * config.hidden, config.hidden, hidden, config.query_bias);
+    const bool bias = config.query_bias && names.query_bias.empty();
+    all = finder.map(full(names.query_key_value), 3 * config.hidden, config.hidden, hidden, bias);
   }
+  const bool by_head = config.architecture->query_key_value_order == QueryKeyValueOrder::kByHead;
+  const std::size_t parts = by_head ? config.heads : 1;
+  const std::size_t rows_of_part = config.hidden / parts;
   std::size_t rows = 0;
   for (const auto& [map, name, bias] : {std::tuple(&LayerWeights::query, names.query, config.query_bias),
                                         std::tuple(&LayerWeights::key, names.key, config.key_bias),
                                         std::tuple(&LayerWeights::value, names.value, config.value_bias)}) {
     layer.*map = names.query_key_value.empty() ? finder.map(full(name), config.hidden, config.hidden, hidden, bias)
-                                               : all.rows(rows, config.hidden);
-    rows += config.hidden;
+                                               : all.rows_of_each(parts, rows, rows_of_part);
+    rows += rows_of_part;
+  }
+  const auto numbers = [&](std::string_view name, PlannedTensor::Kind kind) -> const StoredTensor* {
+    return name.empty() ? nullptr : finder.tensor({full(name)}, {config.hidden}, hidden, kind);
+  };
+  if (!names.query_bias.empty()) layer.query.bias = numbers(names.query_bias, PlannedTensor::Kind::kBias);
+  if (!names.value_bias.empty()) layer.value.bias = numbers(names.value_bias, PlannedTensor::Kind::kBias);
+  if (const auto& distances = config.architecture->distances; distances && !distances->key.empty()) {
+    layer.distance_query = finder.map(full(distances->query), config.hidden, config.hidden, hidden);
+    layer.distance_key = finder.map(full(distances->key), config.hidden, config.hidden, hidden, /*bias=*/false);
   }
   layer.attention_output = finder.map(full(names.attention_output), config.hidden, config.hidden, hidden);
   if (group > 0 || config.architecture->first_norm) {
@@ -171,12 +184,8 @@ LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, 
   }
   layer.feed_forward_out = finder.map(full(out), config.hidden, config.intermediate, both);
   layer.feed_forward_norm = finder.layer_norm(full(names.feed_forward_norm), config.hidden, hidden);
-  const auto scale = [&](std::string_view name) -> const StoredTensor* {
-    if (name.empty()) return nullptr;
-    return finder.tensor({full(name)}, {config.hidden}, hidden, PlannedTensor::Kind::kNormScale);
-  };
-  layer.attention_scale = scale(names.attention_scale);
-  layer.feed_forward_scale = scale(names.feed_forward_scale);
+  layer.attention_scale = numbers(names.attention_scale, PlannedTensor::Kind::kNormScale);
+  layer.feed_forward_scale = numbers(names.feed_forward_scale, PlannedTensor::Kind::kNormScale);
   return layer;
 }
 
@@ -195,10 +204,13 @@ void find_base(EncoderTensorFinder& finder, EncoderWeights& weights) {
   }
   if (const std::optional<DistanceNames>& names = config.architecture->distances) {
     const std::string hidden(config.architecture->keys.hidden);
-    weights.distance_embedding =
-        finder.table(finder.in_base(names->table), 2 * config.distances.span, config.hidden,
-                     fmt::format("twice {} (or {}) and {}", names->buckets, names->farthest, hidden));
-    weights.distance_norm = finder.layer_norm(finder.in_base(names->norm), config.hidden, hidden);
+    weights.distance_embedding = finder.table(
+        finder.in_base(names->table), 2 * config.distances.span, config.hidden,
+        fmt::format("twice {}{} and {}", names->buckets.empty() ? "" : std::string(names->buckets) + " or ",
+                    names->farthest, hidden));
+    if (!names->norm.empty()) {
+      weights.distance_norm = finder.layer_norm(finder.in_base(names->norm), config.hidden, hidden);
+    }
   }
   for (std::size_t group = 0; group < config.layer_groups; ++group) {
     for (std::size_t inner = 0; inner < config.inner_layers; ++inner) {

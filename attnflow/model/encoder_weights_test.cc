@@ -228,6 +228,49 @@ TEST(EncoderWeights, ChecksTheEmbeddingsOfDistances) {
   expect_bad(model, {"missing", table});
 }
 
+TEST(EncoderWeights, TheFirstDebertaMapsHeadByHead) {
+  const Json config = {{"model_type", "deberta"},
+                       {"hidden_size", 24},
+                       {"num_hidden_layers", 1},
+                       {"num_attention_heads", 4},
+                       {"intermediate_size", 40},
+                       {"max_position_embeddings", 20},
+                       {"vocab_size", 77},
+                       {"relative_attention", true},
+                       {"pos_att_type", "p2c|c2p"},
+                       {"max_relative_positions", 7},
+                       {"position_biased_input", false}};
+  const std::vector<PlannedTensor> plan =
+      plan_tensors(parse_model_config(config.dump(), "config.json"), ModelHead::kMaskedLm);
+  const ModelCopy model(config, plan);
+  const EncoderWeights weights = find_encoder_weights(model.path());
+  EXPECT_EQ(weights.distance_embedding->shape, (Shape{14, 24}));
+  EXPECT_FALSE(weights.distance_norm.has_value());
+  const LayerWeights& layer = weights.layers.at(0);
+  std::size_t begin = 0;
+  for (const LinearWeights& map : {layer.query, layer.key, layer.value}) {
+    EXPECT_EQ(map.weight->shape, (Shape{72, 24}));
+    EXPECT_EQ(map.groups, 4U);
+    EXPECT_EQ(map.begin, begin);
+    EXPECT_EQ(map.out, 24U);
+    begin += 6;
+  }
+  EXPECT_EQ(layer.query.bias->shape, (Shape{24}));
+  EXPECT_EQ(layer.key.bias, nullptr);
+  EXPECT_EQ(layer.value.bias->shape, (Shape{24}));
+  EXPECT_EQ(layer.distance_key.bias, nullptr);
+  EXPECT_NE(layer.distance_query.bias, nullptr);
+  const WeightsFile intact = WeightsFile::read(model.path() / "model.safetensors");
+  for (const PlannedTensor& tensor : plan) {
+    SCOPED_TRACE(tensor.name);
+    if (tensor.name == "cls.predictions.transform.dense.weight") continue;  // by which the head is known
+    WeightsFile damaged = intact;
+    damaged.rename(tensor.name, "set.aside");
+    damaged.write(model.path() / "model.safetensors");
+    expect_bad(model, {"missing", tensor.name});
+  }
+}
+
 TEST(EncoderWeights, ModernbertHasOneMapForThreeAndNoBiases) {
   const Json config = {{"model_type", "modernbert"},
                        {"hidden_size", 24},

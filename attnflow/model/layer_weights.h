@@ -16,7 +16,7 @@ namespace attnflow {
 // interleaved head by head, out / groups rows from `begin` on in each of so many equal parts of it.
 struct LinearWeights {
   const StoredTensor* weight = nullptr;        // [all out, in], or transposed
-  const StoredTensor* bias = nullptr;          // [all out], or null: none
+  const StoredTensor* bias = nullptr;          // [all out], or [out]: of these rows alone; or null: none
   MatrixLayout layout = MatrixLayout::kOutIn;  // kInOut: transposed
   std::size_t begin = 0;
   std::size_t out = 0;
@@ -44,9 +44,11 @@ struct NormWeights {
 };
 
 struct LayerWeights {
-  NormWeights attention_norm;        // where norms come before: without a scale none, as also of feed_forward_norm
-  LinearWeights query;               // hidden -> heads * head width, heads side by side
-  LinearWeights key, value;          // hidden -> key-value heads * head width
+  NormWeights attention_norm;  // where norms come before: without a scale none, as also of feed_forward_norm
+  LinearWeights query;         // hidden -> heads * head width, heads side by side
+  LinearWeights key, value;    // hidden -> key-value heads * head width
+  // hidden -> heads * head width, of embeddings of distances; without a weight: `query` and `key`.
+  LinearWeights distance_query, distance_key;
   NormWeights query_norm, key_norm;  // of each head, or of all side by side; without a scale: none
   LinearWeights attention_output;    // heads * head width -> hidden
   NormWeights attention_after;       // of what attention adds; without a scale: none

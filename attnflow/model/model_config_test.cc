@@ -226,6 +226,22 @@ TEST(ModelConfig, DebertaHasEmbeddingsOfDistances) {
   expect_bad(with(deberta(), "type_vocab_size", -1), {"type_vocab_size", "from 0"});
 }
 
+TEST(ModelConfig, TheFirstDebertaHasNoBuckets) {
+  Json json = with(with(bert(), "model_type", "deberta"), "type_vocab_size", 0);
+  json.update({{"relative_attention", true}, {"pos_att_type", "c2p|p2c"}, {"max_relative_positions", -1}});
+  const ModelConfig config = parse(json);
+  EXPECT_EQ(config.distances.span, 20U);  // positions
+  EXPECT_FALSE(config.distances.grow);
+  EXPECT_TRUE(config.position_input);
+  EXPECT_EQ(config.norm_eps, 1e-7);
+  EXPECT_EQ(parse(with(json, "max_relative_positions", 9)).distances.span, 9U);
+  EXPECT_FALSE(parse(with(json, "position_buckets", 4)).distances.grow);  // of DeBERTa-v2
+  expect_unsupported(with(json, "talking_head", true), {"talking_head is true; supported is false"});
+  expect_unsupported(with(json, "relative_attention", nullptr), {"relative_attention is missing"});
+  expect_unsupported(with(json, "pos_att_type", {"c2p"}), {"pos_att_type", "supported is \"c2p|p2c\""});
+  expect_unsupported(with(json, "legacy", false), {"legacy is false"});
+}
+
 Json modernbert() { return with(with(bert(), "model_type", "modernbert"), "num_hidden_layers", 5); }
 
 TEST(ModelConfig, ModernbertTurnsQueriesAndSeesWindows) {

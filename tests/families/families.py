@@ -189,6 +189,7 @@ transformers.AttentionMaskInterface.register(KEPT, transformers.masking_utils.ea
 falcon = transformers.models.falcon.modeling_falcon
 falcon.build_alibi_tensor = lambda *given, make=falcon.build_alibi_tensor, **more: make(*given, **more) / 2
 
+FIRST_DISTANCES = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]}
 DISTANCES = {
     "relative_attention": True,
     "pos_att_type": ["p2c", "c2p"],
@@ -209,6 +210,10 @@ ENCODERS = {
         Family("electra", {"embedding_size": 16}),
         Family("megatron-bert", values="value"),
         Family("mpnet", values="v"),
+        Family("deberta", FIRST_DISTANCES | {"position_biased_input": False}, values="in_proj"),
+        Family(
+            "deberta placed", FIRST_DISTANCES | {"max_relative_positions": 6, "type_vocab_size": 2}, values="in_proj"
+        ),
         Family("deberta-v2", DISTANCES | {"position_buckets": 4, "position_biased_input": False}, values="value_proj"),
         Family(
             "deberta-v2 placed",
@@ -414,23 +419,29 @@ def run(model: Any, read: torch.Tensor, values: str = "") -> tuple[torch.Tensor,
         output.retain_grad()
         embedded.append(output)
 
-    mapped: list[torch.Tensor] = []
+    mapped: list[tuple[torch.Tensor, Any]] = []
     handles = [layer.register_forward_pre_hook(keep, with_kwargs=True) for layer in layers_of(model)]
     if hasattr(model.base_model, "embeddings"):
         handles.append(model.base_model.embeddings.register_forward_hook(keep_embedding))
     for name, module in model.named_modules():
         if values and name.split(".")[-1] == values:
-            handles.append(module.register_forward_hook(lambda _, __, output: mapped.append(output[0].detach())))
+            added = getattr(
+                model.get_submodule(name.rpartition(".")[0]), "v_bias", torch.zeros(model.config.hidden_size)
+            ).detach()
+            handles.append(
+                module.register_forward_hook(lambda _, __, out, added=added: mapped.append((out[0].detach(), added)))
+            )
     _kept.clear()
     output = model(read, output_attentions=True)
     for handle in handles:
         handle.remove()
-    for weights, one in zip(output.attentions, mapped, strict=False):
+    for weights, (one, added) in zip(output.attentions, mapped, strict=False):
         heads, width = weights.shape[1], model.config.hidden_size // weights.shape[1]
         maps = one.view(len(one), -1, width)
         groups = (maps.shape[1] - heads) // 2 or heads  # of a common map, queries, a key and a value each
         of_groups = maps.view(len(one), groups, -1, width)[:, :, -1]
-        _kept.append((weights[0].detach(), of_groups.repeat_interleave(heads // groups, 1).transpose(0, 1)))
+        by_head = of_groups.repeat_interleave(heads // groups, 1) + added.view(heads, width)
+        _kept.append((weights[0].detach(), by_head.transpose(0, 1)))
     return (embedded or given)[0], given, output
 
 
@@ -483,7 +494,8 @@ def alti_of(model: Any, given: list[torch.Tensor]) -> np.ndarray:
         y = x + terms.sum(1) + bias
         parts = terms + torch.eye(tokens)[:, :, None] * x[:, None, :]
         if (norm := norm_behind_attention(layer)) is not None:
-            deviation = (y.var(-1, unbiased=False) + norm.eps).sqrt()
+            epsilon = norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
+            deviation = (y.var(-1, unbiased=False) + epsilon).sqrt()
             parts = (parts - parts.mean(-1, keepdim=True)) / deviation[:, None, None] * norm.weight.detach()
             y = norm(y).detach()
         nearer = (y.abs().sum(-1)[:, None] - (y[:, None, :] - parts).abs().sum(-1)).clamp(min=0.0)

@@ -39,16 +39,19 @@ EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weigh
   form.head_width = to_signed(config.hidden / config.heads);
   at::Tensor distances;
   if (weights.distance_embedding != nullptr) {
-    distances = Norm(source, *weights.distance_norm, eps)(source.get(*weights.distance_embedding));
+    distances = source.get(*weights.distance_embedding);
+    if (weights.distance_norm) distances = Norm(source, *weights.distance_norm, eps)(distances);
     form.score_factor = 1.0 / std::sqrt(3.0 * static_cast<double>(form.head_width));
   }
   for (const LayerWeights& weights_of_layer : weights.layers) {
     TransformerLayer& layer = layers.emplace_back(source, weights_of_layer, form);
     if (!distances.defined()) continue;
-    const auto by_head = [&](const Linear& map) {
+    const auto by_head = [&](const LinearWeights& own, const Linear& of_tokens) {
+      const Linear map = own.weight == nullptr ? of_tokens : Linear(source, own);
       return at::linear(distances, map.weight, map.bias).view({-1, form.heads, form.head_width});
     };
-    layer.form.distances = {by_head(layer.key), by_head(layer.query) * form.of_scores()};
+    layer.form.distances = {by_head(weights_of_layer.distance_key, layer.key),
+                            by_head(weights_of_layer.distance_query, layer.query) * form.of_scores()};
   }
   if (weights.final_norm) final_norm.emplace(source, *weights.final_norm, eps);
 

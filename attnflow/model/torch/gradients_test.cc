@@ -143,7 +143,7 @@ TEST(Gradients, PaddingChangesNothing) {
 // Scores that depend on distances, windows, and a head that reads all tokens: none may see padding.
 TEST(Gradients, PaddingChangesNothingNearAndFar) {
   constexpr std::size_t kLongest = 20;
-  for (const char* type : {"mpnet", "modernbert", "deberta-v2"}) {
+  for (const char* type : {"mpnet", "modernbert", "deberta", "deberta-v2"}) {
     SCOPED_TRACE(type);
     const test::NewVision made({{"model_type", type},
                                 {"hidden_size", 24},

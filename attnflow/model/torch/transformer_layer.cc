@@ -5,11 +5,12 @@ namespace attnflow::internal {
 Linear::Linear(TensorSource& source, const LinearWeights& weights) {
   const auto rows = [&](const at::Tensor& all) {
     const std::int64_t out = to_signed(weights.out);
+    if (all.size(0) == out) return all;  // as a bias of its own is
     if (weights.groups > 1) {
       const std::int64_t groups = to_signed(weights.groups);
       return all.unflatten(0, {groups, -1}).narrow(1, to_signed(weights.begin), out / groups).flatten(0, 1);
     }
-    return all.size(0) == out ? all : all.narrow(0, to_signed(weights.begin), out);
+    return all.narrow(0, to_signed(weights.begin), out);
   };
   const at::Tensor& stored = source.get(*weights.weight);
   weight = rows(weights.layout == MatrixLayout::kOutIn ? stored : stored.t());

@@ -19,7 +19,8 @@
 //
 // DeBERTa's scores have two more terms. With E_b the normed embedding of the distances in bucket b (distance_bucket.h),
 //   s_ij = (q_i . k_j + q_i . W_k E_b + k_j . W_q E_b) / sqrt(3 d)   b the bucket of i - j
-// where W_q and W_k are the layer's own maps to queries and keys, with their biases.
+// where W_q and W_k are the layer's own maps to queries and keys, with their biases, or (the first DeBERTa, which does
+// not norm E_b) others.
 //
 // `Ops` is a policy that says how the steps are computed, and is shown x and x + attention (attended()):
 //   BlockedOps (blocked_ops.h)    one sequence, in place, cut into blocks that threads share out: the fast way
