@@ -115,7 +115,7 @@ void add_image_command(CLI::App& app) {
   command->add_option("PICTURE", arguments->picture, "PNG, JPEG or WebP image")->required();
   command
       ->add_option("--model", arguments->model,
-                   "Folder of a ViT, DeiT, DINOv2, DINOv3, CLIP or SigLIP, or a built-in model")
+                   "Folder of a ViT, DeiT, DINOv2, DINOv3, BEiT, CLIP or SigLIP, or a built-in model")
       ->type_name("DIR|NAME");
   add_outputs(command, arguments->outputs, ".png .svg .pdf .html .json .csv .npz .safetensors .md .txt",
               "print a table");

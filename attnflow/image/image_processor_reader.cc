@@ -53,6 +53,8 @@ const std::vector<ProcessorClass>& processor_classes() {
       {"DINOv3ViTImageProcessor", " dinov3_vit ",
        processor_of({224, 224, 0, 0}, Resampling::kBilinear, 0, {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}), true,
        false},
+      {"BeitImageProcessor", " beit data2vec-vision ",
+       processor_of({224, 224, 0, 0}, Resampling::kBicubic, 0, half, half), true, false},
       {"CLIPImageProcessor", " clip clip_vision_model ",
        processor_of({0, 0, 224, 0}, Resampling::kBicubic, 224, clip_mean, clip_std), false, true},
       {"SiglipImageProcessor", " siglip siglip_vision_model ",

@@ -76,6 +76,10 @@ TEST(ImageProcessorTest, ClassesHaveTheirDefaults) {
   const ImageProcessor dinov3 = processor_of({{"image_processor_type", "DINOv3ViTImageProcessorFast"}});
   EXPECT_EQ(dinov3.resample, Resampling::kBilinear);
   EXPECT_EQ(dinov3.image_mean, (std::vector<double>{0.485, 0.456, 0.406}));
+  const ImageProcessor beit = processor_of({{"feature_extractor_type", "BeitFeatureExtractor"}, {"size", 384}});
+  EXPECT_EQ(beit.size.width, 384U);
+  EXPECT_EQ(beit.resample, Resampling::kBicubic);
+  EXPECT_FALSE(beit.do_center_crop);
   EXPECT_EQ(clip.size.shortest_edge, 336U);
   EXPECT_EQ(clip.image_mean[0], 0.48145466);
   // Null is absent; what names no class is of the model's.
@@ -84,6 +88,7 @@ TEST(ImageProcessorTest, ClassesHaveTheirDefaults) {
   EXPECT_EQ(old.type, "ViTImageProcessor");
   EXPECT_EQ(old.size.height, 20U);
   EXPECT_EQ(read_image_processor("{}", "CONFIG", {3, "dinov2_with_registers"}).type, "BitImageProcessor");
+  EXPECT_EQ(read_image_processor("{}", "CONFIG", {3, "data2vec-vision"}).type, "BeitImageProcessor");
 }
 
 TEST(ImageProcessorTest, RefusesWhatItDoesNotUnderstand) {

@@ -300,6 +300,32 @@ constexpr Architecture clip_vision() {
   return row;
 }
 
+constexpr std::array kBeitSettings = {
+    FixedSetting{"use_absolute_position_embeddings", "false"},
+    FixedSetting{"use_shared_relative_position_bias", "false"},
+    FixedSetting{"use_mean_pooling", "true"},
+};
+
+// ViT whose patches have no places, but distances: trained to restore hidden patches, or what another model makes of
+// them (data2vec).
+constexpr Architecture beit(std::string_view model_type, std::string_view class_name, std::string_view prefix,
+                            std::string_view pooler_norm) {
+  Architecture row = vit(model_type, class_name, prefix);
+  row.keys.query_bias = row.keys.key_bias = row.keys.value_bias = {};
+  row.key_bias = false;
+  row.keys.patch_distances = "use_relative_position_bias";
+  row.keys.layer_scale = "layer_scale_init_value";
+  row.image->position = {};
+  row.layer.patch_distances = "attention.attention.relative_position_bias.relative_position_bias_table";
+  row.layer.attention_scale = "lambda_1";
+  row.layer.feed_forward_scale = "lambda_2";
+  row.final_norm = {};
+  row.classifier.norm = pooler_norm;
+  row.classifier.input = ClassifierInput::kPatches;
+  row.fixed = kBeitSettings;
+  return row;
+}
+
 // A model that has another as the part that sees pictures.
 constexpr Architecture whole_of(Architecture part, std::string_view model_type, std::string_view class_name) {
   part.part = "vision_config";
@@ -396,6 +422,8 @@ constexpr std::array kArchitectures = {
     dinov2("dinov2", "Dinov2", "dinov2."),
     dinov2_with_registers(),
     dinov3(),
+    beit("beit", "Beit", "beit.", "beit.pooler.layernorm"),
+    beit("data2vec-vision", "Data2VecVision", "data2vec_vision.", "data2vec_vision.pooler.layernorm"),
     whole_of(clip_vision(), "clip", "CLIP"),
     clip_vision(),
     whole_of(siglip_vision(), "siglip", "Siglip"),

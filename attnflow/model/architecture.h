@@ -6,7 +6,8 @@
 // residual additions; a head turns the last hidden states into logits. Megatron-BERT has GPT-2's blocks instead,
 // without the causal mask: a layer norm before self-attention and before the feed-forward net, none after the
 // embeddings, and one after the last layer. ViT, MSN, DeiT and DINOv2 are those blocks over the patches of a picture.
-// So is the part of CLIP that sees pictures, whose tokens are normalised before the first layer.
+// So is BEiT, which adds to every score a number for how far apart two patches stand, and the part of CLIP that sees
+// pictures, whose tokens are normalised before the first layer.
 // ModernBERT's blocks are those of decoders, without the causal mask: rotary, gated, no biases.
 // MPNet adds to every score a number that depends on how far apart the two tokens stand; DeBERTa adds what query and
 // key make of an embedding of that distance.
@@ -66,10 +67,12 @@ struct ConfigKeys {
   std::string_view query_bias = {};  // false: the map has no bias; one key may be that of several
   std::string_view key_bias = {};
   std::string_view value_bias = {};
-  std::string_view mlp_ratio = {};  // the intermediate size divided by the hidden size, where it is stated so
-  std::string_view gated = {};      // true: a gated feed-forward net (SwiGLU)
-  std::string_view registers = {};  // number of register tokens
-  std::string_view pooling = {};    // what a classification head reads: "cls" or "mean"
+  std::string_view patch_distances = {};  // true: LayerNames::patch_distances are there
+  std::string_view layer_scale = {};      // 0: LayerNames::attention_scale and feed_forward_scale are not there
+  std::string_view mlp_ratio = {};        // the intermediate size divided by the hidden size, where it is stated so
+  std::string_view gated = {};            // true: a gated feed-forward net (SwiGLU)
+  std::string_view registers = {};        // number of register tokens
+  std::string_view pooling = {};          // what a classification head reads: "cls" or "mean"
 };
 
 // Queries and keys that are turned by their positions (transformer_layer.h), and layers whose tokens see no others than
@@ -154,6 +157,9 @@ struct LayerNames {
   // not.
   std::string_view attention_scale = {};
   std::string_view feed_forward_scale = {};
+  // Added to the scores of a model of pictures, by how far patches stand apart (PatchDistances in encoder_positions.h).
+  // A full name, and empty as above.
+  std::string_view patch_distances = {};
   // Of a gated net: act(a) * b, where [a; b] is what `gated_in` gives.
   std::string_view gated_in = {};
   std::string_view gate = {};  // which then gives a, and `gated_in` b

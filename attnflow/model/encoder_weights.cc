@@ -184,8 +184,15 @@ LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, 
   }
   layer.feed_forward_out = finder.map(full(out), config.hidden, config.intermediate, both);
   layer.feed_forward_norm = finder.layer_norm(full(names.feed_forward_norm), config.hidden, hidden);
-  layer.attention_scale = numbers(names.attention_scale, PlannedTensor::Kind::kNormScale);
-  layer.feed_forward_scale = numbers(names.feed_forward_scale, PlannedTensor::Kind::kNormScale);
+  if (config.layer_scale) {
+    layer.attention_scale = numbers(names.attention_scale, PlannedTensor::Kind::kNormScale);
+    layer.feed_forward_scale = numbers(names.feed_forward_scale, PlannedTensor::Kind::kNormScale);
+  }
+  if (config.patch_distances) {
+    const std::size_t apart = (2 * config.image->rows() - 1) * (2 * config.image->columns() - 1);
+    layer.patch_distances = finder.tensor({full(names.patch_distances)}, {apart + 3, config.heads},
+                                          "image_size, patch_size and " + std::string(keys.heads));
+  }
   return layer;
 }
 

@@ -62,6 +62,7 @@ struct LayerWeights {
   NormWeights feed_forward_after;                    // of what the feed-forward net adds; without a scale: none
   const StoredTensor* attention_scale = nullptr;     // [hidden], or null: none
   const StoredTensor* feed_forward_scale = nullptr;  // likewise
+  const StoredTensor* patch_distances = nullptr;     // [distances, heads], or null: none
 };
 
 }  // namespace attnflow

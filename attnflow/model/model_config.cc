@@ -181,6 +181,13 @@ void read_image(const Reader& reader, ModelConfig& config) {
     image.leading.insert(image.leading.end(), reader.count_or(key, 0, kMaxRegisters), TokenRole::kRegister);
   }
   config.image = image;
+  const ConfigKeys& keys = config.architecture->keys;
+  config.patch_distances = !keys.patch_distances.empty() && reader.flag_or(keys.patch_distances, false);
+  if (config.patch_distances && image.rows() != image.columns()) {  // transformers then mixes up rows and columns
+    reader.fail(ErrorKind::kUnsupportedModel,
+                fmt::format("{} is true with a grid of {} x {} patches; supported are as many rows as columns",
+                            keys.patch_distances, image.rows(), image.columns()));
+  }
 }
 
 // Which terms scores have of distances: a list, or names with bars between them.
@@ -417,10 +424,12 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
   if (architecture.rotary) read_rotary(reader, *architecture.rotary, config);
   const double default_eps = architecture.default_norm_eps;
   config.norm_eps = keys.norm_eps.empty() ? default_eps : reader.number_or(keys.norm_eps, default_eps, 0.0, 1.0);
-  const auto bias = [&](std::string_view key, bool usual) { return key.empty() || reader.flag_or(key, usual); };
+  const auto bias = [&](std::string_view key, bool usual) { return key.empty() ? usual : reader.flag_or(key, usual); };
   config.query_bias = bias(keys.query_bias, true);
   config.key_bias = bias(keys.key_bias, architecture.key_bias);
   config.value_bias = bias(keys.value_bias, true);
+  constexpr double kLargestScale = 1e6;
+  config.layer_scale = keys.layer_scale.empty() || reader.number_or(keys.layer_scale, 1.0, 0.0, kLargestScale) > 0.0;
   config.activation = reader.activation(keys.activation, architecture.default_activation);
   if (config.gated) config.activation = architecture.gated_activation.value_or(config.activation);
   config.classifier_input = read_pooling(reader, architecture);

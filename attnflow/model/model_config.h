@@ -54,8 +54,10 @@ struct ModelConfig {
   bool query_bias = true;  // the map to queries has a bias
   bool key_bias = true;
   bool value_bias = true;
-  bool gated = false;        // the feed-forward net is act(a) * b, with `intermediate` numbers each
-  bool tied_decoder = true;  // the masked-LM decoder may be the word embedding
+  bool patch_distances = false;  // of a model of pictures: scores depend on how far patches stand apart
+  bool layer_scale = true;       // LayerNames::attention_scale and feed_forward_scale are there
+  bool gated = false;            // the feed-forward net is act(a) * b, with `intermediate` numbers each
+  bool tied_decoder = true;      // the masked-LM decoder may be the word embedding
 
   ClassifierInput classifier_input = ClassifierInput::kFirstToken;
   std::vector<std::string> classes;                // config.json's "architectures", such as "BertForMaskedLM"

@@ -29,10 +29,10 @@ void check(const StoredTensor& stored, const Shape& shape, std::string_view shap
   }
 }
 
-// Numbers that follow from the config (as of sinusoidal positions), the token that stands for hidden patches in
-// training, and what files of fairseq and Mesh TensorFlow have without a use.
+// Numbers that follow from the config (sinusoidal positions, places in a table), the token that stands for hidden
+// patches in training, and what files of fairseq and Mesh TensorFlow have without a use.
 bool is_buffer(std::string_view name) {
-  constexpr std::array<std::string_view, 12> kBuffers = {"position_ids",
+  constexpr std::array<std::string_view, 13> kBuffers = {"position_ids",
                                                          "token_type_ids",
                                                          "rotary_emb.inv_freq",
                                                          "attn.bias",
@@ -40,6 +40,7 @@ bool is_buffer(std::string_view name) {
                                                          "attention.bias",
                                                          "attention.masked_bias",
                                                          "mask_token",
+                                                         "relative_position_index",
                                                          "embed_positions.weight",
                                                          "embed_positions.weights",
                                                          "version",

@@ -1,4 +1,5 @@
 // config.json and tensors of vision transformers.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -107,6 +108,33 @@ TEST(VisionConfig, Dinov3TurnsPatches) {
   expect_bad(with(dinov3(), "hidden_size", 18), {"a multiple of 4", "found 6"});
   expect_error(ErrorKind::kUnsupportedModel, {"proj_bias is false", "supported is true"},
                [&] { parse(with(dinov3(), "proj_bias", false)); });
+}
+
+Json beit() { return with(with(vit(), "model_type", "beit"), "use_relative_position_bias", true); }
+
+TEST(VisionConfig, BeitKnowsHowFarPatchesStandApart) {
+  for (const char* type : {"beit", "data2vec-vision"}) {
+    const ModelConfig config = parse(with(beit(), "model_type", type));
+    EXPECT_TRUE(config.query_bias && config.value_bias);
+    EXPECT_FALSE(config.key_bias);
+    EXPECT_TRUE(config.patch_distances);
+    EXPECT_TRUE(config.layer_scale);
+    EXPECT_EQ(config.classifier_input, ClassifierInput::kPatches);
+  }
+  EXPECT_TRUE(parse(vit()).key_bias);
+  EXPECT_FALSE(parse(with(vit(), "use_relative_position_bias", true)).patch_distances);
+  EXPECT_FALSE(parse(with(beit(), "layer_scale_init_value", 0)).layer_scale);
+  Json plain = with(beit(), "image_size", {20, 16});
+  expect_error(ErrorKind::kUnsupportedModel, {"use_relative_position_bias", "5 x 4 patches"}, [&] { parse(plain); });
+  plain.erase("use_relative_position_bias");
+  EXPECT_FALSE(parse(plain).patch_distances);
+  expect_bad(with(beit(), "layer_scale_init_value", "0.1"), {"layer_scale_init_value", "a number from 0"});
+  for (const auto& [key, value] : {std::pair("use_absolute_position_embeddings", true),
+                                   {"use_shared_relative_position_bias", true},
+                                   {"use_mean_pooling", false}}) {
+    expect_error(ErrorKind::kUnsupportedModel, {fmt::format("{} is {}; supported is {}", key, value, !value)},
+                 [key = key, value = value] { parse(with(beit(), key, value)); });
+  }
 }
 
 TEST(VisionConfig, WidthOfTheFeedForwardNet) {
@@ -238,6 +266,34 @@ TEST(VisionWeights, EveryTensorOfDinov3IsNeeded) {
       damaged.write(copy.path() / "model.safetensors");
       expect_error(ErrorKind::kBadFile, {"missing", tensor.name}, [&] { find_encoder_weights(copy.path()); });
     }
+  }
+}
+
+TEST(VisionWeights, EveryTensorOfBeitIsNeeded) {
+  for (const bool scaled : {false, true}) {
+    const Json config = with(beit(), "layer_scale_init_value", scaled ? 0.1 : 0.0);
+    const std::vector<PlannedTensor> plan = plan_tensors(parse(config), ModelHead::kClassification, 3);
+    const ModelCopy copy(config, plan);
+    const WeightsFile intact = WeightsFile::read(copy.path() / "model.safetensors");
+    const EncoderWeights weights = find_encoder_weights(copy.path());
+    EXPECT_EQ(weights.image->position, nullptr);
+    EXPECT_EQ(weights.layers.at(0).key.bias, nullptr);
+    EXPECT_EQ(weights.layers.at(1).patch_distances->shape, (Shape{84, 3}));
+    EXPECT_EQ(weights.layers.at(1).attention_scale != nullptr, scaled);
+    EXPECT_TRUE(weights.classifier->norm.has_value());
+    for (const PlannedTensor& tensor : plan) {
+      SCOPED_TRACE(tensor.name);
+      if (tensor.name == "classifier.weight") continue;  // by which the head is known
+      WeightsFile damaged = intact;
+      damaged.rename(tensor.name, "set.aside");
+      damaged.write(copy.path() / "model.safetensors");
+      expect_error(ErrorKind::kBadFile, {"missing", tensor.name}, [&] { find_encoder_weights(copy.path()); });
+    }
+    WeightsFile more = intact;
+    more.add("beit.embeddings.mask_token");
+    more.add("beit.encoder.layer.0.attention.attention.relative_position_bias.relative_position_index");
+    more.write(copy.path() / "model.safetensors");
+    EXPECT_NO_THROW(find_encoder_weights(copy.path()));
   }
 }
 

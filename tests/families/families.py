@@ -133,7 +133,7 @@ class Family:
 
     def picture_model(self) -> tuple[Any, Any]:
         """With classes where there is a model that has them."""
-        make = transformers.CONFIG_MAPPING[self.name]
+        make = transformers.CONFIG_MAPPING[self.name.split()[0]]
         small = SMALL_FOR_PICTURES | self.given
         if hasattr(make(), "vision_config"):
             small = {"vision_config": small, "id2label": {i: f"class {i}" for i in range(3)}}
@@ -309,6 +309,9 @@ DECODERS = {
 PICTURES = {
     name: Family(name, **more)
     for name, more in {
+        "beit": {"given": {"use_relative_position_bias": True}},
+        "beit unscaled": {"given": {"layer_scale_init_value": 0.0}},
+        "data2vec-vision": {"given": {"use_relative_position_bias": True}, "values": "value"},
         "clip": {},
         "clip_vision_model": {},
         "siglip": {},
@@ -415,9 +418,9 @@ def run(model: Any, read: torch.Tensor, values: str = "") -> tuple[torch.Tensor,
         given.append(arguments[0] if arguments else named["hidden_states"])
         given[-1].retain_grad()
 
-    def keep_embedding(_: Any, __: Any, output: torch.Tensor) -> None:
-        output.retain_grad()
-        embedded.append(output)
+    def keep_embedding(_: Any, __: Any, output: torch.Tensor | tuple[torch.Tensor, ...]) -> None:
+        embedded.append(output[0] if isinstance(output, tuple) else output)
+        embedded[-1].retain_grad()
 
     mapped: list[tuple[torch.Tensor, Any]] = []
     handles = [layer.register_forward_pre_hook(keep, with_kwargs=True) for layer in layers_of(model)]
@@ -477,9 +480,9 @@ def alti_of(model: Any, given: list[torch.Tensor]) -> np.ndarray:
     for layer, (weights, values), stream in zip(itertools.islice(layers, len(given)), _kept, given, strict=True):
         heads, tokens, width = values.shape
         weight, bias = projection_of(layer)
-        if hasattr(layer, "layer_scale1"):
-            scale = layer.layer_scale1.lambda1.detach()
-            weight, bias = weight * scale, bias * scale
+        scale = layer.layer_scale1.lambda1 if hasattr(layer, "layer_scale1") else getattr(layer, "lambda_1", None)
+        if isinstance(scale, torch.Tensor):
+            weight, bias = weight * scale.detach(), bias * scale.detach()
         written = torch.einsum("hjd,hdo->hjo", values, weight.reshape(heads, width, -1))
         terms = factor * torch.einsum("hij,hjo->ijo", weights, written)
         bias = factor * bias

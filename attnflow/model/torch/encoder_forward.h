@@ -55,7 +55,9 @@ class EncoderForward {
     ops_.rotation = near ? places_.local_rotation : places_.rotation;
     ops_.score_bias = near ? places_.window : places_.distance_scores;
     ops_.distance_buckets = places_.distance_buckets;
-    return run_layer(ops_, tensors_.layer(index), index, std::move(x));
+    const TransformerLayer& one = tensors_.layer(index);
+    if (one.patch_distances.defined()) ops_.score_bias = places_.patch_distances(one.patch_distances);
+    return run_layer(ops_, one, index, std::move(x));
   }
   // What follows the last layer.
   at::Tensor finish(const at::Tensor& x) const {

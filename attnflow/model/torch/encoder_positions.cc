@@ -71,8 +71,33 @@ at::Tensor distance_scores_of(const at::Tensor& bias, const DistanceBuckets& buc
   return at::embedding(values, places).permute({2, 0, 1}).contiguous();
 }
 
+at::Tensor PatchDistances::operator()(const at::Tensor& table) const {
+  const std::int64_t heads = table.size(1);
+  const std::int64_t high = 2 * rows - 1;
+  const std::int64_t wide = 2 * columns - 1;
+  const std::int64_t apart = (2 * trained_rows - 1) * (2 * trained_columns - 1);
+  at::Tensor grid = table.narrow(0, 0, apart).t().reshape({1, heads, 2 * trained_rows - 1, 2 * trained_columns - 1});
+  if (rows != trained_rows || columns != trained_columns) {
+    const std::vector<std::int64_t> size = {high, wide};
+    grid = at::upsample_bilinear2d(grid, at::IntArrayRef(size), /*align_corners=*/false);
+  }
+  const auto differences = [&](std::int64_t count) {  // [query, key], from 0
+    const at::Tensor all = at::arange(count, table.options().dtype(at::kLong));
+    return all.unsqueeze(1) - all + count - 1;
+  };
+  const at::Tensor places =
+      differences(rows).view({rows, 1, rows, 1}) * wide + differences(columns).view({1, columns, 1, columns});
+  const std::int64_t patches = rows * columns;
+  const at::Tensor between =
+      grid.reshape({heads, high * wide}).index_select(1, places.flatten()).view({heads, patches, patches});
+  const at::Tensor of_class = table.narrow(0, apart, 3).t().unsqueeze(-1);  // [H, 3, 1]
+  const at::Tensor first = at::cat({of_class.narrow(1, 2, 1), of_class.narrow(1, 0, 1).expand({heads, 1, patches})}, 2);
+  return at::cat({first, at::cat({of_class.narrow(1, 1, 1).expand({heads, patches, 1}), between}, 2)}, 1);
+}
+
 TokenPlaces::TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::int64_t columns) {
   const ModelConfig& config = tensors.config;
+  patch_distances = {to_signed(config.image->rows()), to_signed(config.image->columns()), rows, columns};
   if (config.theta <= 0.0) return;
   constexpr double kTurn = 2.0 * std::numbers::pi;
   RotaryConfig rotary;

@@ -17,6 +17,21 @@ namespace attnflow::internal {
 at::Tensor distance_scores_of(const at::Tensor& bias, const DistanceBuckets& buckets, std::int64_t query_begin,
                               std::int64_t queries, std::int64_t keys);
 
+// Of pictures of rows x columns patches, with a class token before them: where each pair of tokens finds its number in
+// a table of the distances of R x S patches, those of the training pictures. A query's patch y rows below and x columns
+// right of the key's is at (y + R - 1) (2 S - 1) + x + S - 1; behind these are three numbers more, of the class token
+// as query, as key, and as both. For another grid the table is resampled (bilinear, corners not aligned).
+// (BEiT: Bao et al., ICLR 2022, https://arxiv.org/abs/2106.08254.)
+struct PatchDistances {
+  // What is added to scores, [H, query, key], of a table [(2 R - 1) (2 S - 1) + 3, H].
+  at::Tensor operator()(const at::Tensor& table) const;
+
+  std::int64_t trained_rows = 0;
+  std::int64_t trained_columns = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
 // What a model has not is undefined.
 struct TokenPlaces {
   TokenPlaces() = default;
@@ -28,6 +43,7 @@ struct TokenPlaces {
   TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::int64_t columns);
 
   OccurringBuckets distance_buckets;  // of what DistanceTerms are of
+  PatchDistances patch_distances;     // of a picture
 
   // In layers whose tokens see all others.
   Rotation rotation;

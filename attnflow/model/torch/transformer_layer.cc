@@ -101,7 +101,8 @@ TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& wei
       feed_forward_after(source, weights.feed_forward_after, form.norm_eps, form.norm_plus_one),
       feed_forward_in(source, weights.feed_forward_in),
       feed_forward_out(source, weights.feed_forward_out),
-      feed_forward_scale(source.find(weights.feed_forward_scale)) {
+      feed_forward_scale(source.find(weights.feed_forward_scale)),
+      patch_distances(source.find(weights.patch_distances)) {
   if (weights.query.groups > 1) source.forget(*weights.query.weight);  // its parts are copies
   if (weights.cross_query.weight != nullptr) {
     cross_query = Linear(source, weights.cross_query);

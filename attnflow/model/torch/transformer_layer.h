@@ -157,6 +157,7 @@ struct TransformerLayer {
   Linear feed_forward_in, feed_forward_out;
   Linear gate_and_in;             // both as they are stored, where that is as one map; else without a weight
   at::Tensor feed_forward_scale;  // as above
+  at::Tensor patch_distances;     // [distances, H], as PatchDistances has it; undefined: none
 };
 
 // What half of a layer adds, with its scale where that is defined.
