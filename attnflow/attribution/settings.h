@@ -55,6 +55,9 @@ struct OutputToken {
   Kind kind = Kind::kAuto;
   std::size_t position = 0;  // kPosition
   std::string text = {};     // kText
+
+  // Whether one token is meant, and not whichever the model's prediction is of.
+  bool is_named() const { return kind != Kind::kAuto && kind != Kind::kAll; }
   friend bool operator==(const OutputToken&, const OutputToken&) = default;
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "attnflow/files/json_text.h"
@@ -113,6 +115,37 @@ std::vector<std::string> ConfigReader::texts(std::string_view key) const {
   }
   return list;
 }
+
+namespace {
+
+std::optional<std::size_t> parse_index(std::string_view text) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return index;
+}
+
+}  // namespace
+
+// {"0": "negative", "1": "positive"}: JSON orders "10" before "2", the model counts.
+std::optional<std::vector<std::string>> ConfigReader::labels() const {
+  constexpr std::string_view kKey = "id2label";
+  const Json* const value = find(kKey);
+  if (value == nullptr) return std::nullopt;
+  const std::string expected = "an object with the keys \"0\", \"1\", ... and texts";
+  if (!value->is_object() || value->empty()) wrong(kKey, expected, *value);
+  std::vector<std::string> labels(value->size());
+  std::vector<bool> seen(value->size(), false);
+  for (const auto& [key, label] : value->items()) {
+    const std::optional<std::size_t> index = parse_index(key);
+    if (!index || *index >= labels.size() || seen[*index] || !label.is_string()) wrong(kKey, expected, *value);
+    seen[*index] = true;
+    labels[*index] = label.get<std::string>();
+  }
+  return labels;
+}
+
+bool ConfigReader::multi_label() const { return text_or("problem_type", "") == "multi_label_classification"; }
 
 void ConfigReader::require(std::string_view what, std::initializer_list<std::string_view> keys) const {
   std::string missing;

@@ -51,6 +51,10 @@ class ConfigReader {
   // A number in [low, high].
   double number_or(std::string_view key, double fallback, double low, double high) const;
   std::vector<std::string> texts(std::string_view key) const;  // none where the key is absent
+  // The names of classes, "id2label", in the order of its numbers; nothing where there are none.
+  std::optional<std::vector<std::string>> labels() const;
+  // Whether "problem_type" says that several classes may hold at once.
+  bool multi_label() const;
 
   // Throws Error(kBadFile) that names all of `keys` that are not there; empty ones are passed over. `what` needs them.
   void require(std::string_view what, std::initializer_list<std::string_view> keys) const;

@@ -22,6 +22,7 @@ using internal::quote_name;
 using Json = nlohmann::json;
 using DecoderConfigReader = internal::ConfigReader;
 
+constexpr std::string_view kTextClassifier = "ForSequenceClassification";
 constexpr double kLargestTheta = 1e12;
 constexpr double kLargestFactor = 1e6;
 constexpr double kDecoderPi = 3.14159265358979323846;
@@ -72,16 +73,30 @@ void refuse_decoder_variants(const DecoderConfigReader& reader, const DecoderArc
                 "true)");
   }
   reader.refuse_pruned_and_quantised();
-  // LlamaForSequenceClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".
+  // LlamaForTokenClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".
   for (const std::string& name : reader.texts("architectures")) {
     const std::size_t task = name.find("For");
-    if (task != std::string::npos && name.substr(task) != "ForCausalLM") {
+    if (task != std::string::npos && name.substr(task) != "ForCausalLM" && name.substr(task) != kTextClassifier) {
       reader.fail(ErrorKind::kUnsupportedModel,
-                  fmt::format("architectures names {}; of this model type only language models (ForCausalLM) are "
-                              "supported",
-                              quote_name(name)));
+                  fmt::format("architectures names {}; of this model type only language models (ForCausalLM) and text "
+                              "classifiers ({}) are supported",
+                              quote_name(name), kTextClassifier));
     }
   }
+}
+
+// Its logits are one map of the last hidden state, with nothing that the table says of a language model's.
+void read_classifier(const DecoderConfigReader& reader, DecoderConfig& config) {
+  config.classifies = true;
+  config.labels = reader.labels();
+  config.multi_label = reader.multi_label();
+  config.logit_factor = 1.0;
+  config.logit_cap = 0.0;
+  constexpr std::string_view kPadding = "pad_token_id";
+  const Json* const padding = reader.find(kPadding);
+  if (padding == nullptr) return;
+  if (!padding->is_number_integer()) reader.wrong(kPadding, "a token's id", *padding);
+  config.padding = padding->get<std::int64_t>();
 }
 
 void refuse_rotary(const DecoderConfigReader& reader, const std::string& what) {
@@ -594,6 +609,9 @@ DecoderConfig parse_decoder_config(std::string_view text, const std::string& sou
   config.base_model = std::all_of(classes.begin(), classes.end(), [&](const std::string& name) {
     return name == std::string(architecture.class_name) + "Model";
   });
+  const bool classifies = std::any_of(classes.begin(), classes.end(),
+                                      [](const std::string& name) { return name.ends_with(kTextClassifier); });
+  if (classifies) read_classifier(reader, config);
   return config;
 }
 

@@ -6,6 +6,8 @@
 #define ATTNFLOW_MODEL_DECODER_CONFIG_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,6 +86,10 @@ struct DecoderConfig {
   bool output_bias = false;
   bool tied = false;        // the output matrix is the word embedding where the files hold no other
   bool base_model = false;  // "architectures" names the model without a head (LlamaModel), or nothing
+  bool classifies = false;  // "architectures" names one whose logits are those of classes of the text
+  std::optional<std::vector<std::string>> labels = {};  // of a classifier: "id2label" in the order of its numbers
+  bool multi_label = false;                             // "problem_type" is multi_label_classification
+  std::optional<std::int64_t> padding = {};             // of a classifier: ModelInfo::padding
 };
 
 // Parses the text of a config.json; `source` names it in messages.

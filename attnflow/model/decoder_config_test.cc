@@ -351,6 +351,28 @@ TEST(DecoderConfig, SlidingWindows) {
   expect_unsupported(with(used, "layer_types", {sliding, full, "chunked_attention"}), {"chunked_attention"});
 }
 
+TEST(DecoderConfig, ClassifiersOfTexts) {
+  const DecoderConfig writer = parse(with(llama(), "pad_token_id", 3));
+  EXPECT_FALSE(writer.classifies);
+  EXPECT_FALSE(writer.padding);
+  Json json = with(of_type("gemma2"), "architectures", {"Gemma2ForSequenceClassification"});
+  json["final_logit_softcapping"] = 30.0;
+  json["id2label"] = {{"0", "bad"}, {"1", "good"}};
+  json["problem_type"] = "multi_label_classification";
+  json["pad_token_id"] = 3;
+  const DecoderConfig config = parse(json);
+  EXPECT_TRUE(config.classifies);
+  EXPECT_FALSE(config.base_model);
+  EXPECT_EQ(config.labels, (std::vector<std::string>{"bad", "good"}));
+  EXPECT_TRUE(config.multi_label);
+  EXPECT_EQ(config.padding, 3);
+  EXPECT_EQ(config.logit_cap, 0.0);  // which is of the next token's logits alone
+  EXPECT_FALSE(parse(with(json, "pad_token_id", nullptr)).padding);
+  EXPECT_EQ(parse(with(json, "pad_token_id", -1)).padding, -1);  // no token
+  expect_bad(with(json, "pad_token_id", "three"), {"a token's id", "pad_token_id", "three"});
+  expect_bad(with(json, "id2label", Json{{"1", "good"}}), {"id2label", "\"0\", \"1\""});
+}
+
 TEST(DecoderConfig, RefusesVariants) {
   expect_unsupported(with(gpt2(), "scale_attn_by_inverse_layer_idx", true),
                      {"expected scale_attn_by_inverse_layer_idx false", "found true"});
@@ -358,8 +380,8 @@ TEST(DecoderConfig, RefusesVariants) {
   expect_unsupported(with(gpt2(), "add_cross_attention", true), {"add_cross_attention"});
   expect_unsupported(with(gpt2(), "pruned_heads", Json{{"0", {1}}}), {"pruned_heads"});
   expect_unsupported(with(llama(), "quantization_config", Json{{"bits", 4}}), {"quantization_config"});
-  expect_unsupported(with(llama(), "architectures", {"LlamaForSequenceClassification"}),
-                     {"LlamaForSequenceClassification", "ForCausalLM"});
+  expect_unsupported(with(llama(), "architectures", {"LlamaForTokenClassification"}),
+                     {"LlamaForTokenClassification", "ForCausalLM", "ForSequenceClassification"});
   expect_unsupported(with(llama(), "hidden_act", "swiglu"), {"hidden_act", "swiglu"});
   expect_unsupported(with(llama(), "use_parallel_residual", true), {"use_parallel_residual false"});
   expect_unsupported(with(of_type("cohere"), "use_qk_norm", true), {"expected use_qk_norm false", "found true"});

@@ -38,6 +38,11 @@ class DecoderTensorFinder {
 
   void find_output(DecoderWeights& weights) {
     if (row_.names.output.empty()) return;
+    if (config_.classifies) {
+      weights.output = finder_.classes("score", config_.labels, config_.hidden, "id2label and " + hidden_key_,
+                                       /*bias=*/false);
+      return;
+    }
     const std::string tables = "vocab_size and " + hidden_key_;
     const auto in_files = [&](std::string_view name) { return finder_.has(std::string(name) + ".weight"); };
     const std::string_view before = row_.names.output_before;
@@ -204,7 +209,12 @@ DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr
   info.vocabulary = config.vocabulary;
   info.max_tokens = config.positions;
   info.causal = true;
-  info.head = weights.output.weight == nullptr ? ModelHead::kNone : ModelHead::kCausalLm;
+  info.head = weights.output.weight == nullptr ? ModelHead::kNone
+              : config.classifies              ? ModelHead::kClassification
+                                               : ModelHead::kCausalLm;
+  if (config.classifies) info.labels = internal::class_names(config.labels, weights.output.out);
+  info.multi_label = config.multi_label;
+  info.padding = config.padding;
   info.parameters = checkpoint->parameters();
   weights.checkpoint = std::move(checkpoint);
   return weights;

@@ -28,7 +28,7 @@ struct DecoderWeights {
   const StoredTensor* distance_bias = nullptr;       // [buckets, heads], or null
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
-  // hidden -> vocabulary; its weight may be the word embedding, or null: a base model saved without a head.
+  // hidden -> vocabulary, or classes; its weight may be the word embedding, or null: a base model saved without a head.
   LinearWeights output;
   std::vector<const StoredTensor*> unused;  // no part of the model: the masks of old GPT-2 files
 };

@@ -153,6 +153,28 @@ TEST(DecoderWeights, ClipReadsTextsAndPredictsNothing) {
   EXPECT_EQ(weights.unused.size(), 1U);
 }
 
+TEST(DecoderWeights, AClassifierHasAMapToItsClasses) {
+  const ModelCopy llama = decoder_copy("llama_grouped");
+  llama.edit_config([](Json& config) {
+    config["architectures"] = {"LlamaForSequenceClassification"};
+    config["pad_token_id"] = 2;
+  });
+  expect_bad(llama, {"missing", "score.weight"});
+  llama.edit_weights([](WeightsFile& weights) { weights.rename("lm_head.weight", "score.weight"); });
+  const DecoderWeights weights = find_decoder_weights(llama.path());
+  EXPECT_EQ(weights.output.weight->name, "score.weight");
+  EXPECT_EQ(weights.output.bias, nullptr);
+  EXPECT_EQ(weights.info.head, ModelHead::kClassification);
+  EXPECT_EQ(weights.info.padding, 2);
+  ASSERT_EQ(weights.info.labels.size(), weights.info.vocabulary);  // as many as are stored
+  EXPECT_EQ(weights.info.labels.at(1), "LABEL_1");
+  EXPECT_TRUE(weights.info.causal);
+  expect_error(ErrorKind::kUnsupportedModel, {"next token", "predicts a class", "explain"},
+               [&] { check_decoder_head(weights.info); });
+  llama.edit_config([](Json& config) { config["id2label"] = {{"0", "no"}, {"1", "yes"}}; });
+  expect_bad(llama, {"score.weight", "expected [2, ", "id2label and hidden_size"});
+}
+
 TEST(DecoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   OpenOptions allow;
   allow.allow_unused_weights = true;

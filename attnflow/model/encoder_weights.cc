@@ -303,26 +303,15 @@ ClassifierWeights find_classifier(EncoderTensorFinder& finder, const EncoderWeig
     head.norm = finder.layer_norm(std::string(names.norm), config.hidden, "the hidden size");
   }
   const bool teacher = !of_tokens && has_teacher_heads(finder, config);
-  // Without names in the config the number of classes is what is stored.
   const std::string output(teacher ? names.teacher_first : of_tokens ? names.token_output : names.output);
-  const StoredTensor* stored = weights.checkpoint ? weights.checkpoint->find(output + ".weight") : nullptr;
-  const bool matrix = stored != nullptr && stored->shape.size() == 2 && stored->shape[0] > 0;
-  const std::size_t classes = config.labels ? config.labels->size() : matrix ? stored->shape[0] : 2;
   const bool twice = !of_tokens && config.classifier_input == ClassifierInput::kFirstTokenAndPatches;
   const std::size_t width = config.hidden * (twice ? 2 : 1);
-  head.output = finder.linear(output, classes, width, "id2label and the hidden size");
+  constexpr std::string_view kSource = "id2label and the hidden size";
+  head.output = finder.classes(output, config.labels, width, kSource);
   if (teacher) {
-    head.second =
-        finder.linear(std::string(names.teacher_second), classes, config.hidden, "id2label and the hidden size");
+    head.second = finder.linear(std::string(names.teacher_second), head.output.out, config.hidden, kSource);
   }
   return head;
-}
-
-std::vector<std::string> class_names(const ModelConfig& config, const ClassifierWeights& classifier) {
-  if (config.labels) return *config.labels;
-  std::vector<std::string> names;
-  for (std::size_t c = 0; c < classifier.output.weight->shape[0]; ++c) names.push_back("LABEL_" + std::to_string(c));
-  return names;
 }
 
 }  // namespace
@@ -358,7 +347,7 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   info.norms_after = config.architecture->norm_place == NormPlace::kAfter;
   info.head = head;
   if (weights.classifier) {
-    info.labels = class_names(config, *weights.classifier);
+    info.labels = internal::class_names(config.labels, weights.classifier->output.out);
     info.multi_label = config.multi_label && head == ModelHead::kClassification;
   }
   info.parameters = checkpoint->parameters();

@@ -61,6 +61,9 @@ struct ModelInfo {
   ModelHead head = ModelHead::kNone;  // which head's weights the files hold
   std::vector<std::string> labels;    // of both kinds of classification: a name for each class
   bool multi_label = false;           // classification: several classes may hold at once (problem_type in config.json)
+  // Of a decoder that classifies: it does so at the last token that is another than this one, by which texts are made
+  // equally long; absent: at the last token.
+  std::optional<std::int64_t> padding = {};
   std::size_t parameters = 0;
   std::optional<ImageInfo> image = {};    // of a model that takes pictures; absent: it takes text
   std::optional<TargetInfo> target = {};  // of an encoder-decoder; max_tokens is then that of a source
@@ -98,7 +101,9 @@ struct ModelOutput {
 };
 
 struct RunOptions {
-  std::vector<std::size_t> logit_positions;  // whose logits are wanted, of heads that have some for each position
+  // Whose logits are wanted, of heads that have some for each position. Of a decoder that classifies: where it does so,
+  // in the place of the last token that is not padding.
+  std::vector<std::size_t> logit_positions;
 };
 
 // What is explained of a model's output: one number that follows from its logits. They are those of a classifier's
@@ -115,7 +120,7 @@ struct ScoreTarget {
   Kind kind = Kind::kProbability;
   std::size_t label = 0;  // a class, or a token's id
   std::size_t other = 0;
-  std::optional<std::size_t> position = {};  // of all but classes of the whole input; absent: the last
+  std::optional<std::size_t> position = {};  // absent: the last; encoders' classes of the whole input: none
 
   bool has_other() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
 };
@@ -153,8 +158,8 @@ struct BatchOptions {
 //   Model                  info()
 //   +- TextModel           takes a text: run()
 //   |  +- Encoder          tokens see one another: classify()
-//   |  +- Decoder          a token sees those before it: append(), replay (attnflow/model/decoder.h); also the
-//   |                      encoder-decoders, which append to a source
+//   |  +- Decoder          a token sees those before it: append(), replay (attnflow/model/decoder.h); also those that
+//   |                      classify a text, and the encoder-decoders, which append to a source
 //   +- VisionModel         takes an image: run(), classify()
 //
 // What only some models of a kind can do, because of their backend, they hand out as an object, or null: gradients().

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
@@ -82,32 +81,6 @@ void refuse_head_width(const Reader& reader, const ModelConfig& config) {
                 fmt::format("head_dim is {}; supported is {} / {} = {}", found, config.architecture->keys.hidden,
                             config.architecture->keys.heads, width));
   }
-}
-
-std::optional<std::size_t> parse_index(std::string_view text) {
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return index;
-}
-
-// {"0": "negative", "1": "positive"}: JSON orders "10" before "2", the model counts.
-std::optional<std::vector<std::string>> read_labels(const Reader& reader) {
-  const Json* value = reader.find("id2label");
-  if (value == nullptr) return std::nullopt;
-  const std::string expected = "an object with the keys \"0\", \"1\", ... and texts";
-  if (!value->is_object() || value->empty()) reader.wrong("id2label", expected, *value);
-  std::vector<std::string> labels(value->size());
-  std::vector<bool> seen(value->size(), false);
-  for (const auto& [key, label] : value->items()) {
-    const std::optional<std::size_t> index = parse_index(key);
-    if (!index || *index >= labels.size() || seen[*index] || !label.is_string()) {
-      reader.wrong("id2label", expected, *value);
-    }
-    seen[*index] = true;
-    labels[*index] = label.get<std::string>();
-  }
-  return labels;
 }
 
 void read_layers(const Reader& reader, const Architecture& architecture, ModelConfig& config) {
@@ -435,8 +408,8 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
   config.classifier_input = read_pooling(reader, architecture);
   config.tied_decoder = reader.flag_or("tie_word_embeddings", true);
   config.classes = reader.texts("architectures");
-  config.labels = read_labels(reader);
-  config.multi_label = reader.text_or("problem_type", "") == "multi_label_classification";
+  config.labels = reader.labels();
+  config.multi_label = reader.multi_label();
   return config;
 }
 

@@ -93,12 +93,19 @@ void check_text_input(const ModelInfo& info, const TextInput& input, const RunOp
                             "position {}. The tokenizer and the weights do not match",
                             token_types - 1, info.name, type, i));
   }
-  if (info.causal && !options.logit_positions.empty()) check_decoder_head(info);
+  if (info.causal && !predicts_classes(info.head) && !options.logit_positions.empty()) check_decoder_head(info);
   check_positions(options, n);
 }
 
 void check_decoder_head(const ModelInfo& info) {
   if (info.head == ModelHead::kCausalLm) return;
+  if (predicts_classes(info.head)) {
+    throw Error(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("expected a language model, which predicts the next token, found {}, which predicts a class "
+                    "of the text; attnflow explain shows the class and what it depends on",
+                    info.name));
+  }
   throw Error(
       ErrorKind::kUnsupportedModel,
       fmt::format("expected a language model, which predicts the next token, found the base model {}, whose files "
@@ -116,7 +123,7 @@ void check_one_text(const ModelInfo& info) {
 }
 
 void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t tokens) {
-  if (info.causal) check_decoder_head(info);
+  if (info.causal && !predicts_classes(info.head)) check_decoder_head(info);
   if (info.head == ModelHead::kNone) {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("expected a model with a head that scores classes or tokens, found none in {}", info.name));
@@ -133,7 +140,7 @@ void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t 
                 fmt::format("expected two different labels to compare, found {} twice", target.label));
   }
   if (!target.position) return;
-  if (info.head == ModelHead::kClassification) {
+  if (info.head == ModelHead::kClassification && !info.causal) {
     throw Error(ErrorKind::kUsage, fmt::format("expected a target without a position, as {} predicts one class of the "
                                                "whole input, found position {}",
                                                info.name, *target.position));
@@ -142,6 +149,13 @@ void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t 
     throw Error(ErrorKind::kUsage,
                 fmt::format("expected a target's position from 0 to {}, found {}", tokens - 1, *target.position));
   }
+}
+
+std::size_t reading_position(const ModelInfo& info, std::span<const std::int64_t> ids) {
+  std::size_t position = ids.size() - 1;
+  if (!info.padding) return position;
+  while (position > 0 && ids[position] == *info.padding) --position;
+  return position;
 }
 
 std::size_t input_tokens(const ModelInfo& /*info*/, const TextInput& input) { return input.ids.size(); }

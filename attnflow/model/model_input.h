@@ -22,7 +22,8 @@ void check_ids(const ModelInfo& info, std::size_t length, std::span<const std::i
 void check_text_input(const ModelInfo& info, const TextInput& input, const RunOptions& options = {},
                       std::size_t token_types = 0);
 
-// Throws Error(kUnsupportedModel) for a base model, whose files hold no head that gives logits.
+// Throws Error(kUnsupportedModel) for a decoder that predicts no next token: a classifier, or a base model, whose files
+// hold no head that gives logits.
 void check_decoder_head(const ModelInfo& info);
 // Throws Error(kUnsupportedModel) for an encoder-decoder, of which only generate() makes use.
 void check_one_text(const ModelInfo& info);
@@ -40,6 +41,10 @@ void check_pixels(const ImageInfo& image, const Shape& shape, std::span<const fl
 // model, and would otherwise say only that there is none.
 void check_takes_text(const ModelInfo& info);
 void check_takes_pictures(const ModelInfo& info);
+
+// Where a decoder's prediction of a whole text is made, of at least one token: at the last one, or, of a classifier, at
+// the last that is not ModelInfo::padding.
+std::size_t reading_position(const ModelInfo& info, std::span<const std::int64_t> ids);
 
 // The tokens of an input that has been checked.
 std::size_t input_tokens(const ModelInfo& info, const TextInput& input);

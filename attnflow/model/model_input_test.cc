@@ -49,6 +49,33 @@ TEST_F(ModelInputTest, IgnoresTypeIdsWhereThereIsNoChoice) {
   }
 }
 
+TEST_F(ModelInputTest, DecodersPredictAtTheLastTokenThatIsNoPadding) {
+  const std::vector<std::int64_t> ids = {3, 1, 4, 1, 1};
+  EXPECT_EQ(reading_position(info_, ids), 4U);
+  info_.padding = 1;
+  EXPECT_EQ(reading_position(info_, ids), 2U);
+  info_.padding = -1;
+  EXPECT_EQ(reading_position(info_, ids), 4U);
+  info_.padding = 1;
+  EXPECT_EQ(reading_position(info_, std::vector<std::int64_t>{1, 1}), 0U);
+}
+
+TEST_F(ModelInputTest, TargetsOfDecodersThatClassify) {
+  info_.causal = true;
+  info_.head = ModelHead::kClassification;
+  info_.labels = {"no", "yes"};
+  ScoreTarget target;
+  target.label = 1;
+  EXPECT_NO_THROW(check_target(info_, target, 3));
+  target.position = 2;
+  EXPECT_NO_THROW(check_target(info_, target, 3));
+  target.position = 3;
+  expect_error(ErrorKind::kUsage, {"position from 0 to 2", "found 3"}, [&] { check_target(info_, target, 3); });
+  EXPECT_NO_THROW(check_text_input(info_, {{1, 2}, {}}, {{1}}));
+  expect_error(ErrorKind::kUsage, {"labels below 2", "classes", "found 2"},
+               [&] { check_target(info_, {.label = 2}, 3); });
+}
+
 TEST(PositionIds, CountFromZero) {
   const std::vector<std::int64_t> ids = {5, 5, 1};
   EXPECT_EQ(position_ids({}, ids), (std::vector<std::int64_t>{0, 1, 2}));

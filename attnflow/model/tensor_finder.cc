@@ -54,6 +54,13 @@ std::string_view first_part(std::string_view name) { return name.substr(0, name.
 
 }  // namespace
 
+std::vector<std::string> class_names(const std::optional<std::vector<std::string>>& labels, std::size_t classes) {
+  if (labels) return *labels;
+  std::vector<std::string> names;
+  for (std::size_t c = 0; c < classes; ++c) names.push_back(fmt::format("LABEL_{}", c));
+  return names;
+}
+
 bool TensorFinder::has_prefix(std::string_view prefix) const {
   const auto& tensors = checkpoint_->tensors();
   const auto first = tensors.lower_bound(prefix);
@@ -86,6 +93,14 @@ LinearWeights TensorFinder::linear(const std::string& name, std::size_t out, std
   found.weight = tensor({name + ".weight"}, shape, shape_source);
   if (bias) found.bias = tensor({name + ".bias"}, {out}, shape_source, PlannedTensor::Kind::kBias);
   return found;
+}
+
+LinearWeights TensorFinder::classes(const std::string& name, const std::optional<std::vector<std::string>>& labels,
+                                    std::size_t in, std::string_view shape_source, bool bias) {
+  constexpr std::size_t kUsual = 2;
+  const StoredTensor* const stored = checkpoint_ == nullptr ? nullptr : checkpoint_->find(name + ".weight");
+  const bool matrix = stored != nullptr && stored->shape.size() == 2 && stored->shape[0] > 0;
+  return linear(name, labels ? labels->size() : matrix ? stored->shape[0] : kUsual, in, shape_source, bias);
 }
 
 NormWeights TensorFinder::norm(const std::string& name, std::size_t width, std::string_view shape_source, bool rms) {

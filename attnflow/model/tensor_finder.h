@@ -3,7 +3,9 @@
 #ifndef ATTNFLOW_MODEL_TENSOR_FINDER_H_
 #define ATTNFLOW_MODEL_TENSOR_FINDER_H_
 
+#include <cstddef>
 #include <initializer_list>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,6 +28,9 @@ struct PlannedTensor {
 
 namespace internal {
 
+// Those of `labels`, or LABEL_0, LABEL_1, ... as transformers calls classes without a name.
+std::vector<std::string> class_names(const std::optional<std::vector<std::string>>& labels, std::size_t classes);
+
 // Finds tensors by their possible names and remembers those that are missing, so that one message can list them.
 class TensorFinder {
  public:
@@ -47,6 +52,9 @@ class TensorFinder {
   // A map from `in` to `out` numbers, with a bias of its name or without.
   LinearWeights linear(const std::string& name, std::size_t out, std::size_t in, std::string_view shape_source,
                        bool bias = true, MatrixLayout layout = MatrixLayout::kOutIn);
+  // The map to the logits of classes: as many as `labels`, or, where they have no names, as are stored (2 in a plan).
+  LinearWeights classes(const std::string& name, const std::optional<std::vector<std::string>>& labels, std::size_t in,
+                        std::string_view shape_source, bool bias = true);
   // A layer norm, or an RMS norm. Early TensorFlow checkpoints call the scale gamma and the shift beta.
   NormWeights norm(const std::string& name, std::size_t width, std::string_view shape_source, bool rms = false);
   // Is not needed, and no mistake where it is there.

@@ -18,10 +18,10 @@
 namespace attnflow {
 namespace {
 
-// Correlations are of what a classifier or a decoder says.
+// Correlations are of what an encoder that classifies or a decoder that writes says.
 bool can_be_evaluated(const ModelInfo& info) {
   if (info.head == ModelHead::kCausalLm) return !info.target;
-  return info.head == ModelHead::kClassification && !info.multi_label && info.labels.size() >= 2;
+  return info.head == ModelHead::kClassification && !info.causal && !info.multi_label && info.labels.size() >= 2;
 }
 
 // The tokenizer of an encoder; nothing where it cannot be read: what is wrong is said to whoever asks the model
@@ -123,7 +123,7 @@ void ModelShelf::describe(ShelfModel& model) {
   info = model.open().info();
   if (info.image) {
     model.kind = ModelKind::kImage;
-  } else if (info.causal || info.target) {
+  } else if ((info.causal && !predicts_classes(info.head)) || info.target) {
     model.kind = ModelKind::kGeneration;
     model.chat = model.folder_ ? internal::ChatTemplate(*model.folder_).exists()
                                : gguf_info(model.gguf_, read_gguf_file(model.gguf_).header).chat_template;

@@ -56,7 +56,7 @@ class ShelfModel {
   LoadedModel& load(const LoadOptions& asked);
   bool loaded() const;
   // What jobs of this model may not share; null when they may.
-  const void* exclusive() const { return kind == ModelKind::kGeneration ? this : nullptr; }
+  const void* exclusive() const { return info.causal || info.target ? this : nullptr; }
 
  private:
   friend class ModelShelf;

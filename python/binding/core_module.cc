@@ -174,14 +174,15 @@ void place_in(AttentionInput& input, const std::vector<GivenText>& texts) {
 // or nothing where all of the group was blank before. None where the caller has nothing to check with.
 using Check = std::tuple<std::uint64_t, std::string, bool, nb::callable>;
 
-// What the model said at the output token, if it said something there.
-const Said* said_at(const std::vector<Said>& predictions, const std::vector<std::size_t>& output, bool special) {
+// What the model said at the output token, if it said something there: a class of the text at the first one, [CLS], or,
+// of a decoder, at the last.
+const Said* said_at(const std::vector<Said>& predictions, const Report& report, const TokenGroups& groups) {
+  const std::vector<std::size_t>& output = groups[report.output_token];
+  const bool of_text = report.model.causal ? report.output_token + 1 == groups.size()
+                                           : output.front() == 0 && report.input.tokens[report.output_token].special;
   for (const Said& said : predictions) {
     const std::optional<std::size_t>& position = std::get<1>(said);
-    if (position ? std::find(output.begin(), output.end(), *position) != output.end()
-                 : special && output.front() == 0) {
-      return &said;
-    }
+    if (position ? std::find(output.begin(), output.end(), *position) != output.end() : of_text) return &said;
   }
   return nullptr;
 }
@@ -190,8 +191,7 @@ void check_report(Report& report, const Check& check, const std::vector<Said>& p
   const auto& [parameters, blank, must, drop_in] = check;
   std::size_t tokens = 0;
   for (const std::vector<std::size_t>& group : groups) tokens += group.size();
-  const Said* const said =
-      said_at(predictions, groups[report.output_token], report.input.tokens[report.output_token].special);
+  const Said* const said = said_at(predictions, report, groups);
   if (said == nullptr || !(must || agreement_is_cheap(parameters, tokens, groups.size(), kCheckWork))) return;
   const auto& [kind, position, logits, multi_label, name] = *said;
   const bool of_class = kind == "classification";

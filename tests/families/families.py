@@ -73,6 +73,12 @@ SMALL_FOR_PICTURES: dict[str, Any] = {
     "patch_size": 8,
 }
 CLASSES = ["O", "B-PER", "I-PER", "B-LOC"]
+# What the last word of a row's name says of its head.
+HEADS = {
+    "tags": transformers.AutoModelForTokenClassification,
+    "classes": transformers.AutoModelForSequenceClassification,
+}
+BYTES = ["<pad>", "<s>", "</s>", "<unk>", *sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())]
 MIDDLE, SPREAD = 0.5, 0.25  # of the pixels of pictures, taken off and divided by
 
 
@@ -84,8 +90,13 @@ class Family:
     given: dict[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     remark: str = ""
-    tags: bool = False  # with a class for each token
     values: str = ""  # the map that gives values, where attention is no function of transformers' interface
+
+    @property
+    def head(self) -> str:
+        """One of HEADS, or the usual."""
+        last = self.name.split()[-1]
+        return last if last in HEADS else ""
 
     @property
     def is_decoder(self) -> bool:
@@ -147,11 +158,11 @@ class Family:
         small = {name: value for name, value in SMALL.items() if name not in self.without and hasattr(usual, name)}
         small |= {"vocab_size": 260 if self.is_decoder else len(SPECIAL) + len(WORDS)}
         small |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-        if self.tags:
+        if self.head in ("tags", "classes"):
             small |= {"id2label": dict(enumerate(CLASSES))}
         config = make(**small | self.given)
-        if self.tags:
-            return config, transformers.AutoModelForTokenClassification
+        if self.head:
+            return config, HEADS[self.head]
         if not self.is_decoder:
             return config, transformers.AutoModelForMaskedLM
         writes = type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING
@@ -221,10 +232,10 @@ ENCODERS = {
             values="value_proj",
         ),
         Family("modernbert", {"local_attention": 4}),
-        Family("bert tags", tags=True),
-        Family("roberta tags", tags=True),
-        Family("deberta-v2 tags", DISTANCES | {"position_buckets": 4}, values="value_proj", tags=True),
-        Family("modernbert tags", {"local_attention": 4}, tags=True),
+        Family("bert tags"),
+        Family("roberta tags"),
+        Family("deberta-v2 tags", DISTANCES | {"position_buckets": 4}, values="value_proj"),
+        Family("modernbert tags", {"local_attention": 4}),
     )
 }
 YARN = {
@@ -304,6 +315,16 @@ DECODERS = {
             },
         },
         "gemma3_text": {"given": {"head_dim": 12, "sliding_window": 6, "query_pre_attn_scalar": 5}},
+        "gpt2 classes": {},
+        "llama classes": {"given": {"pad_token_id": BYTES.index("n")}},  # which ends the text
+        "mistral classes": {},
+        "qwen2 classes": {},
+        "qwen3 classes": {},
+        "gpt_neox classes": {},
+        "gemma2 classes": {"given": {"head_dim": 12, "final_logit_softcapping": 1.0}},
+        "gemma3_text classes": {"given": {"head_dim": 12}},
+        "bloom classes": {"values": "query_key_value"},
+        "opt classes": {"given": {"dropout": 0.0}},
     }.items()
 }
 PICTURES = {
@@ -338,8 +359,7 @@ FAMILIES: dict[str, Family] = ENCODERS | DECODERS | PICTURES | ENCODER_DECODERS
 def vocabulary_of(family: Family) -> dict[str, int]:
     if not family.is_decoder:
         return {token: i for i, token in enumerate(SPECIAL + WORDS)}
-    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    return {token: i for i, token in enumerate(["<pad>", "<s>", "</s>", "<unk>", *alphabet])}
+    return {token: i for i, token in enumerate(BYTES)}
 
 
 def save(model: Any, family: Family, folder: Path) -> None:
@@ -373,7 +393,7 @@ def save(model: Any, family: Family, folder: Path) -> None:
 
 def ask(folder: Path, family: Family, *options: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """A report of the program's, and its arrays."""
-    text = TEXT if family.is_decoder or family.tags else TEXT.replace("old", "[MASK]")
+    text = TEXT if family.is_decoder or family.head else TEXT.replace("old", "[MASK]")
     asked = ["image", str(folder / "picture.png")] if family.is_of_pictures else ["explain", text, "--force"]
     return reported(folder, *asked, *options)
 
@@ -594,6 +614,13 @@ def rollout(joint: np.ndarray) -> np.ndarray:
     return np.stack(layers)
 
 
+def last_read(model: Any, read: torch.Tensor) -> int:
+    """Where a decoder predicts: at the last token, or, with a class of the text, at the last that is not padding."""
+    classifies = "SequenceClassification" in type(model).__name__
+    there = (read[0] != model.config.pad_token_id) | (not classifies)
+    return int(torch.nonzero(there)[-1])
+
+
 def outcome_of(family: Family) -> Outcome:
     """Raises with the program's message where it refuses."""
     if family.has_source:
@@ -613,8 +640,11 @@ def outcome_of(family: Family) -> Outcome:
     if not family.predicts:
         return outcome
     of_output = [one for one in report["predictions"] if one.get("position") == report["output_token"]]
-    prediction = of_output[0] if family.tags else report["predictions"][0]
-    logits = output.logits[0] if family.is_of_pictures else output.logits[0, prediction["position"]]
+    prediction = of_output[0] if family.head == "tags" else report["predictions"][0]
+    of_all = family.is_of_pictures or family.head == "classes"
+    logits = output.logits[0] if of_all else output.logits[0, prediction["position"]]
+    if family.is_decoder and report["output_token"] != (last := last_read(model, read)):
+        raise AssertionError(f"{family.name}: predicts at {report['output_token']}, not {last}")
     likely = torch.softmax(logits.detach(), -1)
     outcome.prediction = abs(prediction["choices"][0]["probability"] - float(likely.max()))
     target = report["target"]

@@ -352,6 +352,8 @@ void check_classifier(const ModelInfo& info) {
   std::string found;
   if (info.head != ModelHead::kClassification) {
     found = "it has no classification head";
+  } else if (info.causal) {
+    found = "it is a decoder; attnflow explain shows and explains its class of one text";
   } else if (info.multi_label) {
     found = "its classes are not mutually exclusive (problem_type in config.json)";
   } else if (info.labels.size() < 2) {
@@ -360,7 +362,8 @@ void check_classifier(const ModelInfo& info) {
     return;
   }
   throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("expected a classifier with two or more classes, found {}: {}", info.name, found));
+              fmt::format("expected an encoder that classifies texts, with two or more classes, found {}: {}",
+                          info.name, found));
 }
 
 CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokenizer,

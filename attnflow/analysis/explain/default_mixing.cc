@@ -39,7 +39,7 @@ bool can_prepare(Gradients<TextInput>* gradients) {
 
 // Whether attention would not answer what a decoder is asked.
 bool asks_of_decoder(const ModelInfo& info, const Settings& settings, const DefaultQuestion& question) {
-  return info.causal && info.head == ModelHead::kCausalLm && settings.wants_aggregation() &&
+  return info.causal && info.head != ModelHead::kNone && settings.wants_aggregation() &&
          !is_about_attention(settings, question);
 }
 

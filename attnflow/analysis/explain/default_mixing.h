@@ -3,8 +3,8 @@
 // Encoders and vision models keep the attention of Abnar and Zuidema. In decoders attention as edges ranks the deciding
 // word no better than chance (docs/edges.md), so there it is, in this order,
 //
-//     relevance    of the next token, where the model has gradients; of every model where --target or --against name
-//                  what nothing else explains;
+//     relevance    of the next token, or of the class of the text, where the model has gradients; of every model where
+//                  --target or --against name what nothing else explains;
 //     alti         of a generation whose tokens are too many for a pass back each, made while the model runs;
 //     attention    where neither can be had, and where what else is asked has a meaning for attention alone: one head,
 //                  max or min over heads, a residual of one's own, one row without matrices, or a position other

@@ -27,6 +27,7 @@
 #include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/decoder.h"
+#include "attnflow/model/model_input.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {
@@ -214,13 +215,15 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
   const std::vector<std::int64_t> candidates = candidate_ids(tokenizer, options.candidates);
   const TokenGroups groups = options.settings.words ? word_groups(report.input.tokens) : single_tokens(n);
-  if (tags && (options.settings.output_token.kind == OutputToken::Kind::kAuto ||
-               options.settings.output_token.kind == OutputToken::Kind::kAll)) {
+  if (tags && !options.settings.output_token.is_named()) {
     if (const auto position = surest_token(model, input, report.input.tokens, options.stop_token)) {
       question.settings.output_token = *position;
       report.notes.push_back({NoteCode::kOutputTokenSurest, {{"token", report.input.tokens[*position].text}}});
     }
   }
+  // Where a decoder predicts what is of the whole text.
+  const std::size_t reading = reading_position(info, input.ids);
+  if (of_class && info.causal && !options.settings.output_token.is_named()) question.settings.output_token = reading;
   const std::size_t shown = question.settings.output_token;
   std::vector<std::size_t> content;
   for (std::size_t t = 0; t < n; ++t) {
@@ -236,12 +239,11 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
 
   RunOptions run;
-  if (explains && options.only_output_token && shown + 1 != n) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--only-output-token: with what explains a prediction, expected the last output token, which "
-                    "predicts what follows the text, found token {}; remove --only-output-token",
-                    shown));
+  if (explains && options.only_output_token && shown != reading) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--only-output-token: with what explains a prediction, expected the last output token, at "
+                            "which it is made, found token {}; remove --only-output-token",
+                            shown));
   }
   // Of a decoder the token behind the text; a prediction that is explained is that of the output token.
   const std::size_t next_of = explains ? shown : n - 1;
@@ -262,7 +264,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   };
   // Maps of attention are checked against the prediction where they end in its token.
   const auto ends_in_prediction = [&] {
-    if (of_class) return shown == 0 && report.input.tokens[shown].special;
+    if (of_class) return info.causal ? shown == reading : shown == 0 && report.input.tokens[shown].special;
     return std::find(predicted.begin(), predicted.end(), shown) != predicted.end();
   };
   const bool checks =
@@ -280,6 +282,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     if (!explains && !checks) return;
     const ReportTarget target = choose_target();
     explained = score_target(target);
+    if (of_class && info.causal) explained.position = reading;  // also where other tokens are blanked, or by padding
     if (explains)
       report.target = target;
     else
@@ -305,8 +308,9 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     Decoder& decoder = *model.decoder();
     Tensor<float> logits;
     const std::unique_ptr<AttentionReplay> replay =
-        decoder.run_for_replay(input.ids, predicts_next ? &logits : nullptr, options.stop_token);
-    if (predicts_next) output.logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
+        decoder.run_for_replay(input.ids, predicts_next || of_class ? &logits : nullptr, options.stop_token);
+    if (predicts_next) logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
+    output.logits = std::move(logits);
     note_output();
     fill_report_of_row(report, ReplaySource(*replay, question.settings.mixing), question, options);
     add_scores();

@@ -231,6 +231,21 @@ TEST(ExplainText, Predictions) {
   EXPECT_THROW(explain(guesser, "the [MASK]", options), Error);
 }
 
+TEST(ExplainText, AClassOfADecoderIsAtTheLastToken) {
+  MadeUpModel model(ModelHead::kClassification, 1000, /*causal=*/true);
+  ExplainOptions options;
+  options.settings.mixing = Mixing::kAuto;
+  const Report report = explain(model, "the key", options);
+  EXPECT_TRUE(test::has_note(report.notes, NoteCode::kDefaultAttention));  // it would be relevance if it had gradients
+  EXPECT_EQ(report.output_token + 1, report.input.tokens.size());
+  ASSERT_EQ(report.predictions.size(), 1U);
+  EXPECT_EQ(report.predictions.front().kind, "classification");
+  EXPECT_FALSE(report.predictions.front().position);
+  ASSERT_TRUE(report.agreement);  // the map ends where the class is predicted
+  options.settings.output_token = {.kind = OutputToken::Kind::kPosition, .position = 0};
+  EXPECT_FALSE(explain(model, "the key", options).agreement);
+}
+
 TEST(ExplainText, NormalisedRowsSumToOne) {
   for (const bool causal : {false, true}) {
     for (const char* how : {"row", "receptive-field"}) {

@@ -27,7 +27,7 @@ std::vector<double> target_values(TextModel& model, std::span<const TextInput> i
   for (const TextInput& input : inputs) {
     if (options.stop_token.stop_requested()) throw Cancelled();
     RunOptions run;
-    if (!of_class) run.logit_positions = {target.position.value_or(input.ids.size() - 1)};
+    if (!of_class || target.position) run.logit_positions = {target.position.value_or(input.ids.size() - 1)};
     const ModelOutput output = model.run(input, nullptr, run);
     values.push_back(target_value(target, of_class ? output.logits.span() : output.logits[0].span()));
     if (options.progress) options.progress(values.size(), inputs.size());

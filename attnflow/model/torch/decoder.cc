@@ -250,19 +250,22 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     Pass pass;
     pass.ids = input.ids;
     pass.sink = sink;
+    const bool of_class = predicts_classes(info_.head);
     pass.positions = options.logit_positions;
-    return {to_host(run_pass(pass))};
+    if (of_class) pass.positions.resize(1, reading_position(info_, input.ids));
+    const at::Tensor logits = run_pass(pass);
+    return {to_host(of_class ? logits[0] : logits)};
   }
 
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                   const std::stop_token& stop_token) override {
     check_ids(info_, 0, ids);
-    if (logits != nullptr) check_decoder_head(info_);
+    if (logits != nullptr && !predicts_classes(info_.head)) check_decoder_head(info_);
     clear();
     std::vector<at::Tensor> queries(config().layers);
     Pass pass;
     pass.ids = ids;
-    if (logits != nullptr) pass.positions = {ids.size() - 1};
+    if (logits != nullptr) pass.positions = {reading_position(info_, ids)};
     pass.queries = &queries;
     pass.stop_token = stop_token;
     const at::Tensor last = run_pass(pass);
@@ -322,7 +325,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   InputGradient differentiate(std::span<const std::int64_t> ids, const ScoreTarget& target, AttentionGradientSink* sink,
                               BackwardRule rule, const std::stop_token& stop_token = {},
                               const Tensor<float>* given = nullptr) const {
-    const std::size_t position = target.position.value_or(ids.size() - 1);
+    const std::size_t position = target.position.value_or(reading_position(info_, ids));
     internal::AutogradOps ops;
     ops.causal = true;
     tensors_.turn(ops, 0, ids.size());

@@ -44,7 +44,7 @@ struct DecoderTensors {
   at::Tensor last_normed(const Ops& ops, const at::Tensor& hidden) const {
     return final_norm.scale.defined() ? ops.normed(final_norm, hidden) : hidden;
   }
-  // The same as logits [.., vocabulary].
+  // The same as logits [.., vocabulary or classes].
   template <typename Ops>
   at::Tensor logits(const Ops& ops, const at::Tensor& hidden) const {
     at::Tensor logits = ops.linear(output, last_normed(ops, hidden));
@@ -62,7 +62,7 @@ struct DecoderTensors {
   at::Tensor local_frequencies;   // of layers with a window, where those have their own
   std::vector<TransformerLayer> layers;
   Norm final_norm;  // without a scale: none
-  Linear output;    // without a weight: a base model, which has no logits
+  Linear output;    // to the vocabulary, or classes; without a weight: a base model, which has no logits
 
  private:
   // [n, hidden], added to word embeddings at positions from `begin` on; undefined: nothing is.

@@ -73,6 +73,44 @@ TEST(Decoder, ABaseModelHasAttentionAndNoLogits) {
   expect_error(ErrorKind::kUnsupportedModel, words, [&] { gradients_of(*base).input_gradients(inputs, targets); });
 }
 
+// The map to the next token as one to classes: the same logits, at the last token that is no padding.
+TEST(Decoder, AClassifierReadsTheLastTokenThatIsNoPadding) {
+  constexpr std::int64_t kPadding = 7;
+  const test::ModelCopy copy = test::decoder_copy("llama_grouped");
+  copy.edit_config([&](nlohmann::json& config) {
+    config["architectures"] = {"LlamaForSequenceClassification"};
+    config["pad_token_id"] = kPadding;
+  });
+  copy.edit_weights([](test::WeightsFile& weights) { weights.rename("lm_head.weight", "score.weight"); });
+  const std::unique_ptr<Decoder> classifier = load(copy.path());
+  const std::unique_ptr<Decoder> writer = load_golden("llama_grouped");
+  constexpr std::size_t kLast = 2;
+  for (const std::vector<std::int64_t>& ids :
+       {std::vector<std::int64_t>{5, 3, 8, kPadding, kPadding}, std::vector<std::int64_t>{5, kPadding, 8}}) {
+    const Tensor<float> classes = classifier->run({ids, {}}, nullptr).logits;
+    const Tensor<float> next = writer->run({ids, {}}, nullptr, {{kLast}}).logits;
+    ASSERT_EQ(classes.shape(), Shape{classifier->info().labels.size()});
+    ASSERT_EQ(classes.size(), next.size());
+    EXPECT_TRUE(std::equal(classes.span().begin(), classes.span().end(), next.span().begin()));
+    EXPECT_EQ(classifier->run({ids, {}}, nullptr, {{1}}).logits.span().front(),
+              writer->run({ids, {}}, nullptr, {{1}}).logits.span().front());
+    Tensor<float> of_replay;
+    classifier->run_for_replay(ids, &of_replay);
+    EXPECT_TRUE(std::equal(classes.span().begin(), classes.span().end(), of_replay.span().begin()));
+
+    const std::vector<TextInput> inputs = {{ids, {}}};
+    const std::vector<ScoreTarget> of_class = {{.kind = ScoreTarget::Kind::kLogitAgainstRest, .label = 2}};
+    const std::vector<ScoreTarget> of_next = {
+        {.kind = ScoreTarget::Kind::kLogitAgainstRest, .label = 2, .other = 0, .position = kLast}};
+    const InputGradient expected = gradients_of(*writer).input_gradients(inputs, of_next).front();
+    const InputGradient found = gradients_of(*classifier).input_gradients(inputs, of_class).front();
+    EXPECT_EQ(found.value, expected.value);
+    EXPECT_EQ(largest_difference<float>(found.gradient.span(), expected.gradient.span()), 0.0);
+  }
+  const std::vector<std::int64_t> ids = {5, 3};
+  expect_error(ErrorKind::kUnsupportedModel, {"predicts a class"}, [&] { classifier->append(ids, nullptr); });
+}
+
 // A decoder of random weights with heads enough that a chunk's attention has to be bounded, and wide enough that
 // products are cut into several blocks each way. `from` is the golden decoder that it is a wide copy of.
 class WideDecoder {
