@@ -93,4 +93,31 @@ std::vector<Prediction> candidate_predictions(std::span<const float> logits, std
   return predictions;
 }
 
+std::vector<AnswerSpan> answer_spans(std::span<const float> begins, std::span<const float> ends,
+                                     std::span<const std::size_t> places, std::optional<std::size_t> no_answer,
+                                     std::size_t k) {
+  const auto shares = [&](std::span<const float> logits) {
+    std::vector<float> kept;
+    for (const std::size_t place : places) kept.push_back(logits[place]);
+    if (no_answer) kept.push_back(logits[*no_answer]);
+    return softmax(kept);
+  };
+  const std::vector<double> of_begins = shares(begins);
+  const std::vector<double> of_ends = shares(ends);
+  std::vector<AnswerSpan> spans;
+  for (std::size_t a = 0; a < places.size(); ++a) {
+    for (std::size_t b = a; b < places.size() && places[b] < places[a] + kLongestAnswer; ++b) {
+      spans.push_back({places[a], places[b], of_begins[a] * of_ends[b]});
+    }
+  }
+  // Logits order also those whose probability is too small for a number. The order of spans is that of the text.
+  const auto logit = [&](const AnswerSpan& span) {
+    return static_cast<double>(begins[span.first]) + static_cast<double>(ends[span.last]);
+  };
+  std::stable_sort(spans.begin(), spans.end(),
+                   [&](const AnswerSpan& a, const AnswerSpan& b) { return logit(a) > logit(b); });
+  spans.resize(std::min(k, spans.size()));
+  return spans;
+}
+
 }  // namespace attnflow

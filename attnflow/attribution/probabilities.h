@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +51,22 @@ std::vector<Prediction> top_predictions(std::span<const float> logits, std::size
 // vocabulary throws Error(kUsage).
 std::vector<Prediction> candidate_predictions(std::span<const float> logits, std::span<const std::int64_t> ids,
                                               const IdToText& text);
+
+// An answer that is a part of the text: tokens [first, last].
+struct AnswerSpan {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  double probability = 0.0;
+};
+
+// The k most probable answers of at most kLongestAnswer tokens that begin and end at one of `places`, positions in
+// rising order; `begins` and `ends` have a logit for each token. A probability is the product of two, each a softmax
+// over the places and, where there is one, over the token that stands for no answer. Most probable first, of equal
+// ones the first in the text.
+inline constexpr std::size_t kLongestAnswer = 15;
+std::vector<AnswerSpan> answer_spans(std::span<const float> begins, std::span<const float> ends,
+                                     std::span<const std::size_t> places, std::optional<std::size_t> no_answer,
+                                     std::size_t k);
 
 }  // namespace attnflow
 

@@ -101,7 +101,8 @@ std::vector<SettingOption> make_table() {
       row<&Settings::mixing>("mixing", kReport | kForGenerate, mixing_help(), names_of(all_mixings())),
       row<&Settings::target>("target", kReport,
                              "With a mixing or method that explains one prediction: the class (label or "
-                             "index) or token (a word, or id:N) that is explained; auto: the most probable"),
+                             "index), token (a word, or id:N) or answer (the position of its first token) that is "
+                             "explained; auto: the most probable"),
       row<&Settings::against>(
           "against", kReport,
           "What --target is compared with, a class or token: their logits' difference is explained; "

@@ -44,6 +44,8 @@ const char* head_name(ModelHead head) {
       return "classification";
     case ModelHead::kTokenClassification:
       return "classification of each token";
+    case ModelHead::kQuestionAnswering:
+      return "answers to questions";
     case ModelHead::kCausalLm:
       return "language model (decoder)";
     case ModelHead::kNone:

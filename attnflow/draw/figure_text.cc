@@ -27,7 +27,8 @@ std::string prediction_line(const ReportPrediction& prediction, const FigureData
     return text;
   };
   std::string line =
-      prediction.kind == "next" ? "predicted to follow: "
+      prediction.kind == "next"     ? "predicted to follow: "
+      : prediction.kind == "answer" ? "answer: "
       : prediction.kind == "token-class"
           ? fmt::format("class of {} (position {}): ", data.labels[*prediction.position], *prediction.position)
       : prediction.position ? fmt::format("predicted at position {}: ", *prediction.position)

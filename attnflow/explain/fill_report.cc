@@ -199,6 +199,12 @@ TokenGroups merge_words(Report& report, std::size_t& output) {
     if (prediction.position) prediction.position = word_of(*prediction.position);
   }
   if (report.target && report.target->position) report.target->position = word_of(*report.target->position);
+  if (report.target && report.target->kind == "answer") {  // whose numbers are positions
+    report.target->index = word_of(report.target->index);
+    if (report.target->against && report.target->against->index) {
+      report.target->against->index = word_of(*report.target->against->index);
+    }
+  }
   for (ReportReferent& referent : report.referents) referent.tokens = {word_of(referent.tokens.front())};
   report.input.tokens = std::move(words);
   return groups;

@@ -161,6 +161,7 @@ constexpr Architecture modernbert() {
       .classifier = {.dense = "head.dense",
                      .activation = Activation::kGelu,
                      .norm = "head.norm",
+                     .answer_output = "classifier",
                      .all_of_tokens = true},
       .default_norm_eps = 1e-5,
       .fixed = kModernBertSettings,

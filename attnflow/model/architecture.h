@@ -184,7 +184,8 @@ enum class ClassifierInput {
 };
 
 // Classification head: dense, activation, norm where there is one, output. Full names. Empty `dense`: the output alone.
-// So is the head that gives every token a class of its own, `token_output`, but for `all_of_tokens`.
+// So are the heads that give every token a class of its own, `token_output`, or the logits of an answer that begins and
+// of one that ends with it, `answer_output`, but for `all_of_tokens`.
 struct ClassifierNames {
   std::string_view dense;
   Activation activation = Activation::kTanh;
@@ -194,7 +195,9 @@ struct ClassifierNames {
   std::string_view task = "ForSequenceClassification";  // the end of the class's name in config.json
   std::string_view token_task = "ForTokenClassification";
   std::string_view token_output = "classifier";
-  bool all_of_tokens = false;  // the head of tokens has the same dense, activation and norm
+  std::string_view answer_task = "ForQuestionAnswering";
+  std::string_view answer_output = "qa_outputs";
+  bool all_of_tokens = false;  // heads of tokens have the same dense, activation and norm
   // Two heads, of the first and of the second token, whose logits are averaged. Empty: there are none.
   std::string_view teacher_task = {};
   std::string_view teacher_first = {};

@@ -264,6 +264,9 @@ ModelHead find_head(const EncoderTensorFinder& finder, const ModelConfig& config
   if (task == names.token_task && !architecture.image) {
     return stored(names.token_output) ? ModelHead::kTokenClassification : ModelHead::kNone;
   }
+  if (task == names.answer_task && !architecture.image) {
+    return stored(names.answer_output) ? ModelHead::kQuestionAnswering : ModelHead::kNone;
+  }
   if (!task.empty() && !classifies) return ModelHead::kNone;
   // Both heads may begin with the same map; the other's is then there as well.
   const bool alike = names.dense == architecture.masked_lm.dense && classifier;
@@ -292,7 +295,8 @@ MaskedLmWeights find_masked_lm(EncoderTensorFinder& finder, const EncoderWeights
 ClassifierWeights find_classifier(EncoderTensorFinder& finder, const EncoderWeights& weights, ModelHead kind) {
   const ModelConfig& config = weights.config;
   const ClassifierNames& names = config.architecture->classifier;
-  const bool of_tokens = kind == ModelHead::kTokenClassification;
+  const bool answers = kind == ModelHead::kQuestionAnswering;
+  const bool of_tokens = kind == ModelHead::kTokenClassification || answers;
   const bool all = !of_tokens || names.all_of_tokens;
   ClassifierWeights head;
   head.activation = names.activation;
@@ -301,6 +305,12 @@ ClassifierWeights find_classifier(EncoderTensorFinder& finder, const EncoderWeig
   }
   if (!names.norm.empty() && all) {
     head.norm = finder.layer_norm(std::string(names.norm), config.hidden, "the hidden size");
+  }
+  if (answers) {
+    constexpr std::size_t kBeginAndEnd = 2;
+    head.output = finder.linear(std::string(names.answer_output), kBeginAndEnd, config.hidden,
+                                "the begin and end of an answer and the hidden size");
+    return head;
   }
   const bool teacher = !of_tokens && has_teacher_heads(finder, config);
   const std::string output(teacher ? names.teacher_first : of_tokens ? names.token_output : names.output);
@@ -330,7 +340,9 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   find_base(finder, weights);
   const ModelHead head = find_head(finder, config);
   if (head == ModelHead::kMaskedLm) weights.masked_lm = find_masked_lm(finder, weights);
-  if (predicts_classes(head)) weights.classifier = find_classifier(finder, weights, head);
+  if (predicts_classes(head) || head == ModelHead::kQuestionAnswering) {
+    weights.classifier = find_classifier(finder, weights, head);
+  }
   finder.throw_if_missing();
   if (!options.allow_unused_weights) finder.refuse_unused(config);
 
@@ -346,7 +358,7 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   info.image = config.image;
   info.norms_after = config.architecture->norm_place == NormPlace::kAfter;
   info.head = head;
-  if (weights.classifier) {
+  if (predicts_classes(head)) {
     info.labels = internal::class_names(config.labels, weights.classifier->output.out);
     info.multi_label = config.multi_label && head == ModelHead::kClassification;
   }
@@ -360,10 +372,8 @@ std::vector<PlannedTensor> plan_tensors(const ModelConfig& config, ModelHead hea
   EncoderTensorFinder finder(weights.config);
   find_base(finder, weights);
   if (head == ModelHead::kMaskedLm) find_masked_lm(finder, weights);
-  if (predicts_classes(head)) {
-    weights.config.labels.emplace(classes);
-    find_classifier(finder, weights, head);
-  }
+  if (predicts_classes(head)) weights.config.labels.emplace(classes);
+  if (predicts_classes(head) || head == ModelHead::kQuestionAnswering) find_classifier(finder, weights, head);
   return finder.plan();
 }
 

@@ -39,8 +39,9 @@ struct MaskedLmWeights {
 struct ClassifierWeights {
   std::optional<LinearWeights> dense;  // hidden -> hidden, of ModelConfig::classifier_input
   Activation activation = Activation::kTanh;
-  std::optional<NormWeights> norm;      // after both
-  LinearWeights output;                 // hidden -> classes; of ClassifierInput::kFirstTokenAndPatches, twice hidden
+  std::optional<NormWeights> norm;  // after both
+  // hidden -> classes, or the begin and end of an answer; of ClassifierInput::kFirstTokenAndPatches, twice hidden
+  LinearWeights output;
   std::optional<LinearWeights> second;  // hidden -> classes, of the second token: logits are the mean of both
 };
 
@@ -61,7 +62,7 @@ struct EncoderWeights {
   std::vector<LayerWeights> layers;                   // group g's inner layer i is at g * inner_layers + i
   std::optional<NormWeights> final_norm;              // after the last layer
   std::optional<MaskedLmWeights> masked_lm;
-  std::optional<ClassifierWeights> classifier;  // of the input or of each token
+  std::optional<ClassifierWeights> classifier;  // of the input or of each token, or of answers
 
   // The weights of layer `index`, from 0.
   const LayerWeights& layer(std::size_t index) const { return layers[config.stored_layer(index)]; }

@@ -354,6 +354,28 @@ TEST(EncoderWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
   EXPECT_EQ(head({"BertForMaskedLM"}), ModelHead::kNone);  // no such tensors
 }
 
+TEST(EncoderWeights, AnswersBeginAndEnd) {
+  const ModelCopy model("bert_classification");
+  model.edit_config([](Json& config) { config["architectures"] = {"BertForQuestionAnswering"}; });
+  EXPECT_EQ(find_encoder_weights(model.path()).info.head, ModelHead::kNone);
+  model.edit_weights([](WeightsFile& weights) {
+    weights.rename("classifier.weight", "qa_outputs.weight");
+    weights.rename("classifier.bias", "qa_outputs.bias");
+  });
+  expect_bad(model, {"qa_outputs.weight", "[3, 24]", "expected [2, 24]", "begin and end of an answer"});
+
+  const ModelConfig& config = find_encoder_weights(test::golden_models() / "bert_base").config;
+  const std::vector<PlannedTensor> plan = plan_tensors(config, ModelHead::kQuestionAnswering);
+  ASSERT_EQ(plan.back().name, "qa_outputs.bias");
+  EXPECT_EQ(plan.back().shape, Shape{2});
+  Json json = Json::parse(test::get(test::golden_models() / "bert_base" / "config.json"));
+  json["architectures"] = {"BertForQuestionAnswering"};
+  const EncoderWeights weights = find_encoder_weights(ModelCopy(json, plan).path());
+  EXPECT_EQ(weights.info.head, ModelHead::kQuestionAnswering);
+  EXPECT_TRUE(weights.info.labels.empty());
+  EXPECT_FALSE(weights.classifier->dense);
+}
+
 TEST(EncoderWeights, LabelsMustFitTheClassifier) {
   const ModelCopy model("bert_classification");
   model.edit_config([](Json& config) { config["id2label"] = {{"0", "no"}, {"1", "yes"}}; });

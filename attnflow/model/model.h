@@ -20,9 +20,9 @@
 
 namespace attnflow {
 
-// What a model predicts: the token at a mask, a class of the whole input, a class of each token, the token that
-// follows.
-enum class ModelHead { kNone, kMaskedLm, kClassification, kTokenClassification, kCausalLm };
+// What a model predicts: the token at a mask, a class of the whole input, a class of each token, where an answer begins
+// and ends, the token that follows.
+enum class ModelHead { kNone, kMaskedLm, kClassification, kTokenClassification, kQuestionAnswering, kCausalLm };
 
 // Are its logits of classes, and not of tokens?
 constexpr bool predicts_classes(ModelHead head) {
@@ -94,9 +94,10 @@ struct PixelInput {
 };
 
 struct ModelOutput {
-  // kClassification: logits [classes]. kTokenClassification: [positions asked for, classes]. kMaskedLm and kCausalLm
-  // (of the token that follows): [positions asked for, vocabulary]. kNone: empty. attnflow/model/prediction.h turns
-  // them into probabilities.
+  // kClassification: logits [classes]. kTokenClassification: [positions asked for, classes]. kQuestionAnswering: [2,
+  // n], of an answer that begins with each token, and of one that ends with it. kMaskedLm and kCausalLm (of the token
+  // that follows): [positions asked for, vocabulary]. kNone: empty. attnflow/model/prediction.h turns them into
+  // probabilities.
   Tensor<float> logits;
 };
 
@@ -107,8 +108,8 @@ struct RunOptions {
 };
 
 // What is explained of a model's output: one number that follows from its logits. They are those of a classifier's
-// classes, of the whole input or of the token at `position`; of the token that follows `position` in a decoder; of the
-// token at `position` in a masked language model.
+// classes, of the whole input or of the token at `position`; of the tokens with which an answer may begin; of the token
+// that follows `position` in a decoder; of the token at `position` in a masked language model.
 struct ScoreTarget {
   enum class Kind {
     kLogit,                  // logit[label]
@@ -118,9 +119,9 @@ struct ScoreTarget {
     kProbabilityDifference,  // softmax(logits)[label] - softmax(logits)[other]
   };
   Kind kind = Kind::kProbability;
-  std::size_t label = 0;  // a class, or a token's id
+  std::size_t label = 0;  // a class, a token's id, or the position of the token with which an answer begins
   std::size_t other = 0;
-  std::optional<std::size_t> position = {};  // absent: the last; encoders' classes of the whole input: none
+  std::optional<std::size_t> position = {};  // absent: the last; encoders' classes of the whole input and answers: none
 
   bool has_other() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
 };

@@ -129,21 +129,25 @@ void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t 
                 fmt::format("expected a model with a head that scores classes or tokens, found none in {}", info.name));
   }
   const bool of_class = predicts_classes(info.head);
-  const std::size_t labels = of_class ? info.labels.size() : info.vocabulary;
+  const bool answers = info.head == ModelHead::kQuestionAnswering;
+  const std::size_t labels = of_class ? info.labels.size() : answers ? tokens : info.vocabulary;
   for (const std::size_t label : {target.label, target.has_other() ? target.other : target.label}) {
     if (label < labels) continue;
     throw Error(ErrorKind::kUsage, fmt::format("expected labels below {}, {} of the model \"{}\", found {}", labels,
-                                               of_class ? "the classes" : "the token ids", info.name, label));
+                                               of_class  ? "the classes"
+                                               : answers ? "the tokens of an input"
+                                                         : "the token ids",
+                                               info.name, label));
   }
   if (target.has_other() && target.label == target.other) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("expected two different labels to compare, found {} twice", target.label));
   }
   if (!target.position) return;
-  if (info.head == ModelHead::kClassification && !info.causal) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected a target without a position, as {} predicts one class of the "
+  if ((info.head == ModelHead::kClassification && !info.causal) || answers) {
+    throw Error(ErrorKind::kUsage, fmt::format("expected a target without a position, as {} predicts one {} of the "
                                                "whole input, found position {}",
-                                               info.name, *target.position));
+                                               info.name, answers ? "answer" : "class", *target.position));
   }
   if (*target.position >= tokens) {
     throw Error(ErrorKind::kUsage,

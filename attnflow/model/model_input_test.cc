@@ -76,6 +76,17 @@ TEST_F(ModelInputTest, TargetsOfDecodersThatClassify) {
                [&] { check_target(info_, {.label = 2}, 3); });
 }
 
+TEST_F(ModelInputTest, TargetsOfAnswersAreTokens) {
+  info_.head = ModelHead::kQuestionAnswering;
+  EXPECT_NO_THROW(check_target(info_, {.label = 2}, 3));
+  expect_error(ErrorKind::kUsage, {"labels below 3", "tokens of an input", "found 3"},
+               [&] { check_target(info_, {.label = 3}, 3); });
+  ScoreTarget placed;
+  placed.position = 1;
+  expect_error(ErrorKind::kUsage, {"without a position", "one answer", "found position 1"},
+               [&] { check_target(info_, placed, 3); });
+}
+
 TEST(PositionIds, CountFromZero) {
   const std::vector<std::int64_t> ids = {5, 5, 1};
   EXPECT_EQ(position_ids({}, ids), (std::vector<std::int64_t>{0, 1, 2}));

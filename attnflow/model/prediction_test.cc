@@ -4,7 +4,10 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <numeric>
+#include <optional>
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/files_for_test.h"
@@ -102,6 +105,47 @@ TEST(CandidatePredictions, KeepTheOrderAskedAndTheWholeVocabulary) {
     expect_error(ErrorKind::kUsage, {"0 to 2"},
                  [&] { candidate_predictions(logits, std::vector<std::int64_t>{bad}, name); });
   }
+}
+
+TEST(AnswerSpans, KnownValues) {
+  const float three = std::log(3.0F);
+  const std::vector<float> begins = {9.0F, 0.0F, three, 0.0F};
+  const std::vector<float> ends = {9.0F, three, 0.0F, 0.0F};
+  const std::vector<std::size_t> places = {1, 2};
+  const std::vector<AnswerSpan> spans = answer_spans(begins, ends, places, std::nullopt, 9);
+  ASSERT_EQ(spans.size(), 3U);  // what would end before it begins, the likeliest, is none
+  EXPECT_EQ(spans[0].first, 1U);
+  EXPECT_EQ(spans[0].last, 1U);
+  EXPECT_NEAR(spans[0].probability, 0.25 * 0.75, 1e-7);  // log(3) is rounded to float32
+  EXPECT_EQ(spans[1].first, 2U);                         // as likely, and later in the text
+  EXPECT_NEAR(spans[1].probability, 0.75 * 0.25, 1e-7);
+  EXPECT_NEAR(spans[2].probability, 0.25 * 0.25, 1e-7);
+  EXPECT_EQ(answer_spans(begins, ends, places, std::nullopt, 2).size(), 2U);
+  // The token that says that there is no answer takes from all.
+  EXPECT_NEAR(answer_spans(begins, ends, places, 3, 1).front().probability, 0.2 * 0.6, 1e-7);
+  EXPECT_TRUE(answer_spans(begins, ends, {}, std::nullopt, 1).empty());
+}
+
+TEST(AnswerSpans, HaveFifteenTokensAtMost) {
+  const std::size_t n = kLongestAnswer + 3;
+  std::vector<float> begins(n, 0.0F);
+  std::vector<float> ends(n, 0.0F);
+  begins.front() = 9.0F;
+  ends[kLongestAnswer] = 9.0F;  // one token too far
+  ends.back() = 9.5F;
+  std::vector<std::size_t> places(n);
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  const AnswerSpan best = answer_spans(begins, ends, places, std::nullopt, 1).front();
+  EXPECT_EQ(best.last, n - 1);
+  EXPECT_LT(best.last - best.first, kLongestAnswer);
+}
+
+TEST(AnswerSpans, RefuseWhatIsNotFinite) {
+  const std::vector<float> bad = {0.0F, std::numeric_limits<float>::quiet_NaN()};
+  const std::vector<float> good = {0.0F, 0.0F};
+  const std::vector<std::size_t> places = {0, 1};
+  expect_error(ErrorKind::kBadFile, {"finite"}, [&] { answer_spans(good, bad, places, std::nullopt, 1); });
+  expect_error(ErrorKind::kBadFile, {"finite"}, [&] { answer_spans(bad, good, places, std::nullopt, 1); });
 }
 
 }  // namespace

@@ -79,8 +79,9 @@ struct ReportChoice {
 
 // What the model said beside where it looked.
 struct ReportPrediction {
-  std::string kind;                      // classification, token-class, masked, next (the token that follows)
-  std::optional<std::size_t> position;   // token-class: the token's; masked: the position of the mask; next: the last
+  std::string kind;  // classification, token-class, answer (parts of the pair), masked, next (the token that follows)
+  // token-class: the token's; answer: of the first token of the first; masked: the position of the mask; next: the last
+  std::optional<std::size_t> position;
   std::vector<ReportChoice> choices;     // by falling probability
   std::vector<ReportChoice> candidates;  // masked, next: the words asked for, in the order asked
 };
@@ -94,9 +95,10 @@ struct ReportAgainst {
 
 // The output that is explained, of mixings and methods that are made for one.
 struct ReportTarget {
-  std::string kind;       // class; next (the token that follows `position`); masked (the token at `position`)
+  // class; answer (that begins with a token); next (the token that follows `position`); masked (that at `position`)
+  std::string kind;
   std::string label;      // the class's name, or the token for people
-  std::size_t index = 0;  // the class's number, or the token's id
+  std::size_t index = 0;  // the class's number, the token's id, or of an answer its position
   double logit = 0.0;
   std::optional<std::size_t> position = {};
   std::optional<ReportAgainst> against = {};  // absent: the logit alone was explained

@@ -252,6 +252,7 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
   };
   const char* const kind = target->kind == "next"     ? "the next token"
                            : target->kind == "masked" ? "the masked token"
+                           : target->kind == "answer" ? "the answer beginning with"
                                                       : "class";
   std::string title = fmt::format("{} {}", kind, quoted(target->label));
   if (target->kind == "class" && target->position) title += fmt::format(" of token {}", *target->position);
@@ -355,6 +356,8 @@ std::vector<std::string> prediction_lines(const Report& report) {
                *prediction.position < report.input.tokens.size()) {
       title = fmt::format("Class of token {} \"{}\"", *prediction.position,
                           clean_line(display_text(report.input, *prediction.position)));
+    } else if (prediction.kind == "answer") {
+      title = "Answer";
     } else if (prediction.position) {
       title = fmt::format("Prediction for the mask at position {}", *prediction.position);
     }

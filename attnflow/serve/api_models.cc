@@ -22,6 +22,8 @@ const char* head_name(ModelHead head) {
       return "classification";
     case ModelHead::kTokenClassification:
       return "token-classification";
+    case ModelHead::kQuestionAnswering:
+      return "question-answering";
     case ModelHead::kCausalLm:
       return "causal";
     case ModelHead::kNone:

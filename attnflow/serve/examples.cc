@@ -62,7 +62,7 @@ std::vector<Example> picture_examples(std::span<const MemoryFile> files) {
 }
 
 std::vector<Example> examples_by_task(const ModelInfo& info, const std::string& mask) {
-  if (info.image) return {};
+  if (info.image || info.head == ModelHead::kQuestionAnswering) return {};
   if (info.head == ModelHead::kCausalLm) {
     return texts({"The capital of France is", "Once upon a time, there was a little", "The key to the cabinets"});
   }

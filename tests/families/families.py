@@ -38,6 +38,7 @@ from laws import mixed  # noqa: E402
 PROGRAM = Path(os.environ.get("ATTNFLOW", ROOT / "build" / "release" / "bin" / "attnflow"))
 DEVICE = os.environ.get("ATTNFLOW_DEVICE", "cpu")
 TEXT = "the key to the old cabinets is on"
+PAIR = "the old table is on the key to the cabinets the key is to old cabinets"  # what answers are a part of
 WORDS = ["the", "key", "to", "old", "cabinets", "is", "on", "table"]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -77,6 +78,7 @@ CLASSES = ["O", "B-PER", "I-PER", "B-LOC"]
 HEADS = {
     "tags": transformers.AutoModelForTokenClassification,
     "classes": transformers.AutoModelForSequenceClassification,
+    "answers": transformers.AutoModelForQuestionAnswering,
 }
 BYTES = ["<pad>", "<s>", "</s>", "<unk>", *sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())]
 MIDDLE, SPREAD = 0.5, 0.25  # of the pixels of pictures, taken off and divided by
@@ -236,6 +238,14 @@ ENCODERS = {
         Family("roberta tags"),
         Family("deberta-v2 tags", DISTANCES | {"position_buckets": 4}, values="value_proj"),
         Family("modernbert tags", {"local_attention": 4}),
+        Family("bert answers", {"num_hidden_layers": 2}),  # of more, an answer begins with all tokens alike
+        Family("roberta answers"),
+        Family("distilbert answers", {"num_hidden_layers": 2}),
+        Family("albert answers", {"embedding_size": 16}),
+        Family("electra answers", {"embedding_size": 16}),
+        Family("mpnet answers", values="v"),
+        Family("deberta-v2 answers", DISTANCES | {"position_buckets": 4}, values="value_proj"),
+        Family("modernbert answers", {"local_attention": 4}),
     )
 }
 YARN = {
@@ -383,7 +393,9 @@ def save(model: Any, family: Family, folder: Path) -> None:
         tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, "[UNK]"))
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
         tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
-            "$A [SEP]" if family.has_source else "[CLS] $A [SEP]", None, [("[CLS]", 2), ("[SEP]", 3)]
+            "$A [SEP]" if family.has_source else "[CLS] $A [SEP]",
+            None if family.has_source else "[CLS] $A [SEP] $B:1 [SEP]:1",
+            [("[CLS]", 2), ("[SEP]", 3)],
         )
         tokenizer.add_special_tokens(SPECIAL)
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -395,6 +407,7 @@ def ask(folder: Path, family: Family, *options: str) -> tuple[dict[str, Any], di
     """A report of the program's, and its arrays."""
     text = TEXT if family.is_decoder or family.head else TEXT.replace("old", "[MASK]")
     asked = ["image", str(folder / "picture.png")] if family.is_of_pictures else ["explain", text, "--force"]
+    asked += ["--pair", PAIR] if family.head == "answers" else []
     return reported(folder, *asked, *options)
 
 
@@ -429,7 +442,9 @@ def layers_of(model: Any) -> Any:
     return next(m for m in model.modules() if isinstance(m, torch.nn.ModuleList))
 
 
-def run(model: Any, read: torch.Tensor, values: str = "") -> tuple[torch.Tensor, list[torch.Tensor], Any]:
+def run(
+    model: Any, read: torch.Tensor, values: str = "", **more: torch.Tensor
+) -> tuple[torch.Tensor, list[torch.Tensor], Any]:
     """The embeddings, which gradients are taken of; what each layer is given; and the model's output."""
     given: list[torch.Tensor] = []
     embedded: list[torch.Tensor] = []
@@ -455,7 +470,7 @@ def run(model: Any, read: torch.Tensor, values: str = "") -> tuple[torch.Tensor,
                 module.register_forward_hook(lambda _, __, out, added=added: mapped.append((out[0].detach(), added)))
             )
     _kept.clear()
-    output = model(read, output_attentions=True)
+    output = model(read, output_attentions=True, **more)
     for handle in handles:
         handle.remove()
     for weights, (one, added) in zip(output.attentions, mapped, strict=False):
@@ -621,6 +636,47 @@ def last_read(model: Any, read: torch.Tensor) -> int:
     return int(torch.nonzero(there)[-1])
 
 
+def segments_of(ids: list[int]) -> list[int]:
+    """0 for the text and what stands around it, 1 for the pair."""
+    first = ids.index(SPECIAL.index("[SEP]")) + 1
+    return [0] * first + [1] * (len(ids) - first)
+
+
+LONGEST_ANSWER = 15
+
+
+def compare_answer(outcome: Outcome, output: Any, ids: list[int], report: dict[str, Any]) -> None:
+    """As the pipeline of transformers 4 has it: of the pair's tokens, or none, which [CLS] says."""
+    places = [t for t, segment in enumerate(segments_of(ids)) if segment == 1 and ids[t] >= len(SPECIAL)]
+    begins, ends = (
+        torch.softmax(logits[0, [0, *places]].detach().double(), -1)[1:]
+        for logits in (output.start_logits, output.end_logits)
+    )
+    likely = torch.outer(begins, ends).triu().tril(LONGEST_ANSWER - 1)
+    first, last = divmod(int(likely.argmax()), len(places))
+    said = report["predictions"][0]
+    best = said["choices"][0]
+    answer = " ".join(PAIR.split()[first : last + 1])
+    found = (said["kind"], best["label"], said["position"], report["output_token"], report["target"]["index"])
+    if found != ("answer", answer, *[places[first]] * 3):
+        raise AssertionError(f"answers {found}, not {answer!r} from {places[first]}")
+    outcome.prediction = abs(best["probability"] - float(likely.max()))
+
+
+def compare_gradient(
+    outcome: Outcome,
+    logits: torch.Tensor,
+    index: int,
+    target: dict[str, Any],
+    embedded: torch.Tensor,
+    arrays: dict[str, np.ndarray],
+) -> None:
+    others = [i for i in range(len(logits)) if target["against"].get("index", i) == i != index]
+    (logits[index] - logits[others].mean()).backward()
+    scores = (embedded * embedded.grad).sum(-1)[0].detach().numpy()
+    outcome.gradient = float(np.abs(scores - arrays["gradient_x_input"][0]).max() / np.abs(scores).max())
+
+
 def outcome_of(family: Family) -> Outcome:
     """Raises with the program's message where it refuses."""
     if family.has_source:
@@ -633,13 +689,21 @@ def outcome_of(family: Family) -> Outcome:
         report, arrays = ask(folder, family, "--keep-attention", "--mixing", "attention", "--method", methods)
         contributions = ask(folder, family, "--mixing", "alti", "--method", "raw", "--output-token", "all")[1]["raw"]
         read = given_to(model, family, folder, report)
-    embedded, given, output = run(model, read, family.values)
+    segments = {}
+    if family.head == "answers" and getattr(model.config, "type_vocab_size", 0) > 1:
+        segments = {"token_type_ids": torch.tensor([segments_of(read[0].tolist())])}
+    embedded, given, output = run(model, read, family.values, **segments)
     expected = torch.stack([layer[0] for layer in output.attentions]).detach().numpy()
     outcome = Outcome(float(np.abs(arrays["attention"] - expected).max()), 0.0)
     outcome.contributions = float(np.abs(contributions - alti_of(model, given)).max())
     if not family.predicts:
         return outcome
     of_output = [one for one in report["predictions"] if one.get("position") == report["output_token"]]
+    if family.head == "answers":
+        compare_answer(outcome, output, read[0].tolist(), report)
+        begin = report["target"]["index"]
+        compare_gradient(outcome, output.start_logits[0], begin, report["target"], embedded, arrays)
+        return outcome
     prediction = of_output[0] if family.head == "tags" else report["predictions"][0]
     of_all = family.is_of_pictures or family.head == "classes"
     logits = output.logits[0] if of_all else output.logits[0, prediction["position"]]
@@ -650,10 +714,7 @@ def outcome_of(family: Family) -> Outcome:
     target = report["target"]
     if target["index"] != int(likely.argmax()):
         raise AssertionError(f"{family.name}: predicts {target['index']}, not {int(likely.argmax())}")
-    others = [i for i in range(len(logits)) if target["against"].get("index", i) == i != target["index"]]
-    (logits[target["index"]] - logits[others].mean()).backward()
-    scores = (embedded * embedded.grad).sum(-1)[0].detach().numpy()
-    outcome.gradient = float(np.abs(scores - arrays["gradient_x_input"][0]).max() / np.abs(scores).max())
+    compare_gradient(outcome, logits, target["index"], target, embedded, arrays)
     return outcome
 
 

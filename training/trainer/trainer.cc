@@ -327,7 +327,9 @@ std::unique_ptr<Trainer> make_trainer(const EncoderWeights& weights, const Train
                             "none",
                             weights.info.name));
   }
-  if (weights.info.head == ModelHead::kTokenClassification || weights.distance_embedding != nullptr) {
+  const bool of_tokens =
+      weights.info.head == ModelHead::kTokenClassification || weights.info.head == ModelHead::kQuestionAnswering;
+  if (of_tokens || weights.distance_embedding != nullptr) {
     throw Error(
         ErrorKind::kUnsupportedModel,
         fmt::format("{}: expected a model whose class is of the whole text and whose scores know no embeddings of "

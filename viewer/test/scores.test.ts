@@ -107,6 +107,9 @@ test("say what they explain, and what belongs to no token", async () => {
   expect(targetWords(viewer.report, { ...target, kind: "class", against: { label: "", logit: 0 } })).toBe(
     "class “Angie” against all others",
   );
+  expect(targetWords(viewer.report, { ...target, kind: "answer", against: { label: "", logit: 0 } })).toBe(
+    "the answer beginning with “Angie” against all others",
+  );
   expect(scoresShown(viewer)).toMatchObject({ total: 4, error: 0.1 });
   const { columns, rows } = scoreTable(viewer);
   expect(columns).toEqual(["input_token", "token", "attnlrp"]);

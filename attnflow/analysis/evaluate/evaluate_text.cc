@@ -40,12 +40,11 @@ void check_head(const ModelInfo& info) {
         fmt::format("expected a model that predicts a class of the text, or a token, found {}, which predicts a "
                     "class of every token; attnflow explain --method blank-out compares one of them",
                     info.name));
-  } else if (info.head == ModelHead::kNone) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("expected a classifier of texts or a language model, found {}, which classifies each token; "
-                    "attnflow explain --method blank-out scores one token's class",
-                    info.name));
+  } else if (info.head == ModelHead::kQuestionAnswering) {
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("expected a model that predicts a class of the text, or a token, found {}, which finds the "
+                            "answer to a question; attnflow explain --method blank-out compares one answer",
+                            info.name));
   } else if (info.head == ModelHead::kNone) {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("expected a model that predicts something (a classification or language model's head), "

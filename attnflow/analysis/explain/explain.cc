@@ -108,6 +108,36 @@ std::optional<std::size_t> surest_token(TextModel& model, const TextInput& input
   return surest;
 }
 
+// What a model that finds answers says of a question, the text, and of the pair, which an answer is a part of.
+std::vector<AnswerSpan> find_answers(TextModel& model, const TextInput& input, const std::vector<InputToken>& tokens,
+                                     const ExplainOptions& options) {
+  std::vector<std::size_t> places;
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    if (tokens[t].segment == 1 && !tokens[t].special && tokens[t].begin) places.push_back(t);
+  }
+  if (places.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected a question and a second text that the answer is in, for {}, found no token of a "
+                            "second text; give it with --pair (a request's \"pair\")",
+                            model.info().name));
+  }
+  StopSink sink(std::vector<AttentionSink*>{}, options.stop_token);
+  const ModelOutput output = model.run(input, &sink);
+  // [CLS], which models that may find no answer choose then.
+  const std::optional<std::size_t> no_answer = tokens[0].special ? std::optional<std::size_t>(0) : std::nullopt;
+  return answer_spans(output.logits[0].span(), output.logits[1].span(), places, no_answer, options.settings.top_k);
+}
+
+void add_answers(Report& report, const std::vector<AnswerSpan>& answers) {
+  ReportPrediction prediction{.kind = "answer", .position = answers.front().first, .choices = {}, .candidates = {}};
+  for (const AnswerSpan& answer : answers) {
+    const std::size_t begin = *report.input.tokens[answer.first].begin;
+    const std::size_t end = *report.input.tokens[answer.last].end;
+    prediction.choices.push_back({report.input.text_pair.substr(begin, end - begin), answer.probability});
+  }
+  report.predictions.push_back(std::move(prediction));
+}
+
 // What the model said: its classes, or the tokens at `positions`.
 void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tokenizer, const ModelOutput& output,
                      const std::vector<std::size_t>& positions, const std::vector<std::int64_t>& candidates,
@@ -186,9 +216,12 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   const bool explains = options.settings.explains_prediction();
   check_methods(options.settings, model, options.integration_steps);
   if (has_target) note_preparation(gradients_of(model), report.notes);
-  if (explains) {
-    asked = asked_target(options.settings, info, &tokenizer, report.notes);
-  }
+  const bool finds_answers = info.head == ModelHead::kQuestionAnswering;
+  const auto ask = [&] {
+    return finds_answers ? asked_begin(options.settings, n)
+                         : asked_target(options.settings, info, &tokenizer, report.notes);
+  };
+  if (explains) asked = ask();
   const bool tags = info.head == ModelHead::kTokenClassification;
   const TextInput input = model_input(tokenizer, info, encoding, options.blank, report.notes);
   ReportQuestion question = resolve_question(report, options);
@@ -219,6 +252,17 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     if (const auto position = surest_token(model, input, report.input.tokens, options.stop_token)) {
       question.settings.output_token = *position;
       report.notes.push_back({NoteCode::kOutputTokenSurest, {{"token", report.input.tokens[*position].text}}});
+    }
+  }
+  std::vector<AnswerSpan> answers;
+  if (finds_answers) {
+    answers = find_answers(model, input, report.input.tokens, options);
+    if (!options.settings.output_token.is_named()) {
+      const std::size_t begin = asked.label.value_or(answers.front().first);
+      question.settings.output_token = begin;
+      if (!asked.label) {
+        report.notes.push_back({NoteCode::kOutputTokenAnswer, {{"token", report.input.tokens[begin].text}}});
+      }
     }
   }
   // Where a decoder predicts what is of the whole text.
@@ -257,6 +301,12 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   // Of several masks the one that is looked at.
   const auto choose_target = [&] {
     if (of_class) return chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
+    if (finds_answers) {
+      AskedTarget begin = asked;
+      if (!begin.label) begin.label = answers.front().first;
+      const auto name = [&](std::int64_t t) { return display_text(report.input, static_cast<std::size_t>(t)); };
+      return target_among(begin, "answer", std::as_const(output.logits)[0].span(), name, std::nullopt);
+    }
     const auto looked_at = std::find(predicted.begin(), predicted.end(), shown);
     const std::size_t which =
         looked_at == predicted.end() ? 0 : static_cast<std::size_t>(looked_at - predicted.begin());
@@ -265,17 +315,20 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   // Maps of attention are checked against the prediction where they end in its token.
   const auto ends_in_prediction = [&] {
     if (of_class) return info.causal ? shown == reading : shown == 0 && report.input.tokens[shown].special;
+    if (finds_answers) return shown == answers.front().first;
     return std::find(predicted.begin(), predicted.end(), shown) != predicted.end();
   };
   const bool checks =
       options.check && !explains && !options.only_output_token && info.head != ModelHead::kNone && ends_in_prediction();
-  if (checks) asked = asked_target(options.settings, info, &tokenizer, report.notes);
+  if (checks) asked = ask();
   // What the model said, once it has run. Positions are tokens still, whatever becomes of them where words are merged.
   ScoreTarget explained;
   std::string quantity;  // where the report has no target that says it
   const auto note_output = [&] {
     if (tags) {
       add_token_classes(report, info, output, predicted, shown);
+    } else if (finds_answers) {
+      add_answers(report, answers);
     } else {
       add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
     }

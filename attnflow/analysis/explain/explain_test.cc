@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -45,6 +46,11 @@ class MadeUpModel : public TextModel {
     if (sink != nullptr) stack.send_to(*sink);
     ModelOutput output;
     if (info_.head == ModelHead::kClassification) output.logits = Tensor<float>({2}, {0.0F, 1.0F});
+    if (info_.head == ModelHead::kQuestionAnswering) {  // "key the" of "[CLS] the [SEP] key the key [SEP]"
+      output.logits = Tensor<float>({2, input.ids.size()});
+      output.logits(0, 3) = output.logits(1, 4) = 9.0F;
+      output.logits(1, 1) = 99.0F;  // where no answer can end
+    }
     if (info_.head == ModelHead::kMaskedLm) {
       output.logits = Tensor<float>({options.logit_positions.size(), info_.vocabulary});
       for (std::size_t p = 0; p < options.logit_positions.size(); ++p) output.logits(p, 7) = 5.0F;
@@ -229,6 +235,41 @@ TEST(ExplainText, Predictions) {
   EXPECT_GT(masked.predictions[0].choices[0].probability, masked.predictions[0].choices[1].probability);
   options.candidates = {"cabinets"};  // more than one piece
   EXPECT_THROW(explain(guesser, "the [MASK]", options), Error);
+}
+
+TEST(ExplainText, AnswersAreAPartOfThePair) {
+  MadeUpModel model(ModelHead::kQuestionAnswering, 1000);
+  const auto ask = [&](const ExplainOptions& options) {
+    return explain_text(model, small_tokenizer(), "the", "key the  key", options);
+  };
+  ExplainOptions options;
+  options.settings.top_k = 2;
+  const Report report = ask(options);
+  ASSERT_EQ(report.input.tokens.size(), 7U);
+  ASSERT_EQ(report.predictions.size(), 1U);
+  const ReportPrediction& answer = report.predictions.front();
+  EXPECT_EQ(answer.kind, "answer");
+  EXPECT_EQ(answer.position, 3U);
+  ASSERT_EQ(answer.choices.size(), 2U);
+  EXPECT_EQ(answer.choices.front().label, "key the");
+  EXPECT_GT(answer.choices.front().probability, 0.99);
+  EXPECT_EQ(report.output_token, 3U);
+  EXPECT_TRUE(test::has_note(report.notes, NoteCode::kOutputTokenAnswer));
+  options.settings.output_token = {.kind = OutputToken::Kind::kPosition, .position = 1};
+  EXPECT_EQ(ask(options).output_token, 1U);
+  options.settings.output_token = {};
+  options.settings.words = true;
+  EXPECT_EQ(ask(options).output_token, ask(options).predictions.front().position);
+
+  for (const std::optional<std::string>& pair : {std::optional<std::string>(), std::optional<std::string>(" ")}) {
+    try {
+      explain_text(model, small_tokenizer(), "the key", pair, {});
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      EXPECT_NE(std::string(error.what()).find("--pair"), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(ExplainText, AClassOfADecoderIsAtTheLastToken) {

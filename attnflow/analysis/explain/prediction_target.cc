@@ -57,6 +57,39 @@ std::size_t token_named(const char* option, const std::string& asked, const Text
   return static_cast<std::size_t>(pieces.front());
 }
 
+// A token with which an answer may begin.
+std::size_t token_at(const char* option, const std::string& asked, std::size_t tokens) {
+  std::size_t position = 0;
+  const char* const last = asked.data() + asked.size();
+  const auto [end, error] = std::from_chars(asked.data(), last, position);
+  if (error == std::errc{} && end == last && position < tokens) return position;
+  throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto or the position of a token from 0 to {}, with which "
+                                             "an answer may begin, found '{}'",
+                                             option, tokens - 1, asked));
+}
+
+// `usual`: of --against auto; `what` is named; named(option, asked) is its number.
+template <typename Named>
+AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, const char* what, const Named& named) {
+  using Against = AskedTarget::Against;
+  AskedTarget target;
+  if (settings.target != "auto") target.label = named("target", settings.target);
+  const std::string& against = settings.against;
+  if (against == "auto") {
+    if (!settings.weights_by_gradient()) target.against = usual;
+  } else if (against == "rest") {
+    target.against = Against::kRest;
+  } else if (against != "none") {
+    target.against = Against::kLabel;
+    target.other = named("against", against);
+  }
+  if (target.against == Against::kLabel && target.label == target.other) {
+    throw Error(ErrorKind::kUsage, fmt::format("--against: expected another {} than --target {}, found {}", what,
+                                               settings.target, against));
+  }
+  return target;
+}
+
 void check_head(const ModelInfo& info, const Settings& settings) {
   if (info.head != ModelHead::kNone) return;
   throw Error(ErrorKind::kUnsupportedModel,
@@ -82,23 +115,12 @@ AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const 
   const auto named = [&](const char* option, const std::string& asked) {
     return of_class ? class_named(option, asked, info) : token_named(option, asked, *codec, info.vocabulary, notes);
   };
-  using Against = AskedTarget::Against;
-  AskedTarget target;
-  if (settings.target != "auto") target.label = named("target", settings.target);
-  const std::string& against = settings.against;
-  if (against == "auto") {
-    if (!settings.weights_by_gradient()) target.against = usual_against(of_class);
-  } else if (against == "rest") {
-    target.against = Against::kRest;
-  } else if (against != "none") {
-    target.against = Against::kLabel;
-    target.other = named("against", against);
-  }
-  if (target.against == Against::kLabel && target.label == target.other) {
-    throw Error(ErrorKind::kUsage, fmt::format("--against: expected another {} than --target {}, found {}",
-                                               of_class ? "class" : "token", settings.target, against));
-  }
-  return target;
+  return asked_among(settings, usual_against(of_class), of_class ? "class" : "token", named);
+}
+
+AskedTarget asked_begin(const Settings& settings, std::size_t tokens) {
+  return asked_among(settings, usual_against(/*of_class=*/true), "token",
+                     [&](const char* option, const std::string& asked) { return token_at(option, asked, tokens); });
 }
 
 ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, const TextCodec* codec,

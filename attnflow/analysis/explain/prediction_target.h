@@ -35,6 +35,10 @@ std::string explaining_option(const Settings& settings);
 AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const TextCodec* codec,
                          std::vector<Note>& notes);
 
+// The same where an answer is explained, of `tokens` tokens: the position of the one with which it begins, by default
+// against all others.
+AskedTarget asked_begin(const Settings& settings, std::size_t tokens);
+
 // The target with its logits. `position`: where a model was asked that has logits for each (a mask, a token that gets a
 // class, or the last token of a decoder).
 // Throws Error(kBadFile) for logits that are not finite, Error(kUsage) for labels that are not there or the same.

@@ -370,6 +370,23 @@ TEST(GradientExplain, LogitsThatAreNotFiniteHaveNoLargest) {
   EXPECT_EQ(chosen_target({}, model.info(), nullptr, std::vector<float>{1.0F, 1.0F, 0.0F}, std::nullopt).index, 0U);
 }
 
+TEST(PredictionTarget, AnswersBeginWithAToken) {
+  Settings settings;
+  settings.mixing = Mixing::kRelevance;
+  EXPECT_FALSE(asked_begin(settings, 5).label);
+  EXPECT_EQ(asked_begin(settings, 5).against, AskedTarget::Against::kRest);
+  settings.target = "4";
+  settings.against = "2";
+  EXPECT_EQ(asked_begin(settings, 5).label, 4U);
+  EXPECT_EQ(asked_begin(settings, 5).other, 2U);
+  for (const char* bad : {"5", "-1", "key", "4x", ""}) {
+    settings.target = bad;
+    EXPECT_EQ(refusal([&] { asked_begin(settings, 5); }).kind, ErrorKind::kUsage) << bad;
+  }
+  settings.target = "2";
+  EXPECT_EQ(refusal([&] { asked_begin(settings, 5); }).kind, ErrorKind::kUsage);  // against itself
+}
+
 TEST(PredictionTarget, AgainstTheNextBestOrAllOthers) {
   using Against = AskedTarget::Against;
   const GradientModel model(ModelHead::kClassification);

@@ -295,6 +295,9 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     if (info_.head == ModelHead::kClassification) {
       return internal::value_of(target, forward.classify(hidden.narrow(1, 0, to_signed(tokens)))[0]);
     }
+    if (info_.head == ModelHead::kQuestionAnswering) {
+      return internal::value_of(target, forward.predict_answers(hidden.narrow(1, 0, to_signed(tokens)))[0]);
+    }
     const auto position = to_signed(target.position.value_or(tokens - 1));
     const at::Tensor index = at::full({1}, position, at::TensorOptions(at::kLong)).to(device_);
     return internal::value_of(target, forward.predict_tokens(hidden, index)[0]);
@@ -303,6 +306,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
   // Of the last hidden states, [1, n, hidden].
   ModelOutput head(const SequenceForward& forward, const at::Tensor& hidden, const RunOptions& options) const {
     if (info_.head == ModelHead::kClassification) return {to_host(forward.classify(hidden)[0])};
+    if (info_.head == ModelHead::kQuestionAnswering) return {to_host(forward.predict_answers(hidden))};
     if (info_.head == ModelHead::kNone) return {};
     // Logits of one position may be as many numbers as the vocabulary has: only those asked for are computed.
     if (options.logit_positions.empty()) {

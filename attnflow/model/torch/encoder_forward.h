@@ -84,6 +84,10 @@ class EncoderForward {
     const at::Tensor chosen = at::index_select(hidden.reshape({-1, hidden.size(2)}), 0, positions);
     return ops_.linear(tensors_.head_output, transformed(chosen));
   }
+  // Of one sequence, [1, n, hidden]: whether an answer begins with each token, and whether one ends with it, [2, n].
+  at::Tensor predict_answers(const at::Tensor& hidden) const {
+    return ops_.linear(tensors_.head_output, transformed(hidden[0])).t().contiguous();
+  }
 
   // Of the batch that was embedded, as PaddedBatch has it.
   const at::Tensor& padding() const { return padding_; }

@@ -58,6 +58,7 @@ function One({ prediction, report, heading, other }: OneProps) {
       <h3>
         {heading}
         {kind === "next" && " of the next token"}
+        {kind === "answer" && " of the answer"}
         {(kind === "masked" || kind === "token-class") && token && (
           <>
             {kind === "masked" ? " at " : " for "}

@@ -120,14 +120,14 @@ export interface Choice {
 }
 
 export interface Prediction {
-  kind: "classification" | "token-class" | "masked" | "next";
+  kind: "classification" | "token-class" | "answer" | "masked" | "next";
   position?: number | null;
   choices: Choice[];
   candidates: Choice[];
 }
 
 export interface Target {
-  kind: "class" | "masked" | "next";
+  kind: "class" | "answer" | "masked" | "next";
   label: string;
   index: number;
   logit: number;

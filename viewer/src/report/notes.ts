@@ -93,6 +93,10 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     applies: ({ ownToken }) => ownToken,
     advice: () => "“Output token” above chooses another.",
   },
+  "output-token-answer": {
+    applies: ({ ownToken }) => ownToken,
+    advice: () => "“Output token” above chooses another.",
+  },
   "output-token-of-word": {
     applies: ({ ownToken, words }) => ownToken && !words,
     advice: () => "“Whole words” above merges the tokens of each word.",

@@ -52,7 +52,12 @@ export const modelWords = ({ name, architecture, layers, heads }: Report["model"
 export function targetWords({ document }: Report, target: Target | undefined = document.target): string {
   if (!target) return "the prediction";
   const quoted = (label: string) => `“${visible(label)}”`;
-  const kind = { next: "the next token", masked: "the masked token", class: "class" }[target.kind];
+  const kind = {
+    next: "the next token",
+    masked: "the masked token",
+    answer: "the answer beginning with",
+    class: "class",
+  }[target.kind];
   const { against } = target;
   const other = against ? ` against ${against.index === undefined ? "all others" : quoted(against.label)}` : "";
   const of = target.kind === "class" && target.position !== undefined ? ` of token ${target.position}` : "";

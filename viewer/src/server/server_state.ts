@@ -572,11 +572,11 @@ export class ServerState {
     }
     const { text: asked } = this.asked;
     if (!asked || !("text" in asked)) return;
-    // Of a model that classifies each token "auto" may be another token now.
+    // Of a model that classifies each token, or finds an answer, "auto" may be another token now.
     const { output_token: own, predictions = [] } = viewer.report.document;
     const words = viewer.report instanceof WordReport ? viewer.report : null;
     const same =
-      own !== undefined && predictions.some(({ kind }) => kind === "token-class")
+      own !== undefined && predictions.some(({ kind }) => kind === "token-class" || kind === "answer")
         ? { output_token: words ? words.groups[own][0] : own }
         : {};
     const report = await this.explain(this.beside(viewer, { ...asked.text, ...same, blank: positions }), "Blanking");
