@@ -41,10 +41,14 @@ void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
       return name == std::string(architecture.class_name) + std::string(head);
     });
     if (writes) continue;
+    // Its decoder is given the text that its encoder is given.
+    constexpr const char* kWayOfClassifiers =
+        "; the class of a text is explained in Python, by attnflow.explain(model, tokenizer, text, target_text=text)";
     reader.fail(ErrorKind::kUnsupportedModel,
                 fmt::format("architectures names {}; of this model type only models that write a text are supported "
-                            "({}ForConditionalGeneration or {}MTModel)",
-                            internal::quote_name(name), architecture.class_name, architecture.class_name));
+                            "({}ForConditionalGeneration or {}MTModel){}",
+                            internal::quote_name(name), architecture.class_name, architecture.class_name,
+                            name.ends_with("ForSequenceClassification") ? kWayOfClassifiers : ""));
   }
 }
 

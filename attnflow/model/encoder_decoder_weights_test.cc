@@ -114,6 +114,8 @@ TEST(EncoderDecoderConfig, RefusesWhatIsNotComputed) {
     expect_refused(ErrorKind::kUnsupportedModel, with(bart(), "architectures", {name}),
                    {name, "BartForConditionalGeneration"});
   }
+  expect_refused(ErrorKind::kUnsupportedModel, with(bart(), "architectures", {"BartForSequenceClassification"}),
+                 {"attnflow.explain(model, tokenizer, text, target_text=text)"});
   expect_refused(ErrorKind::kUnsupportedModel, with(bart(), "model_type", "fsmt"), {"fsmt", "t5", "m2m_100"});
   expect_refused(ErrorKind::kBadFile, with(t5(), "relative_attention_num_buckets", 6), {"buckets", "6"});
   EXPECT_TRUE(names_encoder_decoder(t5().dump(), "config.json"));
