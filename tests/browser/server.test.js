@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, describe, test } from "node:test";
-import { startBrowser } from "./browser.js";
+import { startBrowser, violations } from "./browser.js";
 import { readJson } from "./mock_server.js";
 import { answer, asks, evaluation, PNG, serve as serveIn, texts, unfold } from "./server_page.js";
 
@@ -417,6 +417,62 @@ describe("a picture", () => {
       },
       { fragment: link },
     );
+  });
+});
+
+describe("a text that is too long", () => {
+  test("is said below its field, before it is asked and after, and can be cut", async () => {
+    await serve(
+      {
+        document: (path, body) => answer(path, body.truncate ? { ...body, text: "cut" } : body),
+      },
+      async (tab, server) => {
+        const field = tab.locator("#ask-text");
+        await field.fill("word ".repeat(200));
+        assert.equal(await tab.locator("#ask-length").count(), 0);
+        await field.fill("word ".repeat(300));
+        assert.equal(
+          await tab.locator("#ask-length").textContent(),
+          "At least 300 tokens; masked-model takes at most 512.",
+        );
+        await field.fill("word ".repeat(600));
+        assert.match(await tab.locator("#ask-length").textContent(), /^Too long: at least 600 tokens; /u);
+        assert.equal(await tab.locator("#cut-text").isEnabled(), true);
+        assert.deepEqual(await violations(tab), []);
+        await field.fill("too long");
+        await tab.locator("#explain").click();
+        const problem = tab.locator("#server-problem");
+        await problem.waitFor();
+        const [below, left] = await tab.evaluate(() => {
+          const box = (id) => document.getElementById(id).getBoundingClientRect();
+          return [
+            box("server-problem").top - box("ask-text").bottom,
+            box("server-problem").left - box("ask-text").left,
+          ];
+        });
+        assert.ok(below >= 0 && below < 24 && Math.abs(left) < 4, `${below} below, ${left} beside`);
+        await tab.locator("#cut-text").click();
+        await tab.locator("#all-methods").waitFor();
+        assert.equal(await problem.count(), 0);
+        assert.equal(asks(server, "explain")[1].body.truncate, true);
+        // Its link asks the same.
+        await tab.waitForFunction(() => decodeURIComponent(location.hash).includes('"truncate":true'));
+      },
+      { allowed: [/status of 422/] },
+    );
+  });
+});
+
+describe("the choice of a model", () => {
+  test("says what it is for, and takes its example along", async () => {
+    await serve({}, async (tab) => {
+      await tab.waitForFunction(() => document.getElementById("ask-text").value === "The key [MASK].");
+      const help = tab.locator("#model-help");
+      assert.match(await help.textContent(), /^Predicts the word at \[MASK\]\. bert, 6 layers × 12 heads/u);
+      await tab.locator("#model-choice").selectOption("classifier");
+      assert.equal(await tab.locator("#ask-text").inputValue(), "The keys to the cabinet");
+      assert.match(await help.textContent(), /^Classifies texts: singular, plural\. /u);
+    });
   });
 });
 

@@ -1,8 +1,9 @@
 // What the page of a server says and offers by the table of its models.
 import { expect, test } from "vitest";
-import type { ServedModel } from "../src/server/client";
 import { readAsk, writePictureAsk, writePromptAsk, writeTextAsk } from "../src/server/ask";
 import { addressOf, exampleFile, fileOf, picturesOf, textsOf } from "../src/server/examples";
+import type { ServedModel } from "../src/server/client";
+import { describe, leastTokens } from "../src/server/describe";
 import { problemHere } from "../src/server/problems";
 
 const model = (examples: ServedModel["examples"]): ServedModel => ({
@@ -50,10 +51,37 @@ test("a link says of a picture whether it is an example", () => {
   expect(readAsk('{"picture":"a","example":"yes"}')).toEqual({ picture: "a" });
 });
 
+test("a link says that a text was cut", () => {
+  const ask = { text: "long", model: "m", truncate: true };
+  expect(readAsk(writeTextAsk(ask))).toEqual(ask);
+});
+
+test("a model says what it is for", () => {
+  const model = { name: "m", kind: "text", architecture: "bert", layers: 6, heads: 12, labels: [], max_tokens: 512 };
+  const words = (more: object) => describe({ ...model, ...more } as unknown as ServedModel);
+  expect(words({ head: "none" })).toBe(
+    "Encodes texts and predicts nothing: its attention can be shown, not checked. bert, 6 layers × 12 heads, at most 512 tokens",
+  );
+  expect(words({ head: "masked", mask: "<mask>" })).toMatch(/^Predicts the word at <mask>\. bert/);
+  expect(words({ head: "classification", labels: ["a", "b", "c", "d", "e"] })).toMatch(
+    /^Classifies texts: a, b, c, d, … \(5\)\. /,
+  );
+  expect(words({ head: "causal", chat: true })).toMatch(/^Answers prompts and continues texts\. /);
+  expect(words({ name: "agreement", built_in: true, head: "classification" })).toMatch(
+    /^Reads the start of a sentence/,
+  );
+  expect(words({ kind: "image", head: "classification" })).not.toMatch(/tokens/);
+});
+
+test("a text has at least as many tokens as words", () => {
+  expect(leastTokens("")).toBe(0);
+  expect(leastTokens("The key,\n to it ", "and more")).toBe(6);
+});
+
 test("the server's sentences name nothing that the page does not have", () => {
   const long = "expected at most 512 tokens (the positions of minilm), found 702; shorten the text";
   expect(problemHere(`${long}, or pass truncate to cut it there`)).toBe(
-    "Too long: 702 tokens, and minilm takes at most 512",
+    "Too long: 702 tokens; minilm takes at most 512.",
   );
   const decoder = "found 9. Shorten the input";
   expect(problemHere(`${decoder}, or let it be cut with truncate`)).toBe(decoder);

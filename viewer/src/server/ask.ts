@@ -9,6 +9,7 @@ const FIELDS = {
     text: "string",
     model: "string",
     pair: "string",
+    truncate: "boolean",
     mixing: "string",
     target: "string",
     against: "string",

@@ -9,7 +9,7 @@ import { useLayoutEffect } from "preact/hooks";
 import { Popover } from "../components/popover";
 import { Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
-import type { ServedModel } from "./client";
+import { describe, leastTokens } from "./describe";
 import { addressOf, fileOf, picturesOf } from "./examples";
 import { USUAL_TOKENS, type ServerState, type Task } from "./server_state";
 
@@ -18,9 +18,6 @@ const TASKS: { task: Task; label: string; model: string }[] = [
   { task: "image", label: "Explain a picture", model: "DIR" },
   { task: "generation", label: "Generate", model: "FILE.gguf" },
 ];
-
-const describe = ({ architecture, layers, heads, head }: ServedModel) =>
-  [architecture, layers ? `${layers} × ${heads} heads` : "", head === "none" ? "" : head].filter(Boolean).join(", ");
 
 export function Composer({ state }: { state: ServerState }) {
   const task = state.task.value;
@@ -62,14 +59,21 @@ export function Composer({ state }: { state: ServerState }) {
           <Select
             id="model-choice"
             value={state.chosen.value?.name ?? ""}
-            options={state.models.value.map((model) => [model.name, `${model.name} (${describe(model)})`])}
+            aria-describedby="model-help"
+            options={state.models.value.map((model) => [model.name])}
             choose={(name) => state.chooseWith(() => (state.model.value = { ...state.model.value, [task]: name }))}
           />
         </div>
       </div>
+      {state.chosen.value && (
+        <p class="help" id="model-help">
+          {describe(state.chosen.value)}
+        </p>
+      )}
       {task === "text" && <TextFields state={state} />}
       {task === "image" && <PictureField state={state} />}
       {task === "generation" && <PromptFields state={state} />}
+      <Problem state={state} />
       <div class="row composer-foot">
         {task === "image" ? (
           <PictureExamples state={state} />
@@ -275,6 +279,7 @@ const AskArea = ({ id, label, text, children }: AskAreaProps) => (
       rows={2}
       dir="auto"
       value={text.value}
+      aria-describedby="server-problem ask-length"
       onInput={(event) => (text.value = event.currentTarget.value)}
       onKeyDown={(event) => {
         if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -484,11 +489,44 @@ function Status({ state }: { state: ServerState }) {
           </button>
         </>
       )}
-      {state.problem.value && (
+    </div>
+  );
+}
+
+/** Below the field that it is about: what went wrong, or a text that is longer than the model takes; and the way out. */
+function Problem({ state }: { state: ServerState }) {
+  const { problem, cuttable, task, chosen } = state;
+  const least = task.value === "text" ? leastTokens(state.text.value, state.pair.value) : 0;
+  const limit = chosen.value?.max_tokens ?? 0;
+  const beyond = limit > 0 && least > limit;
+  const cut = (
+    <button
+      type="button"
+      id="cut-text"
+      disabled={state.working.value !== ""}
+      title={`Explain only its first ${limit} tokens`}
+      onClick={() => void state.explainText(true)}
+    >
+      Cut the text
+    </button>
+  );
+  if (problem.value) {
+    return (
+      <div class="row problem-line">
         <p class="problem" role="alert" id="server-problem">
-          {state.problem.value}
+          {problem.value}
         </p>
-      )}
+        {cuttable.value && cut}
+      </div>
+    );
+  }
+  if (limit === 0 || 2 * least < limit) return null;
+  return (
+    <div class="row problem-line">
+      <p class={beyond ? "problem" : "help"} id="ask-length">
+        {beyond ? "Too long: at least" : "At least"} {least} tokens; {chosen.value?.name} takes at most {limit}.
+      </p>
+      {beyond && cut}
     </div>
   );
 }

@@ -3,7 +3,7 @@
 const PHRASES: readonly [RegExp, string][] = [
   [
     /^expected at most (\d+) tokens \(the positions of (.*?)\), found (\d+)(?:; shorten the text)?/,
-    "Too long: $3 tokens, and $2 takes at most $1",
+    "Too long: $3 tokens; $2 takes at most $1.",
   ],
   [/[;,.]? (?:or )?(?:pass truncate|let it be cut with truncate)(?: to cut it there)?(?=[;.]|$)/, ""],
   [

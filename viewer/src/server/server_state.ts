@@ -105,6 +105,9 @@ export class ServerState {
   /** Notices, problems and reports are those of their task. */
   readonly notice: ReadonlySignal<string> = computed(() => this.notices.value[this.task.value] ?? "");
   readonly problem: ReadonlySignal<string> = computed(() => this.problems.value[this.task.value] ?? "");
+  /** The text that was asked last is longer than the model takes: its beginning can be explained. */
+  private readonly tooLong = signal(false);
+  readonly cuttable: ReadonlySignal<boolean> = computed(() => this.task.value === "text" && this.tooLong.value);
   readonly shown: ReadonlySignal<Shown> = computed(() => this.results.value[this.task.value]);
   /** What a link has opened, until what it shows is there. */
   readonly linked = signal<Viewer | null>(null);
@@ -199,6 +202,7 @@ export class ServerState {
   }
 
   private say(task: Task, problem: string) {
+    if (task === "text") this.tooLong.value = false;
     this.problems.value = { ...this.problems.peek(), [task]: problem };
   }
 
@@ -210,6 +214,7 @@ export class ServerState {
     }
     // The login field says it.
     this.say(task, this.client.locked.value ? "" : problemHere(error instanceof Error ? error.message : String(error)));
+    if (task === "text" && error instanceof ServerError) this.tooLong.value = error.kind === "input_too_long";
   }
 
   cancel() {
@@ -474,8 +479,9 @@ export class ServerState {
       this.candidates.value = found.candidates ?? "";
       this.referents.value = found.referents ?? "";
     });
-    this.settle(writeTextAsk(this.request()));
-    if (await this.askText("Explaining again, from the link")) {
+    const cut = found.truncate === true;
+    this.settle(writeTextAsk({ ...this.request(), ...(cut && { truncate: true }) }));
+    if (await this.askText("Explaining again, from the link", cut)) {
       const shown = this.results.peek().text;
       if (shown && "viewer" in shown) this.linked.value = shown.viewer;
     }
@@ -524,13 +530,14 @@ export class ServerState {
     if (file) await this.explainPicture(file, example, true);
   }
 
-  explainText() {
+  /** @param cut only its beginning, as long as the model takes */
+  explainText(cut = false) {
     this.note("text", "");
-    return this.askText("Explaining");
+    return this.askText("Explaining", cut);
   }
 
-  private async askText(what: string) {
-    const body = this.request();
+  private async askText(what: string, cut = false) {
+    const body = { ...this.request(), ...(cut && { truncate: true }) };
     const report = await this.explain(body, what);
     if (report) this.show(report, { text: body });
     return report !== null;
@@ -616,9 +623,9 @@ export class ServerState {
   async evaluate(viewer: Viewer) {
     const { text: asked } = this.asked;
     if (!asked || !("text" in asked)) return;
-    const { model, text, pair } = asked.text;
+    const { model, text, pair, truncate } = asked.text;
     this.evaluationProblem.value = "";
-    const body = { model, text, ...(pair ? { pair } : {}) };
+    const body = { model, text, ...(pair ? { pair } : {}), ...(truncate ? { truncate } : {}) };
     const found = await this.work(EVALUATING, async (handlers, signal) => {
       try {
         return new Evaluation(await this.client.evaluate(body, handlers, signal));

@@ -1,0 +1,46 @@
+// What readers should know of a model before they ask it something.
+import type { ServedModel } from "./client";
+
+/** The built-in models' own, which were trained on one thing. */
+const BUILT_IN: Readonly<Record<string, string>> = {
+  agreement: "Reads the start of a sentence and predicts whether its verb is singular or plural",
+  fashion: "Recognizes clothing in small gray pictures",
+};
+
+/** "singular, plural"; of many the first. */
+function named(labels: readonly string[]): string {
+  const few = labels.slice(0, 4).join(", ");
+  return labels.length > 4 ? `${few}, … (${labels.length})` : few;
+}
+
+function purposeOf({ name, kind, head, labels, built_in, chat, mask }: ServedModel): string {
+  if (built_in && BUILT_IN[name]) return BUILT_IN[name];
+  const classes = labels.length > 0 ? `: ${named(labels)}` : "";
+  switch (head) {
+    case "masked":
+      return `Predicts the word at ${mask ?? "a mask"}`;
+    case "classification":
+      return `Classifies ${kind === "image" ? "pictures" : "texts"}${classes}`;
+    case "token-classification":
+      return `Gives each token a class${classes}`;
+    case "causal":
+      return chat ? "Answers prompts and continues texts" : "Continues texts";
+    case "none":
+      return `Encodes ${kind === "image" ? "pictures" : "texts"} and predicts nothing: its attention can be shown, not checked`;
+  }
+}
+
+/** "Classifies texts: negative, positive. bert, 12 layers × 12 heads, at most 512 tokens" */
+export function describe(model: ServedModel): string {
+  const { architecture, layers, heads, kind, max_tokens: most } = model;
+  const facts = [
+    architecture,
+    layers ? `${layers} layers × ${heads} heads` : "",
+    most && kind !== "image" ? `at most ${most} tokens` : "",
+  ].filter(Boolean);
+  return `${purposeOf(model)}. ${facts.join(", ")}`;
+}
+
+/** How many tokens texts have at least: no tokenizer makes one of two words. */
+export const leastTokens = (...texts: readonly string[]): number =>
+  texts.reduce((sum, text) => sum + (text.match(/\S+/g)?.length ?? 0), 0);
