@@ -485,14 +485,15 @@ describe("generations", () => {
         await choose(page, first);
       });
 
-      test("pieces that begin with a space carry a sign", async () => {
+      test("pieces that begin with a space carry a sign in tips; lists name words", async () => {
         await choose(page, first);
-        const signs = await page.$$eval("#rank tbody tr", (rows) =>
-          rows.map((row) => [Number(row.dataset.token), row.querySelector(".piece .space") !== null]),
-        );
-        const pieces = [...report.input.tokens, ...report.generation.tokens].map((token) => token.text);
-        for (const [column, sign] of signs) {
-          assert.equal(sign, /^[ \u0120\u2581]\S/u.test(pieces[column]), JSON.stringify(pieces[column]));
+        assert.equal(await page.locator("#rank .piece .space").count(), 0);
+        for (const [column, { text }] of [...report.input.tokens.entries()].slice(0, 3)) {
+          await promptToken(page, column).hover({ position: { x: 3, y: 8 } });
+          const tip = page.locator("#text-readout");
+          await tip.waitFor();
+          const signs = await tip.locator(".token-name").last().locator(".piece .space").count();
+          if (/^[ \u0120\u2581]\S/u.test(text)) assert.ok(signs > 0, JSON.stringify(text));
         }
       });
 

@@ -109,6 +109,26 @@ function withPage(name, options, run) {
   };
 }
 
+describe("a word of several tokens", () => {
+  test("has a bar between them, in files, too, and the help says so", async () => {
+    const report = withWords(pages.get("long").json);
+    const { html, remove } = pageOf(report);
+    const { page, watch, close } = await open(browser, html);
+    const pieces = report.input.tokens.flatMap(({ text }, i) => (text.startsWith("##") ? [String(i)] : []));
+    assert.ok(pieces.length > 0);
+    assert.deepEqual(await page.$$eval("#strip .continues", (all) => all.map((one) => one.dataset.token)), pieces);
+    assert.match(await page.locator("#strip-help").textContent(), /A bar within a word divides its tokens/);
+    const svg = (await saved(page, "strip", "svg")).bytes.toString();
+    assert.equal(svg.match(/data-mark="continues"/gu)?.length, pieces.length);
+    await page.locator("#words").check();
+    await page.waitForFunction(() => !document.querySelector("#strip .continues"));
+    assert.doesNotMatch(await page.locator("#strip-help").textContent(), /A bar/);
+    assert.deepEqual(watch, { requests: [], messages: [] });
+    await close();
+    remove();
+  });
+});
+
 describe("all pairs, zoomed", () => {
   test(
     "names no row that is cut off, and keeps the ring of focus within",
@@ -219,7 +239,7 @@ describe("selection", () => {
       const here = await pointed();
       assert.ok(here.includes("strip-card:3") && here.includes("rank-card:3"), String(here));
       assert.equal(here.filter((one) => one === "half:3").length, 3, String(here)); // one for each method
-      assert.match(await page.locator("#strip-readout").textContent(), / ← to/);
+      assert.match(await page.locator("#strip-readout").textContent(), / ← “to”/);
       await page.locator('#rank tr[data-token="5"]').hover();
       assert.ok((await pointed()).includes("strip-card:5"));
       await page.locator("#heading").hover();
@@ -270,7 +290,7 @@ describe("selection", () => {
       const best = values.indexOf(Math.max(...values));
       await page.waitForFunction(
         (start) => document.getElementById("live").textContent.startsWith(start),
-        `Output token 1 “The”, rollout, layer 6: ${best} “`,
+        `Output token “The” (position 1), rollout, layer 6: “${report.input.tokens[best].text}” (position ${best}) `,
       );
     }),
   );
@@ -307,6 +327,36 @@ describe("filters", () => {
       await page.locator("#little-ranked").waitFor({ state: "detached" });
     }),
   );
+
+  test("a full stop ranked first leaves the first word named, and can be excluded", async () => {
+    const report = withWords(pages.get("short").json);
+    // The token that rollout ranks first, of those that are no special ones, becomes a mark.
+    const values = readReport("short").values("rollout", 6, report.output_token);
+    const order = [1, 2, 3, 4, 5].sort((a, b) => values[b] - values[a]);
+    const words = report.input.tokens.map(({ text }, i) => (i === order[0] ? "." : text));
+    report.input.text = words.slice(1, 7).join(" ");
+    for (const [i, token] of report.input.tokens.entries()) {
+      if (i === 0 || i === 7) continue;
+      token.begin = words.slice(1, i).join(" ").length + (i > 1 ? 1 : 0);
+      token.end = token.begin + words[i].length;
+    }
+    const { html, remove } = pageOf(report);
+    const { page, watch, close } = await open(browser, html);
+    await page.locator('#strip [data-token="6"]').click({ modifiers: ["Control"] });
+    await page.locator("#skip-special").check();
+    const heading = page.locator("#heading");
+    assert.match(
+      await heading.textContent(),
+      new RegExp(`ranks “\\.” first, “${words[order[1]]}” first of the words$`),
+    );
+    await page.locator("#filters-button").click();
+    await page.locator("#skip-punctuation").check();
+    await page.waitForFunction(() => location.hash.includes("pu=1"));
+    assert.match(await heading.textContent(), new RegExp(`ranks “${words[order[1]]}” first$`));
+    assert.deepEqual(watch, { requests: [], messages: [] });
+    await close();
+    remove();
+  });
 
   test(
     "exclude tokens and say which share of the mass that is",
@@ -581,7 +631,10 @@ describe("comparison", () => {
     await page.evaluate(() => (location.hash = "#v=1&b=flow.5"));
     const half = (name) => page.locator(`#compare [data-side="${name}"]`);
     await half("second").locator(".missing-values").waitFor();
-    assert.match(await half("second").textContent(), /No flow values for \[MASK\] 6 at layer 5\..*does not hold/);
+    assert.match(
+      await half("second").textContent(),
+      /No flow values for “\[MASK\]” \(position 6\) at layer 5\..*does not hold/,
+    );
     assert.match(await half("difference").textContent(), /B has no flow values at layer 5/);
     assert.match(await page.locator("#compare-readout").textContent(), /B has no flow values at layer 5/);
     assert.equal(await half("first").locator(".token[data-value]").count(), 8);
@@ -677,7 +730,7 @@ describe("what is shown", () => {
     assert.equal(await page.locator("#matrix-heading").textContent(), "Full matrix (output × input)");
     assert.match(
       await page.locator("#matrix-missing").textContent(),
-      /flow was computed for the output token \[CLS\] 0 only/,
+      /flow was computed for the output token “\[CLS\]” only/,
     );
     assert.match(await page.locator("#matrix-missing code").textContent(), /--output-token all/);
     await page.locator('#methods input[value="raw"]').check({ force: true });
@@ -724,6 +777,8 @@ describe("files", () => {
         assert.equal(found.scripts, 0, card);
         assert.ok(found.size[0] > 100 && found.size[1] > 20, `${card}: ${found.size}`);
         assert.ok(found.texts.length > 0, `${card} has no words`);
+        // Invisible marks of direction are there only where something is to be directed.
+        assert.doesNotMatch(text, /[\u2066-\u2069]/u, card);
         assert.equal(found.dangling, 0, `${card} refers to what is not there`);
         const title = await page.locator(`#${card}-heading`).textContent();
         assert.ok(found.caption[0].startsWith(titles[card] ?? title), `${card} is called ${found.caption[0]}`);

@@ -192,7 +192,8 @@ export class Viewer {
 
   /** A token as plain text. */
   plainName(token: number): string {
-    return `${token} “${this.report.tokens[token].label}”`;
+    const { label } = this.report.tokens[token];
+    return this.report.pictured ? `“${label}”` : `“${label}” (position ${token})`;
   }
 
   /** What is chosen, as plain text. */
@@ -260,9 +261,9 @@ export class Viewer {
     return isScore(this.state.choices.method.value);
   }
 
-  /** What a token is called where one is named: its label and, in grey, its position. */
-  name(token: number): { label: string; index: number | string } {
-    return { label: this.report.tokens[token].label, index: token };
+  /** What a token is called where one is named. */
+  name(token: number): { label: string; index?: number | string } {
+    return this.report.nameOf(token);
   }
 }
 

@@ -13,10 +13,12 @@ const STOP_WORDS = new Set(
   ).split(" "),
 );
 
-/** English stop words, and what consists of punctuation and symbols alone. */
-export function isStopWord(label: string): boolean {
-  return STOP_WORDS.has(label.trim().toLowerCase()) || /^[\p{P}\p{S}\p{Z}⏎⇥␣]+$/u.test(label);
-}
+/** What consists of punctuation and symbols alone, or of white space; emoji say something. */
+export const isPunctuation = (label: string): boolean =>
+  /^(?:(?!\p{Extended_Pictographic})[\p{P}\p{S}\p{Z}⏎⇥␣])+$/u.test(label);
+
+/** English stop words. */
+export const isStopWord = (label: string): boolean => STOP_WORDS.has(label.trim().toLowerCase());
 
 export const LONGEST_PATTERN = 100;
 // Long enough for any word; a slow expression stays quick on so few characters.
@@ -67,6 +69,7 @@ export interface Filters {
   special: boolean;
   /** the first token, which takes most of what is shown */
   sink?: boolean;
+  punctuation?: boolean;
   /** English stop words, and what is punctuation */
   stopWords: boolean;
   /** tokens generated before */
@@ -103,7 +106,10 @@ export function reasonsExcluded(report: Report, filters: Filters): string[] {
     for (const j of held) if (filters.rules[k] && rule !== SPECIAL) reasons[j] ||= rule;
   }
   for (const [j, { label }] of tokens.entries()) {
-    if (filters.stopWords && !special.has(j) && isStopWord(label)) reasons[j] ||= "stop words and punctuation";
+    if (filters.stopWords && !special.has(j) && (isStopWord(label) || isPunctuation(label))) {
+      reasons[j] ||= "stop words and punctuation";
+    }
+    if (filters.punctuation && !special.has(j) && isPunctuation(label)) reasons[j] ||= "punctuation";
     if (filters.pattern && matches(filters.pattern, label)) reasons[j] ||= "the expression";
     const byClick = filters.byHand.get(j);
     if (byClick !== undefined) reasons[j] = byClick ? "by hand" : "";

@@ -91,6 +91,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   normalize: plain("n", oneOf("none", "row", "receptive-field")),
   skipSpecial: flag("s"),
   skipSink: flag("si"),
+  skipPunctuation: flag("pu"),
   skipStopWords: flag("sw"),
   pattern: plain("re", (text) => (text.length <= LONGEST_PATTERN ? text : undefined)),
   generated: flag("g"),
@@ -158,7 +159,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
 const NAMES = Object.keys(FIELDS) as (keyof Choices)[];
 /** Choices of both kinds of page, and those of generations alone: some keys mean another thing in each. */
 const SHARED: readonly (keyof Choices)[] = [
-  ...(["method", "token", "skipSpecial", "skipSink", "skipStopWords", "pattern", "byHand"] as const),
+  ...(["method", "token", "skipSpecial", "skipSink", "skipPunctuation", "skipStopWords", "pattern", "byHand"] as const),
   ...(["palette", "threshold", "fromLeast", "log"] as const),
 ];
 const GENERATION: readonly (keyof Choices)[] = ["span", "normalized", "generated", "rules", "comparing"];

@@ -42,6 +42,8 @@ const USUAL = {
   span: { kind: "all", from: 0, to: Infinity } as Span,
   /** of a generation: normalised by receptive field */
   normalized: false,
+  /** punctuation is excluded, too */
+  skipPunctuation: false,
   /** English stop words and punctuation are excluded, too */
   skipStopWords: false,
   /** and tokens that this regular expression finds something in; "" finds none */
@@ -170,6 +172,7 @@ export class State {
     this.filters = computed(() => ({
       sink: this.sinkAside.value,
       special: choices.skipSpecial.value,
+      punctuation: choices.skipPunctuation.value,
       stopWords: choices.skipStopWords.value,
       generated: choices.generated.value,
       rules: choices.rules.value,
@@ -221,9 +224,9 @@ export class State {
 
   /** Excludes no token. */
   includeAll() {
-    const { skipSpecial, skipSink, skipStopWords, generated, rules, pattern, byHand } = this.choices;
+    const { skipSpecial, skipSink, skipPunctuation, skipStopWords, generated, rules, pattern, byHand } = this.choices;
     batch(() => {
-      for (const filter of [skipSpecial, skipSink, skipStopWords, generated]) filter.value = false;
+      for (const filter of [skipSpecial, skipSink, skipPunctuation, skipStopWords, generated]) filter.value = false;
       rules.value = rules.value.map(() => false);
       pattern.value = "";
       byHand.value = new Map();

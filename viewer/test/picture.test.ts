@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { tokenOptions } from "../src/components/fields";
+import { namedToken, undirected } from "../src/export/name";
+import { tokenTicks } from "../src/views/picture";
 import { Picture, smoothMap } from "../src/report/picture";
 import { Report } from "../src/report/report";
 import { pixelWords } from "../src/report/setting_words";
@@ -34,6 +37,23 @@ async function sample(changes: Record<string, unknown> = {}) {
     arrays: {},
   });
 }
+
+test("patches are named by row and column, in lists, on axes and in sentences", async () => {
+  const report = await sample();
+  expect(tokenOptions(report.tokens, report.pictured).slice(0, 2)).toEqual([
+    [0, "[CLS]"],
+    [1, "row 0, column 0"],
+  ]);
+  expect(report.nameOf(5)).toEqual({ label: "row 1, column 1" });
+  expect(undirected(namedToken(report, 5))).toBe("“row 1, column 1”");
+  // The first patch of a row, of as many rows as there is room for.
+  expect(tokenTicks(report, [0, 7], 10, 30)).toEqual([
+    { at: 1, words: "0,0" },
+    { at: 4, words: "1,0" },
+  ]);
+  expect(tokenTicks(report, [2, 7], 10, 30)).toEqual([{ at: 4, words: "1,0" }]);
+  expect(tokenTicks(report, [0, 7], 10, 31)).toEqual([{ at: 1, words: "0,0" }]);
+});
 
 describe("patches", () => {
   test("lie where the grid says", async () => {

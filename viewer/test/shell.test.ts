@@ -5,7 +5,7 @@ import { fragmentParts, LONGEST_ASK } from "../src/address";
 import { barOf, DivergingScale, PALETTES, Scale } from "../src/color/scale";
 import { alignTokens } from "../src/compute/align";
 import { toCsv, toJson } from "../src/export/tables";
-import { excludedOf, isStopWord, LONGEST_PATTERN, readPattern, wholeOf } from "../src/filters";
+import { excludedOf, isPunctuation, isStopWord, LONGEST_PATTERN, readPattern, wholeOf } from "../src/filters";
 import { misreadOf, readLink, writeLink } from "../src/link";
 import type { Method } from "../src/report/document";
 import { Report } from "../src/report/report";
@@ -53,8 +53,14 @@ const massExcluded = (values: number[], counts: boolean[]) => {
 
 describe("filters", () => {
   test("stop words, punctuation, and what is neither", () => {
-    for (const word of ["the", "The", " of", ".", "…", "—", "⏎"]) expect(isStopWord(word), word).toBe(true);
-    for (const word of ["key", "x", "5", "鍵", "😀x"]) expect(isStopWord(word), word).toBe(false);
+    for (const word of ["the", "The", " of"])
+      expect([isStopWord(word), isPunctuation(word)], word).toEqual([true, false]);
+    for (const mark of [".", "…", "—", "⏎", "?!", "$", "。"]) {
+      expect([isStopWord(mark), isPunctuation(mark)], mark).toEqual([false, true]);
+    }
+    for (const word of ["key", "x", "5", "鍵", "😀", "😀x"]) {
+      expect([isStopWord(word), isPunctuation(word)], word).toEqual([false, false]);
+    }
   });
 
   test("the excluded share is of what is finite and positive", () => {
@@ -113,6 +119,7 @@ describe("the link", () => {
       mask_columns: "0,2",
       discard: 0.5,
       normalize: "row" as const,
+      skipPunctuation: true,
       skipStopWords: true,
       pattern: "^a&b=c#$",
       byHand: new Map([

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { followAddress } from "../src/address";
 import { inOrderOf } from "../src/components/predictions";
 import { quoted, tokenWords, undirected } from "../src/export/name";
-import { cutWords } from "../src/views/flow_graph";
+import { cutBands, cutWords } from "../src/views/flow_cut";
 
 test("a cut's parts are all of it", () => {
   expect(cutWords(new Map([[6, 1]]))).toBe("100% in layer 6");
@@ -29,6 +29,18 @@ test("a cut's parts are all of it", () => {
       ]),
     ),
   ).toBe("70% in layer 6, 12% in layer 5, 8% in layer 1, 10% in other layers");
+});
+
+test("a cut's arcs are a band a layer, which hold all of it", () => {
+  const arc = (layer: number, from: number, to: number, capacity: number) => ({ layer, from, to, capacity });
+  const cut = [arc(1, 2, 0, 0.1), arc(3, 0, 1, 0.2), arc(3, 0, 4, 0.1)];
+  const bands = cutBands({ value: 0.4, error: 0, arcs: [], cut, cutValue: 0.4 });
+  expect(bands.map(({ layer, arcs, from, to }) => [layer, arcs, from, to])).toEqual([
+    [3, 2, 0.5, 2],
+    [1, 1, 1, 1],
+  ]);
+  expect(bands.map(({ share }) => share)).toEqual([expect.closeTo(0.75), expect.closeTo(0.25)]);
+  expect(bands.reduce((sum, { capacity }) => sum + capacity, 0)).toBeCloseTo(0.4);
 });
 
 test("tables have no marks of direction", () => {

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Method } from "../report/document";
 import { useViewer } from "../context";
 import { Filters } from "./filters";
-import { Select, Slider, tokenOption } from "./fields";
+import { Select, Slider, tokenOptions } from "./fields";
 import { Look } from "./look";
 import { MethodChoice } from "./method_choice";
 import { SpecialCheck } from "./special_note";
@@ -21,11 +21,12 @@ export function ChoiceControls() {
   const ofWords = report instanceof WordReport ? " of whole words" : "";
   const lacking = (method: Method) =>
     `This report was made without ${method}${ofWords}${served ? "; the server computes it" : ""}`;
+  const methods = { has: (method: Method) => viewer.has(method), missing: lacking, asks: served };
   const alike = scored ? `${choices.method.value} is of the prediction, not of a layer or an output token` : undefined;
-  const options = useMemo(() => tokens.map(tokenOption), [tokens]);
+  const options = useMemo(() => tokenOptions(tokens, report.pictured), [tokens]);
   return (
     <>
-      <MethodChoice has={(method) => viewer.has(method)} missing={lacking} asks={served} />
+      <MethodChoice {...methods} />
       <div class="control" title={alike}>
         <label for="layer">
           Layer{" "}

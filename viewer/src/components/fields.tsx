@@ -7,9 +7,9 @@ type Value = string | number;
 /** A value and its words; without them the value itself. */
 export type Option<T extends Value> = readonly [value: T, words?: string];
 
-/** A token in a list. */
-export const tokenOption = ({ index, label }: { index: number; label: string }) =>
-  [index, `${index}: ${shorten(label, 24)}`] as const;
+/** Tokens in a list; patches say themselves where they stand. */
+export const tokenOptions = (tokens: readonly { index: number; label: string }[], pictured: boolean) =>
+  tokens.map(({ index, label }) => [index, pictured ? label : `${index}: ${shorten(label, 24)}`] as const);
 
 interface SelectProps<T extends Value> extends Omit<SelectHTMLAttributes, "value" | "onChange"> {
   value: T;

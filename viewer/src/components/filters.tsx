@@ -44,12 +44,15 @@ export function Filters() {
 function FilterFields() {
   const viewer = useViewer();
   const { state } = viewer;
-  const { skipStopWords, pattern, byHand } = state.choices;
+  const { skipPunctuation, skipStopWords, pattern, byHand } = state.choices;
   const { problem } = readPattern(pattern.value);
   return (
     <>
+      <CheckBox id="skip-punctuation" on={skipPunctuation} class="check">
+        Punctuation
+      </CheckBox>
       <CheckBox id="skip-stop-words" on={skipStopWords} class="check">
-        Stop words (English) and punctuation
+        Punctuation and English stop words
       </CheckBox>
       <div class="field">
         <label for="pattern">Tokens matching (regular expression)</label>
@@ -92,7 +95,7 @@ function FilterFields() {
 
 interface ChipProps {
   label: string;
-  index: number | string;
+  index?: number | string;
   /** it counts by hand, though a filter would exclude it */
   kept: boolean;
   undo: () => void;
@@ -104,7 +107,9 @@ function Chip({ label, index, kept, undo }: ChipProps) {
       <button
         type="button"
         onClick={undo}
-        aria-label={kept ? `counts: ${label} ${index}, by hand; undo` : `${label} ${index}, include it again`}
+        aria-label={
+          kept ? `counts: ${label} ${index ?? ""}, by hand; undo` : `${label} ${index ?? ""}, include it again`
+        }
       >
         {kept && "counts: "}
         <Own text={label} most={16} /> <span class="index">{index}</span> <span aria-hidden="true">×</span>

@@ -43,9 +43,10 @@ export interface HalfTextProps {
   places?: Int32Array | null;
 }
 
-const plainSpan = (gone?: ReadonlySet<number> | null) =>
+const plainSpan = (report: Report, gone?: ReadonlySet<number> | null) =>
   function Span(token: number, chip: boolean, text: string) {
-    const kind = chip ? " chip special" : text.includes("\n") ? " line-break" : "";
+    const plain = report.continues(token) ? " continues" : "";
+    const kind = chip ? " chip special" : text.includes("\n") ? " line-break" : plain;
     const absent = gone?.has(token) ?? false;
     return (
       <span
@@ -78,7 +79,7 @@ export function HalfText(props: HalfTextProps) {
   const origins = useMemo(() => places && new Map([...places].map((there, here) => [there, here])), [places]);
   useKeyboardScroll(box, `The text of ${of}, which scrolls`);
   const lines = useMemo(() => {
-    const text = (segment?: number) => <TextLines lines={tokenLines(report, segment, plainSpan(gone))} />;
+    const text = (segment?: number) => <TextLines lines={tokenLines(report, segment, plainSpan(report, gone))} />;
     if (!report.document.generation) return text();
     return (
       <>

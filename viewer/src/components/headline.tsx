@@ -1,6 +1,7 @@
 // The first sentence of every page: what is explained, and which input token the chosen method ranks first.
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
+import { isPunctuation } from "../filters";
 import { AGAINST, FOR, percentage } from "../report/text";
 import { WordReport } from "../report/words";
 import { Own, Piece } from "./own_text";
@@ -84,9 +85,18 @@ function First() {
       </>
     );
   }
+  // Of encoders whose last layer gathers at a full stop the first word says more.
+  const word = isPunctuation(viewer.report.tokens[token].label)
+    ? ranking.find((one) => !isPunctuation(viewer.report.tokens[one.token].label))
+    : undefined;
   return (
     <>
       {method} ranks {name} first
+      {word && (
+        <>
+          , <Named viewer={viewer} token={word.token} /> first of the words
+        </>
+      )}
     </>
   );
 }

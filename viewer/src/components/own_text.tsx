@@ -1,5 +1,5 @@
 // The user's own text among ours: it keeps its writing direction.
-import { isPunctuation, shorten } from "../report/text";
+import { shorten } from "../report/text";
 
 export function Own({ text, most = 40, class: name }: { text: string; most?: number; class?: string }) {
   return (
@@ -37,22 +37,21 @@ export function Piece({ label, space = false, most = 40, class: kind }: PiecePro
 }
 
 interface TokenNameProps extends PieceProps {
-  /** its place; none where the page says it elsewhere */
+  /** its place; none where the page says it elsewhere, or the label does */
   index?: number | string;
-  /** in a sentence, among its own full stops and brackets */
+  /** in a sentence: “key” (position 2) */
   said?: boolean;
 }
 
 /** A token where it is named: label and position. */
 export function TokenName({ label, space, index, said = false }: TokenNameProps) {
-  const quoted = said && isPunctuation(label);
   const position = typeof index === "number" ? `position ${index}` : index;
   return (
     <span class="token-name">
-      {quoted && "“"}
+      {said && "“"}
       <Piece label={label} space={space} class="name" />
-      {quoted && "”"}
-      {index !== undefined && <span class="index"> {quoted ? `(${position})` : index}</span>}
+      {said && "”"}
+      {index !== undefined && <span class="index"> {said ? `(${position})` : index}</span>}
     </span>
   );
 }

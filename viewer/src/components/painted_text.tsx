@@ -3,6 +3,7 @@
 import { effect } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Report } from "../report/report";
+import { graphemes } from "../report/text";
 import { tokenLines } from "./half_text";
 
 /** How a token looks. */
@@ -201,7 +202,9 @@ interface TokensProps extends Pick<PaintedTextProps, "report" | "segment"> {
 function Tokens({ report, segment, first }: TokensProps) {
   const lines = tokenLines(report, segment, (token, chip, text) => {
     const { special, unknown, begin, end } = report.tokens[token];
-    const classes = Object.entries({ chip, special, unknown, "line-break": !chip && text.includes("\n") });
+    const kinds = { chip, special, unknown, "line-break": !chip && text.includes("\n") };
+    const [continues, narrow] = [!chip && report.continues(token), graphemes(text.trim()).length <= 1];
+    const classes = Object.entries({ ...kinds, continues, narrow });
     const names = ["token", ...classes.filter(([, is]) => is).map(([name]) => name)];
     return (
       // A chip is not part of the text: the direction of the line must not depend on it.

@@ -62,7 +62,7 @@ function One({ prediction, report, heading, other }: OneProps) {
         {(kind === "masked" || kind === "token-class") && token && (
           <>
             {kind === "masked" ? " at " : " for "}
-            <TokenName label={token.label} index={token.index} />
+            <TokenName label={token.label} index={token.index} said />
           </>
         )}
       </h3>

@@ -46,8 +46,8 @@ function Sink() {
   const out = state.sinkAside.value;
   return (
     <p class="readout" id="sink-note">
-      {out ? "Attention sink excluded" : "Attention sink included"}: <TokenName {...viewer.name(0)} />, the first token
-      ({held}).{" "}
+      {out ? "Attention sink excluded" : "Attention sink included"}: <TokenName {...viewer.name(0)} said />, the first
+      token ({held}).{" "}
       <button type="button" id="sink-toggle" onClick={() => (skipSink.value = !skipSink.value)}>
         {out ? "Include it" : "Exclude it"}
       </button>

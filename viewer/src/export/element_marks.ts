@@ -90,7 +90,8 @@ export function marksOf(
   const filled = opaque(style.backgroundColor);
   const ramped = !barred && image.startsWith("linear-gradient(to right");
   // Lines below letters that are drawn as shadows, which move nothing.
-  const line = /^(.*?\)) 0px -([\d.]+)px 0px 0px inset$/.exec(style.boxShadow);
+  const line = /^(.*?\)) 0px -([\d.]+)px 0px 0px inset/.exec(style.boxShadow);
+  const continues = element.classList.contains("continues");
   const outline = style.outlineStyle !== "none" ? parseFloat(style.outlineWidth) : 0;
   const sides = [style.borderTopWidth, style.borderBottomWidth, style.borderLeftWidth].map(parseFloat);
   const [top, bottom, left] = sides;
@@ -103,6 +104,14 @@ export function marksOf(
     if (striped) rect(r, { fill: hatch(stripes, definitions), rx, "data-mark": "excluded" });
     if (ramped) rect(r, { fill: ramp(image, definitions), rx, "data-mark": "ramp" });
     if (line) rect(new DOMRect(r.left, r.bottom - Number(line[2]), r.width, Number(line[2])), { fill: line[1] });
+    if (continues && k === 0) {
+      const at = style.direction === "rtl" ? r.right - 1.5 : r.left;
+      rect(new DOMRect(at, r.top, 1.5, r.height), {
+        fill: style.color,
+        "fill-opacity": "0.6",
+        "data-mark": "continues",
+      });
+    }
     const [x, y] = [r.right + shift.x, r.top + shift.y];
     if (element.classList.contains("above") || element.classList.contains("corner")) {
       const side = element.classList.contains("corner") ? 0.32 * size : 0.38 * size;

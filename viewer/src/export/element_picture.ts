@@ -19,6 +19,8 @@ interface Fragment {
 }
 
 export const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+/** Invisible marks of direction stay only where there is something to direct: they confuse who searches or copies. */
+export const directedIf = (needed: boolean, text: string) => (needed ? text : text.replace(/[\u2066-\u2069]/g, ""));
 const ascents = new Map<string, number>();
 let measure: CanvasRenderingContext2D | null = null;
 
@@ -170,7 +172,7 @@ function* textsOf(fragments: readonly Fragment[]): Generator<string> {
     return `font-family="${xmlText(family)}" font-size="${short(parseFloat(style.fontSize))}" font-weight="${style.fontWeight}"${underline}`;
   };
   const span = ({ text, style, mark }: Fragment) =>
-    `<tspan${mark ? ` data-mark="${xmlText(mark)}"` : ""} fill="${xmlText(style.color)}">${xmlText(text)}</tspan>`;
+    `<tspan${mark ? ` data-mark="${xmlText(mark)}"` : ""} fill="${xmlText(style.color)}">${xmlText(directedIf(RTL.test(text), text))}</tspan>`;
   for (let k = 0, end = 0; k < fragments.length; k = end) {
     const first = fragments[k];
     end = k + 1;

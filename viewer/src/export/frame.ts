@@ -3,7 +3,7 @@ import { DEGENERATE_WORDS } from "../report/setting_words";
 import { textWidth, unit } from "../components/measure";
 import { graphemes } from "../report/text";
 import type { Caption } from "./exporter";
-import { elementPicture, RTL } from "./element_picture";
+import { directedIf, elementPicture, RTL } from "./element_picture";
 import { themeOf, xmlText } from "./picture";
 
 const PADDING = 16;
@@ -143,7 +143,7 @@ export function panels(all: readonly { title: string; svg: string }[], widest = 
     else y += size.height + gap;
     width = Math.max(width, at.x + size.width);
     height = Math.max(height, at.y + size.height);
-    const heading = `<text x="${at.x}" y="${at.y + 0.6 * head.line}" font-family="${FAMILY}" font-size="${head.size}" font-weight="${head.weight}" fill="${ink}">${xmlText(title)}</text>`;
+    const heading = `<text x="${at.x}" y="${at.y + 0.6 * head.line}" font-family="${FAMILY}" font-size="${head.size}" font-weight="${head.weight}" fill="${ink}">${xmlText(directedIf(RTL.test(title), title))}</text>`;
     return heading + nested(svg, at.x, at.y + head.line, `p${k}`);
   });
   [width, height] = [Math.ceil(width), Math.ceil(height)];
@@ -177,8 +177,9 @@ export function framed(svg: string, caption: Caption | null, card: Element | nul
   const write = (words: readonly Word[], type: Type, part: string) => {
     const lines = linesOf(words, room, type).map((line) => {
       y += type.line;
+      const needed = line.some(({ text }) => RTL.test(text));
       const runs = line.map(
-        ({ text, soft: isSoft }) => `<tspan fill="${isSoft ? soft : ink}">${xmlText(text)}</tspan>`,
+        ({ text, soft: isSoft }) => `<tspan fill="${isSoft ? soft : ink}">${xmlText(directedIf(needed, text))}</tspan>`,
       );
       return `<text x="${PADDING}" y="${y - 0.3 * type.line}" font-size="${type.size}" font-weight="${type.weight}" xml:space="preserve">${runs.join("")}</text>`;
     });
@@ -215,8 +216,9 @@ export function framed(svg: string, caption: Caption | null, card: Element | nul
     for (const note of notes) write(wordsOf(note, true), FACTS(), "note");
   }
   const height = Math.ceil(y + PADDING - 4);
+  const name = caption?.title ?? title;
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${FAMILY}">` +
-    `<title>${xmlText(caption?.title ?? title)}</title><rect width="${width}" height="${height}" fill="${paper}"/>\n${parts.join("\n")}\n</svg>\n`
+    `<title>${xmlText(directedIf(RTL.test(name), name))}</title><rect width="${width}" height="${height}" fill="${paper}"/>\n${parts.join("\n")}\n</svg>\n`
   );
 }

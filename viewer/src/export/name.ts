@@ -15,6 +15,7 @@ import {
 import { excludedOf, readPattern, reasonsExcluded, SINK, SPECIAL } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { namesOf } from "../link";
+import type { Report } from "../report/report";
 import { percent, shorten, visible } from "../report/text";
 import { WordReport } from "../report/words";
 import type { Choices } from "../state";
@@ -61,6 +62,9 @@ export const undirected = (text: string): string => text.replaceAll(ISOLATE, "")
 
 /** Positions count from 0, and say that they are positions: whoever reads a bare number counts from 1. */
 export const tokenWords = (position: number, label: string) => `${quoted(label, 30)} (position ${position})`;
+/** The same of a report's token; the label of a patch says where it is. */
+export const namedToken = ({ tokens, pictured }: Report, position: number) =>
+  pictured ? quoted(tokens[position].label, 30) : tokenWords(position, tokens[position]?.label ?? "");
 /** "12 of 12 “.”": the place of a generated token, counted from 1. */
 export const placeWords = (token: number, count: number, label: string) =>
   `${token + 1} of ${count} ${quoted(label, 30)}`;
@@ -72,10 +76,10 @@ export const telling = (facts: readonly (readonly [string, string | null | undef
 
 /** What is excluded from rankings and colours, in words; "" for nothing. */
 function excludedWords({ state, report }: Viewer): string {
-  const { skipSpecial, skipStopWords, pattern, byHand } = state.choices;
+  const { skipSpecial, skipPunctuation, skipStopWords, pattern, byHand } = state.choices;
   const byHandAs = (excluded: boolean) => [...byHand.value].filter(([, is]) => is === excluded).map(([token]) => token);
   const named = (tokens: readonly number[]) => {
-    const names = tokens.slice(0, 5).map((token) => tokenWords(token, report.tokens[token]?.label ?? ""));
+    const names = tokens.slice(0, 5).map((token) => namedToken(report, token));
     return tokens.length > names.length ? [...names, `${tokens.length - names.length} tokens more`] : names;
   };
   const filtered = reasonsExcluded(report, { ...state.filters.value, byHand: new Map() });
@@ -83,7 +87,7 @@ function excludedWords({ state, report }: Viewer): string {
   return [
     skipSpecial.value && report.hasSpecial ? SPECIAL : "",
     state.reasons.value[0] === SINK ? "the first token, which takes most" : "",
-    skipStopWords.value ? "stop words and punctuation" : "",
+    skipStopWords.value ? "stop words and punctuation" : skipPunctuation.value ? "punctuation" : "",
     readPattern(pattern.value).expression ? `tokens that match /${ISOLATE}${pattern.value}${END}/` : "",
     ...named(byHandAs(true)),
     kept.length > 0 ? `but not ${kept.join(", ")}` : "",
@@ -129,7 +133,7 @@ function chosenFacts(viewer: Viewer, shown: Shown): (readonly [string, string | 
   const layers = `${layer.value} of ${report.model.layers}, down to ${down}`;
   return [
     ["Method", own("method", method.value)],
-    ["Output token", own("output", tokenWords(token.value, label))],
+    ["Output token", own("output", namedToken(report, token.value))],
     [
       "Layers",
       shown.layers

@@ -154,6 +154,23 @@ export class Report {
     return new Map(await Promise.all(decoded));
   }
 
+  /** Tokens are patches of a picture: their labels say where they stand, and positions among tokens mean nothing to readers. */
+  get pictured(): boolean {
+    return this.document.input.kind === "image";
+  }
+
+  /** What a token is called where one is named: its label and, unless that says it, its position. */
+  nameOf(token: number): { label: string; index?: number } {
+    const { label } = this.tokens[token];
+    return this.pictured ? { label } : { label, index: token };
+  }
+
+  /** Whether a token goes on with the word of the one before it. */
+  continues(token: number): boolean {
+    const [before, { word, segment }] = [this.tokens[token - 1], this.tokens[token]];
+    return word !== null && before?.word === word && before.segment === segment;
+  }
+
   get settings() {
     return this.document.settings;
   }

@@ -47,9 +47,6 @@ export function formatWithin(value: number, error: number): string {
   return `about ${signed(Math.abs(value) < 0.001 ? value.toExponential(1) : String(Number(value.toPrecision(2))))}`;
 }
 
-/** A token that a sentence would take for its own punctuation. */
-export const isPunctuation = (label: string): boolean => /^[\p{P}\p{S}]+$/u.test(label);
-
 /** A share for people. */
 export function percent(share: number): string {
   if (share > 0 && share < 0.005) return "under 1%";

@@ -1,7 +1,7 @@
 // Blanks or replaces words of the text: what becomes of the prediction, and of what it depends on?
 import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
-import { Select, tokenOption } from "../components/fields";
+import { Select, tokenOptions } from "../components/fields";
 import type { Viewer } from "../context";
 import { BlankTokens } from "../views/blank_tokens";
 import type { ServerState } from "./server_state";
@@ -24,7 +24,7 @@ function Replace({ state, viewer, label }: { state: ServerState; viewer: Viewer;
         id="replaced"
         own
         value={picked.value}
-        options={places.map(tokenOption)}
+        options={tokenOptions(places, false)}
         choose={(token) => (picked.value = token)}
       />
       <label for="instead">with</label>

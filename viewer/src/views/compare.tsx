@@ -193,7 +193,8 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
       {b.instead !== null && (
         <p class="help" id="compare-instead">
           The other report {match[b.instead] < 0 ? "has no counterpart of" : `holds no ${b.method} of`}{" "}
-          <TokenName {...viewer.name(b.instead)} />: the second is of <TokenName {...b.report.tokens[b.token]} />.
+          <TokenName {...viewer.name(b.instead)} said />: the second is of{" "}
+          <TokenName {...b.report.nameOf(b.token)} said />.
         </p>
       )}
       <div id="compare" class="compare">

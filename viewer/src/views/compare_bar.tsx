@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { CheckBox, inOtherForm } from "../components/check_box";
-import { Select, tokenOption } from "../components/fields";
+import { Select, tokenOptions } from "../components/fields";
 import { FileButton } from "../components/file_button";
 import { Own } from "../components/own_text";
 import { useViewer, type Viewer } from "../context";
@@ -73,7 +73,7 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
   const { report, other } = viewer;
   const { comparison } = viewer.state.choices;
   const over = useSignal(false);
-  const tokens = useMemo(() => report.tokens.map(tokenOption), [report]);
+  const tokens = useMemo(() => tokenOptions(report.tokens, report.pictured), [report]);
   const change = (what: Partial<typeof chosen>) => (comparison.value = { ...chosen, ...what });
   return (
     <div

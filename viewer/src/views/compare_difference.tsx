@@ -36,7 +36,7 @@ export function missingSides([first, second]: readonly [Side, Side]): string {
 export function missingValues({ method, layer, report, token, missing }: Side): ComponentChildren {
   return (
     <>
-      No {method} values for <TokenName {...report.tokens[token]} /> at layer {layer}. {missing}
+      No {method} values for <TokenName {...report.nameOf(token)} said /> at layer {layer}. {missing}
     </>
   );
 }
@@ -110,7 +110,7 @@ export function CompareReadout({ sides, first, second, apart, match }: ReadoutPr
   return (
     <p class="readout" id="compare-readout">
       {pointed ? "" : "They differ most on "}
-      <TokenName {...viewer.name(input)} />: {format(first[input])} in A,{" "}
+      <TokenName {...viewer.name(input)} said />: {format(first[input])} in A,{" "}
       {match[input] < 0 ? (
         "no counterpart in B"
       ) : (

@@ -6,7 +6,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { CheckBox } from "../components/check_box";
-import { Radios, Select, Slider, tokenOption } from "../components/fields";
+import { Radios, Select, Slider, tokenOptions } from "../components/fields";
 import { TokenName } from "../components/own_text";
 import { graphArcs, pathsThrough, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
 import { flowFits, maximumFlow, type Arc, type PairFlow } from "../compute/max_flow";
@@ -18,16 +18,17 @@ import { Scroller } from "../components/scroller";
 import { Tip } from "../components/tip";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
-import { tokenWords } from "../export/name";
+import { namedToken } from "../export/name";
 import { standalone } from "../export/picture";
 import { arcOpacity, arcStrength, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
 import type { Report } from "../report/report";
 import { targetWords } from "../report/setting_words";
 import { WordReport } from "../report/words";
-import { format, formatWithin, percent, percentage, shorten } from "../report/text";
+import { format, formatWithin, percentage, shorten } from "../report/text";
 import { ALL_ARCS, type GraphKind } from "../state";
 import { printing } from "../theme";
-import { ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
+import { Cut, cutBands, cutWords } from "./flow_cut";
+import { TokenLabel, tokenTicks, useFound, useWidth, widest } from "./picture";
 import "../styles/pictures.css";
 
 /** More tokens are drawn on canvas, without a name for each. */
@@ -149,6 +150,9 @@ export function FlowGraph() {
   const size = { width: left + n * pitch + 8, height: top + Math.max(1, steps) * rise + bottom };
   const current = found && found.kind === kind ? found : null;
   const scaleOf = current?.strongest || 1;
+  const pair = current?.pair ?? null;
+  const bands = useMemo(() => (pair ? cutBands(pair) : []), [pair]);
+  const begins = useMemo(() => new Set(pair?.cut.map((arc) => `${arc.layer} ${arc.from}`)), [pair]);
   const colour = viewer.scale.value.css(1, 1);
   const stroke = (share: number) => {
     const strength = arcStrength(share, arcKind(kind));
@@ -187,7 +191,7 @@ export function FlowGraph() {
       choose: ({ column, row }) => choose(column, row),
     });
   };
-  const name = (i: number) => tokenWords(i, report.tokens[i].label);
+  const name = (i: number) => namedToken(report, i);
   const exporter: Exporter = {
     svg: () => (svg.current ? standalone(svg.current) : ""),
     shown: () => ({
@@ -243,7 +247,6 @@ export function FlowGraph() {
                 })}
               </g>
               {!named && current && <Nodes {...{ n, layer, toLayer, x, y }} masses={current.masses} radius={radius} />}
-              {current?.pair && <Cut pair={current.pair} x={x} y={y} few={named} />}
               {Array.from({ length: steps + 1 }, (_, at) => {
                 const l = layer - at;
                 return (
@@ -262,7 +265,9 @@ export function FlowGraph() {
                             cx={x(i)}
                             cy={y(l)}
                             r={sink ? 6 : radius(mass).toFixed(2)}
-                            class={chosen ? "node chosen" : sink ? "node sink" : "node"}
+                            class={["node", chosen && "chosen", sink && "sink", begins.has(`${l} ${i}`) && "begins"]
+                              .filter(Boolean)
+                              .join(" ")}
                             fill-opacity={mass > 0.002 || chosen ? (kind === "flow" || allows(i) ? 1 : 0.3) : 0.25}
                           />
                         );
@@ -274,6 +279,7 @@ export function FlowGraph() {
                   </g>
                 );
               })}
+              {bands.length > 0 && <Cut bands={bands} x={x} y={y} width={size.width} />}
               <Traced arcs={current?.arcs ?? []} own={own || kind === "flow"} {...{ x, y, toLayer, stroke }} />
               {named ? (
                 [false, true].map((above) =>
@@ -374,7 +380,7 @@ function explain(report: Report, kind: GraphKind): string {
     return `A line is the share of the chosen output token that passes there (rollout${of}${residual}${rows}).`;
   }
   const units = report.inLogits("flow") ? `, in logits of ${targetWords(report)}` : "";
-  return `A line is what one maximum flow carries from the output token down to the input token${units}. Dashed lines are the minimum cut: together they can carry no more than the flow.`;
+  return `A line is what one maximum flow carries from the output token down to the input token${units}. The bands are its minimum cut: the arcs across them, from the ringed nodes, can carry no more than this together.`;
 }
 
 interface Places {
@@ -427,31 +433,6 @@ function Nodes({ n, layer, toLayer, masses, radius, x, y }: NodesProps) {
   );
 }
 
-/** Arcs of the minimum cut, crossed by a bar; only bars where there are many. */
-function Cut({ pair, x, y, few }: { pair: PairFlow; few: boolean } & Places) {
-  const strongest = Math.max(...pair.cut.map((arc) => arc.capacity), 1e-300);
-  const shown = [...pair.cut].sort((a, b) => b.capacity - a.capacity).slice(0, few ? 400 : 150);
-  return (
-    <g class="cut">
-      {shown.map((arc) => {
-        const { layer, from, to, capacity } = arc;
-        const strength = Math.sqrt(capacity / strongest);
-        const [x1, y1, x2, y2] = [x(from), y(layer), x(to), y(layer - 1)];
-        const [cx, cy] = [(x1 + x2) / 2, (y1 + y2) / 2];
-        const length = Math.hypot(x2 - x1, y2 - y1) || 1;
-        const half = 2.5 + 4 * strength;
-        const [dx, dy] = [(-(y2 - y1) / length) * half, ((x2 - x1) / length) * half];
-        return (
-          <g key={keyOf(arc)} data-value={capacity}>
-            <ArcLine {...{ arc, x, y }} width={0.5 + 2 * strength} opacity={0.25 + 0.75 * strength} />
-            <line class="bar" x1={cx - dx} y1={cy - dy} x2={cx + dx} y2={cy + dy} />
-          </g>
-        );
-      })}
-    </g>
-  );
-}
-
 interface TracedProps extends Places {
   arcs: readonly GraphArc[];
   /** arcs from a token to itself are among them */
@@ -491,6 +472,7 @@ interface StrongLabelsProps {
 
 /** Names of the strongest input tokens, as many as there is room for; positions where none is strong. */
 function StrongLabels({ labels, mass, always, x, y, pitch }: StrongLabelsProps) {
+  const { report } = useViewer();
   const chosen = useMemo(() => {
     if (!mass) return null;
     const taken: number[] = [];
@@ -505,9 +487,9 @@ function StrongLabels({ labels, mass, always, x, y, pitch }: StrongLabelsProps) 
   if (!chosen) {
     return (
       <>
-        {ticks(0, labels.length, pitch, 60 * unit()).map((i) => (
-          <text key={i} class="tick" x={x(i)} y={y + 8} text-anchor="middle">
-            {i}
+        {tokenTicks(report, [0, report.n], pitch, 60 * unit()).map(({ at, words }) => (
+          <text key={at} class="tick" x={x(at)} y={y + 8} text-anchor="middle">
+            {words}
           </text>
         ))}
       </>
@@ -565,7 +547,7 @@ function GraphTools({ input, noFlow }: { input: number; noFlow: string | null })
             own
             aria-label="Input token of the flow"
             value={input}
-            options={report.tokens.map(tokenOption)}
+            options={tokenOptions(report.tokens, report.pictured)}
             choose={(token) => (choices.input.value = token)}
           />
         </label>
@@ -579,17 +561,6 @@ interface GraphReadoutProps {
   layer: number;
   toLayer: number;
   input: number;
-}
-
-/** "70% in layer 6, 16% in layer 4, 14% in other layers": where a cut lies, all of it. @param shares of each layer */
-export function cutWords(shares: ReadonlyMap<number, number>): string {
-  const sorted = [...shares].sort((a, b) => b[1] - a[1]);
-  const few = sorted.length > 4 ? 3 : 4;
-  const rest = sorted.slice(few).reduce((sum, [, share]) => sum + share, 0);
-  return [
-    ...sorted.slice(0, few).map(([layer, share]) => `${percent(share)} in layer ${layer}`),
-    ...(rest > 0 ? [`${percent(rest)} in other layers`] : []),
-  ].join(", ");
 }
 
 /** How much of the output token's rollout, or of the flow, passes the node that is pointed at. */
@@ -612,13 +583,12 @@ function GraphReadout({ found, layer, toLayer, input }: GraphReadoutProps) {
   const viewer = useViewer();
   const { report, state, explanation } = viewer;
   const { choices } = state;
-  const name = (token: number) => <TokenName {...viewer.name(token)} />;
+  const name = (token: number) => <TokenName {...viewer.name(token)} said />;
   const token = choices.token.value;
   if (found?.pair) {
     const { pair, error } = found;
     const rollout = explanation.value.result("rollout", layer, token);
-    const shares = new Map<number, number>();
-    for (const arc of pair.cut) shares.set(arc.layer, (shares.get(arc.layer) ?? 0) + arc.capacity / pair.cutValue);
+    const shares = new Map(cutBands(pair).map(({ layer, share }) => [layer, share]));
     const where = cutWords(shares);
     return (
       <p class="readout" id="graph-readout" data-value={pair.value}>

@@ -81,8 +81,9 @@ export function Matrix() {
           {cost >= MOST
             ? "The full matrix with these settings is too large to compute in the browser. "
             : busy && "Computing the full matrix in the browser … "}
-          A row for each output token, a column for each input token. Click a row to choose it; scroll with Ctrl, or
-          pinch, to zoom. {kept} {outputs.length < n && `${outputs.length} of ${n} output tokens have values here.`}
+          A row for each output token, a column for each input token{report.pictured && ", patches by row and column"}.
+          Click a row to choose it; scroll with Ctrl, or pinch, to zoom. {kept}{" "}
+          {outputs.length < n && `${outputs.length} of ${n} output tokens have values here.`}
         </p>
       </div>
     </Card>
@@ -101,7 +102,7 @@ function MissingPairs({ outputs }: { outputs: readonly number[] }) {
         <p>
           {outputs.length === 1 ? (
             <>
-              {method} was computed for the output token <TokenName {...viewer.name(outputs[0])} /> only.
+              {method} was computed for the output token <TokenName {...viewer.name(outputs[0])} said /> only.
             </>
           ) : (
             `This report has no full matrix of ${method}.`

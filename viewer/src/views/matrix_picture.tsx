@@ -16,7 +16,17 @@ import { format, shorten } from "../report/text";
 import type { Report } from "../report/report";
 import type { Numbers } from "../report/values";
 import { printing } from "../theme";
-import { Sheet, stepImageWork, ticks, TokenLabel, useFound, useWidth, widest, ZoomButtons } from "./picture";
+import {
+  Sheet,
+  stepImageWork,
+  ticks,
+  TokenLabel,
+  tokenTicks,
+  useFound,
+  useWidth,
+  widest,
+  ZoomButtons,
+} from "./picture";
 import "../styles/pictures.css";
 
 /** The values of all rows, and the ends of the scale of those that count. */
@@ -302,7 +312,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const rows = outputs.length;
   const labels = useMemo(() => report.tokens.map((t) => shorten(t.short, 12)), [report]);
   const labelWidth = useMemo(() => Math.min(110 * u, widest(labels)), [labels, u]);
-  const most = props.most ?? Math.max(560 * u, Math.min(1100 * u, width * 0.9));
+  const most = props.most ?? Math.max(560 * u, Math.min(1100 * u, width));
   const frame = frameOf(rows, n, labelWidth, width, most);
   const { margin, head, cell, height, plot, size } = frame;
   // Paper shows all of it; the screen's zoom is there again afterwards.
@@ -421,32 +431,40 @@ function Names({ place, labels, outputs, chosen }: NamesProps) {
   const u = unit();
   const { margin, head } = place.frame;
   const [namedX, namedY] = [place.pitchX >= LABELLED * u, place.pitchY >= LABELLED * u];
-  const columns = namedX ? range(place.columns) : ticks(...place.columns, place.pitchX, 44 * u);
-  const rows = namedY ? range(place.rows) : ticks(...place.rows, place.pitchY, 44 * u);
+  const { report } = useViewer();
+  const columns = namedX
+    ? range(place.columns).map((i) => ({ at: i, words: labels[i] }))
+    : tokenTicks(report, place.columns, place.pitchX, 44 * u);
+  // Rows of some tokens alone are counted as they come.
+  const rows = namedY
+    ? range(place.rows).map((r) => ({ at: r, words: labels[outputs[r]] }))
+    : outputs.length === report.n
+      ? tokenTicks(report, place.rows, place.pitchY, 44 * u)
+      : ticks(...place.rows, place.pitchY, 44 * u).map((r) => ({ at: r, words: String(outputs[r]) }));
   const row = outputs.indexOf(chosen);
   return (
     <>
       {columns
-        .filter((i) => place.hasColumn(i))
-        .map((i) =>
+        .filter(({ at }) => place.hasColumn(at))
+        .map(({ at: i, words }) =>
           namedX ? (
             <TokenLabel
               key={i}
               x={place.left(i + 0.5)}
               y={head - 6}
-              label={fitted(labels[i], head - 10)}
+              label={fitted(words, head - 10)}
               level={false}
               above
             />
           ) : (
             <text key={i} class="tick" x={place.left(i + 0.5)} y={head - 6} text-anchor="middle">
-              {i}
+              {words}
             </text>
           ),
         )}
       {rows
-        .filter((r) => place.hasRow(r))
-        .map((r) => (
+        .filter(({ at }) => place.hasRow(at))
+        .map(({ at: r, words }) => (
           <text
             key={r}
             class={namedY ? (r === row ? "label chosen" : "label") : "tick"}
@@ -454,9 +472,7 @@ function Names({ place, labels, outputs, chosen }: NamesProps) {
             y={place.top(r + 0.5) + 4 * u}
             text-anchor="end"
           >
-            {namedY
-              ? fitted(labels[outputs[r]], margin - 9, undefined, r === row ? chosenFont() : undefined)
-              : outputs[r]}
+            {namedY ? fitted(words, margin - 9, undefined, r === row ? chosenFont() : undefined) : words}
           </text>
         ))}
       {row >= 0 && !namedY && place.hasRow(row) && (

@@ -4,6 +4,7 @@ import type { ComponentChildren, RefObject } from "preact";
 import { finish, useWork, type Work } from "../compute/slices";
 import type { Scale } from "../color/scale";
 import { PAPER, placeStyle, textWidth, unit } from "../components/measure";
+import type { Report } from "../report/report";
 import { graphemes } from "../report/text";
 import { printing } from "../theme";
 
@@ -73,6 +74,27 @@ export function ticks(begin: number, end: number, unit: number, apart: number): 
   const found = [];
   for (let i = Math.ceil(begin / step) * step; i < end; i += step) found.push(i);
   return found;
+}
+
+export interface Tick {
+  at: number;
+  words: string;
+}
+
+/** Tokens to name where labels do not fit: by position; of a picture the first patch of a row. */
+export function tokenTicks(
+  report: Report,
+  [begin, end]: readonly [number, number],
+  unit: number,
+  apart: number,
+): Tick[] {
+  const image = report.document.input.image;
+  if (!report.pictured || !image) return ticks(begin, end, unit, apart).map((at) => ({ at, words: String(at) }));
+  const { columns, first_patch: first, rows } = image;
+  return ticks(0, rows, columns * unit, apart)
+    .map((row) => first + row * columns)
+    .filter((at) => at >= begin && at < end)
+    .map((at) => ({ at, words: report.tokens[at].short }));
 }
 
 /** What is excluded from the colour scale. */

@@ -246,7 +246,7 @@ function Line({ entry: { token, rank, value, degenerate }, largest, columns, mas
             {viewer.placeText(token)}
           </td>
           <th scope="row">
-            <Piece {...viewer.name(token)} />
+            <Piece label={viewer.name(token).label} />
           </th>
         </>
       ) : (

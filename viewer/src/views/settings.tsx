@@ -5,7 +5,7 @@ import { arrayName } from "../report/document";
 import { recipeOf, type Recipe } from "../report/recipe";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { pictureOf } from "../export/element_picture";
-import { tokenWords, undirected } from "../export/name";
+import { namedToken, undirected } from "../export/name";
 import type { GenerationReport } from "../report/generation_report";
 import type { Report } from "../report/report";
 import { pictureIn } from "../report/picture";
@@ -204,7 +204,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
   }
   const rows: Setting[] = [
     ...pictureRows(report).map(plain),
-    { term: "Shown", text: `${method} of output token ${tokenWords(token, report.tokens[token].label)}` },
+    { term: "Shown", text: `${method} of output token ${namedToken(report, token)}` },
     { term: "Numbers", text: source(viewer) },
     { term: "Mixing", text: mixingWords(report) },
     ...(report.mixing.needs === "attention" ? [setting("Heads", "heads", headsText)] : []),

@@ -23,6 +23,7 @@ export function Strip() {
   const place = useSignal(choices.token.peek());
   const row = viewer.row();
   const reasons = state.reasons.value;
+  const split = report.tokens.some(({ index }) => report.continues(index));
   const degenerate = degenerateIn(viewer.degenerate(), row, state.counts.value);
   const choose = (token: number) => {
     if (scored) pointed.value = { input: (place.value = token), view: "strip" };
@@ -70,6 +71,7 @@ export function Strip() {
           {scored
             ? `Color: how much each token speaks for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
             : "Click a token to explain it, or step with the arrow keys; Shift-click compares it, Ctrl/⌘-click excludes it."}
+          {split && " A bar within a word divides its tokens."}
           {degenerate !== null && degenerate.count > 0 && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>
