@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { open, still, startBrowser } from "./browser.js";
+import { open, still, startBrowser, violations } from "./browser.js";
 import { makePage, pageOf, samplePages, withWords } from "./viewer_pages.js";
 
 const pages = new Map(samplePages("").map((page) => [page.name, page]));
@@ -108,6 +108,52 @@ function withPage(name, options, run) {
     }
   };
 }
+
+describe("on a phone", () => {
+  const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+  test(
+    "the method stays in sight, with the way back to the other controls",
+    withPage("short", phone, async (page) => {
+      const quick = page.locator(".quick");
+      assert.equal(await quick.count(), 0);
+      await page.evaluate(() => document.querySelector("#matrix").scrollIntoView());
+      await quick.waitFor();
+      await quick.getByText("raw", { exact: true }).tap();
+      assert.equal(await page.locator("#methods input:checked").inputValue(), "raw");
+      assert.deepEqual(await violations(page), []);
+      await page.locator("#to-controls").tap();
+      await quick.waitFor({ state: "detached" });
+      assert.equal(await page.evaluate(() => document.activeElement.value), "raw");
+    }),
+  );
+
+  test("a token of one letter is as large as a finger", async () => {
+    const report = withWords(pages.get("long").json);
+    const { html, remove } = pageOf(report);
+    const { page, watch, close } = await open(browser, html, phone);
+    const place = await page.evaluate(() => {
+      const one = document.querySelector("#strip .token.narrow");
+      one.scrollIntoView({ block: "center" });
+      const { left, right, top, bottom } = one.getBoundingClientRect();
+      return { token: one.dataset.token, left, right, top, bottom, width: right - left };
+    });
+    assert.ok(place.width < 12, String(place.width));
+    const at = ([x, y]) =>
+      page.evaluate(([h, v]) => document.elementFromPoint(h, v)?.closest(".token")?.dataset.token, [x, y]);
+    const middle = [(place.left + place.right) / 2, (place.top + place.bottom) / 2];
+    for (const point of [
+      [place.left - 7, middle[1]],
+      [place.right + 7, middle[1]],
+      [middle[0], place.top - 4],
+    ]) {
+      assert.equal(await at(point), place.token, String(point));
+    }
+    assert.deepEqual(watch, { requests: [], messages: [] });
+    await close();
+    remove();
+  });
+});
 
 describe("a word of several tokens", () => {
   test("has a bar between them, in files, too, and the help says so", async () => {

@@ -25,7 +25,7 @@ import { formatOf } from "./report/text";
 import { Compare } from "./views/compare";
 import { FlowGraph } from "./views/flow_graph";
 import { HeadGrid } from "./views/head_grid";
-import { ImageViews } from "./views/image_views";
+import { ImageViews, LayersOfImage } from "./views/image_views";
 import { LayerMap } from "./views/layer_map";
 import { Matrix } from "./views/matrix";
 import { Methods } from "./views/methods";
@@ -119,11 +119,14 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
   useEffect(() => computeFlow(viewer), [viewer]);
   const pictured = report.document.input.kind === "image";
   const narrow = oneColumn.value;
-  const prediction = (report.document.predictions ?? []).length > 0 && (
+  const predicted = report.document.predictions ?? [];
+  const prediction = predicted.length > 0 && (
     <aside class="card" aria-label="Prediction">
       <Predictions report={report} id="predictions" />
     </aside>
   );
+  // Beside a long list of predictions there is room for more than the text.
+  const tall = predicted.reduce((sum, { choices, candidates = [] }) => sum + choices.length + candidates.length, 0) > 3;
   const graph = !viewer.scored && <FlowGraph />;
   return (
     <Page
@@ -152,11 +155,12 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
         <div class={prediction ? "lead wide with-aside" : "lead wide"}>
           <div class="pile">
             <Strip />
-            <Methods />
+            {tall && <Methods />}
           </div>
           {prediction}
         </div>
       )}
+      {!pictured && !narrow && !tall && <Methods />}
       <Notes />
       {narrow && graph}
       {narrow && !pictured && <Methods />}
@@ -166,6 +170,7 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
       {!pictured && !viewer.scored && <LayerMap />}
       <div class="pair wide">
         <div class="pile">
+          {pictured && <LayersOfImage />}
           {!pictured && !narrow && <Ranking />}
           {!narrow && <SettingsCard />}
         </div>

@@ -6,6 +6,7 @@ import { Filters } from "./filters";
 import { Select, Slider, tokenOptions } from "./fields";
 import { Look } from "./look";
 import { MethodChoice } from "./method_choice";
+import { QuickBar } from "./quick_bar";
 import { SpecialCheck } from "./special_note";
 import { WordReport } from "../report/words";
 
@@ -27,6 +28,7 @@ export function ChoiceControls() {
   return (
     <>
       <MethodChoice {...methods} />
+      <QuickBar {...methods} />
       <div class="control" title={alike}>
         <label for="layer">
           Layer{" "}

@@ -6,7 +6,7 @@ import { Radios } from "./fields";
 import { Info } from "./guide";
 import { Popover } from "./popover";
 
-interface MethodChoiceProps {
+export interface MethodChoiceProps {
   /** whether there are values of a method */
   has(method: Method): boolean;
   /** why there are none */
@@ -15,26 +15,33 @@ interface MethodChoiceProps {
   asks?: boolean;
 }
 
+/** The methods as buttons. @param name of the group: a page may have two of them */
+export function MethodRadios({ has, missing, asks = false, name }: MethodChoiceProps & { name: string }) {
+  const { method } = useViewer().state.choices;
+  return (
+    <Radios
+      name={name}
+      value={method.value}
+      options={METHODS.filter((one) => !isScore(one) || has(one)).map((one) => ({
+        value: one,
+        words: <span>{one}</span>,
+        title: has(one) ? undefined : missing(one),
+        disabled: !has(one) && !asks,
+      }))}
+      choose={(one) => (method.value = one)}
+    />
+  );
+}
+
 export function MethodChoice({ has, missing, asks = false }: MethodChoiceProps) {
   const { state } = useViewer();
-  const { method } = state.choices;
   // What may come with the report is not missing yet.
   const lacking = asks || state.growing.value ? [] : AGGREGATIONS.filter((one) => !has(one));
   return (
     <>
       <fieldset id="methods" class="segments">
         <legend class="visually-hidden">Method</legend>
-        <Radios
-          name="method"
-          value={method.value}
-          options={METHODS.filter((one) => !isScore(one) || has(one)).map((one) => ({
-            value: one,
-            words: <span>{one}</span>,
-            title: has(one) ? undefined : missing(one),
-            disabled: !has(one) && !asks,
-          }))}
-          choose={(one) => (method.value = one)}
-        />
+        <MethodRadios {...{ has, missing, asks }} name="method" />
         <Info about="the methods" place="methods" />
       </fieldset>
       {lacking.length > 0 && <Lacking methods={lacking} missing={missing} />}

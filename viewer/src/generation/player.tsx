@@ -6,6 +6,7 @@ import { Select, Slider } from "../components/fields";
 import { Filters } from "../components/filters";
 import { Look } from "../components/look";
 import { MethodChoice } from "../components/method_choice";
+import { QuickBar } from "../components/quick_bar";
 import { SpecialCheck } from "../components/special_note";
 import type { Method } from "../report/document";
 import type { Span, State } from "../state";
@@ -166,10 +167,15 @@ export function GenerationControls() {
   const viewer = useGeneration();
   const { report, state } = viewer;
   const { method, normalized } = state.choices;
+  const methods = {
+    has: (one: Method) => report.methods.includes(one),
+    missing: (one: Method) => missing(one, viewer),
+  };
   return (
     <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
       <Steps />
-      <MethodChoice has={(one) => report.methods.includes(one)} missing={(one) => missing(one, viewer)} />
+      <MethodChoice {...methods} />
+      <QuickBar {...methods} />
       <LayersChoice />
       {report.methods.some((one) => report.hasNormalized(one)) && (
         <div class="control check" id="normalized-control">

@@ -101,7 +101,9 @@ function gridOf(layers: number, heads: number, outer: number) {
   const u = unit();
   const head = 20 * u;
   const left = 12 + textWidth(`Layer ${layers}`);
-  const width = outer < 760 ? outer : Math.min(outer * 0.55, left + heads * 72 * u);
+  // Beside a square of the same height: wide where there are more heads than layers.
+  const part = Math.max(0.45, Math.min(0.6, heads / (heads + layers)));
+  const width = outer < 760 ? outer : Math.min(outer * part, left + heads * 72 * u);
   const thumb = Math.max(16, Math.min(64 * u, Math.floor((width - left) / heads) - GAP));
   const pitch = thumb + GAP;
   const size = { width: left + heads * pitch, height: head + layers * pitch };

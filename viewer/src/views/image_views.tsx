@@ -8,20 +8,34 @@ import { isGrey } from "./image_legend";
 import { ImageOverlay } from "./image_overlay";
 import { ImageRanking, ImageShares } from "./image_ranking";
 
-export function ImageViews({ prediction }: { prediction: ComponentChildren }) {
-  const { state } = useViewer();
-  const { overlay, opacity, gridLines, sideBySide } = state.choices;
-  const classes = ["image-views", "wide"];
+/** How maps lie over pictures, here and in every layer. */
+function Look({ of, children }: { of: string; children: ComponentChildren }) {
+  const { choices } = useViewer().state;
+  const { overlay, opacity, gridLines } = choices;
   // One colour is told from the picture's where that has none.
-  if (isGrey(state.choices)) classes.push("grey");
-  if (gridLines.value) classes.push("lines");
-  if (sideBySide.value) classes.push("beside");
-  const narrow = oneColumn.value;
+  const classes = [of, isGrey(choices) && "grey", gridLines.value && "lines"].filter(Boolean);
   return (
     <div
       class={classes.join(" ")}
       style={{ "--opacity": String(mapOpacity({ overlay: overlay.value, opacity: opacity.value })) }}
     >
+      {children}
+    </div>
+  );
+}
+
+/** Beside the matrix, which is as high. */
+export const LayersOfImage = () => (
+  <Look of="pile">
+    <ImageLayers />
+  </Look>
+);
+
+export function ImageViews({ prediction }: { prediction: ComponentChildren }) {
+  const { sideBySide } = useViewer().state.choices;
+  const narrow = oneColumn.value;
+  return (
+    <Look of={sideBySide.value ? "image-views wide beside" : "image-views wide"}>
       <div class="pile">
         <ImageOverlay />
       </div>
@@ -31,7 +45,6 @@ export function ImageViews({ prediction }: { prediction: ComponentChildren }) {
         {narrow && prediction}
         <ImageShares />
       </div>
-      <ImageLayers />
-    </div>
+    </Look>
   );
 }
