@@ -23,6 +23,8 @@ function purposeOf({ name, kind, head, labels, built_in, chat, mask }: ServedMod
       return `Classifies ${kind === "image" ? "pictures" : "texts"}${classes}`;
     case "token-classification":
       return `Gives each token a class${classes}`;
+    case "question-answering":
+      return "Finds the answer to a question in a second text";
     case "causal":
       return chat ? "Answers prompts and continues texts" : "Continues texts";
     case "none":
