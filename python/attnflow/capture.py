@@ -348,6 +348,7 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
                 finally:
                     _recorder = None
             else:
+                _refuse_other_attention(model)
                 with _output_attentions(model, keep, exchangeable, own_masks):
                     yield captured
         finally:
@@ -371,6 +372,19 @@ def _level_of_caller() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__") in (__name__, "contextlib"):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def _refuse_other_attention(model: Any) -> None:
+    """Refuses models that compute another attention when asked for it than they do by themselves."""
+    for config in _configs(model):
+        by_kernel = config._attn_implementation != "eager"
+        if config.model_type == "falcon" and getattr(config, "alibi", False) and by_kernel:
+            raise Error(
+                f"expected a model whose eager attention is that of its kernel, found {type(model).__name__} with alibi, "
+                "whose ALiBi transformers adds twice where attention is asked for; use the command `attnflow explain "
+                "--model FOLDER`, which adds it once",
+                kind="unsupported_model",
+            )
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import time
 import unittest
 from pathlib import Path
 
-
 SLOWEST = 15  # cases that are named
 
 

@@ -159,6 +159,22 @@ class Traps(PackageTest):
             model(**architectures.inputs_of(model))
         self.assertEqual(len(captured.attentions), 2)
 
+    def test_attention_that_asking_would_change(self) -> None:
+        sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 50}
+        config = transformers.FalconConfig(**sizes, alibi=True, multi_query=False, parallel_attn=False)
+        torch.manual_seed(1)
+        model = transformers.FalconForCausalLM(config).eval()
+        ids = torch.arange(1, 9)[None]
+        with torch.no_grad():
+            alone = model(input_ids=ids).logits
+            asked = model(input_ids=ids, output_attentions=True).logits
+        # Once transformers mends it, nothing is refused any more.
+        self.assertGreater(float((alone - asked).abs().max()), 1e-3)
+        with self.assertRaisesRegex(attnflow.Error, "ALiBi transformers adds twice"), attnflow.capture(model):
+            model(input_ids=ids)
+        with attnflow.capture(transformers.FalconForCausalLM(transformers.FalconConfig(**sizes)).eval()):
+            pass
+
     def test_the_model_is_as_before(self) -> None:
         for name in ("llama", "clip", "bloom"):
             model = model_of(name)
