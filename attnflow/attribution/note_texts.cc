@@ -260,7 +260,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "The model classifies each token; the output token is the one it is most certain belongs to a class, \"{token}\".",
      "--output-token chooses another."},
     {Code::kOutputTokenAnswer, "output-token-answer", "token",
-     "The model answers with a part of the second text; the output token is the first of its answer, \"{token}\".",
+     "The model answers with a span of the second text; the output token is the first of the answer, \"{token}\".",
      "--output-token chooses another."},
     {Code::kOutputTokenOfWord, "output-token-of-word", "word tokens position",
      "\"{word}\" is {tokens} tokens; the output token is the last of them, at position {position}.",
@@ -342,7 +342,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "--integration-steps takes more points."},
 
     {Code::kTokensGiven, "tokens-given", "tokens",
-     "The first {tokens} generated tokens were given (--begin-with); the model chose those after them."},
+     "The generation starts with given tokens (--begin-with): {tokens}. The model chose the rest."},
     {Code::kModelStopped, "model-stopped", "error", "The model stopped: {error}"},
     {Code::kInterrupted, "interrupted", "tokens", "Interrupted after {tokens} tokens."},
     {Code::kFlowInterrupted, "flow-interrupted", "", "Interrupted: flow was not computed."},

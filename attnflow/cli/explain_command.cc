@@ -182,7 +182,8 @@ void add_explain_command(CLI::App& app) {
   settings.mixing = Mixing::kAuto;
   CLI::App* command = app.add_subcommand("explain", "Show which input tokens each output token of a text depends on");
   command->add_option("TEXT", arguments->text, "Text to explain; - reads it from standard input");
-  command->add_option("--pair", arguments->pair, "Second sentence, for sentence-pair models");
+  command->add_option("--pair", arguments->pair,
+                      "Second text: for sentence-pair models, or the text that a question is answered from");
   command
       ->add_option("--model", arguments->model,
                    "Hugging Face folder, GGUF file, or built-in model ('attnflow model' lists them). Default: the "

@@ -211,7 +211,7 @@ void add_generate_command(CLI::App& app) {
       ->group(say);
   comma_list(
       command->add_option("--begin-with", options.begin_with,
-                          "Ids of the first generated tokens, such as 464,3290 (a .json report has each choice's)"))
+                          "Token ids that the generation starts with, such as 464,3290 (choices in a .json report)"))
       ->check(whole_number)
       ->type_name("IDS")
       ->group(say);

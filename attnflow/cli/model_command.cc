@@ -45,7 +45,7 @@ const char* head_name(ModelHead head) {
     case ModelHead::kTokenClassification:
       return "classification of each token";
     case ModelHead::kQuestionAnswering:
-      return "answers to questions";
+      return "question answering";
     case ModelHead::kCausalLm:
       return "language model (decoder)";
     case ModelHead::kNone:

@@ -43,9 +43,9 @@ void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
     if (writes) continue;
     // Its decoder is given the text that its encoder is given.
     constexpr const char* kWayOfClassifiers =
-        "; the class of a text is explained in Python, by attnflow.explain(model, tokenizer, text, target_text=text)";
+        "; to explain a class, call attnflow.explain(model, tokenizer, text, target_text=text) in Python";
     reader.fail(ErrorKind::kUnsupportedModel,
-                fmt::format("architectures names {}; of this model type only models that write a text are supported "
+                fmt::format("architectures names {}; of this model type only models that generate text are supported "
                             "({}ForConditionalGeneration or {}MTModel){}",
                             internal::quote_name(name), architecture.class_name, architecture.class_name,
                             name.ends_with("ForSequenceClassification") ? kWayOfClassifiers : ""));

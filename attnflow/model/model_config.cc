@@ -157,9 +157,8 @@ void read_image(const Reader& reader, ModelConfig& config) {
   const ConfigKeys& keys = config.architecture->keys;
   config.patch_distances = !keys.patch_distances.empty() && reader.flag_or(keys.patch_distances, false);
   if (config.patch_distances && image.rows() != image.columns()) {  // transformers then mixes up rows and columns
-    reader.fail(ErrorKind::kUnsupportedModel,
-                fmt::format("{} is true with a grid of {} x {} patches; supported are as many rows as columns",
-                            keys.patch_distances, image.rows(), image.columns()));
+    reader.fail(ErrorKind::kUnsupportedModel, fmt::format("with {}, expected a square grid of patches, found {} x {}",
+                                                          keys.patch_distances, image.rows(), image.columns()));
   }
 }
 

@@ -102,8 +102,8 @@ void check_decoder_head(const ModelInfo& info) {
   if (predicts_classes(info.head)) {
     throw Error(
         ErrorKind::kUnsupportedModel,
-        fmt::format("expected a language model, which predicts the next token, found {}, which predicts a class "
-                    "of the text; attnflow explain shows the class and what it depends on",
+        fmt::format("expected a language model, which predicts the next token, found {}, which predicts a class; "
+                    "use attnflow explain for the class and what it depends on",
                     info.name));
   }
   throw Error(

@@ -160,8 +160,8 @@ GenerateRequest read_generate_request(std::string_view json) {
   fields.read("begin_with", options.begin_with,
               [](const std::string& text) { return parse_position_list("begin_with", text); });
   if (options.begin_with.size() > options.tokens) {
-    fail(fmt::format("begin_with: expected at most {} tokens, as many as are generated, found {}", options.tokens,
-                     options.begin_with.size()));
+    fail(fmt::format("begin_with: expected at most {} token ids, the number of tokens to generate, found {}",
+                     options.tokens, options.begin_with.size()));
   }
   fields.read("ignore_end", options.ignore_end);
   fields.read("generated_columns", options.generated_columns);

@@ -473,11 +473,11 @@ def explain(
     The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding.
     target_text: of an encoder-decoder, what its decoder is given, behind its first token ("": that alone). Tokens of both
         texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says otherwise.
-    check: whether to blank each token in turn and compare (`Report.agreement`), where the output token is that of a
-        prediction; unless told, where it takes some tenths of a second.
+    check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is made
+        at the output token. None: only if that takes a fraction of a second.
     """
     if check is not None and not isinstance(check, bool):
-        raise Error(f"check: expected true, false or None, found {check!r}", kind="usage")
+        raise Error(f"check: expected True, False or None, found {check!r}", kind="usage")
     check_explained(model)
     if isinstance(text, str):
         if target_text is not None and not isinstance(target_text, str):
@@ -537,7 +537,7 @@ def _explain_text(
     check_target(model, target_text is not None)
     if is_joint and check:
         raise Error(
-            f"check: expected a model of one text, found {type(model).__name__}, an encoder-decoder; leave check out",
+            f"check=True: expected an encoder or a decoder, found {type(model).__name__}, an encoder-decoder; leave check out",
             kind="usage",
         )
     encoded = encode(tokenizer, text, partial(check_ids, model))
@@ -591,9 +591,9 @@ def _explain_text(
         )
     if check and core.agreement is None:
         raise Error(
-            "check: expected an output token that a prediction is made at (a class at the first token, a mask, the last "
-            f"token of a decoder) and a token that stands for an unknown one, found neither or one of them in "
-            f"{type(model).__name__} and {type(tokenizer).__name__}; leave check out",
+            "check=True: expected a prediction at the output token (a class, a mask, the last token of a decoder) and a "
+            "token to blank with (unknown or mask; in decoders also padding or end of text), found at least one missing "
+            f"in {type(model).__name__} and {type(tokenizer).__name__}; leave check out",
             kind="usage",
         )
     return Report(core)

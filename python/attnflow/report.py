@@ -141,7 +141,7 @@ class Report(Tabular):
 
     @property
     def agreement(self) -> Agreement | None:
-        """Whether to believe the maps: how they agree with blanking the tokens one by one; None where that was not asked."""
+        """Whether to believe the maps: how they agree with blanking the tokens one by one; None if this was not checked."""
         known = self._core.agreement
         if known is None:
             return None

@@ -468,7 +468,7 @@ describe("the choice of a model", () => {
     await serve({}, async (tab) => {
       await tab.waitForFunction(() => document.getElementById("ask-text").value === "The key [MASK].");
       const help = tab.locator("#model-help");
-      assert.match(await help.textContent(), /^Predicts the word at \[MASK\]\. bert, 6 layers × 12 heads/u);
+      assert.match(await help.textContent(), /^Predicts the token at \[MASK\]\. bert, 6 layers × 12 heads/u);
       await tab.locator("#model-choice").selectOption("classifier");
       assert.equal(await tab.locator("#ask-text").inputValue(), "The keys to the cabinet");
       assert.match(await help.textContent(), /^Classifies texts: singular, plural\. /u);

@@ -163,7 +163,7 @@ describe("a word of several tokens", () => {
     const pieces = report.input.tokens.flatMap(({ text }, i) => (text.startsWith("##") ? [String(i)] : []));
     assert.ok(pieces.length > 0);
     assert.deepEqual(await page.$$eval("#strip .continues", (all) => all.map((one) => one.dataset.token)), pieces);
-    assert.match(await page.locator("#strip-help").textContent(), /A bar within a word divides its tokens/);
+    assert.match(await page.locator("#strip-help").textContent(), /A bar separates the tokens of a word/);
     const svg = (await saved(page, "strip", "svg")).bytes.toString();
     assert.equal(svg.match(/data-mark="continues"/gu)?.length, pieces.length);
     await page.locator("#words").check();
@@ -393,7 +393,7 @@ describe("filters", () => {
     const heading = page.locator("#heading");
     assert.match(
       await heading.textContent(),
-      new RegExp(`ranks “\\.” first, “${words[order[1]]}” first of the words$`),
+      new RegExp(`ranks “\\.” first and, among words, “${words[order[1]]}”$`),
     );
     await page.locator("#filters-button").click();
     await page.locator("#skip-punctuation").check();

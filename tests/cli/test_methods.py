@@ -205,7 +205,7 @@ class MethodsTest(CommandTest):
         self.refuse(UNSUPPORTED, ["no head"], "explain", TEXT, "--model", MODELS / "bert_base", "--method", "blank-out")
         self.refuse(
             USAGE,
-            ["expected another class", "found neutral"],
+            ["expected a class other than", "found neutral"],
             *(
                 "explain",
                 TEXT,

@@ -62,7 +62,7 @@ test("a model says what it is for", () => {
   expect(words({ head: "none" })).toBe(
     "Encodes texts and predicts nothing: its attention can be shown, not checked. bert, 6 layers × 12 heads, at most 512 tokens",
   );
-  expect(words({ head: "masked", mask: "<mask>" })).toMatch(/^Predicts the word at <mask>\. bert/);
+  expect(words({ head: "masked", mask: "<mask>" })).toMatch(/^Predicts the token at <mask>\. bert/);
   expect(words({ head: "classification", labels: ["a", "b", "c", "d", "e"] })).toMatch(
     /^Classifies texts: a, b, c, d, … \(5\)\. /,
   );

@@ -353,7 +353,7 @@ void check_classifier(const ModelInfo& info) {
   if (info.head != ModelHead::kClassification) {
     found = "it has no classification head";
   } else if (info.causal) {
-    found = "it is a decoder; attnflow explain shows and explains its class of one text";
+    found = "it is a decoder; use attnflow explain to explain its class for one text";
   } else if (info.multi_label) {
     found = "its classes are not mutually exclusive (problem_type in config.json)";
   } else if (info.labels.size() < 2) {

@@ -42,8 +42,8 @@ void check_head(const ModelInfo& info) {
                     info.name));
   } else if (info.head == ModelHead::kQuestionAnswering) {
     throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("expected a model that predicts a class of the text, or a token, found {}, which finds the "
-                            "answer to a question; attnflow explain --method blank-out compares one answer",
+                fmt::format("expected a text classifier or a language model, found {}, a question-answering model; use "
+                            "attnflow explain --method blank-out for a single answer",
                             info.name));
   } else if (info.head == ModelHead::kNone) {
     throw Error(ErrorKind::kUnsupportedModel,

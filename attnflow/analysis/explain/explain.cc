@@ -116,10 +116,11 @@ std::vector<AnswerSpan> find_answers(TextModel& model, const TextInput& input, c
     if (tokens[t].segment == 1 && !tokens[t].special && tokens[t].begin) places.push_back(t);
   }
   if (places.empty()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected a question and a second text that the answer is in, for {}, found no token of a "
-                            "second text; give it with --pair (a request's \"pair\")",
-                            model.info().name));
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("{} answers questions from a second text: expected a question and that text, found no second "
+                    "text; pass it with --pair (\"pair\" in a request)",
+                    model.info().name));
   }
   StopSink sink(std::vector<AttentionSink*>{}, options.stop_token);
   const ModelOutput output = model.run(input, &sink);
@@ -284,10 +285,11 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
 
   RunOptions run;
   if (explains && options.only_output_token && shown != reading) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--only-output-token: with what explains a prediction, expected the last output token, at "
-                            "which it is made, found token {}; remove --only-output-token",
-                            shown));
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--only-output-token: when a prediction is explained, expected the output token at which it is "
+                    "made ({}), found token {}; remove --only-output-token",
+                    reading, shown));
   }
   // Of a decoder the token behind the text; a prediction that is explained is that of the output token.
   const std::size_t next_of = explains ? shown : n - 1;

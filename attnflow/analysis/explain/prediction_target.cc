@@ -63,8 +63,8 @@ std::size_t token_at(const char* option, const std::string& asked, std::size_t t
   const char* const last = asked.data() + asked.size();
   const auto [end, error] = std::from_chars(asked.data(), last, position);
   if (error == std::errc{} && end == last && position < tokens) return position;
-  throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto or the position of a token from 0 to {}, with which "
-                                             "an answer may begin, found '{}'",
+  throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto or the position of an answer's first token, from 0 "
+                                             "to {}, found '{}'",
                                              option, tokens - 1, asked));
 }
 
@@ -84,7 +84,7 @@ AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, co
     target.other = named("against", against);
   }
   if (target.against == Against::kLabel && target.label == target.other) {
-    throw Error(ErrorKind::kUsage, fmt::format("--against: expected another {} than --target {}, found {}", what,
+    throw Error(ErrorKind::kUsage, fmt::format("--against: expected a {} other than --target {}, found {}", what,
                                                settings.target, against));
   }
   return target;

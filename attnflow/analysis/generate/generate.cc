@@ -141,8 +141,8 @@ void check_given(const std::vector<std::size_t>& ids, const TextCodec& codec, co
   const std::size_t limit = codec.id_limit();
   const auto beyond = std::find_if(ids.begin(), ids.end(), [limit](std::size_t id) { return id >= limit; });
   if (beyond == ids.end()) return;
-  throw Error(ErrorKind::kUsage, fmt::format("--begin-with: expected ids of tokens of {}, from 0 to {}, found {}",
-                                             info.name, limit - 1, *beyond));
+  throw Error(ErrorKind::kUsage, fmt::format("--begin-with: expected token ids of {} from 0 to {}, found {}", info.name,
+                                             limit - 1, *beyond));
 }
 
 // The rows that are kept while the model runs, and the arrays of the report.
@@ -389,7 +389,7 @@ void check_generate_options(const GenerateOptions& options) {
   };
   expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
   expect(options.begin_with.size() <= options.tokens,
-         fmt::format("--begin-with: expected at most {} tokens, as many as are generated (-n), found {}",
+         fmt::format("--begin-with: expected at most {} token ids, the number of tokens to generate (-n), found {}",
                      options.tokens, options.begin_with.size()));
   expect(!options.system || options.chat, "--system requires --chat");
   expect(!options.keep_template || options.chat, "--keep-template requires --chat");

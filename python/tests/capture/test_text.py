@@ -180,9 +180,9 @@ class Text(PackageTest):
         text = "the key [MASK]"
         self.assertIsNone(attnflow.explain(self.model, self.tokenizer, text, check=False).agreement)
         self.assertIsNotNone(attnflow.explain(self.model, self.tokenizer, text, check=True).agreement)
-        with self.assertRaisesRegex(attnflow.Error, "check: expected an output token that a prediction is made at"):
+        with self.assertRaisesRegex(attnflow.Error, "check=True: expected a prediction at the output token"):
             attnflow.explain(self.model, self.tokenizer, "the key", check=True)
-        with self.assertRaisesRegex(attnflow.Error, "check: expected true, false or None, found 1"):
+        with self.assertRaisesRegex(attnflow.Error, "check: expected True, False or None, found 1"):
             attnflow.explain(self.model, self.tokenizer, text, check=1)  # type: ignore[call-overload]
 
     def test_decoders_are_checked_at_the_last_token(self) -> None:

@@ -52,7 +52,7 @@ function FilterFields() {
         Punctuation
       </CheckBox>
       <CheckBox id="skip-stop-words" on={skipStopWords} class="check">
-        Punctuation and English stop words
+        English stop words and punctuation
       </CheckBox>
       <div class="field">
         <label for="pattern">Tokens matching (regular expression)</label>
@@ -102,14 +102,13 @@ interface ChipProps {
 }
 
 function Chip({ label, index, kept, undo }: ChipProps) {
+  const named = [label, index].filter((one) => one !== undefined && one !== "").join(" ");
   return (
     <li>
       <button
         type="button"
         onClick={undo}
-        aria-label={
-          kept ? `counts: ${label} ${index ?? ""}, by hand; undo` : `${label} ${index ?? ""}, include it again`
-        }
+        aria-label={kept ? `${named} is included by hand; undo` : `include ${named} again`}
       >
         {kept && "counts: "}
         <Own text={label} most={16} /> <span class="index">{index}</span> <span aria-hidden="true">×</span>

@@ -94,7 +94,8 @@ function First() {
       {method} ranks {name} first
       {word && (
         <>
-          , <Named viewer={viewer} token={word.token} /> first of the words
+          {" "}
+          and, among words, <Named viewer={viewer} token={word.token} />
         </>
       )}
     </>

@@ -22,7 +22,7 @@ export function QuickBar(props: MethodChoiceProps) {
     document.querySelector<HTMLElement>("#methods input:checked")?.focus({ preventScroll: true });
   };
   return (
-    <div class="quick" role="group" aria-label="Method, while the controls are out of sight">
+    <div class="quick" role="group" aria-label="Method (other controls are scrolled out of view)">
       <fieldset class="segments one-line">
         <legend class="visually-hidden">Method</legend>
         <MethodRadios {...props} name="quick-method" />

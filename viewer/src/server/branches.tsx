@@ -24,7 +24,7 @@ export function Branches({ state, live }: { state: ServerState; live: Generation
   const from = Math.min(...parts);
   if (!Number.isFinite(from)) return null;
   return (
-    <Card id="branches" title={`Branches at generated token ${from + 1}`}>
+    <Card id="branches" title={`Branches from generated token ${from + 1}`}>
       <ol class="branches">
         {reports.map(({ one, report }, k) => {
           const { text, first, mean } = tailOf(report, from);
@@ -34,15 +34,15 @@ export function Branches({ state, live }: { state: ServerState; live: Generation
                 <Own text={text || "(nothing)"} most={160} />
               </button>
               <span class="number">
-                {percentage(first)}, {percentage(mean)} a token
+                {percentage(first)}, mean {percentage(mean)}
               </span>
             </li>
           );
         })}
       </ol>
       <p class="help" id="branches-help">
-        What follows the shared beginning: the probability of the first token, and the geometric mean of all. The tokens
-        of the shared beginning depend on the same in each branch.
+        Each branch from where it diverges: the probability of its first token there, and the geometric mean over all
+        tokens from there on. Tokens before that point have the same explanation in every branch.
       </p>
     </Card>
   );

@@ -507,7 +507,7 @@ function Problem({ state }: { state: ServerState }) {
       title={`Explain only its first ${limit} tokens`}
       onClick={() => void state.explainText(true)}
     >
-      Cut the text
+      Truncate the text
     </button>
   );
   if (problem.value) {

@@ -4,7 +4,7 @@ import type { ServedModel } from "./client";
 /** The built-in models' own, which were trained on one thing. */
 const BUILT_IN: Readonly<Record<string, string>> = {
   agreement: "Reads the start of a sentence and predicts whether its verb is singular or plural",
-  fashion: "Recognizes clothing in small gray pictures",
+  fashion: "Classifies small grayscale pictures of clothing",
 };
 
 /** "singular, plural"; of many the first. */
@@ -18,17 +18,17 @@ function purposeOf({ name, kind, head, labels, built_in, chat, mask }: ServedMod
   const classes = labels.length > 0 ? `: ${named(labels)}` : "";
   switch (head) {
     case "masked":
-      return `Predicts the word at ${mask ?? "a mask"}`;
+      return `Predicts the token at ${mask ?? "a mask"}`;
     case "classification":
       return `Classifies ${kind === "image" ? "pictures" : "texts"}${classes}`;
     case "token-classification":
-      return `Gives each token a class${classes}`;
+      return `Classifies each token${classes}`;
     case "question-answering":
-      return "Finds the answer to a question in a second text";
+      return "Finds the answer to a question in a second text (under Options)";
     case "causal":
       return chat ? "Answers prompts and continues texts" : "Continues texts";
     case "none":
-      return `Encodes ${kind === "image" ? "pictures" : "texts"} and predicts nothing: its attention can be shown, not checked`;
+      return `Encodes ${kind === "image" ? "pictures" : "texts"} and predicts nothing: attention can be shown, but not checked against a prediction`;
   }
 }
 

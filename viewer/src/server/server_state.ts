@@ -693,7 +693,10 @@ export class ServerState {
     const report = live.viewer.peek()?.report;
     if (!asked || !report) return;
     if (token >= MOST_GIVEN) {
-      this.say("generation", `Branches begin with at most ${MOST_GIVEN} tokens; this is token ${token + 1}.`);
+      this.say(
+        "generation",
+        `Expected one of the first ${MOST_GIVEN} generated tokens to branch at, found token ${token + 1}. Choose an earlier one.`,
+      );
       return;
     }
     const before = report.fields.tokens.slice(0, token).map((one) => one.id);

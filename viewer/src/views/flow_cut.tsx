@@ -68,7 +68,7 @@ export function Cut({ bands, x, y, width }: CutProps) {
         return (
           <g key={layer} data-layer={layer} data-value={capacity}>
             <rect x={left} y={middle - thick / 2} width={right - left} height={thick} rx={thick / 2}>
-              <title>{`Minimum cut in layer ${layer}: ${arcs} ${arcs === 1 ? "arc" : "arcs"}, ${words}`}</title>
+              <title>{`Minimum cut in layer ${layer}: ${arcs} ${arcs === 1 ? "arc" : "arcs"}, capacity ${format(capacity)} (${percent(share)} of the cut)`}</title>
             </rect>
             <text x={beside ? right + 6 : right - 6} y={middle + 4 * u} text-anchor={beside ? "start" : "end"}>
               {words}

@@ -380,7 +380,7 @@ function explain(report: Report, kind: GraphKind): string {
     return `A line is the share of the chosen output token that passes there (rollout${of}${residual}${rows}).`;
   }
   const units = report.inLogits("flow") ? `, in logits of ${targetWords(report)}` : "";
-  return `A line is what one maximum flow carries from the output token down to the input token${units}. The bands are its minimum cut: the arcs across them, from the ringed nodes, can carry no more than this together.`;
+  return `A line is what one maximum flow carries from the output token down to the input token${units}. The bands mark the minimum cut: the arcs that cross it, which start at the ringed nodes, can together carry no more than this flow.`;
 }
 
 interface Places {
