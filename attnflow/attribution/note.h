@@ -42,6 +42,7 @@ enum class NoteCode : std::uint8_t {
   kOutputTokenGuessed,
   kOutputTokenMiddle,
   kOutputTokenSurest,
+  kNoAnswer,
   kOutputTokenAnswer,
   kOutputTokenOfWord,
   kTargetFirstToken,

@@ -259,6 +259,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kOutputTokenSurest, "output-token-surest", "token",
      "The model classifies each token; the output token is the one it is most certain belongs to a class, \"{token}\".",
      "--output-token chooses another."},
+    {Code::kNoAnswer, "no-answer", "probability",
+     "The model finds no answer more probable than any span of the second text: {probability:%}."},
     {Code::kOutputTokenAnswer, "output-token-answer", "token",
      "The model answers with a span of the second text; the output token is the first of the answer, \"{token}\".",
      "--output-token chooses another."},

@@ -125,7 +125,8 @@ TEST(VisionConfig, BeitKnowsHowFarPatchesStandApart) {
   EXPECT_FALSE(parse(with(vit(), "use_relative_position_bias", true)).patch_distances);
   EXPECT_FALSE(parse(with(beit(), "layer_scale_init_value", 0)).layer_scale);
   Json plain = with(beit(), "image_size", {20, 16});
-  expect_error(ErrorKind::kUnsupportedModel, {"use_relative_position_bias", "5 x 4 patches"}, [&] { parse(plain); });
+  expect_error(ErrorKind::kUnsupportedModel, {"use_relative_position_bias", "square", "found 5 x 4"},
+               [&] { parse(plain); });
   plain.erase("use_relative_position_bias");
   EXPECT_FALSE(parse(plain).patch_distances);
   expect_bad(with(beit(), "layer_scale_init_value", "0.1"), {"layer_scale_init_value", "a number from 0"});

@@ -157,8 +157,9 @@ GenerateRequest read_generate_request(std::string_view json) {
   std::size_t seed = options.sampling.seed;
   fields.read("seed", seed);
   options.sampling.seed = seed;
-  fields.read("begin_with", options.begin_with,
-              [](const std::string& text) { return parse_position_list("begin_with", text); });
+  fields.read("begin_with", options.begin_with, [](const std::string& text) -> std::vector<std::size_t> {
+    fail(fmt::format("begin_with: expected a list of token ids, such as [464, 3290], found '{}'", text));
+  });
   if (options.begin_with.size() > options.tokens) {
     fail(fmt::format("begin_with: expected at most {} token ids, the number of tokens to generate, found {}",
                      options.tokens, options.begin_with.size()));

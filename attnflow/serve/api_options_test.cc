@@ -162,7 +162,7 @@ TEST(GenerateRequest, Fields) {
       R"({"prompt": "a", "tokens": 5, "chat": true, "system": "b", "temperature": 0.5, "top_p": 0.9, "seed": 7,
           "ignore_end": true, "mask_columns": "first", "generated_columns": true, "method": "flow", "flow_tokens": [3, 0],
           "stop_id": "mine", "flow_layers": "2", "exclude_stop_words": "en,de", "exclude_punctuation": true, "exclude_special": true,
-          "exclude_tokens": ["0", "3-7"]})");
+          "exclude_tokens": ["0", "3-7"], "begin_with": [9, 0, 9]})");
   const GenerateOptions& options = request.options;
   EXPECT_EQ(options.tokens, 5U);
   EXPECT_EQ(request.stop_id, "mine");
@@ -181,6 +181,10 @@ TEST(GenerateRequest, Fields) {
   EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 99999})").find("tokens: expected at most"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "stop_id": ")" + std::string(65, 'x') + "\"}").find("stop_id: expected at most"),
             std::string::npos);
+  EXPECT_EQ(options.begin_with, (std::vector<std::size_t>{9, 0, 9}));
+  EXPECT_NE(wrong(R"({"prompt": "a", "begin_with": [-1]})").find("begin_with: expected"), std::string::npos);
+  EXPECT_NE(wrong(R"({"prompt": "a", "begin_with": "1,2"})").find("a list of token ids"), std::string::npos);
+  EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 2, "begin_with": [1, 2, 3]})").find("at most 2"), std::string::npos);
   EXPECT_EQ(read_stop_request(R"({"stop_id": "mine"})"), "mine");
   EXPECT_NE(message_of([] { read_stop_request("{}"); }).find("stop_id: expected"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "flow_tokens": [1]})").find("require method flow"), std::string::npos);

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+# The runs: the quantity as the text stands, and where each group of positions is blanked; None where it was blank before.
+Runs = Callable[[int, int | None, int | None, list[list[int]]], tuple[float, list[float | None]]]
 # Parameters, what stands in, whether to check whatever it costs, and the runs.
-Check = tuple[int, str, bool, Callable[[int, int | None, int | None, list[list[int]]], list[float | None]]]
+Check = tuple[int, str, bool, Runs]
 
-# Tokens in one batch.
+# Tokens in one batch, and numbers that its logits are.
 _TOKENS = 4096
+_LOGITS = 2**26
 
 
 class MapAgreement(NamedTuple):
@@ -44,10 +47,15 @@ def blank_token(tokenizer: Any, causal: bool) -> tuple[int, str] | None:
 def check_of(model: Any, tokenizer: Any, inputs: dict[str, Any], must: bool, causal: bool) -> Check | None:
     """The check of what the model said of `inputs`, one text of it; nothing where there is no token to blank with."""
     blank = blank_token(tokenizer, causal)
-    if blank is None:
+    if blank is None or _moves_class(model, blank[0]):
         return None
     parameters = sum(parameter.numel() for parameter in model.parameters())
     return parameters, blank[1], must, partial(_blanked_values, model, inputs, blank[0])
+
+
+def _moves_class(model: Any, blank: int) -> bool:
+    """Decoders that classify do so at the last token that is no padding: blanking by padding would move that."""
+    return bool(blank == model.config.pad_token_id and "ForSequenceClassification" in type(model).__name__)
 
 
 def _blanked_values(
@@ -58,30 +66,39 @@ def _blanked_values(
     other: int | None,
     position: int | None,
     groups: Sequence[Sequence[int]],
-) -> list[float | None]:
-    """Where each group of positions is blanked, the logit of `label` less that of `other` (-1: the mean of all others).
+) -> tuple[float, list[float | None]]:
+    """The logit of `label` less that of `other` (-1: the mean of all others): of the text, and where each group is blanked.
 
-    None for groups that are blank already.
+    All by the same kernel, which may be another one than attention was captured from.
     """
     import torch
 
     ids = inputs["input_ids"]
-    values: list[float | None] = [None] * len(groups)
     changed = [g for g, group in enumerate(groups) if bool((ids[0, list(group)] != blank).any())]
-    at_once = max(1, _TOKENS // ids.shape[1])
-    for begin in range(0, len(changed), at_once):
-        of_batch = changed[begin : begin + at_once]
-        blanked = ids.repeat(len(of_batch), 1)
-        for row, g in enumerate(of_batch):
-            blanked[row, list(groups[g])] = blank
-        mask = inputs["attention_mask"].repeat(len(of_batch), 1)
+    blanked = ids.repeat(len(changed) + 1, 1)  # the text itself comes first
+    for row, g in enumerate(changed, start=1):
+        blanked[row, list(groups[g])] = blank
+    found: list[float] = []
+    for part in torch.split(blanked, _at_once(model, ids.shape[1])):
+        mask = inputs["attention_mask"].repeat(len(part), 1)
         with torch.no_grad():
-            logits = model(input_ids=blanked, attention_mask=mask).logits
-        rows = (logits if position is None else logits[:, position]).double()
+            logits = model(input_ids=part, attention_mask=mask).logits
+        rows = (logits if position is None else logits[:, position]).float().cpu().double()
         against = 0.0
         if other is not None:
             rest = rows.sum(dim=-1) - rows[:, label]
             against = rest / (rows.shape[-1] - 1) if other == -1 else rows[:, other]
-        for g, value in zip(of_batch, (rows[:, label] - against).tolist(), strict=True):
-            values[g] = float(value)
-    return values
+        found += (rows[:, label] - against).tolist()
+    values: list[float | None] = [None] * len(groups)
+    for g, value in zip(changed, found[1:], strict=True):
+        values[g] = value
+    return found[0], values
+
+
+def _at_once(model: Any, tokens: int) -> int:
+    """How many texts a batch has."""
+    config = model.config
+    if config.pad_token_id is None and "ForSequenceClassification" in type(model).__name__:
+        return 1  # transformers refuses more of decoders
+    vocabulary = model.get_input_embeddings().weight.shape[0]
+    return int(max(1, min(_TOKENS // tokens, _LOGITS // (tokens * vocabulary))))

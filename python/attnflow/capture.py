@@ -26,13 +26,13 @@ from typing import Any, Unpack, overload
 
 from attnflow import _core
 from attnflow.arrays import as_array, as_layers
-from attnflow.blank_out import check_of
+from attnflow.blank_out import blank_token, check_of
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
 from attnflow.joint import is_encoder_decoder, joint_of
 from attnflow.progress import Progress
 from attnflow.report import Report
-from attnflow.text import encode, encode_target, predictions, require_words
+from attnflow.text import encode, encode_target, head_of, predictions, require_words
 
 # Under which transformers knows the attention function here.
 _NAME = "attnflow"
@@ -377,8 +377,7 @@ def _level_of_caller() -> int:
 def _refuse_other_attention(model: Any) -> None:
     """Refuses models that compute another attention when asked for it than they do by themselves."""
     for config in _configs(model):
-        by_kernel = config._attn_implementation != "eager"
-        if config.model_type == "falcon" and getattr(config, "alibi", False) and by_kernel:
+        if config.model_type == "falcon" and getattr(config, "alibi", False):
             raise Error(
                 f"expected a model whose eager attention is that of its kernel, found {type(model).__name__} with alibi, "
                 "whose ALiBi transformers adds twice where attention is asked for; use the command `attnflow explain "
@@ -535,11 +534,8 @@ def _explain_text(
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)
     check_target(model, target_text is not None)
-    if is_joint and check:
-        raise Error(
-            f"check=True: expected an encoder or a decoder, found {type(model).__name__}, an encoder-decoder; leave check out",
-            kind="usage",
-        )
+    if check:
+        _require_check(model, tokenizer, is_joint)
     encoded = encode(tokenizer, text, partial(check_ids, model))
     device = next(model.parameters()).device
     inputs = {"input_ids": torch.tensor([encoded.ids], device=device)}
@@ -591,12 +587,29 @@ def _explain_text(
         )
     if check and core.agreement is None:
         raise Error(
-            "check=True: expected a prediction at the output token (a class, a mask, the last token of a decoder) and a "
-            "token to blank with (unknown or mask; in decoders also padding or end of text), found at least one missing "
-            f"in {type(model).__name__} and {type(tokenizer).__name__}; leave check out",
+            "check=True: expected an output token at which a prediction is made (a class at the first token of an encoder or "
+            f"the last of a decoder, a mask, the last token), found token {core.output_token}; leave output_token or check out",
             kind="usage",
         )
     return Report(core)
+
+
+def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
+    """What makes check=True impossible whatever the text is."""
+    found = None
+    kind = head_of(model)
+    if is_joint:
+        found = f"{type(model).__name__}, an encoder-decoder"
+    elif kind is None:
+        found = f"{type(model).__name__}, whose head predicts nothing that is known here"
+    elif blank_token(tokenizer, kind == "next") is None:
+        found = f"{type(tokenizer).__name__} without such a token"
+    if found is not None:
+        raise Error(
+            "check=True: expected a model with a head that predicts (a class, a mask, the next token) and a token to blank "
+            f"with (unknown or mask; in decoders also padding or end of text), found {found}; leave check out",
+            kind="usage",
+        )
 
 
 def model_name(model: Any) -> str:

@@ -144,7 +144,7 @@ def predictions(model: Any, tokenizer: Any, parts: Sequence[Encoded], output: An
     """What the model said in this run, as far as its head says something that a report has."""
     ids = parts[-1].ids
     before = sum(len(part.ids) for part in parts[:-1])  # tokens of the encoder
-    kind = _head(model)
+    kind = head_of(model)
     logits = getattr(output, "logits", None)
     if kind is None or logits is None:
         return []
@@ -163,7 +163,8 @@ def predictions(model: Any, tokenizer: Any, parts: Sequence[Encoded], output: An
     return [(kind, before + position, numbers(logits[0, position]), False, name) for position in positions]
 
 
-def _head(model: Any) -> str | None:
+def head_of(model: Any) -> str | None:
+    """What the model predicts: classification, masked or next; None for heads that a report says nothing of."""
     from transformers.models.auto import modeling_auto
 
     names = {kind.__name__ for kind in type(model).__mro__}

@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -198,14 +199,21 @@ void check_report(Report& report, const Check& check, const std::vector<Said>& p
   const ReportTarget target = target_among(
       {.against = usual_against(of_class)}, of_class ? "class" : kind, {logits.data(), logits.size()},
       [&](std::int64_t id) { return nb::cast<std::string>(name(id)); }, position);
-  const double against = target.against ? target.against->logit : 0.0;
   const nb::object other = !target.against         ? nb::none()
                            : target.against->index ? nb::object(nb::int_(*target.against->index))
                                                    : nb::object(nb::int_(-1));
-  const nb::object found = drop_in(target.index, other, position, groups);
-  BlankOut blanked{.value = target.logit - against, .blanked = {}};
-  for (const std::optional<double>& value : nb::cast<std::vector<std::optional<double>>>(found)) {
-    blanked.blanked.push_back(value.value_or(blanked.value));
+  using Found = std::tuple<double, std::vector<std::optional<double>>>;
+  const auto [value, values] = nb::cast<Found>(drop_in(target.index, other, position, groups));
+  BlankOut blanked{.value = value, .blanked = {}};
+  for (const std::optional<double>& one : values) blanked.blanked.push_back(one.value_or(value));
+  const bool finite =
+      std::isfinite(value) && std::ranges::all_of(blanked.blanked, [](double v) { return std::isfinite(v); });
+  if (blanked.blanked.size() != groups.size() || !finite) {
+    if (!must) return;
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("check=True: expected {} finite values, found {}{}; the model overflows where tokens are "
+                            "blanked; leave check out, or load it in float32",
+                            groups.size(), values.size(), finite ? "" : ", some not finite"));
   }
   report.agreement = blank_out_agreement(
       report, report.output_token, blanked,
@@ -276,7 +284,8 @@ GeneratedToken generated_token(const Generated& given, std::size_t choices, cons
   token.end = end;
   token.special = special;
   token.probability = candidate_predictions(logits, std::span(&id, 1), name).front().probability;
-  for (const Prediction& p : top_predictions(logits, choices, name)) token.choices.push_back({p.text, p.probability});
+  for (const Prediction& p : top_predictions(logits, choices, name))
+    token.choices.push_back({p.text, p.probability, p.id});
   return token;
 }
 
@@ -385,7 +394,7 @@ NB_MODULE(_core, module) {
                      "collections.abc.Sequence[tuple[str, int | None, numpy.typing.NDArray[numpy.float32], bool, "
                      "collections.abc.Callable[[int], str]]], joint: tuple[int, int, int] | None, check: "
                      "tuple[int, str, bool, collections.abc.Callable[[int, int | None, int | None, list[list[int]]], "
-                     "list[float | None]]] | None) -> Report"));
+                     "tuple[float, list[float | None]]]] | None) -> Report"));
   module.def("explain_generation", explain_generation_arrays, nb::arg("attention"), nb::arg("fused"), nb::arg("tokens"),
              nb::arg("special"), nb::arg("texts"), nb::arg("generated"), nb::arg("text"), nb::arg("stopped"),
              nb::arg("sampling"), nb::arg("chat"), nb::arg("name_of"), nb::arg("name"), nb::arg("architecture"),

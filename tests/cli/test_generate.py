@@ -218,6 +218,30 @@ class GenerateTest(CommandTest):
         self.assertEqual(text("--temperature", 2, "--seed", 5), text("--temperature", 2, "--seed", 5))
         self.assertNotEqual(text("--temperature", 2, "--seed", 5), text("--temperature", 2, "--seed", 6))
 
+    def test_branches_begin_with_what_is_given(self):
+        sampling = ("-n", 8, "--ignore-end", "--temperature", 2, "--seed", 5)
+
+        def made(*options, model=LLAMA):
+            return json.loads(self.generate(*sampling, "--json", *options, model=model).stdout)["generation"]
+
+        for model in (LLAMA, GGUF):
+            with self.subTest(model):
+                own = made(model=model)
+                ids = [token["id"] for token in own["tokens"]]
+                same = made("--begin-with", ",".join(map(str, ids[:3])), model=model)
+                self.assertEqual(same["given"], 3)
+                # Random numbers are drawn for given tokens, too.
+                self.assertEqual([token["id"] for token in same["tokens"]], ids)
+                self.assertEqual(same["text"], own["text"])
+                other = next(choice["id"] for choice in own["tokens"][2]["choices"] if choice["id"] != ids[2])
+                branch = made("--begin-with", f"{ids[0]},{ids[1]},{other}", model=model)
+                self.assertEqual([token["id"] for token in branch["tokens"][:3]], [*ids[:2], other])
+        report = json.loads(self.generate(*sampling, "--json", "--begin-with", ids[0], model=GGUF).stdout)
+        self.assertIn("tokens-given", [note["code"] for note in report["notes"]])
+        self.refuse_generate(2, ["--begin-with", "from 0 to"], "--begin-with", "99999999")
+        self.refuse_generate(2, ["--begin-with", "at most 1"], "-n", 1, "--begin-with", "1,2")
+        self.refuse_generate(2, ["--begin-with", "-1"], "--begin-with=-1")
+
     def test_bad_input(self):
         self.refuse_generate(USAGE, ["-n", "at least 1"], "-n", 0)
         self.refuse_generate(USAGE, ["whole number"], "-n", "-1")

@@ -60,7 +60,7 @@ test("a model says what it is for", () => {
   const model = { name: "m", kind: "text", architecture: "bert", layers: 6, heads: 12, labels: [], max_tokens: 512 };
   const words = (more: object) => describe({ ...model, ...more } as unknown as ServedModel);
   expect(words({ head: "none" })).toBe(
-    "Encodes texts and predicts nothing: its attention can be shown, not checked. bert, 6 layers × 12 heads, at most 512 tokens",
+    "Encodes texts and predicts nothing: attention can be shown, but not checked against a prediction. bert, 6 layers × 12 heads, at most 512 tokens",
   );
   expect(words({ head: "masked", mask: "<mask>" })).toMatch(/^Predicts the token at <mask>\. bert/);
   expect(words({ head: "classification", labels: ["a", "b", "c", "d", "e"] })).toMatch(

@@ -372,7 +372,7 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
                                  const EvidenceOptions& options) {
   check_evidence_options(options);
   const ModelInfo& info = model.info();
-  if (!info.causal && info.head != ModelHead::kMaskedLm) {
+  if (info.head != ModelHead::kCausalLm && info.head != ModelHead::kMaskedLm) {
     throw Error(
         ErrorKind::kUnsupportedModel,
         fmt::format("evidence: expected a model that predicts words, a decoder or a masked language model, found "

@@ -110,7 +110,7 @@ std::optional<std::size_t> surest_token(TextModel& model, const TextInput& input
 
 // What a model that finds answers says of a question, the text, and of the pair, which an answer is a part of.
 std::vector<AnswerSpan> find_answers(TextModel& model, const TextInput& input, const std::vector<InputToken>& tokens,
-                                     const ExplainOptions& options) {
+                                     const ExplainOptions& options, std::vector<Note>& notes) {
   std::vector<std::size_t> places;
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     if (tokens[t].segment == 1 && !tokens[t].special && tokens[t].begin) places.push_back(t);
@@ -126,7 +126,20 @@ std::vector<AnswerSpan> find_answers(TextModel& model, const TextInput& input, c
   const ModelOutput output = model.run(input, &sink);
   // [CLS], which models that may find no answer choose then.
   const std::optional<std::size_t> no_answer = tokens[0].special ? std::optional<std::size_t>(0) : std::nullopt;
-  return answer_spans(output.logits[0].span(), output.logits[1].span(), places, no_answer, options.settings.top_k);
+  const auto begins = std::as_const(output.logits)[0].span();
+  const auto ends = std::as_const(output.logits)[1].span();
+  std::vector<AnswerSpan> answers = answer_spans(begins, ends, places, no_answer, options.settings.top_k);
+  if (no_answer) {
+    const auto logit = [&](std::size_t first, std::size_t last) {
+      return static_cast<double>(begins[first]) + static_cast<double>(ends[last]);
+    };
+    const AnswerSpan& best = answers.front();
+    const double above = logit(*no_answer, *no_answer) - logit(best.first, best.last);
+    if (above > 0.0) {
+      notes.push_back({NoteCode::kNoAnswer, {{"probability", std::min(1.0, best.probability * std::exp(above))}}});
+    }
+  }
+  return answers;
 }
 
 void add_answers(Report& report, const std::vector<AnswerSpan>& answers) {
@@ -257,7 +270,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
   std::vector<AnswerSpan> answers;
   if (finds_answers) {
-    answers = find_answers(model, input, report.input.tokens, options);
+    answers = find_answers(model, input, report.input.tokens, options, report.notes);
     if (!options.settings.output_token.is_named()) {
       const std::size_t begin = asked.label.value_or(answers.front().first);
       question.settings.output_token = begin;
@@ -267,7 +280,10 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     }
   }
   // Where a decoder predicts what is of the whole text.
-  const std::size_t reading = reading_position(info, input.ids);
+  // Of the text as it is: tokens that are blanked by padding do not move it.
+  std::vector<std::int64_t> ids;
+  for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);
+  const std::size_t reading = reading_position(info, ids);
   if (of_class && info.causal && !options.settings.output_token.is_named()) question.settings.output_token = reading;
   const std::size_t shown = question.settings.output_token;
   std::vector<std::size_t> content;
@@ -299,6 +315,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     std::iota(predicted.begin(), predicted.end(), std::size_t{0});
   }
   if (predicts_masks || predicts_next || tags) run.logit_positions = predicted;
+  if (of_class && info.causal) run.logit_positions = {reading};
   ModelOutput output;
   // Of several masks the one that is looked at.
   const auto choose_target = [&] {

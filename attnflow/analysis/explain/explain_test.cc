@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 #include <optional>
@@ -50,6 +51,7 @@ class MadeUpModel : public TextModel {
       output.logits = Tensor<float>({2, input.ids.size()});
       output.logits(0, 3) = output.logits(1, 4) = 9.0F;
       output.logits(1, 1) = 99.0F;  // where no answer can end
+      output.logits(0, 0) = output.logits(1, 0) = no_answer;
     }
     if (info_.head == ModelHead::kMaskedLm) {
       output.logits = Tensor<float>({options.logit_positions.size(), info_.vocabulary});
@@ -58,6 +60,7 @@ class MadeUpModel : public TextModel {
     return output;
   }
 
+  float no_answer = 0.0F;  // logits of [CLS]
   AttentionStack stack;
   std::vector<std::int64_t> given;  // ids of the last run
 
@@ -255,6 +258,13 @@ TEST(ExplainText, AnswersAreAPartOfThePair) {
   EXPECT_GT(answer.choices.front().probability, 0.99);
   EXPECT_EQ(report.output_token, 3U);
   EXPECT_TRUE(test::has_note(report.notes, NoteCode::kOutputTokenAnswer));
+  EXPECT_FALSE(test::has_note(report.notes, NoteCode::kNoAnswer));
+  model.no_answer = 10.0F;
+  const std::vector<Note> none = test::notes_of(ask(options).notes, NoteCode::kNoAnswer);
+  ASSERT_EQ(none.size(), 1U);
+  const double share = std::exp(10.0) / (std::exp(10.0) + std::exp(9.0) + 2.0);  // of three places and [CLS]
+  EXPECT_NEAR(test::value_of<double>(none[0], "probability"), share * share, 1e-3);
+  model.no_answer = 0.0F;
   options.settings.output_token = {.kind = OutputToken::Kind::kPosition, .position = 1};
   EXPECT_EQ(ask(options).output_token, 1U);
   options.settings.output_token = {};

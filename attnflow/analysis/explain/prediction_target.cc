@@ -63,8 +63,7 @@ std::size_t token_at(const char* option, const std::string& asked, std::size_t t
   const char* const last = asked.data() + asked.size();
   const auto [end, error] = std::from_chars(asked.data(), last, position);
   if (error == std::errc{} && end == last && position < tokens) return position;
-  throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto or the position of an answer's first token, from 0 "
-                                             "to {}, found '{}'",
+  throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto or the position of a token, from 0 to {}, found '{}'",
                                              option, tokens - 1, asked));
 }
 

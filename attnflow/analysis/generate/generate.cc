@@ -137,8 +137,8 @@ void check_room(const ModelInfo& info, std::size_t prompt) {
                                                     info.max_tokens, info.name, prompt));
 }
 
-void check_given(const std::vector<std::size_t>& ids, const TextCodec& codec, const ModelInfo& info) {
-  const std::size_t limit = codec.id_limit();
+void check_given(const std::vector<std::size_t>& ids, const ModelInfo& info) {
+  const std::size_t limit = info.vocabulary;
   const auto beyond = std::find_if(ids.begin(), ids.end(), [limit](std::size_t id) { return id >= limit; });
   if (beyond == ids.end()) return;
   throw Error(ErrorKind::kUsage, fmt::format("--begin-with: expected token ids of {} from 0 to {}, found {}", info.name,
@@ -417,7 +417,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   check_room(info, info.target ? prompt.source : m);
   check_decoder_head(info);
   check_methods(options.settings, decoder, options.integration_steps);
-  check_given(options.begin_with, codec, info);
+  check_given(options.begin_with, info);
   for (const Method method : {Method::kBlankOut, Method::kIntegratedGradients}) {
     if (options.settings.wants(method)) find_blank_token(codec, info);  // before the text is made
   }

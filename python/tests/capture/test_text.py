@@ -180,7 +180,12 @@ class Text(PackageTest):
         text = "the key [MASK]"
         self.assertIsNone(attnflow.explain(self.model, self.tokenizer, text, check=False).agreement)
         self.assertIsNotNone(attnflow.explain(self.model, self.tokenizer, text, check=True).agreement)
-        with self.assertRaisesRegex(attnflow.Error, "check=True: expected a prediction at the output token"):
+        base = transformers.AutoModel.from_pretrained(MODELS / "bert_base").eval()
+        with self.assertRaisesRegex(attnflow.Error, "check=True: expected a model with a head .* found BertModel"):
+            attnflow.explain(base, self.tokenizer, text, check=True)
+        with self.assertRaisesRegex(
+            attnflow.Error, "check=True: expected an output token at which a prediction is made"
+        ):
             attnflow.explain(self.model, self.tokenizer, "the key", check=True)
         with self.assertRaisesRegex(attnflow.Error, "check: expected True, False or None, found 1"):
             attnflow.explain(self.model, self.tokenizer, text, check=1)  # type: ignore[call-overload]
@@ -194,6 +199,27 @@ class Text(PackageTest):
         self.assertNotEqual(report.agreement.maps["rollout"].first_token, 0)  # [CLS], special
         report = attnflow.explain(model, self.tokenizer, "the key", method="rollout", output_token=1)
         self.assertIsNone(report.agreement)  # nothing was said there
+
+    def test_decoders_that_classify(self) -> None:
+        sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "num_labels": 3}
+        torch.manual_seed(1)
+        # Without padding transformers takes one text at a time.
+        config = transformers.GPT2Config(vocab_size=len(self.tokenizer), pad_token_id=None, **sizes)
+        model = transformers.GPT2ForSequenceClassification(config).eval()
+        report = attnflow.explain(model, self.tokenizer, "the key to the cabinets", method="rollout", check=True)
+        assert report.agreement is not None
+        ids = self.tokenizer("the key to the cabinets", return_tensors="pt")["input_ids"]
+        found = report.agreement.maps["rollout"]
+        ids[0, found.first_token] = self.tokenizer.unk_token_id
+        with torch.no_grad():
+            logits = model(input_ids=ids).logits[0].double()
+        label = [name for name, _ in report.predictions[0].choices][0]
+        best = int(label.removeprefix("LABEL_"))
+        value = logits[best] - (logits.sum() - logits[best]) / 2
+        self.assertAlmostEqual(found.blanked_value, float(value), places=4)
+        # Where the blank is padding it would move the place at which the class is read.
+        model.config.pad_token_id = self.tokenizer.unk_token_id
+        self.assertIsNone(attnflow.explain(model, self.tokenizer, "the key", method="rollout").agreement)
 
     def test_models_that_say_nothing_of_the_kind(self) -> None:
         model = transformers.AutoModel.from_pretrained(MODELS / "bert_base").eval()

@@ -13,28 +13,30 @@ export function Branches({ state, live }: { state: ServerState; live: Generation
     if (!viewer) return;
     viewer.branch.value = (token, id) => void state.branch(live, token, id);
   }, [state, live, viewer]);
-  const all = state.branches.value;
-  const reports = all.flatMap((one) => {
+  const branches = state.branches.value.flatMap((one) => {
     const report = one.viewer.value?.report;
-    return report && !one.viewer.value?.state.growing.value ? [{ one, report }] : [];
+    return report ? [{ one, report, ids: state.idsOf(one) }] : [];
   });
-  if (reports.length < 2) return null;
-  const [{ report: first }, ...others] = reports;
-  const parts = others.map(({ report }) => partAt(first.fields.tokens, report.fields.tokens) ?? Infinity);
-  const from = Math.min(...parts);
+  if (branches.length < 2) return null;
+  const [{ ids: first }, ...others] = branches;
+  const from = Math.min(...others.map(({ ids }) => partAt(first, ids) ?? Infinity));
   if (!Number.isFinite(from)) return null;
   return (
     <Card id="branches" title={`Branches from generated token ${from + 1}`}>
       <ol class="branches">
-        {reports.map(({ one, report }, k) => {
-          const { text, first, mean } = tailOf(report, from);
+        {branches.map(({ one, report }, k) => {
+          const tail = tailOf(report, from);
+          const unfinished = { running: "generating", stopping: "stopping", failed: "stopped", done: "" }[
+            one.phase.value
+          ];
           return (
             <li key={k} aria-current={one === live ? "true" : undefined}>
               <button type="button" class="quiet" disabled={one === live} onClick={() => state.showBranch(one)}>
-                <Own text={text || "(nothing)"} most={160} />
+                <Own text={tail?.text || "(nothing)"} most={160} />
               </button>
               <span class="number">
-                {percentage(first)}, mean {percentage(mean)}
+                {tail ? `${percentage(tail.first)}, mean ${percentage(tail.mean)}` : "ended before"}
+                {unfinished && `, ${unfinished}`}
               </span>
             </li>
           );

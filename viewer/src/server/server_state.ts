@@ -421,6 +421,17 @@ export class ServerState {
     this.choose(task);
   }
 
+  /** A continuation's address, where it is shown; none where it is too long for one. */
+  private enter({ options: { ask } }: GenerationLive) {
+    if (this.task.peek() !== "generation" || askOfAddress() === ask) return;
+    moveTo(ask ? `v=1&${new URLSearchParams({ ask }).toString()}` : "");
+  }
+
+  private shows(live: GenerationLive): boolean {
+    const shown = this.results.peek().generation;
+    return shown !== null && "live" in shown && shown.live === live;
+  }
+
   /** Asks what an address says, if it says something else than what is shown. */
   async followAddress() {
     const ask = askOfAddress();
@@ -429,6 +440,8 @@ export class ServerState {
     if (!ask || there) return;
     const branch = this.branchFor(ask);
     if (branch) {
+      const state = branch.viewer.peek()?.state;
+      if (state && !state.growing.peek()) restoreLink(location.hash, state);
       this.put("generation", { live: branch });
       this.choose("generation");
       return;
@@ -457,17 +470,19 @@ export class ServerState {
     if (fragment !== location.hash.slice(1)) moveTo(fragment, "replace");
   }
 
-  /** The task and model of a link. A model that is not here is said to be missing. */
-  private take(task: Task, model: string | undefined) {
+  /** The task and model of a link. A model that is not here is said to be missing; whether it is here. */
+  private take(task: Task, model: string | undefined): boolean {
     this.choose(task);
     this.note(task, "");
-    if (!model) return;
-    if (this.models.value.some(({ name }) => name === model)) {
+    if (!model) return true;
+    const there = this.models.value.some(({ name }) => name === model);
+    if (there) {
       this.model.value = { ...this.model.value, [task]: model };
     } else {
       const asked = this.chosen.value?.name ?? "";
       this.note(task, `The link names the model “${model}”, which this server does not have; “${asked}” is asked.`);
     }
+    return there;
   }
 
   private async askAgain(found: TextAsk) {
@@ -488,8 +503,9 @@ export class ServerState {
   }
 
   private async continueAgain(found: PromptAsk) {
+    let there = true;
     batch(() => {
-      this.take("generation", found.model);
+      there = this.take("generation", found.model);
       this.prompt.value = found.prompt;
       this.tokens.value = found.tokens ?? this.tokens.peek();
       this.methods.value = METHODS.filter((one) => (found.method ?? this.methods.peek()).includes(one));
@@ -502,9 +518,10 @@ export class ServerState {
       this.layers.value = found.layers ?? "";
       this.mixing.value = MIXING_NAMES.find((name) => name === found.mixing) ?? "auto";
     });
-    this.settle(writePromptAsk({ ...this.promptRequest(), begin_with: found.begin_with }));
+    // Numbers of tokens are the model's own.
+    const begin = there && found.begin_with ? { begin_with: found.begin_with } : {};
+    this.settle(writePromptAsk({ ...this.promptRequest(), ...begin }));
     const seed = this.temperature.peek() > 0 ? `, with its seed ${this.seed.peek()}` : "";
-    const begin = found.begin_with ? { begin_with: found.begin_with } : {};
     const asked = { ...this.promptRequest(), ...begin };
     await this.generate({ what: `Restoring${seed}`, fragment: location.hash, asked });
   }
@@ -703,11 +720,17 @@ export class ServerState {
     await this.generate({ what: "Branching", asked: { ...asked, begin_with: [...before, id] }, beside: live });
   }
 
+  /** The tokens of a branch that are known by their numbers: while it grows, those that it was given. */
+  idsOf(live: GenerationLive): readonly number[] {
+    const viewer = live.viewer.value;
+    if (!viewer || viewer.state.growing.value) return this.prompts.get(live)?.begin_with ?? [];
+    return viewer.report.fields.tokens.map(({ id }) => id);
+  }
+
   /** Shows another of the branches; what is generated meanwhile goes on. */
   showBranch(live: GenerationLive) {
     this.put("generation", { live });
-    const { ask } = live.options;
-    if (ask && askOfAddress() !== ask) moveTo(`v=1&${new URLSearchParams({ ask }).toString()}`);
+    this.enter(live);
   }
 
   /**
@@ -738,7 +761,7 @@ export class ServerState {
       fragment,
       opened({ state }) {
         state.address = ask ? { ask } : {};
-        state.lacks = ask ? "" : "the long prompt";
+        state.lacks = ask ? "" : asked.begin_with ? "the long beginning" : "the long prompt";
         if (look && !fragment) {
           state.choices.palette.value = look.palette.peek();
           state.choices.threshold.value = look.threshold.peek();
@@ -748,13 +771,15 @@ export class ServerState {
       },
     });
     this.prompts.set(live, asked);
-    this.branches.value = beside ? [...this.branches.peek(), live] : [live];
+    const known = this.branches.peek();
+    // One that waits for its first token is ended by this one.
+    const others = this.branches.peek().filter(({ waits }) => !waits);
+    this.branches.value = beside ? [...(others.includes(beside) ? others : [beside]), live] : [live];
     this.put("generation", { live });
     const done = await this.work(what, async (handlers, signal) => {
       const prompt = (event: LivePrompt) => {
-        // The address of another task is that task's.
-        const here = this.task.peek() === "generation";
-        if (here && ask && askOfAddress() !== ask) moveTo(`v=1&${new URLSearchParams({ ask }).toString()}`);
+        // The address of another task, or of another branch that is looked at, is theirs.
+        if (this.shows(live)) this.enter(live);
         live.begin(event);
       };
       const token = (event: LiveToken) => {
@@ -768,8 +793,7 @@ export class ServerState {
       return true;
     });
     if (done) return;
-    const shown = this.results.peek().generation;
-    const mine = shown && "live" in shown && shown.live === live;
+    const mine = this.shows(live);
     const problem = this.problems.peek().generation ?? "";
     if (live.tokens.peek().length > 0 && !this.discards) {
       // Said where the text is.
@@ -779,7 +803,9 @@ export class ServerState {
       live.fail("it was canceled");
       // Nothing came of it, or is wanted: what was shown before stays.
       if (mine) this.put("generation", before);
-      this.branches.value = this.branches.peek().filter((one) => one !== live);
+      if (mine && before && "live" in before) this.enter(before.live);
+      // Nothing, unless a newer one has taken its place.
+      if (this.branches.peek().includes(live)) this.branches.value = beside ? others : known;
     }
   }
 
