@@ -192,6 +192,8 @@ export class State {
   replace(report: Report, growing: boolean) {
     const { choices } = this;
     const before = this.source.peek();
+    // What is made of contributions is known only when all of it is there.
+    const hadUsualLayers = choices.span.peek().kind === initialChoices(before, this.served).span.kind;
     const wasNewest = before instanceof GenerationReport && choices.token.peek() === before.newest;
     batch(() => {
       this.source.value = report;
@@ -201,7 +203,8 @@ export class State {
       if (wasNewest && report instanceof GenerationReport && !this.playing.peek()) this.step(report.newest);
       else this.step(choices.token.peek());
       if (!report.methods.includes(choices.method.peek())) choices.method.value = report.methods[0];
-      const { rules } = this.initial;
+      const { rules, span } = this.initial;
+      if (hadUsualLayers) choices.span.value = span;
       if (choices.rules.peek().length !== rules.length) choices.rules.value = rules;
       choices.byHand.value = new Map([...choices.byHand.peek()].filter(([token]) => token < report.n));
     });

@@ -791,6 +791,18 @@ describe("a generation while it happens", () => {
     ]);
     expect(viewer?.state.choices.rules.value).toEqual([true]);
     expect(viewer?.report.methods).toContain("flow");
+    expect(viewer?.state.choices.span.value.kind).toBe("all");
+  });
+
+  test("shows the last layer of contributions when the report says that it is made of them", async () => {
+    const document = sample();
+    document.settings.mixing = "alti";
+    const live = new GenerationLive("typed");
+    live.begin({ ...document.input, model: document.model, layers: [5] });
+    live.token({ index: 0, text: "So", piece: "So", probability: 0.5, choices: [], rollout: [0.4, 0.3, 0.2, 0.1] });
+    expect(live.viewer.value?.layersText()).toBe("layer 5");
+    await live.report(document);
+    expect(live.viewer.value?.layersText()).toBe("layer 5");
   });
 
   test("says the choice when the text is complete, not while tokens come; its prompt stays the same", async () => {

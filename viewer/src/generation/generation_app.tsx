@@ -36,8 +36,10 @@ export function GenerationApp({ viewer, children, branches, tools }: GenerationA
       <Texts tools={tools} />
       <Methods />
       <Ranking />
-      <Likelihood />
-      {branches}
+      <div class="pile">
+        <Likelihood />
+        {branches}
+      </div>
       <Notes />
       {!viewer.state.growing.value && (
         <>
