@@ -107,6 +107,8 @@ export class ServerState {
   readonly problem: ReadonlySignal<string> = computed(() => this.problems.value[this.task.value] ?? "");
   /** The text that was asked last is longer than the model takes: its beginning can be explained. */
   private readonly tooLong = signal(false);
+  /** the server's name of what went wrong last */
+  private failure = "";
   readonly cuttable: ReadonlySignal<boolean> = computed(() => this.task.value === "text" && this.tooLong.value);
   readonly shown: ReadonlySignal<Shown> = computed(() => this.results.value[this.task.value]);
   /** What a link has opened, until what it shows is there. */
@@ -214,7 +216,7 @@ export class ServerState {
     }
     // The login field says it.
     this.say(task, this.client.locked.value ? "" : problemHere(error instanceof Error ? error.message : String(error)));
-    if (task === "text" && error instanceof ServerError) this.tooLong.value = error.kind === "input_too_long";
+    this.failure = error instanceof ServerError ? error.kind : "";
   }
 
   cancel() {
@@ -243,6 +245,7 @@ export class ServerState {
   private async work<T>(what: string, run: (handlers: Handlers, signal: AbortSignal) => Promise<T>): Promise<T | null> {
     this.cancel();
     this.discards = false;
+    this.failure = "";
     const task = this.task.peek();
     const mine = new AbortController();
     this.running = mine;
@@ -557,6 +560,8 @@ export class ServerState {
     const body = { ...this.request(), ...(cut && { truncate: true }) };
     const report = await this.explain(body, what);
     if (report) this.show(report, { text: body });
+    // What is compared, or replaced, is another question than this one.
+    else this.tooLong.value = this.failure === "input_too_long";
     return report !== null;
   }
 
