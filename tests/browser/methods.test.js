@@ -68,7 +68,7 @@ describe("methods beside the graph", () => {
     );
     assert.match(
       await page.locator("#agreement").textContent(),
-      /^Blanking agrees: blanking its top token, “.*”, takes the logit difference from 2\.00 to −1\.25\. Agreement of the whole order with blank-out: strong \(0\.80\)\./u,
+      /^Blanking agrees: blanking its top token, “.*”, flips the prediction: it takes the logit difference from 2\.00 to −1\.25\. Agreement of the whole order with blank-out: strong \(0\.80\)\./u,
     );
     assert.equal(await page.locator("#strip-card .legend").textContent(), "speaks against −2.0000+2.0000 speaks for");
     // ColorBrewer's ends of red to blue, as in figures.

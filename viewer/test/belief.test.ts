@@ -16,11 +16,11 @@ test("a click that ranks another token first is told from the usual filters, and
   const agreement: Agreement = { quantity: "logit", value: 4, blank: "[UNK]", maps: [map] };
   const viewer = new Viewer(await Report.read({ ...base, agreement }));
   const { state } = viewer;
-  expect(agreementShown(viewer)?.otherFirst).toBe(false);
+  expect(agreementShown(viewer)?.otherFirst).toBe("");
   state.toggle(first.token);
-  expect(agreementShown(viewer)?.otherFirst).toBe(true);
+  expect(agreementShown(viewer)?.otherFirst).toBe(" (checked with the usual filters)");
   state.toggle(first.token);
-  expect(agreementShown(viewer)?.otherFirst).toBe(false);
+  expect(agreementShown(viewer)?.otherFirst).toBe("");
   state.includeAll();
   expect(littleRanked(viewer)).toBeNull();
   // Where each token keeps most to itself, all but the least.

@@ -179,7 +179,7 @@ test("agreement is said of the method, layer and output token that it is of", as
   method.value = "attnlrp";
   expect(said()).toEqual([
     "Agreement of the whole order with blank-out: strong (0.82).",
-    `Blanking its top token, “${viewer.report.tokens[2].label}”, takes the logit difference from 4.10 to −1.30.`,
+    `Blanking its top token, “${viewer.report.tokens[2].label}”, flips the prediction: it takes the logit difference from 4.10 to −1.30.`,
   ]);
   method.value = "raw";
   token.value = 0;

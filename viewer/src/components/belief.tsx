@@ -23,8 +23,9 @@ export interface ShownAgreement {
   agreement: Agreement;
   map: MapAgreement;
   labelOf: (token: number) => string | undefined;
-  /** clicks rank another token first than the one that was blanked */
-  otherFirst: boolean;
+  /** why another token is ranked first than the one that was blanked; "" where it is not */
+  otherFirst: string;
+  isPatch: boolean;
 }
 
 /** What a report's map is over, for people. */
@@ -38,6 +39,10 @@ export function littleRanked({ drawn, state, ranking }: Viewer): number | null {
   const { share } = excludedOf(drawn.value, state.reasons.value).all;
   return share !== null && share >= MOSTLY_EXCLUDED && ranking.value.length > 0 ? 1 - share : null;
 }
+
+/** What was checked where another token is ranked first. */
+const checkedOf = (viewer: Viewer) =>
+  viewer instanceof GenerationViewer ? " (checked among the prompt’s tokens)" : " (checked with the usual filters)";
 
 /** Of the values that are shown; null where the report says nothing of those. */
 export function agreementShown(viewer: Viewer): ShownAgreement | null {
@@ -60,7 +65,8 @@ export function agreementShown(viewer: Viewer): ShownAgreement | null {
   return {
     ...{ agreement, map, labelOf: (at) => report.tokens[at]?.label },
     // Scores are blanked by what speaks for the prediction, and ranked by size.
-    otherFirst: !viewer.scored && first.every(({ token: at }) => at !== map.first_token),
+    otherFirst: viewer.scored || first.some(({ token: at }) => at === map.first_token) ? "" : checkedOf(viewer),
+    isPatch: report.document.input.kind === "image",
   };
 }
 
@@ -72,14 +78,14 @@ export function levelOf({ agreement, map }: Pick<ShownAgreement, "agreement" | "
 }
 
 function Agreed({ shown }: { shown: ShownAgreement }) {
-  const { agreement, map, labelOf, otherFirst } = shown;
-  const effect = effectWords(agreement, map, labelOf);
+  const { agreement, map, labelOf, otherFirst, isPatch } = shown;
+  const effect = effectWords(agreement, map, labelOf, isPatch);
   const level = levelOf(shown);
   return (
     <p class="belief" id="agreement" data-level={level}>
       <span class="level">
         {VERDICTS[level]}
-        {otherFirst && " (checked with the usual filters)"}: {effect[0].toLowerCase()}
+        {otherFirst}: {effect[0].toLowerCase()}
         {effect.slice(1)}
       </span>{" "}
       <span title="Rank correlation of this map with what blanking each token changes: 1 is the same order, 0 none">

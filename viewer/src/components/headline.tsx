@@ -1,4 +1,5 @@
 // The first sentence of every page: what is explained, and which input token the chosen method ranks first.
+import { spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { isPunctuation } from "../filters";
@@ -74,11 +75,19 @@ function First() {
       </>
     );
   }
+  const { document, settings } = viewer.report;
+  const words = settings.words || viewer.report instanceof WordReport;
+  const what = document.input.kind === "image" ? "patches" : words ? "words" : "tokens";
+  // What the line below says of the values must not be taken back by a name.
+  if (viewer.degenerate() && spreadWords(viewer.endsOf(row))) {
+    return (
+      <>
+        {method} does not tell the {what} apart
+      </>
+    );
+  }
   const alike = ranking.filter((one) => one.rank === rank).length;
   if (alike > 1) {
-    const { document, settings } = viewer.report;
-    const words = settings.words || viewer.report instanceof WordReport;
-    const what = document.input.kind === "image" ? "patches" : words ? "words" : "tokens";
     return (
       <>
         {method} cannot tell {alike} {what} apart, {name} among them

@@ -44,19 +44,29 @@ export function levelWords(map: MapAgreement): string {
 }
 
 /**
- * "Blanking its top token, “Angie”, takes the logit difference from 4.10 to −1.30."; "Blanking its top token, “key”, takes
- * the logit difference from 6.75 to 6.18; blanking “to” takes it to −5.98."
+ * "Blanking its top token, “Angie”, flips the prediction: the logit difference from 4.10 to −1.30."; "Blanking its top
+ * token, “key”, takes the logit difference from 6.75 to 6.18; blanking “to” takes it to −5.98."
  */
 export function effectWords(
   { quantity, value }: Agreement,
   map: MapAgreement,
   labelOf: (token: number) => string | undefined,
+  isPatch = false,
 ): string {
-  const name = (token: number) => `“${visible(labelOf(token) ?? "")}”`;
-  const top = `Blanking its top token, ${name(map.first_token)},`;
+  const name = (token: number) => {
+    const label = visible(labelOf(token) ?? "");
+    return isPatch ? `the patch in ${label}` : `“${label}”`;
+  };
+  const top = `Blanking its top ${isPatch ? "patch" : "token"}, ${name(map.first_token)},`;
   const [before, after] = [amount(value), amount(map.blanked_value)];
+  // Below the runner-up it is no prediction any more.
+  const flips = quantity.startsWith("logit difference") && value > 0 && map.blanked_value < 0;
   const effect =
-    before === after ? `leaves the ${quantity} at ${before}` : `takes the ${quantity} from ${before} to ${after}`;
+    before === after
+      ? `leaves the ${quantity} at ${before}`
+      : flips
+        ? `flips the prediction: it takes the ${quantity} from ${before} to ${after}`
+        : `takes the ${quantity} from ${before} to ${after}`;
   const { decisive_token: decisive, decisive_value: least = value } = map;
   const other =
     decisive !== undefined && decisive !== map.first_token && least < map.blanked_value && least < value
