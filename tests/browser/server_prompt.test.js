@@ -320,7 +320,9 @@ describe("a prompt", () => {
       assert.match(await tab.locator("#branches-heading").textContent(), /generated token 2$/u);
       const rows = tab.locator("#branches-card li");
       assert.equal(await rows.count(), 2);
-      assert.match(await rows.nth(1).textContent(), /12\.5%, /u);
+      // Listed while it grows, too.
+      await rows.nth(1).filter({ hasText: "12.5%, mean" }).waitFor();
+      assert.doesNotMatch(await rows.nth(1).textContent(), /generating/u);
       assert.equal(await rows.nth(1).getAttribute("aria-current"), "true");
       // A link restores the branch, back shows the first again, without asking.
       const link = decodeURIComponent(await tab.evaluate(() => location.hash));
