@@ -37,7 +37,7 @@ class MethodsTest(CommandTest):
         self.assertEqual(whole["target"]["label"], part["target"]["label"])
         self.assertAlmostEqual(whole["target"]["logit"], part["target"]["logit"], places=4)
         row = ["explain", "The key a b", "--model", DECODER, *words, "--only-output-token"]
-        refused = self.refuse(USAGE, ["expected the last output token"], *row, "--output-token", "1")
+        refused = self.refuse(USAGE, ["expected the output token at which it is made"], *row, "--output-token", "1")
         self.assertIn("--only-output-token: ", refused)
         self.run_program(*row, "-o", "a.json")
 
