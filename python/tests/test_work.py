@@ -93,20 +93,15 @@ class Work(PackageTest):
 class Import(PackageTest):
     def test_is_light(self) -> None:
         code = (
-            "import json, sys, time\n"
+            "import json, sys\n"
             "before = set(sys.modules)\n"
-            "began = time.perf_counter()\n"
             "import attnflow\n"
-            "took = time.perf_counter() - began\n"
             "loaded = sorted({name.split('.')[0] for name in set(sys.modules) - before})\n"
             "libraries = open('/proc/self/maps').read()\n"
             "heavy = [name for name in ('cairo', 'pango', 'torch', 'tokenizers') if 'lib' + name in libraries]\n"
-            "print(json.dumps([took, loaded, heavy]))\n"
+            "print(json.dumps([loaded, heavy]))\n"
         )
-        results = [json.loads(run(code).stdout) for _ in range(3)]
-        took = min(result[0] for result in results)
-        _, loaded, heavy = results[0]
-        self.assertLess(took, 0.1)
+        loaded, heavy = json.loads(run(code).stdout)
         self.assertEqual(heavy, [])
         for name in ("numpy", "torch", "transformers", "pandas", "pyarrow", "IPython", "tqdm"):
             self.assertNotIn(name, loaded)

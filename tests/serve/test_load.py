@@ -59,6 +59,11 @@ class ManyTest(ServerTest):
 class VanishedTest(ServerTest):
     ARGUMENTS = ("--workers", 1, "--queue", 3, "--model", LLAMA, "--model", GGUF, "--model", MINILM)
 
+    def setUp(self):
+        super().setUp()
+        # Work runs for a moment after its answer.
+        self.server.wait_until(lambda health: health["running"] + health["waiting"] == 0)
+
     def test_work_stops_when_its_client_leaves(self):
         for path, document, accept in (
             ("explain", LONG, "application/json"),
