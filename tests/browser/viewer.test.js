@@ -391,10 +391,7 @@ describe("filters", () => {
     await page.locator('#strip [data-token="6"]').click({ modifiers: ["Control"] });
     await page.locator("#skip-special").check();
     const heading = page.locator("#heading");
-    assert.match(
-      await heading.textContent(),
-      new RegExp(`ranks “\\.” first and, among words, “${words[order[1]]}”$`),
-    );
+    assert.match(await heading.textContent(), new RegExp(`ranks “\\.” first and, among words, “${words[order[1]]}”$`));
     await page.locator("#filters-button").click();
     await page.locator("#skip-punctuation").check();
     await page.waitForFunction(() => location.hash.includes("pu=1"));
