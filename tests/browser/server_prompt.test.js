@@ -295,7 +295,7 @@ describe("a prompt", () => {
       token.id = 1000 + t;
       for (const [k, choice] of token.choices.entries()) choice.id = choice.label === token.text ? token.id : 2000 + k;
     }
-    const other = structuredClone(report);
+    const other = JSON.parse(JSON.stringify(report));
     other.generation.given = 2;
     for (const token of other.generation.tokens.slice(1)) token.id += 500;
     other.generation.tokens[1].probability = 0.125;
