@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from attnflow.text import head_of
+
 # The runs: the quantity as the text stands, and where each group of positions is blanked; None where it was blank before.
 Runs = Callable[[int, int | None, int | None, list[list[int]]], tuple[float, list[float | None]]]
 # Parameters, what stands in, whether to check whatever it costs, and the runs.
@@ -55,7 +57,7 @@ def check_of(model: Any, tokenizer: Any, inputs: dict[str, Any], must: bool, cau
 
 def _moves_class(model: Any, blank: int) -> bool:
     """Decoders that classify do so at the last token that is no padding: blanking by padding would move that."""
-    return bool(blank == model.config.pad_token_id and "ForSequenceClassification" in type(model).__name__)
+    return bool(blank == model.config.pad_token_id) and head_of(model) == "classification"
 
 
 def _blanked_values(
@@ -98,7 +100,7 @@ def _blanked_values(
 def _at_once(model: Any, tokens: int) -> int:
     """How many texts a batch has."""
     config = model.config
-    if config.pad_token_id is None and "ForSequenceClassification" in type(model).__name__:
+    if config.pad_token_id is None and head_of(model) == "classification":
         return 1  # transformers refuses more of decoders
     vocabulary = model.get_input_embeddings().weight.shape[0]
     return int(max(1, min(_TOKENS // tokens, _LOGITS // (tokens * vocabulary))))

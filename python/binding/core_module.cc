@@ -171,8 +171,8 @@ void place_in(AttentionInput& input, const std::vector<GivenText>& texts) {
 }
 
 // Runs the model with blanked tokens: its parameters, what stands in, whether to check whatever it costs, and what
-// gives for each group of positions the logit of a class or token less that of another (of -1: less the others' mean),
-// or nothing where all of the group was blank before. None where the caller has nothing to check with.
+// gives the logit of a class or token less that of another (of -1: less the others' mean), for the text as it is and
+// for each group of positions: nothing where all of the group was blank before.
 using Check = std::tuple<std::uint64_t, std::string, bool, nb::callable>;
 
 // What the model said at the output token, if it said something there: a class of the text at the first one, [CLS], or,

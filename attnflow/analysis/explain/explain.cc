@@ -279,8 +279,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
       }
     }
   }
-  // Where a decoder predicts what is of the whole text.
-  // Of the text as it is: tokens that are blanked by padding do not move it.
+  // Where a decoder predicts what is of the whole text, as it is: tokens that are blanked by padding do not move it.
   std::vector<std::int64_t> ids;
   for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);
   const std::size_t reading = reading_position(info, ids);

@@ -29,7 +29,7 @@ export interface ShownAgreement {
 }
 
 /** What a report's map is over, for people. */
-const partsOf = ({ input }: ReportDocument) => (input.kind === "image" ? "patches" : "tokens");
+export const partsOf = ({ input }: ReportDocument) => (input.kind === "image" ? "patches" : "tokens");
 
 /** Where at least this share of the total is excluded, the page says how little the ranking is about. */
 const MOSTLY_EXCLUDED = 0.9;

@@ -5,6 +5,7 @@ import { GenerationViewer } from "../generation/generation_viewer";
 import { isPunctuation } from "../filters";
 import { AGAINST, FOR, percentage } from "../report/text";
 import { WordReport } from "../report/words";
+import { partsOf } from "./belief";
 import { Own, Piece } from "./own_text";
 
 /** The model's answer at the chosen output token; null where it is of another position, or there is none. */
@@ -76,8 +77,7 @@ function First() {
     );
   }
   const { document, settings } = viewer.report;
-  const words = settings.words || viewer.report instanceof WordReport;
-  const what = document.input.kind === "image" ? "patches" : words ? "words" : "tokens";
+  const what = settings.words || viewer.report instanceof WordReport ? "words" : partsOf(document);
   // What the line below says of the values must not be taken back by a name.
   if (viewer.degenerate() && spreadWords(viewer.endsOf(row))) {
     return (

@@ -1,5 +1,4 @@
 // Continuations of one prompt that part at a token, side by side: what became of each, and how likely it was.
-import { useEffect } from "preact/hooks";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import { partAt, tailOf } from "../generation/branch";
@@ -8,11 +7,6 @@ import { percentage } from "../report/text";
 import type { ServerState } from "./server_state";
 
 export function Branches({ state, live }: { state: ServerState; live: GenerationLive }) {
-  const viewer = live.viewer.value;
-  useEffect(() => {
-    if (!viewer) return;
-    viewer.branch.value = (token, id) => void state.branch(live, token, id);
-  }, [state, live, viewer]);
   const branches = state.branches.value.flatMap((one) => {
     const report = one.viewer.value?.report;
     return report ? [{ one, report, ids: state.idsOf(one) }] : [];

@@ -764,7 +764,8 @@ export class ServerState {
       asked,
       ask,
       fragment,
-      opened({ state }) {
+      opened: ({ state, branch }) => {
+        branch.value = (token, id) => void this.branch(live, token, id);
         state.address = ask ? { ask } : {};
         state.lacks = ask ? "" : asked.begin_with ? "the long beginning" : "the long prompt";
         if (look && !fragment) {
