@@ -33,6 +33,7 @@ struct Problem {
   std::vector<std::int64_t> inner_cut_arcs;  // by depth
   std::vector<std::int64_t> sink_size;       // by sink: input tokens that it stands for
   std::int64_t tolerance_units = 0;
+  std::int64_t gap_units = 0;
 
   std::size_t depth_of(std::size_t wanted) const { return layers[wanted] - options.start_layer; }
   // Arcs that leave the output tokens of the wanted layer.
@@ -93,7 +94,7 @@ void solve_all(const Problem& problem, FlowResult& result) {
   std::vector<std::unique_ptr<SinkSolver>> solvers(threads);
 
   const auto solve_sink = [&](std::size_t sink, std::size_t worker) {
-    if (!solvers[worker]) solvers[worker] = std::make_unique<SinkSolver>(shared);
+    if (!solvers[worker]) solvers[worker] = std::make_unique<SinkSolver>(shared, problem.gap_units);
     SinkSolver& solver = *solvers[worker];
     std::size_t wanted = 0;
     if (problem.depth_of(0) == 1) {
@@ -155,9 +156,9 @@ void solve_row(const Problem& problem, FlowResult& result) {
     }
     std::vector<const Block*> below;
     for (std::size_t k = 1; k < problem.depth_of(wanted); ++k) below.push_back(&problem.below.layers[k - 1]);
-    flows[wanted] =
-        std::make_unique<const RowFlow>(std::vector<std::int64_t>(arcs, arcs + top.extent(1)), *options.output_token,
-                                        std::move(below), resolve_threads(options.threads), options.stop_token);
+    flows[wanted] = std::make_unique<const RowFlow>(
+        std::vector<std::int64_t>(arcs, arcs + top.extent(1)), *options.output_token, std::move(below),
+        resolve_threads(options.threads), problem.gap_units, options.stop_token);
     for (std::size_t j = 0; j < flows[wanted]->bounds().size(); ++j) {
       problem.store(result, wanted, 0, j, flows[wanted]->bounds()[j]);
     }
@@ -262,9 +263,9 @@ void check_memory(const AttentionGraph& graph, const Problem& problem) {
 
 FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& options) {
   check_shape(graph);
-  if (!(options.tolerance >= 0.0)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("flow: expected a tolerance of at least 0, found {}", options.tolerance));
+  for (const double tolerance : {options.tolerance, options.max_gap}) {
+    if (tolerance >= 0.0) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("flow: expected a tolerance of at least 0, found {}", tolerance));
   }
   Problem problem{.options = options,
                   .layers = resolve_layers(options.layers, options.start_layer, graph.layers()),
@@ -272,7 +273,8 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
                   .tops = {},
                   .inner_cut_arcs = {},
                   .sink_size = {},
-                  .tolerance_units = 0};
+                  .tolerance_units = 0,
+                  .gap_units = 0};
   const std::size_t n = graph.tokens();
   if (options.output_token && *options.output_token >= n) {
     throw Error(ErrorKind::kUsage,
@@ -316,6 +318,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   for (std::size_t depth = 0; depth <= problem.below.depth(); ++depth) {
     problem.inner_cut_arcs.push_back(max_inner_cut_arcs(problem.below, depth));
   }
+  problem.gap_units = problem.below.fixed_point.units(std::min(options.max_gap, row_sum));
   problem.tolerance_units = problem.below.fixed_point.units(std::min(options.tolerance, row_sum));
 
   const std::size_t sinks = problem.sink_size.size();

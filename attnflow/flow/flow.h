@@ -34,10 +34,13 @@
 // the token is the only sink, and each input token a source. Upper bounds of all of them take O(n^2) a layer together;
 // that a flow attains them is mostly shown in the lowest few layers (flow/row_flow.h).
 //
+// Wider enclosures. With max_gap, a value is settled as soon as its bounds are that close: a lower one from any of the
+// means above, an upper one from cuts. Values of other pairs keep all their digits.
+//
 // Enclosure. Rounding capacities down loses less than one unit for each arc of a minimum cut, so the true value lies in
 // [flow, flow + flow_gap] with a gap of at most (n^2 ceil((L - 2) / 2) + 2 n) 2^-60 and two roundings: below 1e-12 for
 // 12 layers of 256 tokens, or 6 of 512. (One layer down the value is the capacity, and the gap 0.) The enclosure does
-// not rest on the solver's tolerance: it has none.
+// not rest on the solver's tolerance: it has none (max_gap apart).
 //
 // Complexity. O(L n^2) for a search of one pair, of which there are L n^2; most pairs are settled in O(n) or by one
 // greedy pass. Measured: docs/flow.md. Memory: 8 bytes an arc (L n^2 of them) and 17 bytes a value; for each thread
@@ -89,15 +92,17 @@ enum class FlowDegeneracy : std::uint8_t {
 // How many pairs each means settled, of those more than two layers apart with a path. What is tried when depends on
 // what worked before, so these numbers depend on the number of threads; values do not.
 struct FlowCounts {
-  std::uint64_t bounds = 0;  // the bounds from the values one layer down
-  std::uint64_t pushed = 0;  // the lower bound further down
-  std::uint64_t greedy = 0;  // a greedy pass that met an upper bound
-  std::uint64_t cuts = 0;    // a greedy pass that met a cut of a known shape
-  std::uint64_t search = 0;  // augmenting paths
+  std::uint64_t bounds = 0;    // the bounds from the values one layer down
+  std::uint64_t pushed = 0;    // the lower bound further down
+  std::uint64_t meetings = 0;  // a flow made from both ends
+  std::uint64_t greedy = 0;    // a greedy pass that met an upper bound
+  std::uint64_t cuts = 0;      // a greedy pass that met a cut of a known shape
+  std::uint64_t search = 0;    // augmenting paths
 
   FlowCounts& operator+=(const FlowCounts& other) {
     bounds += other.bounds;
     pushed += other.pushed;
+    meetings += other.meetings;
     greedy += other.greedy;
     cuts += other.cuts;
     search += other.search;
@@ -112,6 +117,7 @@ struct FlowOptions {
   std::optional<std::size_t> output_token = {};  // only this row; all rows when absent
   const TokenGroups* input_groups = nullptr;     // words: pieces with one common sink; columns are then groups
   double tolerance = 1e-6;                       // when a value counts as equal to an end cut
+  double max_gap = 0.0;                          // how wide an enclosure may stay; 0: as narrow as it gets
   std::size_t threads = 0;                       // 0: one per hardware thread
   std::optional<std::size_t> memory_limit = {};  // bytes it may take; absent: what the machine has available
   ProgressFunction progress = {};                // units of work: input tokens, or parts of them

@@ -105,6 +105,63 @@ void add_one_source(const RowSource& source, std::int64_t* minima, std::int64_t*
   }
 }
 
+std::int64_t sum_parts(const std::int64_t* row, const double* part, std::size_t count) {
+  const Units d;
+  const hn::RebindToFloat<Units> df;
+  auto sum = hn::Zero(d);
+  std::size_t e = 0;
+  for (; e + hn::Lanes(d) <= count; e += hn::Lanes(d)) {
+    sum = hn::Add(sum, hn::ConvertTo(d, hn::Mul(hn::ConvertTo(df, hn::LoadU(d, row + e)), hn::LoadU(df, part + e))));
+  }
+  std::int64_t total = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; e < count; ++e) total += static_cast<std::int64_t>(static_cast<double>(row[e]) * part[e]);
+  return total;
+}
+
+std::int64_t take_some(const std::int64_t* row, std::size_t count, std::int64_t wanted, std::int64_t* left) {
+  const Units d;
+  const hn::RebindToFloat<Units> df;
+  const std::int64_t all = sum_minima(row, left, count, 0);
+  if (all <= wanted) {
+    std::size_t e = 0;
+    for (; e + hn::Lanes(d) <= count; e += hn::Lanes(d)) {
+      const auto has = hn::LoadU(d, left + e);
+      hn::StoreU(hn::Sub(has, hn::Min(hn::LoadU(d, row + e), has)), d, left + e);
+    }
+    for (; e < count; ++e) left[e] -= row[e] < left[e] ? row[e] : left[e];
+    return all;
+  }
+  const double part = static_cast<double>(wanted) / static_cast<double>(all) * (1.0 - 0x1p-50);
+  const auto parts = hn::Set(df, part);
+  auto sum = hn::Zero(d);
+  std::size_t e = 0;
+  for (; e + hn::Lanes(d) <= count; e += hn::Lanes(d)) {
+    const auto has = hn::LoadU(d, left + e);
+    const auto could = hn::Min(hn::LoadU(d, row + e), has);
+    const auto taken = hn::ConvertTo(d, hn::Mul(hn::ConvertTo(df, could), parts));
+    hn::StoreU(hn::Sub(has, taken), d, left + e);
+    sum = hn::Add(sum, taken);
+  }
+  std::int64_t rest = wanted - hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; e < count; ++e) {
+    const std::int64_t could = row[e] < left[e] ? row[e] : left[e];
+    const auto taken = static_cast<std::int64_t>(static_cast<double>(could) * part);
+    left[e] -= taken;
+    rest -= taken;
+  }
+  // What roundings left over, a few units an arc, goes where there is room: an arc took at most its part so far.
+  for (e = 0; e < count && rest > 0; ++e) {
+    const auto taken = static_cast<std::int64_t>(static_cast<double>(row[e]) * part);
+    std::int64_t more = row[e] - taken;
+    if (left[e] < more) more = left[e];
+    if (rest < more) more = rest;
+    if (more <= 0) continue;
+    left[e] -= more;
+    rest -= more;
+  }
+  return wanted - rest;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace attnflow::internal
 HWY_AFTER_NAMESPACE();
@@ -116,6 +173,8 @@ HWY_EXPORT(sum_minima);
 HWY_EXPORT(add_rows);
 HWY_EXPORT(push_one_layer);
 HWY_EXPORT(add_one_source);
+HWY_EXPORT(sum_parts);
+HWY_EXPORT(take_some);
 
 std::int64_t sum_of_minima(const std::int64_t* a, const std::int64_t* b, std::size_t count, std::int64_t start) {
   return HWY_DYNAMIC_DISPATCH(sum_minima)(a, b, count, start);
@@ -131,6 +190,14 @@ std::int64_t push_down(const PushedLayer& layer, const std::int64_t* from, std::
 
 void add_source(const RowSource& source, std::int64_t* minima, std::int64_t* column, std::int64_t* threshold) {
   HWY_DYNAMIC_DISPATCH(add_one_source)(source, minima, column, threshold);
+}
+
+std::int64_t sum_of_parts(const std::int64_t* row, const double* part, std::size_t count) {
+  return HWY_DYNAMIC_DISPATCH(sum_parts)(row, part, count);
+}
+
+std::int64_t take_parts(const std::int64_t* row, std::size_t count, std::int64_t wanted, std::int64_t* left) {
+  return HWY_DYNAMIC_DISPATCH(take_some)(row, count, wanted, left);
 }
 
 }  // namespace attnflow::internal

@@ -1,5 +1,5 @@
-// Vector code for the bounds on a flow (flow/flow.h): sums of minima, a row's mass pushed one layer down, and the
-// bounds of all nodes of a layer at once.
+// Vector code for the bounds on a flow (flow/flow.h): sums of minima, a row's mass pushed one layer down, the bounds of
+// all nodes of a layer at once, and the two ends of a flow that meet (flow/meeting_flow.h).
 #ifndef ATTNFLOW_FLOW_FLOW_BOUNDS_H_
 #define ATTNFLOW_FLOW_FLOW_BOUNDS_H_
 
@@ -39,6 +39,13 @@ struct RowSource {
 // with `low` descending, and column[q] is the sum of the arcs of those before:
 //   threshold[q] = min(threshold[q], low + column[q]);  minima[q] += min(arcs[q], high);  column[q] += arcs[q].
 void add_source(const RowSource& source, std::int64_t* minima, std::int64_t* column, std::int64_t* threshold);
+
+// Sum over e < count of row[e] * part[e], each rounded down; parts are at most 1 - 2^-50.
+std::int64_t sum_of_parts(const std::int64_t* row, const double* part, std::size_t count);
+
+// Takes `wanted` of what is left at `count` nodes, or what there is: of each in proportion to min(row[e], left[e]).
+// Returns what was taken. Rows sum to less than 2^62.
+std::int64_t take_parts(const std::int64_t* row, std::size_t count, std::int64_t wanted, std::int64_t* left);
 
 }  // namespace attnflow::internal
 

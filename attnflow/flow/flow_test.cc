@@ -186,6 +186,37 @@ TEST(AttentionFlow, OneOutputTokenHasTheSameBitsForAnyThreadCount) {
   }
 }
 
+TEST(AttentionFlow, AGapAllowsEnclosuresOfThatWidth) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const AttentionGraph graph = graph_of(c);
+    const FlowResult exact = attention_flow(graph);
+    for (const double gap : {0.3, 0.01}) {
+      const FlowResult all = attention_flow(graph, {.max_gap = gap, .threads = 1});
+      const FlowResult again = attention_flow(graph, {.max_gap = gap, .threads = 3});
+      const FlowResult row = attention_flow(graph, {.output_token = graph.tokens() - 1, .max_gap = gap});
+      EXPECT_EQ(all.flow, again.flow);
+      EXPECT_EQ(all.flow_gap, again.flow_gap);
+      const auto expect_close = [gap](double low, double width, double truth, double spare) {
+        EXPECT_LE(low, truth + spare);
+        EXPECT_GE(low + width, truth - spare);
+        EXPECT_LE(width, gap + 1e-12);
+      };
+      for (std::size_t l = 0; l < graph.layers(); ++l) {
+        for (std::size_t i = 0; i < graph.tokens(); ++i) {
+          for (std::size_t j = 0; j < graph.tokens(); ++j) {
+            const double spare = exact.flow_gap(l, i, j);
+            expect_close(all.flow(l, i, j), all.flow_gap(l, i, j), exact.flow(l, i, j), spare);
+            if (i + 1 == graph.tokens()) {
+              expect_close(row.flow(l, 0, j), row.flow_gap(l, 0, j), exact.flow(l, i, j), spare);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(AttentionFlow, WordsShareOneSink) {
   const AttentionGraph graph = attention_graph(random_stack({.layers = 4, .heads = 2, .tokens = 6, .seed = 23}), {});
   const TokenGroups words{{0}, {1, 2, 3}, {4, 5}};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attnflow/base/progress.h"
+#include "attnflow/flow/meeting_flow.h"
 #include "attnflow/flow/row_bounds.h"
 
 namespace attnflow::internal {
@@ -22,6 +23,9 @@ constexpr std::size_t kShares = 64;
 // Over how many layers at the most mass is made even; then how much of the mean a node takes of others.
 constexpr std::size_t kEvenLayers = 8;
 constexpr double kMostOfMean = 16.0;
+constexpr std::size_t kThreadsWithGap = 2;
+// Networks of so many layers are cheap enough to be made for a greedy pass alone.
+constexpr std::size_t kGreedyLayers = 6;
 
 void check(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Cancelled();
@@ -100,8 +104,8 @@ std::vector<std::size_t> few_layers(std::size_t all) {
 }
 
 RowFlow::RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const Block*> below, std::size_t threads,
-                 std::stop_token stop)
-    : top_(std::move(top)), below_(std::move(below)), stop_(std::move(stop)) {
+                 std::int64_t gap, std::stop_token stop)
+    : top_(std::move(top)), below_(std::move(below)), gap_(gap), stop_(std::move(stop)) {
   RowBounds bounds(top_, own);
   for (std::size_t k = below_.size(); k > 0; --k) {
     check(stop_);
@@ -117,13 +121,15 @@ void RowFlow::find_order(const RowBounds& bounds) {
   lowest_ = bounds.first_above();
   if (!causal_) std::fill(lowest_.begin(), lowest_.end(), 0);
   for (std::uint32_t q = 0; q < lowest_.size(); ++q) {
-    if (bounds_[q].low < bounds_[q].high) order_.push_back(q);
+    if (bounds_[q].high - bounds_[q].low > gap_) order_.push_back(q);
   }
   std::stable_sort(order_.begin(), order_.end(),
                    [this](std::uint32_t a, std::uint32_t b) { return lowest_[a] < lowest_[b]; });
 }
 
 void RowFlow::make_parts(std::size_t threads) {
+  // How close the bounds of a value come depends on its part, so that parts must not depend on the threads.
+  if (gap_ > 0) threads = kThreadsWithGap;
   const std::size_t share = (order_.size() + kShares - 1) / kShares;
   for (std::size_t begin = 0; begin < order_.size();) {
     const std::size_t rest = order_.size() - begin;
@@ -137,7 +143,7 @@ void RowFlow::make_parts(std::size_t threads) {
 // The networks of one part, by how many layers they have.
 class RowFlow::Worker::Network {
  public:
-  Network(const RowFlow& flow, const Part& part) : flow_(flow), part_(part) {
+  Network(const RowFlow& flow, const Part& part, MeetingFlow& meeting) : flow_(flow), part_(part), meeting_(meeting) {
     const std::size_t all = flow_.below_.size();
     if (flow_.causal_) {
       even_layer_ = even_layer(all);
@@ -146,9 +152,10 @@ class RowFlow::Worker::Network {
       part_.begin = 0;
       part_.end = flow_.order_.size();
     }
+    carried_.resize(numbers_.size());
+    tries_.resize(numbers_.size());
     numbers_.push_back(all);
     stages_.resize(numbers_.size());
-    tries_.resize(numbers_.size());
     if (even_layer_ > 0) {
       even_ = flow_.top_;
       for (std::size_t k = all; k > even_layer_; --k) even_out(*flow_.below_[k - 1], part_.first, part_.all, even_);
@@ -161,19 +168,9 @@ class RowFlow::Worker::Network {
   // The flow to input token order_[number].
   SinkValue value(std::size_t number) {
     SinkValue value = flow_.bounds_[flow_.order_[number]];
-    const std::size_t row = number - part_.begin;
-    if (stages_.size() > 1) carry(part_.first + position(number));
-    for (std::size_t s = 0; s + 1 < stages_.size(); ++s) {
-      if (!tries_[s].worth_it()) continue;
-      const Stage& stage = made(s);
-      const bool reached =
-          stage.solver->reaches(stage.arcs_of(row), position(number), value.high, carried_[s].data() + part_.first);
-      tries_[s].note(reached);
-      if (!reached) continue;
-      value.low = value.high;
-      return value;
-    }
+    if (!carried_.empty() && settle(number, value)) return value;
     const Stage& whole = made(stages_.size() - 1);
+    const std::size_t row = number - part_.begin;
     const SinkValue exact =
         whole.solver->value(whole.arcs_of(row), whole.problem->reach_class.back()[row], position(number), value.high);
     value.low = exact.low;
@@ -186,6 +183,7 @@ class RowFlow::Worker::Network {
     for (const auto& stage : stages_) {
       if (stage) counts += stage->solver->counts();
     }
+    counts.meetings += meetings_;
     return counts;
   }
 
@@ -213,14 +211,52 @@ class RowFlow::Worker::Network {
     }
   };
 
+  struct Means {
+    Tries greedy, meeting, search;
+  };
+
+  // Whether a flow close enough to the upper bound is found by something less than the whole network.
+  bool settle(std::size_t number, SinkValue& value) {
+    const std::size_t own = part_.first + position(number);
+    const std::int64_t enough = value.high - std::min(flow_.gap_, value.high);
+    const auto found = [&](std::int64_t units, Tries& tries) {
+      value.low = std::max(value.low, units);
+      tries.note(units >= enough);
+      return units >= enough;
+    };
+    carry(flow_.order_[number], own);
+    meeting_.start(flow_.order_[number], own);
+    for (std::size_t s = 0; s < carried_.size(); ++s) {
+      Means& means = tries_[s];
+      if (numbers_[s] <= kGreedyLayers && means.greedy.worth_it() &&
+          found(sent(s, number, enough, SinkSolver::Effort::kGreedy), means.greedy)) {
+        return true;
+      }
+      if (means.meeting.worth_it() && found(meeting_.value(numbers_[s], carried_[s], enough), means.meeting)) {
+        ++meetings_;
+        return true;
+      }
+    }
+    for (std::size_t s = 0; s < carried_.size(); ++s) {
+      Tries& tries = tries_[s].search;
+      if (tries.worth_it() && found(sent(s, number, enough, SinkSolver::Effort::kAll), tries)) return true;
+    }
+    return false;
+  }
+
+  std::int64_t sent(std::size_t s, std::size_t number, std::int64_t enough, SinkSolver::Effort effort) {
+    const Stage& stage = made(s);
+    return stage.solver->sent(stage.arcs_of(number - part_.begin), position(number), enough,
+                              carried_[s].data() + part_.first, effort);
+  }
+
   std::size_t position(std::size_t number) const { return flow_.lowest_[flow_.order_[number]] - part_.first; }
 
-  // What lies at the nodes of the top layer of each network but the last for the sake of the node at position `own`.
-  void carry(std::size_t own) {
-    carried_.resize(stages_.size() - 1);
-    // What the straight arcs of that node can carry from a layer down to the lowest that is kept.
-    std::vector<std::int64_t> room(even_layer_ + 1, kManyUnits);
-    for (std::size_t k = numbers_.front() + 1; k <= even_layer_; ++k) {
+  // What lies at the top of each stage but the last, for the sake of an input token and the node at its position `own`.
+  void carry(std::uint32_t input, std::size_t own) {
+    // What the straight arcs of that node, which has no others, can bring from a layer to the input token.
+    std::vector<std::int64_t> room(even_layer_ + 1, (*flow_.below_[0])(own, input));
+    for (std::size_t k = 2; k <= even_layer_; ++k) {
       room[k] = std::min(room[k - 1], (*flow_.below_[k - 1])(own, own));
     }
     std::vector<std::int64_t> held = even_;
@@ -298,12 +334,15 @@ class RowFlow::Worker::Network {
   std::vector<std::int64_t> even_;  // what lies at the nodes of that layer
   std::vector<std::size_t> numbers_;
   std::vector<std::unique_ptr<Stage>> stages_;
-  std::vector<Tries> tries_;                        // by stage
-  std::vector<std::vector<std::int64_t>> carried_;  // by stage, of the input token at hand
-  std::deque<Block> flipped_;                       // by layer
+  // By stage but the last: what lies at its top for the sake of the input token at hand.
+  std::vector<std::vector<std::int64_t>> carried_;
+  std::vector<Means> tries_;
+  MeetingFlow& meeting_;
+  std::uint64_t meetings_ = 0;
+  std::deque<Block> flipped_;  // by layer
 };
 
-RowFlow::Worker::Worker(const RowFlow& flow) : flow_(flow) {}
+RowFlow::Worker::Worker(const RowFlow& flow) : flow_(flow), meeting_(flow.below_) {}
 RowFlow::Worker::~Worker() = default;
 
 void RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size_t, const SinkValue&)>& found) {
@@ -311,7 +350,7 @@ void RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size
   if (!network_ || !network_->serves(inputs)) {
     if (network_) counts_ += network_->counts();
     network_.reset();  // before the next takes its memory
-    network_ = std::make_unique<Network>(flow_, inputs);
+    network_ = std::make_unique<Network>(flow_, inputs, meeting_);
   }
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
     check(flow_.stop_);

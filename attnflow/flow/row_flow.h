@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "attnflow/flow/flow.h"
+#include "attnflow/flow/meeting_flow.h"
 #include "attnflow/flow/sink_solver.h"
 #include "attnflow/tensor/tensor.h"
 
@@ -50,11 +51,11 @@ class RowFlow {
  public:
   // One node above the top layer of `below` (bottom first, at least one layer, all but the lowest with as many nodes
   // below as above), with arcs `top` to its nodes; `own` is the output token's position among them, or kNoNode. Work is
-  // divided for `threads`, at least 1. Throws Cancelled.
+  // divided for `threads`, at least 1. A value is settled once its bounds are at most `gap` apart. Throws Cancelled.
   RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const Tensor<std::int64_t>*> below,
-          std::size_t threads = 1, std::stop_token stop = {});
+          std::size_t threads = 1, std::int64_t gap = 0, std::stop_token stop = {});
 
-  // By input token: its value where low and high are equal, else what it lies between.
+  // By input token: what its value lies between; those at most `gap` apart are settled.
   const std::vector<SinkValue>& bounds() const { return bounds_; }
   // Units of work: parts of the others.
   std::size_t parts() const { return parts_.size(); }
@@ -64,7 +65,7 @@ class RowFlow {
    public:
     explicit Worker(const RowFlow& flow);
     ~Worker();
-    // Calls `found` with the flow to each input token of the part: low and high are equal.
+    // Calls `found` with the flow to each input token of the part: low and high are at most `gap` apart.
     void solve(std::size_t part, const std::function<void(std::size_t input, const SinkValue&)>& found);
     FlowCounts counts() const;
 
@@ -72,6 +73,7 @@ class RowFlow {
     class Network;
 
     const RowFlow& flow_;
+    MeetingFlow meeting_;
     std::unique_ptr<Network> network_;  // of the last part
     FlowCounts counts_;                 // of those that are gone
   };
@@ -88,6 +90,7 @@ class RowFlow {
 
   std::vector<std::int64_t> top_;
   std::vector<const Tensor<std::int64_t>*> below_;
+  std::int64_t gap_ = 0;
   std::stop_token stop_;
   std::vector<SinkValue> bounds_;  // by input token
   // Whether arcs lead to the same or earlier positions.

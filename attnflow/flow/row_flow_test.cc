@@ -13,6 +13,7 @@
 #include "attnflow/flow/vector_targets_for_test.h"
 
 namespace attnflow::internal {
+namespace row_flow_test {
 namespace {
 
 // Blocks of a stack of `layers` layers of n positions, in units; rows sum to at most 2^60.
@@ -170,13 +171,35 @@ TEST(RowFlowTest, AChainBoundsWhatLeavesIt) {
   expect_dinic(top, 19, blocks);
 }
 
+TEST(RowFlowTest, AGapLeavesEnclosuresThatAreNoWider) {
+  std::mt19937_64 random(12);
+  for (int trial = 0; trial < 40; ++trial) {
+    const StackKind kind{.causal = trial % 4 != 3, .peak = trial % 3 == 0 ? 9.0 : 1.0, .sink = trial % 5 == 0};
+    std::vector<UnitBlock> blocks = random_stack(random, 14, 40, kind);
+    const std::vector<std::int64_t> top = last_row(blocks);
+    blocks.pop_back();
+    const std::vector<std::int64_t> expected = dinic_row(top, blocks);
+    const auto gap = static_cast<std::int64_t>(std::ldexp(1.0, 60 - 4 * (trial % 3 + 1)));
+    const std::vector<SinkValue> one = values_of(RowFlow(top, 39, pointers_to(blocks), 1, gap));
+    const std::vector<SinkValue> five = values_of(RowFlow(top, 39, pointers_to(blocks), 5, gap));
+    SCOPED_TRACE(testing::Message() << "trial " << trial);
+    for (std::size_t j = 0; j < expected.size(); ++j) {
+      EXPECT_LE(one[j].low, expected[j]) << "input " << j;
+      EXPECT_GE(one[j].high, expected[j]) << "input " << j;
+      EXPECT_LE(one[j].high - one[j].low, gap) << "input " << j;
+      EXPECT_EQ(one[j].low, five[j].low) << "input " << j;
+      EXPECT_EQ(one[j].high, five[j].high) << "input " << j;
+    }
+  }
+}
+
 TEST(RowFlowTest, Stops) {
   std::mt19937_64 random(3);
   std::vector<UnitBlock> blocks = random_stack(random, 8, 40, {});
   const std::vector<std::int64_t> top = last_row(blocks);
   std::stop_source source;
   source.request_stop();
-  EXPECT_THROW(RowFlow(top, 39, pointers_to(blocks), 1, source.get_token()), Cancelled);
+  EXPECT_THROW(RowFlow(top, 39, pointers_to(blocks), 1, 0, source.get_token()), Cancelled);
 }
 
 TEST(AddSourceTest, EveryVectorWidthAgreesWithTheDefinition) {
@@ -208,4 +231,5 @@ TEST(AddSourceTest, EveryVectorWidthAgreesWithTheDefinition) {
 }
 
 }  // namespace
+}  // namespace row_flow_test
 }  // namespace attnflow::internal

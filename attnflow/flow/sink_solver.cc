@@ -83,8 +83,9 @@ std::vector<std::uint32_t> SinkProblem::classes_of(const Tensor<std::int64_t>& r
   return classes;
 }
 
-SinkSolver::SinkSolver(const SinkProblem& problem)
+SinkSolver::SinkSolver(const SinkProblem& problem, std::int64_t gap)
     : problem_(problem),
+      gap_(gap),
       network_(problem.blocks),
       templates_(problem.blocks, network_),
       pushing_(problem.depth() + 1),
@@ -212,7 +213,7 @@ void SinkSolver::place(const std::int64_t* row) {
 }
 
 // As much of what lies in row_ as a greedy pass sends or, if that is not enough, as can be sent.
-SinkSolver::Sent SinkSolver::send(FlowPass& pass, std::size_t position, Choice& straight_first) {
+SinkSolver::Sent SinkSolver::send(FlowPass& pass, std::size_t position, Choice& straight_first, Effort effort) {
   order_sources();
   pass.supply = row_.data();
   pass.source_order = source_order_.data();
@@ -223,7 +224,7 @@ SinkSolver::Sent SinkSolver::send(FlowPass& pass, std::size_t position, Choice& 
   // one for the last sink mostly need one for this.
   std::vector<bool>& searched = searched_[pass.depth];
   if (searched.size() <= position) searched.resize(position + 1, false);
-  const bool recorded = searched[position];
+  const bool recorded = effort == Effort::kAll && searched[position];
   searched[position] = false;
   *pass.pushes = 0;
   const std::int64_t greedy = greedy_flow(pass, recorded);
@@ -231,6 +232,10 @@ SinkSolver::Sent SinkSolver::send(FlowPass& pass, std::size_t position, Choice& 
   if (greedy == pass.enough) {
     record.note(true, work);
     if (recorded) clear_flow(pass);
+    return {greedy, false};
+  }
+  if (effort == Effort::kGreedy) {
+    record.note(false, work);
     return {greedy, false};
   }
   if (!recorded) {
@@ -269,20 +274,19 @@ void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue&
   clear_flow(pass);
 }
 
-bool SinkSolver::reaches(const std::int64_t* row, std::size_t position, std::int64_t least,
-                         const std::int64_t* sink_arcs) {
+std::int64_t SinkSolver::sent(const std::int64_t* row, std::size_t position, std::int64_t enough,
+                              const std::int64_t* sink_arcs, Effort effort) {
   place(row);
   const SinkLayer& bottom = network_.layer(1);
   sink_arcs_.assign(padded(bottom.nodes), 0);
   for (std::size_t p = 0; p < bottom.nodes; ++p) sink_arcs_[p] = sink_arcs[bottom.position[p]];
   FlowPass pass = network_.pass(position);
   pass.sink_capacity = sink_arcs_.data();
-  pass.enough = least;
-  const Sent sent = send(pass, position, straight_first_[2 * depth()]);
+  pass.enough = enough;
+  const Sent sent = send(pass, position, straight_first_[2 * depth()], effort);
   if (sent.searched) clear_flow(pass);
-  if (sent.units < least) return false;
-  ++(sent.searched ? counts_.search : counts_.greedy);
-  return true;
+  if (sent.units == enough) ++(sent.searched ? counts_.search : counts_.greedy);
+  return sent.units;
 }
 
 SinkValue SinkSolver::bounds(const std::int64_t* row, std::uint32_t reach_class) {
@@ -305,7 +309,7 @@ SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, 
   SinkValue result = bounds(row, reach_class);
   result.high = std::min(result.high, at_most);
   if (result.high == 0 || depth() == 2) return result;
-  if (result.low == result.high) {
+  if (result.high - result.low <= gap_) {
     ++counts_.bounds;
     return result;
   }

@@ -61,7 +61,8 @@ struct SinkValue {
 
 class SinkSolver {
  public:
-  explicit SinkSolver(const SinkProblem& problem);
+  // A value is settled once its bounds in O(n) are at most `gap` apart; all others are exact.
+  explicit SinkSolver(const SinkProblem& problem, std::int64_t gap = 0);
 
   // Begins with the sink whose arcs from the nodes of layer 1 are `column`.
   void start(const std::vector<std::int64_t>& column);
@@ -71,9 +72,12 @@ class SinkSolver {
   // an upper bound, if one is known.
   SinkValue value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position,
                   std::int64_t at_most = kManyUnits);
-  // Whether a flow of `least` is found when the sink's arcs from the nodes of layer 1 are `sink_arcs` [by position]
-  // instead of those given to start(). Nodes where those are 0 are not used.
-  bool reaches(const std::int64_t* row, std::size_t position, std::int64_t least, const std::int64_t* sink_arcs);
+  // Of at most `enough`, how much flow is found when the sink's arcs from the nodes of layer 1 are `sink_arcs` [by
+  // position] instead of those given to start(): by a greedy pass, or as much as there is. Nodes where those are 0 are
+  // not used.
+  enum class Effort : std::uint8_t { kGreedy, kAll };
+  std::int64_t sent(const std::int64_t* row, std::size_t position, std::int64_t enough, const std::int64_t* sink_arcs,
+                    Effort effort);
   // What is known of it in O(n).
   SinkValue bounds(const std::int64_t* row, std::uint32_t reach_class);
   // Goes one level up: the flows from the nodes of layer depth() lie from `low` to `high`.
@@ -104,10 +108,11 @@ class SinkSolver {
     std::int64_t units = 0;
     bool searched = false;  // then the flow is still in the network
   };
-  Sent send(FlowPass& pass, std::size_t position, Choice& straight_first);
+  Sent send(FlowPass& pass, std::size_t position, Choice& straight_first, Effort effort = Effort::kAll);
   void order_sources();
 
   const SinkProblem& problem_;
+  std::int64_t gap_ = 0;
   SinkNetwork network_;
   CutTemplates templates_;
   std::vector<std::int64_t> column_cuts_;  // by reach class

@@ -15,6 +15,7 @@
 #include <exception>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -51,6 +52,7 @@ struct Settings {
   double seconds = 10.0;
   std::optional<std::size_t> layer = {};
   std::optional<std::size_t> output_token = {};
+  double max_gap = 0.0;
 };
 
 struct Pair {
@@ -102,6 +104,7 @@ Json time_values(const Settings& settings) {
   attnflow::FlowOptions options;
   options.threads = settings.threads;
   options.output_token = settings.output_token;
+  options.max_gap = settings.max_gap;
   if (settings.layer) options.layers = {*settings.layer};
 
   const Clock::time_point start = Clock::now();
@@ -139,11 +142,9 @@ Json time_values(const Settings& settings) {
   out["warmed_up"] = warmed_up;
   out["values"] = values;
   out["count"] = result.flow.size();
-  out["settled"] = {{"bounds", counts.bounds},
-                    {"pushed", counts.pushed},
-                    {"greedy", counts.greedy},
-                    {"cuts", counts.cuts},
-                    {"search", counts.search}};
+  out["settled"] = {{"bounds", counts.bounds}, {"pushed", counts.pushed}, {"meetings", counts.meetings},
+                    {"greedy", counts.greedy}, {"cuts", counts.cuts},     {"search", counts.search}};
+  out["sum"] = std::accumulate(result.flow.span().begin(), result.flow.span().end(), 0.0);
   out["largest_gap"] = *std::max_element(result.flow_gap.span().begin(), result.flow_gap.span().end());
   return out;
 }
@@ -201,6 +202,7 @@ int main(int argc, char** argv) {
     values->add_option("--seconds", settings.seconds, "no new run after this time")->check(CLI::PositiveNumber);
     values->add_option("--layer", settings.layer, "only this layer, from 1");
     values->add_option("--output-token", settings.output_token, "only this output token");
+    values->add_option("--max-gap", settings.max_gap, "how wide an enclosure may stay");
     CLI11_PARSE(app, argc, argv);
     const Json out = network->parsed()  ? write_network(settings)
                      : values->parsed() ? time_values(settings)

@@ -1,0 +1,98 @@
+#include "attnflow/flow/meeting_flow.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "attnflow/flow/flow_bounds.h"
+
+namespace attnflow::internal {
+namespace {
+
+// Less than 1 by more than a sum of 2^20 doubles can be too small.
+constexpr double kRoundedDown = 1.0 - 0x1p-32;
+
+// Each mostly leaves a third of what the last left, or nothing.
+constexpr std::size_t kPasses = 6;
+
+}  // namespace
+
+void MeetingFlow::start(std::size_t input, std::size_t own) {
+  const Tensor<std::int64_t>& lowest = layer(1);
+  own_ = own;
+  level_ = 1;
+  passed_.assign(lowest.extent(0), 0);
+  for (std::size_t p = own; p < passed_.size(); ++p) passed_[p] = lowest(p, input);
+  chain_ = passed_[own];
+  passed_[own] = 0;
+}
+
+// From layer level_ to the one above.
+void MeetingFlow::climb() {
+  const Tensor<std::int64_t>& arcs = layer(level_ + 1);
+  const std::size_t nodes = passed_.size();
+  std::vector<double>& demand = demand_[level_];
+  if (demand.empty()) {
+    demand.assign(nodes, 0.0);
+    for (std::size_t p = 0; p < nodes; ++p) {
+      const std::int64_t* row = arcs.data() + p * nodes;
+      for (std::size_t q = 0; q <= p; ++q) demand[q] += static_cast<double>(row[q]);
+    }
+  }
+  const std::int64_t chain = std::min(chain_, arcs(own_, own_));
+  passed_[own_] += chain_ - chain;
+  chain_ = chain;
+  // Nothing is subtracted from a sum that was rounded.
+  auto into_own = static_cast<double>(arcs(own_, own_) - chain);
+  for (std::size_t p = own_ + 1; p < nodes; ++p) into_own += static_cast<double>(arcs(p, own_));
+  part_.resize(nodes);
+  for (std::size_t q = own_; q < nodes; ++q) {
+    const double into = q == own_ ? into_own : demand[q];
+    const auto has = static_cast<double>(passed_[q]);
+    part_[q] = has < into ? has / into * kRoundedDown : kRoundedDown;
+  }
+  passed_[own_] = static_cast<std::int64_t>(static_cast<double>(arcs(own_, own_) - chain) * part_[own_]);
+  for (std::size_t p = own_ + 1; p < nodes; ++p) {
+    passed_[p] = sum_of_parts(arcs.data() + p * nodes + own_, part_.data() + own_, p + 1 - own_);
+  }
+  ++level_;
+}
+
+std::int64_t MeetingFlow::value(std::size_t k, const std::vector<std::int64_t>& held, std::int64_t enough) {
+  while (level_ + 1 < k) climb();
+  const std::size_t nodes = passed_.size();
+  order_.resize(nodes - own_ - 1);
+  std::iota(order_.begin(), order_.end(), static_cast<std::uint32_t>(own_ + 1));
+  std::int64_t most = 0;
+  for (std::size_t pass = 0; pass < kPasses; ++pass) {
+    const std::int64_t arrived = meet(layer(k), held, enough);
+    if (arrived >= enough) return arrived;
+    if (arrived <= most) break;
+    most = arrived;
+    std::stable_partition(order_.begin(), order_.end(), [this](std::uint32_t p) { return short_[p]; });
+  }
+  return most;
+}
+
+std::int64_t MeetingFlow::meet(const Tensor<std::int64_t>& arcs, const std::vector<std::int64_t>& held,
+                               std::int64_t enough) {
+  const std::size_t nodes = passed_.size();
+  short_.assign(nodes, false);
+  left_ = passed_;
+  const std::int64_t straight = std::min({chain_, arcs(own_, own_), held[own_], enough});
+  left_[own_] += chain_ - straight;
+  std::int64_t arrived = straight;
+  const std::int64_t rest = arcs(own_, own_) - straight;
+  const std::int64_t more = std::min({held[own_] - straight, rest, left_[own_], enough - arrived});
+  left_[own_] -= more;
+  arrived += more;
+  for (const std::uint32_t p : order_) {
+    const std::int64_t wanted = std::min(held[p], enough - arrived);
+    if (wanted <= 0) continue;
+    const std::int64_t taken = take_parts(arcs.data() + p * nodes + own_, p + 1 - own_, wanted, left_.data() + own_);
+    arrived += taken;
+    short_[p] = taken < wanted;
+  }
+  return arrived;
+}
+
+}  // namespace attnflow::internal
