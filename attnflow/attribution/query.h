@@ -37,7 +37,7 @@ struct Query {
   // position is an input. For flow a partition of the positions that the source gives values of.
   TokenGroups inputs = {};
   bool baseline = false;         // the same values under uniform attention, for Normalization::kReceptiveField
-  double flow_tolerance = 1e-6;  // when a flow counts as equal to an end cut
+  double flow_tolerance = 1e-6;  // when a flow counts as equal to an end cut; above 1e-6 how far it may be off
 };
 
 // {0}, {1}, ... {n - 1}: every position by itself.

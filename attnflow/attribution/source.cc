@@ -47,6 +47,8 @@ FlowOptions flow_options(const RowQuestion& question, const TokenGroups* inputs,
                          const AttributeOptions& options) {
   FlowOptions flow{.layers = question.layers, .start_layer = question.start_layer};
   flow.tolerance = tolerance;
+  // No work is saved by less.
+  if (tolerance > FlowOptions{}.tolerance) flow.max_gap = tolerance;
   flow.threads = options.threads;
   flow.progress = options.progress;
   flow.stop_token = options.stop_token;

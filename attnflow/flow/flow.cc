@@ -69,6 +69,8 @@ struct Problem {
   }
 };
 
+constexpr std::int64_t kSpareOfGap = 1024;
+
 void check_stop(const FlowOptions& options) {
   if (options.stop_token.stop_requested()) throw Cancelled();
 }
@@ -94,7 +96,7 @@ void solve_all(const Problem& problem, FlowResult& result) {
   std::vector<std::unique_ptr<SinkSolver>> solvers(threads);
 
   const auto solve_sink = [&](std::size_t sink, std::size_t worker) {
-    if (!solvers[worker]) solvers[worker] = std::make_unique<SinkSolver>(shared, problem.gap_units);
+    if (!solvers[worker]) solvers[worker] = std::make_unique<SinkSolver>(shared);
     SinkSolver& solver = *solvers[worker];
     std::size_t wanted = 0;
     if (problem.depth_of(0) == 1) {
@@ -318,7 +320,13 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   for (std::size_t depth = 0; depth <= problem.below.depth(); ++depth) {
     problem.inner_cut_arcs.push_back(max_inner_cut_arcs(problem.below, depth));
   }
-  problem.gap_units = problem.below.fixed_point.units(std::min(options.max_gap, row_sum));
+  // What rounding adds to a gap, and a bit for its own roundings.
+  std::int64_t spare = kSpareOfGap;
+  for (std::size_t sink = 0; options.max_gap > 0.0 && sink < problem.sink_size.size(); ++sink) {
+    spare = std::max(spare, kSpareOfGap + problem.spare_units(problem.below.depth(), sink));
+  }
+  problem.gap_units =
+      std::max(std::int64_t{0}, problem.below.fixed_point.units(std::min(options.max_gap, row_sum)) - spare);
   problem.tolerance_units = problem.below.fixed_point.units(std::min(options.tolerance, row_sum));
 
   const std::size_t sinks = problem.sink_size.size();

@@ -34,8 +34,9 @@
 // the token is the only sink, and each input token a source. Upper bounds of all of them take O(n^2) a layer together;
 // that a flow attains them is mostly shown in the lowest few layers (flow/row_flow.h).
 //
-// Wider enclosures. With max_gap, a value is settled as soon as its bounds are that close: a lower one from any of the
-// means above, an upper one from cuts. Values of other pairs keep all their digits.
+// Wider enclosures. With max_gap, a value of one output token is settled as soon as its bounds are that close: the
+// largest flow found so far, and the smallest cut. All pairs of a layer are exact whatever it is: they would gain
+// nothing.
 //
 // Enclosure. Rounding capacities down loses less than one unit for each arc of a minimum cut, so the true value lies in
 // [flow, flow + flow_gap] with a gap of at most (n^2 ceil((L - 2) / 2) + 2 n) 2^-60 and two roundings: below 1e-12 for
@@ -117,8 +118,8 @@ struct FlowOptions {
   std::optional<std::size_t> output_token = {};  // only this row; all rows when absent
   const TokenGroups* input_groups = nullptr;     // words: pieces with one common sink; columns are then groups
   double tolerance = 1e-6;                       // when a value counts as equal to an end cut
-  double max_gap = 0.0;                          // how wide an enclosure may stay; 0: as narrow as it gets
-  std::size_t threads = 0;                       // 0: one per hardware thread
+  double max_gap = 0.0;     // of one output token, how wide an enclosure may stay; 0: no more than rounding makes it
+  std::size_t threads = 0;  // 0: one per hardware thread
   std::optional<std::size_t> memory_limit = {};  // bytes it may take; absent: what the machine has available
   ProgressFunction progress = {};                // units of work: input tokens, or parts of them
   std::stop_token stop_token = {};               // when triggered, Cancelled is thrown

@@ -200,7 +200,7 @@ TEST(AttentionFlow, AGapAllowsEnclosuresOfThatWidth) {
       const auto expect_close = [gap](double low, double width, double truth, double spare) {
         EXPECT_LE(low, truth + spare);
         EXPECT_GE(low + width, truth - spare);
-        EXPECT_LE(width, gap + 1e-12);
+        EXPECT_LE(width, gap);
       };
       for (std::size_t l = 0; l < graph.layers(); ++l) {
         for (std::size_t i = 0; i < graph.tokens(); ++i) {

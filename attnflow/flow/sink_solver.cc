@@ -83,9 +83,8 @@ std::vector<std::uint32_t> SinkProblem::classes_of(const Tensor<std::int64_t>& r
   return classes;
 }
 
-SinkSolver::SinkSolver(const SinkProblem& problem, std::int64_t gap)
+SinkSolver::SinkSolver(const SinkProblem& problem)
     : problem_(problem),
-      gap_(gap),
       network_(problem.blocks),
       templates_(problem.blocks, network_),
       pushing_(problem.depth() + 1),
@@ -309,7 +308,7 @@ SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, 
   SinkValue result = bounds(row, reach_class);
   result.high = std::min(result.high, at_most);
   if (result.high == 0 || depth() == 2) return result;
-  if (result.high - result.low <= gap_) {
+  if (result.low == result.high) {
     ++counts_.bounds;
     return result;
   }

@@ -61,8 +61,7 @@ struct SinkValue {
 
 class SinkSolver {
  public:
-  // A value is settled once its bounds in O(n) are at most `gap` apart; all others are exact.
-  explicit SinkSolver(const SinkProblem& problem, std::int64_t gap = 0);
+  explicit SinkSolver(const SinkProblem& problem);
 
   // Begins with the sink whose arcs from the nodes of layer 1 are `column`.
   void start(const std::vector<std::int64_t>& column);
@@ -112,7 +111,6 @@ class SinkSolver {
   void order_sources();
 
   const SinkProblem& problem_;
-  std::int64_t gap_ = 0;
   SinkNetwork network_;
   CutTemplates templates_;
   std::vector<std::int64_t> column_cuts_;  // by reach class

@@ -53,6 +53,7 @@ struct Settings {
   std::optional<std::size_t> layer = {};
   std::optional<std::size_t> output_token = {};
   double max_gap = 0.0;
+  double residual = 0.5;
 };
 
 struct Pair {
@@ -62,8 +63,10 @@ struct Pair {
 };
 
 AttentionGraph read_graph(const Settings& settings) {
+  attnflow::MixingOptions mixing;
+  mixing.residual = settings.residual;
   return attnflow::attention_graph(
-      attnflow::AttentionStack(attnflow::read_npy(settings.stack).to_float(settings.stack)));
+      attnflow::AttentionStack(attnflow::read_npy(settings.stack).to_float(settings.stack)), mixing);
 }
 
 std::vector<Pair> read_pairs(const Settings& settings) {
@@ -202,6 +205,7 @@ int main(int argc, char** argv) {
     values->add_option("--seconds", settings.seconds, "no new run after this time")->check(CLI::PositiveNumber);
     values->add_option("--layer", settings.layer, "only this layer, from 1");
     values->add_option("--output-token", settings.output_token, "only this output token");
+    values->add_option("--residual", settings.residual, "instead of 0.5");
     values->add_option("--max-gap", settings.max_gap, "how wide an enclosure may stay");
     CLI11_PARSE(app, argc, argv);
     const Json out = network->parsed()  ? write_network(settings)
