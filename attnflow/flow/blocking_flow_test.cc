@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "attnflow/flow/kept_flows.h"
 #include "attnflow/flow/sink_problem_for_test.h"
 #include "attnflow/flow/test_share_for_test.h"
 #include "attnflow/flow/vector_targets_for_test.h"
@@ -183,6 +184,93 @@ TEST(BlockingFlow, AugmentingGivesTheMaximumAndACutThatProvesIt) {
     EXPECT_GT(some.greedy_was_enough, 0U);
     EXPECT_LT(some.greedy_was_enough, some.passes) << "no search was tested";
   }
+}
+
+// Wide straight arcs, so that flows of one level are flows of the next.
+std::vector<UnitBlock> network_of_chains(std::mt19937_64& random, std::size_t layers, std::size_t nodes) {
+  std::vector<UnitBlock> blocks;
+  for (std::size_t k = 0; k < layers; ++k) {
+    UnitBlock block({nodes, k == 0 ? std::size_t{1} : nodes});
+    for (auto& units : block.span()) units = static_cast<std::int64_t>(random() % 1000) * (random() % 3 != 0);
+    for (std::size_t p = 0; k > 0 && p < nodes; ++p) block(p, p) += p % 5 == 0 ? 3000 : 60000;
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+TEST(KeptFlows, AreFlowsOneLevelUpFromWhichASearchFindsTheSameMaximum) {
+  std::size_t restored = 0, refused = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::mt19937_64 random(seed);
+    const std::size_t nodes = 3 + seed * 4;  // up to more than a word has bits
+    const std::vector<UnitBlock> blocks = network_of_chains(random, 7, nodes);
+    const auto truth = dinic_flows_to_sink(blocks);
+    const auto pointers = pointers_to(blocks);
+    SinkNetwork network(pointers);
+    KeptFlows kept(std::size_t{1} << 20);
+    for (int sink = 0; sink < 2; ++sink) {
+      network.clear();
+      kept.clear();
+      for (std::size_t k = 1; k < blocks.size(); ++k) {
+        SCOPED_TRACE(testing::Message() << "seed " << seed << ", level " << k + 1);
+        network.add_layer(truth[k], truth[k], demand_of_layer(blocks, k));
+        if (k + 1 < 3) continue;
+        for (std::size_t i = 0; i < nodes; ++i) {
+          if (k % 3 == 0 && i % 4 == 0) continue;  // levels may be left out
+          SourceOfPass source(network, blocks[k].data() + i * nodes, i, random);
+          FlowPass& pass = source.pass();
+          std::int64_t flow = kept.restore(pass, i);
+          if (flow > 0) {
+            ++restored;
+            expect_flow(pass, flow);
+          } else {
+            expect_no_flow(pass);
+            refused += k > 2;
+            flow = greedy_flow(pass, true);
+          }
+          EXPECT_EQ(augment_flow(pass, flow), truth[k + 1][i]);
+          expect_flow(pass, truth[k + 1][i]);
+          EXPECT_EQ(cut_capacity(pass), truth[k + 1][i]);
+          kept.keep(pass, i);
+          clear_flow(pass);
+          expect_no_flow(pass);
+        }
+      }
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(restored, 0U);
+  EXPECT_GT(refused, 0U) << "no straight arc was too narrow";
+}
+
+TEST(KeptFlows, KeepNoMoreThanTheirLimit) {
+  std::mt19937_64 random(8);
+  const std::vector<UnitBlock> blocks = network_of_chains(random, 4, 12);
+  const auto truth = dinic_flows_to_sink(blocks);
+  const auto pointers = pointers_to(blocks);
+  SinkNetwork network(pointers);
+  for (std::size_t k = 1; k <= 2; ++k) network.add_layer(truth[k], truth[k], demand_of_layer(blocks, k));
+  KeptFlows none(0), one(KeptFlows::kArcBytes), many(std::size_t{1} << 20);
+  SourceOfPass source(network, blocks[2].data() + 12, 1, random);
+  EXPECT_EQ(augment_flow(source.pass(), greedy_flow(source.pass(), true)), truth[3][1]);
+  for (KeptFlows* flows : {&none, &one, &many}) flows->keep(source.pass(), 1);
+  clear_flow(source.pass());
+  network.add_layer(truth[3], truth[3], demand_of_layer(blocks, 3));
+  SourceOfPass above(network, blocks[3].data() + 12, 1, random);
+  EXPECT_EQ(none.restore(above.pass(), 1), 0);
+  EXPECT_EQ(one.restore(above.pass(), 1), 0);
+  EXPECT_EQ(many.restore(above.pass(), 0), 0) << "another position";
+  EXPECT_EQ(many.restore(above.pass(), 1), truth[3][1]);
+  expect_flow(above.pass(), truth[3][1]);
+  clear_flow(above.pass());
+  // A row that is another than the flow was found for.
+  std::vector<std::int64_t> narrow(12, 0);
+  narrow[1] = truth[3][1] - 1;
+  SourceOfPass other(network, narrow.data(), 1, random);
+  EXPECT_EQ(many.restore(other.pass(), 1), 0);
+  expect_no_flow(other.pass());
+  many.clear();
+  EXPECT_EQ(many.restore(above.pass(), 1), 0);
 }
 
 }  // namespace

@@ -93,10 +93,11 @@ void solve_all(const Problem& problem, FlowResult& result) {
   const std::size_t sinks = problem.sink_size.size();
   const std::size_t deepest = problem.depth_of(problem.layers.size() - 1);
   const std::size_t threads = std::min(sinks, resolve_threads(problem.options.threads));
+  const std::size_t kept_bytes = internal::kept_flow_bytes(problem.below.layers[0].extent(0), deepest);
   std::vector<std::unique_ptr<SinkSolver>> solvers(threads);
 
   const auto solve_sink = [&](std::size_t sink, std::size_t worker) {
-    if (!solvers[worker]) solvers[worker] = std::make_unique<SinkSolver>(shared);
+    if (!solvers[worker]) solvers[worker] = std::make_unique<SinkSolver>(shared, kept_bytes);
     SinkSolver& solver = *solvers[worker];
     std::size_t wanted = 0;
     if (problem.depth_of(0) == 1) {

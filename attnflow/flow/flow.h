@@ -45,8 +45,9 @@
 //
 // Complexity. O(L n^2) for a search of one pair, of which there are L n^2; most pairs are settled in O(n) or by one
 // greedy pass. Measured: docs/flow.md. Memory: 8 bytes an arc (L n^2 of them) and 17 bytes a value; for each thread
-// another 16 bytes an arc of the layers between the first and the last, for one output token up to three times that.
-// That is O(L n^2) for all pairs of all layers, and known before the work starts: flow/flow_memory.h.
+// another 16 bytes an arc of the layers between the first and the last and up to 16 MiB, for one output token up to
+// three times the former. That is O(L n^2) for all pairs of all layers, and known before the work starts:
+// flow/flow_memory.h.
 //
 // Determinism: same input, same bits, whatever the thread count and the processor's vector width. Cancellable, with
 // progress by input token; for one output token by parts of its input tokens.

@@ -9,6 +9,7 @@
 
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
+#include "attnflow/flow/kept_flows.h"
 #include "attnflow/flow/layered_network.h"
 #include "attnflow/flow/row_flow.h"
 
@@ -50,6 +51,11 @@ std::size_t largest(std::size_t most, Fits fits) {
 
 }  // namespace
 
+std::size_t kept_flow_bytes(std::size_t tokens, std::size_t depth) {
+  const std::size_t inner = depth > 2 ? depth - 2 : 0;
+  return std::min(std::size_t{16} << 20, times({KeptFlows::kArcBytes, tokens, inner, tokens, tokens}));
+}
+
 std::optional<std::size_t> flow_bytes(const FlowSize& size) {
   const std::size_t n = size.tokens;
   const std::size_t arcs = times({n, n});
@@ -67,6 +73,7 @@ std::optional<std::size_t> flow_bytes(const FlowSize& size) {
     for (const std::size_t kept : few_layers(std::min(size.depth - 1, kMaxFlowLayers))) copied = plus(copied, kept - 1);
   }
   bytes = plus(bytes, times({16, workers, copied, arcs}));
+  if (!size.one_output_token) bytes = plus(bytes, times({workers, kept_flow_bytes(n, size.depth)}));
   // Bits: reach, of each network at hand (of one output token each worker has its own), and who sent.
   const std::size_t networks = size.one_output_token ? workers : 1;
   bytes = plus(bytes, times({plus(times({networks, size.depth}), times({workers, copied})), arcs}) / 8);

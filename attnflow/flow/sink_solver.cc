@@ -83,10 +83,11 @@ std::vector<std::uint32_t> SinkProblem::classes_of(const Tensor<std::int64_t>& r
   return classes;
 }
 
-SinkSolver::SinkSolver(const SinkProblem& problem)
+SinkSolver::SinkSolver(const SinkProblem& problem, std::size_t kept_bytes)
     : problem_(problem),
       network_(problem.blocks),
       templates_(problem.blocks, network_),
+      kept_(kept_bytes),
       pushing_(problem.depth() + 1),
       straight_first_(2 * (problem.depth() + 1)),
       searched_(problem.depth() + 1) {}
@@ -129,6 +130,7 @@ StraightFirst SinkSolver::Choice::best() {
 
 void SinkSolver::start(const std::vector<std::int64_t>& column) {
   network_.clear();
+  kept_.clear();
   templates_.start_sink(column);
   column_cuts_.assign(problem_.reach_sets.size(), 0);
   for (std::size_t c = 0; c < column_cuts_.size(); ++c) {
@@ -259,7 +261,9 @@ void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue&
   const bool by_template = value.high < bound;
   FlowPass pass = network_.pass(position);
   pass.enough = value.high;
-  const Sent sent = send(pass, position, straight_first);
+  pass.supply = row_.data();
+  const std::int64_t kept = kept_.restore(pass, position);
+  const Sent sent = kept > 0 ? Sent{augment_flow(pass, kept), true} : send(pass, position, straight_first);
   value.low = sent.units;
   if (!sent.searched) {
     ++(by_template ? counts_.cuts : counts_.greedy);
@@ -270,6 +274,7 @@ void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue&
     templates_.learn(position, pass);
     value.high = value.low;  // the search that failed has found the cut
   }
+  kept_.keep(pass, position);
   clear_flow(pass);
 }
 

@@ -22,6 +22,7 @@
 
 #include "attnflow/flow/cut_templates.h"
 #include "attnflow/flow/flow.h"
+#include "attnflow/flow/kept_flows.h"
 #include "attnflow/flow/layered_network.h"
 #include "attnflow/flow/sink_network.h"
 #include "attnflow/tensor/tensor.h"
@@ -61,7 +62,8 @@ struct SinkValue {
 
 class SinkSolver {
  public:
-  explicit SinkSolver(const SinkProblem& problem);
+  // Keeps flows for the next level in at most so many bytes.
+  explicit SinkSolver(const SinkProblem& problem, std::size_t kept_bytes = 0);
 
   // Begins with the sink whose arcs from the nodes of layer 1 are `column`.
   void start(const std::vector<std::int64_t>& column);
@@ -113,6 +115,7 @@ class SinkSolver {
   const SinkProblem& problem_;
   SinkNetwork network_;
   CutTemplates templates_;
+  KeptFlows kept_;
   std::vector<std::int64_t> column_cuts_;  // by reach class
   std::vector<std::int64_t> row_;          // of the source, by node of the top layer
   std::vector<std::int64_t> sink_arcs_;    // by node of layer 1

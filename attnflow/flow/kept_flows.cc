@@ -1,0 +1,83 @@
+#include "attnflow/flow/kept_flows.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace attnflow::internal {
+
+void KeptFlows::clear() {
+  for (Flow& flow : flows_) flow.depth = 0;
+}
+
+void KeptFlows::keep(const FlowPass& pass, std::size_t position) {
+  if (most_ == 0) return;
+  if (flows_.size() <= position) flows_.resize(position + 1);
+  Flow& flow = flows_[position];
+  const std::size_t before = flow.arcs.capacity();
+  flow.arcs.clear();
+  flow.depth = pass.depth;
+  flow.value = 0;
+  const auto add = [&](std::size_t layer, std::size_t node, std::size_t end, std::int64_t units) {
+    flow.arcs.push_back(
+        {static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(node), static_cast<std::uint32_t>(end), units});
+  };
+  const std::size_t top = pass.depth - 1;
+  for (std::size_t p = 0; p < pass.layers[top].nodes; ++p) {
+    const std::int64_t units = pass.supply[p] - pass.supply_left[p];
+    if (units <= 0) continue;
+    add(pass.depth, kNoNode, p, units);
+    flow.value += units;
+  }
+  for (std::size_t k = 1; k < top; ++k) {
+    const FlowLayer& layer = pass.layers[k];
+    const FlowLayer& above = pass.layers[k + 1];
+    for (std::size_t p = 0; p < layer.nodes; ++p) {
+      const std::uint64_t* senders = layer.inflow + p * layer.inflow_words;
+      for (std::size_t w = 0; w < layer.inflow_words; ++w) {
+        for (std::uint64_t word = senders[w]; word != 0; word &= word - 1) {
+          const std::size_t r = w * 64 + static_cast<std::size_t>(std::countr_zero(word));
+          const std::int64_t units = above.flow[r * above.stride + p];
+          if (units > 0) add(k + 1, r, p, units);
+        }
+      }
+    }
+  }
+  kept_ += flow.arcs.capacity() - before;
+  if (kept_ <= most_) return;
+  kept_ -= flow.arcs.capacity();
+  flow = {};
+}
+
+std::int64_t KeptFlows::restore(const FlowPass& pass, std::size_t position) const {
+  if (position >= flows_.size()) return 0;
+  const Flow& kept = flows_[position];
+  const std::size_t top = pass.depth - 1;
+  if (kept.depth == 0 || kept.depth > top || kept.value == 0) return 0;
+  // Straight down to where it began.
+  if (pass.own[top] == kNoNode || pass.supply[pass.own[top]] < kept.value) return 0;
+  for (std::size_t k = top; k > kept.depth; --k) {
+    if (pass.own[k - 1] == kNoNode) return 0;
+    if (pass.layers[k].capacity[pass.own[k] * pass.layers[k].stride + pass.own[k - 1]] < kept.value) return 0;
+  }
+  const auto node_of = [&](const Arc& arc) { return arc.layer == kept.depth ? pass.own[kept.depth] : arc.node; };
+  for (const Arc& arc : kept.arcs) {
+    const FlowLayer& layer = pass.layers[arc.layer];
+    if (arc.units > layer.capacity[node_of(arc) * layer.stride + arc.end]) return 0;  // not the same row
+  }
+
+  std::copy_n(pass.supply, padded(pass.layers[top].nodes), pass.supply_left);
+  std::copy_n(pass.sink_capacity, padded(pass.layers[1].nodes), pass.sink_left);
+  const auto record = [&](std::size_t k, std::size_t node, std::size_t end, std::int64_t units) {
+    const FlowLayer& layer = pass.layers[k];
+    const FlowLayer& below = pass.layers[k - 1];
+    layer.flow[node * layer.stride + end] = units;
+    below.inflow[end * below.inflow_words + node / 64] |= std::uint64_t{1} << (node % 64);
+    if (k == 2) pass.sink_left[end] -= units;
+  };
+  pass.supply_left[pass.own[top]] -= kept.value;
+  for (std::size_t k = top; k > kept.depth; --k) record(k, pass.own[k], pass.own[k - 1], kept.value);
+  for (const Arc& arc : kept.arcs) record(arc.layer, node_of(arc), arc.end, arc.units);
+  return kept.value;
+}
+
+}  // namespace attnflow::internal
