@@ -59,9 +59,9 @@ TEST(FlowMemory, SizesThatOverflowDoNotFit) {
 }
 
 TEST(FlowMemory, SaysWhatIsNeededAndWhatWouldFit) {
-  const FlowSize size = all_pairs(4096, 30, 16);  // 132 GiB, most of it for threads
+  const FlowSize size = all_pairs(4096, 30, 16);  // 131 GiB, most of it for threads
   const std::string message = refusal(size, 24 * kGiB);
-  for (const char* part : {"4096 tokens", "30 layers", "132 GiB", "found 24 GiB", "1 thread (",
+  for (const char* part : {"4096 tokens", "30 layers", "131 GiB", "found 24 GiB", "1 thread (",
                            "one output token on 1 thread (", "layers instead of 30"}) {
     EXPECT_NE(message.find(part), std::string::npos) << part << ": " << message;
   }
