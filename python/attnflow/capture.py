@@ -27,6 +27,7 @@ from typing import Any, Unpack, overload
 from attnflow import _core
 from attnflow.arrays import as_array, as_layers
 from attnflow.blank_out import blank_token, check_of
+from attnflow.by_rows import blocks_of, fuse_by_rows
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
 from attnflow.joint import is_encoder_decoder, joint_of
@@ -152,9 +153,17 @@ def _source(what: Any) -> str:
         return ""
 
 
+@dataclass
+class _Recorder:
+    """What a capture does with the model's calls of attention."""
+
+    keep: Callable[..., None]  # (module, weights), and of how many heads they are, if these are fused already
+    fusion_of: Callable[[Any], str | None]  # how heads of a module may be fused by rows; None: they may not
+
+
 # The capture at work, if any: transformers knows attention functions by one name for the whole process. The lock is held
 # for as long as a capture lasts, so that no second one takes the first one's function for the model's own.
-_recorder: Any = None
+_recorder: _Recorder | None = None
 _at_work = threading.Lock()
 
 
@@ -167,10 +176,16 @@ def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
             'found none; reload the model with attn_implementation="eager" and pass output_attentions=True',
             kind="unsupported_model",
         )
-    output, weights = reference(module, *arguments, **options)
     recorder = _recorder  # another thread may end the capture meanwhile
+    if recorder is not None and (heads := recorder.fusion_of(module)) and len(arguments) == 4:
+        query, mask = arguments[0], arguments[3]
+        if blocks := blocks_of(reference, query, mask):
+            output, fused = fuse_by_rows(heads, reference, blocks, (module, *arguments), options)
+            recorder.keep(module, fused, query.shape[1])
+            return output, None  # as of a kernel
+    output, weights = reference(module, *arguments, **options)
     if recorder is not None:
-        recorder(module, weights)
+        recorder.keep(module, weights)
     return output, weights
 
 
@@ -279,13 +294,15 @@ def _as_given(weights: Any, _: int) -> Any:
     return weights.detach().cpu()
 
 
-def _fused(heads: str, weights: Any, _: int) -> Any:
+def _fused(fusion: str, weights: Any, _: int, heads: int = 0) -> Any:
     import numpy as np
     import torch
 
+    if heads:
+        return weights
     if len(weights) == 0:
         raise Error("expected a batch of at least one input, found an empty one", kind="bad_input")
-    fused = [_core.fuse_heads([as_array(one)], heads) for one in weights]
+    fused = [_core.fuse_heads([as_array(one)], fusion) for one in weights]
     return torch.from_numpy(np.stack(fused)[:, None])
 
 
@@ -302,13 +319,17 @@ def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
     """
     if fuse not in (None, "mean", "max", "min"):
         raise Error(f"fuse: expected mean, max or min, found {fuse!r}", kind="usage")
-    with capture_with(model, _as_given if fuse is None else partial(_fused, fuse)) as captured:
+    with capture_with(model, _as_given if fuse is None else partial(_fused, fuse), fuse) as captured:
         yield captured
 
 
 @contextmanager
-def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Captured]:
-    """keep_as(weights, layer) says what is kept of a call, the first of which is layer 1."""
+def capture_with(model: Any, keep_as: Callable[..., Any], fuse: str | None = None) -> Iterator[Captured]:
+    """keep_as(weights, layer) says what is kept of a call, the first of which is layer 1.
+
+    fuse: heads may be fused so before: keep_as(weights, layer, heads) then gets the weights of that many heads as those
+        of one.
+    """
     global _recorder
     check_model(model)
     if not _at_work.acquire(blocking=False):
@@ -320,28 +341,36 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
         sinks = any("sink" in name.rpartition(".")[2] for name, _ in model.named_parameters())
         thread = threading.get_ident()
 
-        def keep(name: str, weights: Any) -> None:
+        # What runs with a kernel makes do without weights; if they are asked for, too, they are made whole.
+        kernel = all(config._attn_implementation not in (None, "eager") for config in _configs(model))
+        by_rows = False
+
+        def keep(name: str, weights: Any, *heads: int) -> None:
             rounded = not sinks and _is_rounded(weights)
             captured.rounded = rounded and (captured.rounded or not captured.calls)
-            captured.calls.append(Call(name, keep_as(weights, len(captured.calls) + 1)))
+            captured.calls.append(Call(name, keep_as(weights, len(captured.calls) + 1, *heads)))
 
         # Models with the same configuration call the function here, too, and this one may run in other threads.
-        def keep_own(module: Any, weights: Any) -> None:
-            name = names.get(id(module))
-            if name is not None and threading.get_ident() == thread:
-                keep(name, weights)
+        def is_own(module: Any) -> bool:
+            return id(module) in names and threading.get_ident() == thread
 
-        def begin(module: Any, _: Any) -> None:
+        def keep_own(module: Any, weights: Any, *heads: int) -> None:
+            if is_own(module):
+                keep(names[id(module)], weights, *heads)
+
+        def begin(module: Any, _: Any, options: dict[str, Any]) -> None:
+            nonlocal by_rows
             if module is model and threading.get_ident() == thread:  # copies made meanwhile have this hook, too
                 captured.calls = []  # a list of its own, so that whoever has kept the last run's still has it
                 captured.rounded = False
+                by_rows = fuse is not None and kernel and not _asks_for_attention(model, options)
 
-        begins = model.register_forward_pre_hook(begin)
+        begins = model.register_forward_pre_hook(begin, with_kwargs=True)
         try:
             exchangeable = _register()
             own_masks = exchangeable and _masks_beside_interface(model)
             if exchangeable and not own_masks and _calls_interface(model):
-                _recorder = keep_own
+                _recorder = _Recorder(keep_own, lambda module: fuse if by_rows and is_own(module) else None)
                 try:
                     with _implementation(model, _NAME):
                         yield captured
@@ -355,6 +384,14 @@ def capture_with(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Cap
             begins.remove()
     finally:
         _at_work.release()
+
+
+def _asks_for_attention(model: Any, options: dict[str, Any]) -> bool:
+    """Whether a run is to return attention, by its arguments or the model's configuration."""
+    asked = options.get("output_attentions")
+    if asked is None:
+        return any(getattr(config, "output_attentions", False) for config in _configs(model))
+    return bool(asked)
 
 
 def _is_rounded(weights: Any) -> bool:
@@ -550,13 +587,15 @@ def _explain_text(
     def fused(weights: Any, layer: int, heads: int = 0) -> Any:
         return _core.fuse_layer([as_array(weights[0])], layer, divide_rows(asked, captured), heads)
 
-    def keep(weights: Any, layer: int) -> Any:
+    def keep(weights: Any, layer: int, heads: int = 0) -> Any:
         kept = _as_given(weights, layer)
         if not fuses or is_joint or kept.dim() != 4 or kept.shape[0] != 1 or kept.shape[2] != kept.shape[3]:
             return kept  # what is no layer is refused below
-        return fused(kept, layer)
+        return fused(kept, layer, heads)
 
-    with capture_with(model, keep) as captured, torch.no_grad():
+    # The mean of one is itself, to the bit; maxima would be divided by their sums twice, and sums are those of each head.
+    means = asked.get("heads") in (None, "mean") and not asked.get("renormalize")
+    with capture_with(model, keep, "mean" if fuses and means and not is_joint else None) as captured, torch.no_grad():
         output = model(**inputs)
     joint = joint_of(model, captured.calls) if is_joint else None
     if joint is not None and fuses:

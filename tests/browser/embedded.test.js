@@ -8,13 +8,13 @@ import { after, before, describe, test } from "node:test";
 import { open, startBrowser, violations } from "./browser.js";
 import { samplePages } from "./viewer_pages.js";
 
-const { html } = samplePages("").find(({ name }) => name === "short");
 // As report_html() makes it (attnflow/draw/viewer_page.cc).
-const embedded = readFileSync(html, "utf8").replace("<html", "<html data-embed");
-const escaped = embedded.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+const embeddedPage = (html) => readFileSync(html, "utf8").replace("<html", "<html data-embed");
+const pageNamed = (kind, wanted) => embeddedPage(samplePages(kind).find(({ name }) => name === wanted).html);
+const escaped = (page) => page.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
 // As python/attnflow/notebook.py does.
-const host = `<!doctype html><title>host</title><p>before</p>
-<iframe title="attnflow" srcdoc="${escaped}" sandbox="allow-scripts allow-downloads" style="width: 100%; height: 100px"></iframe>
+const hostOf = (page) => `<!doctype html><title>host</title><p>before</p>
+<iframe title="attnflow" srcdoc="${escaped(page)}" sandbox="allow-scripts allow-downloads" style="width: 100%; height: 100px"></iframe>
 <script>
   const frame = document.querySelector("iframe");
   window.keys = [];
@@ -24,18 +24,25 @@ const host = `<!doctype html><title>host</title><p>before</p>
   });
 </script>`;
 
+/** The page of a host with that page in its frame. */
+async function inFrame(browser, folder, page) {
+  const host = await browser.newPage({ viewport: { width: 1000, height: 900 } });
+  writeFileSync(join(folder, "host.html"), hostOf(page));
+  await host.goto(`file://${join(folder, "host.html")}`);
+  return { page: host, frame: host.frames()[1] };
+}
+
+const embedded = pageNamed("", "short");
+
 describe("in a frame of another page", () => {
   let browser, folder, page, frame, finish;
   const height = () => page.locator("iframe").evaluate((element) => element.clientHeight);
   before(async () => {
     browser = await startBrowser();
     folder = mkdtempSync(join(tmpdir(), "attnflow-embedded-"));
-    writeFileSync(join(folder, "host.html"), host);
     writeFileSync(join(folder, "embedded.html"), embedded);
-    page = await browser.newPage({ viewport: { width: 1000, height: 900 } });
+    ({ page, frame } = await inFrame(browser, folder, embedded));
     finish = () => page.close();
-    await page.goto(`file://${join(folder, "host.html")}`);
-    frame = page.frames()[1];
     await frame.locator("#strip").waitFor();
   });
   after(async () => {
@@ -88,5 +95,64 @@ describe("in a frame of another page", () => {
     const { page: alone, close } = await open(browser, join(folder, "embedded.html"));
     assert.deepEqual(await violations(alone), []);
     await close();
+  });
+});
+
+describe("a generation in a frame of another page", () => {
+  let browser, folder, page, frame;
+  const height = () => page.locator("iframe").evaluate((element) => element.clientHeight);
+  before(async () => {
+    browser = await startBrowser();
+    folder = mkdtempSync(join(tmpdir(), "attnflow-embedded-"));
+    ({ page, frame } = await inFrame(browser, folder, pageNamed("generation", "usual")));
+    await frame.locator("#generated").waitFor();
+  });
+  after(async () => {
+    await browser?.close();
+    if (folder) rmSync(folder, { recursive: true });
+  });
+
+  test("is one card with a slim bar, and as high as it", async () => {
+    await page.waitForFunction(() => document.querySelector("iframe").clientHeight !== 100);
+    assert.equal(await frame.locator(".card").count(), 1);
+    const bar = await frame.locator("#controls").boundingBox();
+    assert.ok(bar.height < 60, `${bar.height} pixels of controls`);
+    const all = await height();
+    assert.ok(all > 200 && all < 480, `${all} pixels for a prompt and a few tokens`);
+    const scrolls = await frame.evaluate(() => document.documentElement.scrollHeight > window.innerHeight);
+    assert.equal(scrolls, false);
+  });
+
+  test("steps through its tokens by buttons and clicks, not by keys of the whole page", async () => {
+    const step = () => frame.locator("#step").innerText();
+    assert.match(await step(), /^1 of /u);
+    await frame.locator("h2").first().click();
+    for (const key of ["ArrowRight", "End", " "]) await page.keyboard.press(key);
+    assert.match(await step(), /^1 of /u);
+    assert.equal(await frame.locator('#play[aria-pressed="true"]').count(), 0);
+    await frame.click("#next");
+    assert.match(await step(), /^2 of /u);
+    await frame.locator("#generated [data-token]").first().click();
+    assert.match(await step(), /^1 of /u);
+  });
+
+  test("shows every view", async () => {
+    const headings = new Set();
+    for (const view of await frame.locator("#view option").allInnerTexts()) {
+      await frame.selectOption("#view", view);
+      assert.equal(await frame.locator(".card").count(), 1, view);
+      headings.add(await frame.locator(".card h2").first().innerText());
+    }
+    assert.equal(headings.size, 5, [...headings].join(", "));
+    await frame.selectOption("#view", "Text");
+  });
+
+  test("is free of what axe finds", async () => {
+    writeFileSync(join(folder, "embedded.html"), pageNamed("generation", "usual"));
+    const alone = await browser.newPage();
+    await alone.goto(`file://${join(folder, "embedded.html")}`);
+    await alone.locator("#generated").waitFor();
+    assert.deepEqual(await violations(alone), []);
+    await alone.close();
   });
 });

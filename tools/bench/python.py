@@ -3,7 +3,7 @@ with NumPy; and flow against NetworkX and SciPy.
 
 Needs the package, torch and transformers: `./dev bench python` sees to both. Weights are random. Answers are compared
 before anything is timed; times are medians of runs that take turns. Memory is what a process of its own peaks at beyond
-a forward pass alone.
+a forward pass alone, the median of several.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import transformers
 import attnflow
 
 RUNS = 9
+PROCESSES = 5
 
 
 def encoder(implementation: str) -> Any:
@@ -87,7 +88,8 @@ def memory_of(name: str) -> None:
     model = encoder("eager" if name.startswith("`output") else "sdpa")
     ids = torch.randint(5, 1000, (1, 512))
     with torch.no_grad():
-        model(input_ids=ids)
+        for _ in range(3):  # until the heap has what a pass takes
+            model(input_ids=ids)
         before = peak()
         kept = CAPTURES[name](model, ids)
         print(peak() - before, len(kept))
@@ -99,8 +101,9 @@ def memory_table() -> None:
     )
     base = 0.0
     for name in CAPTURES:
-        done = subprocess.run([sys.executable, __file__, name], check=True, capture_output=True, text=True)
-        mib = int(done.stdout.split()[0]) / 1024
+        command = [sys.executable, __file__, name]
+        grown = [int(subprocess.check_output(command, text=True).split()[0]) for _ in range(PROCESSES)]
+        mib = statistics.median(grown) / 1024
         base = base or mib
         print(f"| {name} | {mib:.0f} MiB | {mib / base:.2f} |")
     print()

@@ -12,14 +12,18 @@ command_bench() {
     "$PYTHON" tools/bench/build.py "${@:2}"
     return
   fi
-  # Needs the package and PyTorch alone.
+  # Needs the package, PyTorch, MiniLM and a browser.
   if [[ "${1:-}" == python ]]; then
     # shellcheck source=/dev/null
     source tools/dev/test.sh
     if ! program="$(models_python)" || ! package_into "$program"; then
       die 'bench: the package could not be installed'
     fi
-    "$program" tools/bench/python.py
+    require_packages build test
+    require_minilm
+    require_npm_packages
+    export_test_inputs
+    for name in python corpus cell; do "$program" "tools/bench/$name.py"; done
     return
   fi
   # With the PyTorch that has CUDA, and the Python that has it.

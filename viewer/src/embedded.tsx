@@ -1,12 +1,17 @@
 // The page in a frame of another one, such as a notebook's cell (attribute data-embed of the root element): a slim bar and
 // one card. It takes no keys of the whole page, keeps nothing in the address, and asks the frame to be as high as it is.
 import { useSignal } from "@preact/signals";
-import type { FunctionComponent } from "preact";
+import type { ComponentChildren, FunctionComponent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { ChoiceControls } from "./components/controls";
 import { Select } from "./components/fields";
 import { computeFlow } from "./compute_flow";
 import { ViewerContext, type Viewer } from "./context";
+import type { GenerationViewer } from "./generation/generation_viewer";
+import { Likelihood } from "./generation/likelihood";
+import { LayerPicture, WholePicture } from "./generation/maps";
+import { GenerationChoices } from "./generation/player";
+import { Texts } from "./generation/texts";
 import { FlowGraph } from "./views/flow_graph";
 import { HeadGrid } from "./views/head_grid";
 import { LayerMap } from "./views/layer_map";
@@ -15,9 +20,7 @@ import { Notes } from "./views/notes";
 import { Ranking } from "./views/ranking";
 import { Strip } from "./views/strip";
 import "./styles/embedded.css";
-
-/** Whether the page stands in a frame of another one. */
-export const isEmbedded = (root: HTMLElement) => "embed" in root.dataset;
+import "./styles/generation.css";
 
 const VIEWS: Readonly<Record<string, FunctionComponent>> = {
   Text: Strip,
@@ -27,6 +30,17 @@ const VIEWS: Readonly<Record<string, FunctionComponent>> = {
   Heads: HeadGrid,
   Ranking,
 };
+
+const GENERATION_VIEWS: typeof VIEWS = {
+  Text: () => <Texts />,
+  Probabilities: Likelihood,
+  "By layer": LayerPicture,
+  "Full matrix": WholePicture,
+  Ranking,
+};
+
+const without = (name: string, views: typeof VIEWS): typeof VIEWS =>
+  Object.fromEntries(Object.entries(views).filter(([one]) => one !== name));
 
 /** Tells whoever holds the frame how high the page is; returns how to stop. */
 function reportHeight(page: HTMLElement): () => void {
@@ -39,27 +53,36 @@ function reportHeight(page: HTMLElement): () => void {
   return () => observer.disconnect();
 }
 
-export function EmbeddedReport({ viewer }: { viewer: Viewer }) {
+interface EmbeddedProps {
+  viewer: Viewer;
+  class?: string;
+  /** The views there are, the first of which is shown. */
+  views: Readonly<Record<string, FunctionComponent>>;
+  controls: ComponentChildren;
+}
+
+function Embedded({ viewer, class: kind, views, controls }: EmbeddedProps) {
   const page = useRef<HTMLDivElement>(null);
-  const view = useSignal("Text");
-  const View = VIEWS[view.value];
-  const names = Object.keys(VIEWS).filter((name) => name !== "Heads" || viewer.report.hasHeads);
+  const names = Object.keys(views);
+  const chosen = useSignal(names[0]);
+  // Another method may not have it.
+  const view = chosen.value in views ? chosen.value : names[0];
+  const View = views[view];
   useEffect(() => (page.current ? reportHeight(page.current) : undefined), []);
-  useEffect(() => computeFlow(viewer), [viewer]);
   return (
     <ViewerContext.Provider value={viewer}>
-      <div id="page" ref={page}>
+      <div id="page" class={kind} ref={page}>
         <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
           <div class="control">
             <label for="view">View</label>
             <Select
               id="view"
-              value={view.value}
+              value={view}
               options={names.map((name) => [name, name] as const)}
-              choose={(name) => (view.value = name)}
+              choose={(name) => (chosen.value = name)}
             />
           </div>
-          <ChoiceControls />
+          {controls}
         </form>
         <main>
           <h1 class="visually-hidden">{viewer.chosenText()}</h1>
@@ -72,4 +95,16 @@ export function EmbeddedReport({ viewer }: { viewer: Viewer }) {
       </div>
     </ViewerContext.Provider>
   );
+}
+
+export function EmbeddedReport({ viewer }: { viewer: Viewer }) {
+  const views = viewer.report.hasHeads ? VIEWS : without("Heads", VIEWS);
+  useEffect(() => computeFlow(viewer), [viewer]);
+  return <Embedded viewer={viewer} views={views} controls={<ChoiceControls />} />;
+}
+
+export function EmbeddedGeneration({ viewer }: { viewer: GenerationViewer }) {
+  // Scores are of no layer.
+  const views = viewer.scored ? without("By layer", GENERATION_VIEWS) : GENERATION_VIEWS;
+  return <Embedded viewer={viewer} class="generation" views={views} controls={<GenerationChoices />} />;
 }

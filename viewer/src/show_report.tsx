@@ -2,7 +2,8 @@
 import { render } from "preact";
 import { ReportApp } from "./app";
 import { Viewer } from "./context";
-import { EmbeddedReport, isEmbedded } from "./embedded";
+import { EmbeddedGeneration, EmbeddedReport } from "./embedded";
+import { isEmbedded } from "./embedding";
 import { GenerationApp } from "./generation/generation_app";
 import { GenerationViewer } from "./generation/generation_viewer";
 import { GenerationReport, readReport } from "./report/generation_report";
@@ -10,8 +11,12 @@ import { GenerationReport, readReport } from "./report/generation_report";
 /** Draws a parsed report document in `root`. Throws with a sentence for the user. */
 export async function showReport(value: unknown, root: HTMLElement) {
   const report = await readReport(value);
-  const generation = report instanceof GenerationReport ? new GenerationViewer(report) : null;
-  if (generation) render(<GenerationApp viewer={generation} />, root);
-  else if (isEmbedded(root.ownerDocument.documentElement)) render(<EmbeddedReport viewer={new Viewer(report)} />, root);
-  else render(<ReportApp viewer={new Viewer(report)} />, root);
+  const embedded = isEmbedded(root.ownerDocument.documentElement);
+  if (report instanceof GenerationReport) {
+    const viewer = new GenerationViewer(report);
+    render(embedded ? <EmbeddedGeneration viewer={viewer} /> : <GenerationApp viewer={viewer} />, root);
+  } else {
+    const viewer = new Viewer(report);
+    render(embedded ? <EmbeddedReport viewer={viewer} /> : <ReportApp viewer={viewer} />, root);
+  }
 }

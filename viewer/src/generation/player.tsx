@@ -8,6 +8,7 @@ import { Look } from "../components/look";
 import { MethodChoice } from "../components/method_choice";
 import { QuickBar } from "../components/quick_bar";
 import { SpecialCheck } from "../components/special_note";
+import { isEmbedded } from "../embedding";
 import type { Method } from "../report/document";
 import type { Span, State } from "../state";
 import { useGeneration, type GenerationViewer } from "./generation_viewer";
@@ -66,13 +67,14 @@ function Steps() {
   const token = state.choices.token.value;
   const playing = state.playing.value;
   const last = report.choosable - 1;
+  const keyed = (words: string, key: string) => (isEmbedded(document.documentElement) ? words : `${words} (${key})`);
   return (
     <div class="control steps" role="group" aria-label="Generated token">
       <button
         type="button"
         id="previous"
         aria-label="Previous generated token"
-        title="Previous (←)"
+        title={keyed("Previous", "←")}
         disabled={token === 0}
         onClick={() => state.step(token - 1)}
       >
@@ -82,7 +84,7 @@ function Steps() {
         type="button"
         id="play"
         aria-pressed={playing}
-        title={playing ? "Pause (space)" : "Play (space)"}
+        title={keyed(playing ? "Pause" : "Play", "space")}
         disabled={last === 0 && !state.arriving.value}
         onClick={() => (state.playing.value = !playing)}
       >
@@ -92,7 +94,7 @@ function Steps() {
         type="button"
         id="next"
         aria-label="Next generated token"
-        title="Next (→)"
+        title={keyed("Next", "→")}
         disabled={token === last}
         onClick={() => state.step(token + 1)}
       >
@@ -163,20 +165,30 @@ function LayersChoice() {
   );
 }
 
-export function GenerationControls() {
+/** Token, method and layers. */
+export function GenerationChoices() {
   const viewer = useGeneration();
-  const { report, state } = viewer;
-  const { method, normalized } = state.choices;
   const methods = {
-    has: (one: Method) => report.methods.includes(one),
+    has: (one: Method) => viewer.report.methods.includes(one),
     missing: (one: Method) => missing(one, viewer),
   };
   return (
-    <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+    <>
       <Steps />
       <MethodChoice {...methods} />
       <QuickBar {...methods} />
       <LayersChoice />
+    </>
+  );
+}
+
+export function GenerationControls() {
+  const viewer = useGeneration();
+  const { report, state } = viewer;
+  const { method, normalized } = state.choices;
+  return (
+    <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+      <GenerationChoices />
       {report.methods.some((one) => report.hasNormalized(one)) && (
         <div class="control check" id="normalized-control">
           <CheckBox

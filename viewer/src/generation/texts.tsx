@@ -7,6 +7,7 @@ import { PaintedText } from "../components/painted_text";
 import { Readout } from "../components/readout";
 import { ScoreParts } from "../components/score_parts";
 import { SpecialNote } from "../components/special_note";
+import { isEmbedded } from "../embedding";
 import { pictureOf } from "../export/element_picture";
 import { excludedOf, SPECIAL } from "../filters";
 import { maskWords, DEGENERATE_WORDS } from "../report/setting_words";
@@ -81,8 +82,8 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
         {row && <Legend ends={viewer.endsOf(row)} />}
         {row && <LogCheck ends={viewer.endsOf(row)} />}
         <p class="help" id="text-help">
-          Click a generated token to explain it, or step with the arrow keys and the space bar; Ctrl/⌘-click excludes a
-          token.
+          Click a generated token to explain it, or step with the arrow keys
+          {!isEmbedded(document.documentElement) && " and the space bar"}; Ctrl/⌘-click excludes a token.
           {viewer.degenerate()?.some((flag) => flag > 0) && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>

@@ -1,0 +1,96 @@
+"""A model's attention some rows at a time, their heads fused at once: weights of all heads and rows never stand in memory.
+
+Only for reference functions of which it is certain that each query's weights and output depend on that query alone: those
+made of statements that are known here, and of no others.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from functools import cache
+from typing import Any
+
+from attnflow import _core
+from attnflow.arrays import as_array
+
+# What eager_attention_forward is made of in nine of ten files of transformers 5.24.
+_OF_ONE_ROW = frozenset(
+    """
+if scaling is None: scaling = query.size(-1) ** (-0.5)
+key_states = key
+value_states = value
+key_states = repeat_kv(key, module.num_key_value_groups)
+value_states = repeat_kv(value, module.num_key_value_groups)
+attn_weights = torch.matmul(query, key.transpose(2, 3)) * scaling
+attn_weights = torch.matmul(query, key.transpose(-1, -2)) * scaling
+attn_weights = torch.matmul(query, key_states.transpose(2, 3)) * scaling
+if attention_mask is not None: attn_weights = attn_weights + attention_mask
+attn_weights = nn.functional.softmax(attn_weights, dim=-1)
+attn_weights = nn.functional.softmax(attn_weights, dim=-1, dtype=torch.float32).to(query.dtype)
+attn_weights = attn_weights.type(value.dtype)
+attn_weights = nn.functional.dropout(attn_weights, p=dropout, training=module.training)
+attn_output = torch.matmul(attn_weights, value)
+attn_output = torch.matmul(attn_weights, value_states)
+""".strip().splitlines()
+)
+# Its last two, after which rows are the second dimension of the output.
+_ENDS = (
+    ["attn_output = attn_output.transpose(1, 2)", "return (attn_output, attn_weights)"],
+    ["attn_output = attn_output.transpose(1, 2).contiguous()", "return (attn_output, attn_weights)"],
+)
+_ROWS = 64  # at most, of what is computed at once
+_WHOLE = 255  # tokens, up to which there is nothing to save
+
+
+@cache
+def _is_of_rows(reference: Any) -> bool:
+    """Whether the rows of a reference function may be computed apart."""
+    try:
+        file = ast.parse(textwrap.dedent(inspect.getsource(reference))).body
+    except (OSError, TypeError, SyntaxError):
+        return False
+    if len(file) != 1 or not isinstance(file[0], ast.FunctionDef) or file[0].decorator_list:
+        return False
+    body = file[0].body[1:] if ast.get_docstring(file[0]) is not None else file[0].body
+    statements = [re.sub(r"\s+", " ", ast.unparse(one)) for one in body]
+    return statements[-2:] in _ENDS and all(one in _OF_ONE_ROW for one in statements[:-2])
+
+
+def blocks_of(reference: Any, query: Any, mask: Any) -> list[slice]:
+    """The rows to compute at once: empty where all have to be, and where they are few."""
+    import torch
+
+    n = query.shape[2] if query.dim() == 4 else 0
+    if n <= _WHOLE or len(query) == 0 or query.dtype not in (torch.float32, torch.float64):
+        return []
+    if mask is not None and (mask.dim() != 4 or mask.shape[2] not in (1, n)):
+        return []
+    if not _is_of_rows(reference):
+        return []
+    # Of nearly one size: kernels for matrices of a few rows round otherwise.
+    count = -(-n // _ROWS)
+    return [slice(part * n // count, (part + 1) * n // count) for part in range(count)]
+
+
+def fuse_by_rows(heads: str, reference: Any, blocks: list[slice], inputs: Any, options: Any) -> tuple[Any, Any]:
+    """The output of a reference function, and its weights with their heads fused: float64 [batch, 1, query, key].
+
+    inputs: module, query, key, value, mask.
+    """
+    import numpy as np
+    import torch
+
+    module, query, key, value, mask = inputs
+    outputs = []
+    fused = np.empty((len(query), 1, query.shape[2], key.shape[2]))
+    for rows in blocks:
+        its_mask = mask if mask is None or mask.shape[2] == 1 else mask[:, :, rows]
+        output, weights = reference(module, query[:, :, rows], key, value, its_mask, **options)
+        outputs.append(output)
+        for index, one in enumerate(weights):
+            fused[index, 0, rows] = _core.fuse_heads([as_array(one)], heads)
+        del weights
+    return torch.cat(outputs, dim=1), torch.from_numpy(fused)
