@@ -74,6 +74,7 @@ export function Composer({ state }: { state: ServerState }) {
       {task === "image" && <PictureField state={state} />}
       {task === "generation" && <PromptFields state={state} />}
       <Problem state={state} />
+      {task === "text" && state.long.value && <LongText state={state} />}
       <div class="row composer-foot">
         {task === "image" ? (
           <PictureExamples state={state} />
@@ -489,6 +490,19 @@ function Status({ state }: { state: ServerState }) {
           </button>
         </>
       )}
+    </div>
+  );
+}
+
+function LongText({ state }: { state: ServerState }) {
+  return (
+    <div class="row problem-line" id="long-text">
+      <p class="help">
+        {state.allTokens.value ? "A long text: this takes minutes." : "A long text: only its last token is explained."}
+      </p>
+      <CheckBox class="check" id="ask-all-tokens" on={state.allTokens}>
+        All tokens
+      </CheckBox>
     </div>
   );
 }

@@ -22,6 +22,7 @@ import {
   type PromptAsk,
   type TextAsk,
 } from "./ask";
+import { leastTokens, MANY_TOKENS } from "./describe";
 import { ServerError, type Client, type Handlers, type ModelTable, type Progress, type ServedModel } from "./client";
 import { Evaluation } from "./evaluation";
 import { KeptPictures, problemOf, sendingOf, type AskedPicture, type Sent, type WantedPicture } from "./pictures";
@@ -60,6 +61,12 @@ type PromptRequest = ReturnType<ServerState["promptRequest"]> & { begin_with?: n
 const randomName = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
+/** What a long text is asked: rows of the last token, which need no matrices. */
+const LAST_TOKEN = { only_output_token: true, method: ["raw", "rollout"] };
+
+const ofAllTokens = (body: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => body.only_output_token !== true || !(name in LAST_TOKEN)));
+
 export class ServerState {
   readonly table = signal<ModelTable | null>(null);
   readonly task = signal<Task>("text");
@@ -74,6 +81,8 @@ export class ServerState {
   readonly against = signal("");
   /** methods beside raw, rollout and flow */
   readonly scores = signal<readonly ScoreMethod[]>([]);
+  /** of a long text: whether more than its last token is explained */
+  readonly allTokens = signal(false);
   /** of explain */
   readonly candidates = signal("");
   readonly referents = signal("");
@@ -145,6 +154,13 @@ export class ServerState {
   });
 
   /** Whether the prompt is given to the model in its chat template. */
+  /** Whether what is asked of a decoder would take minutes for all tokens. */
+  readonly long: ReadonlySignal<boolean> = computed(
+    () =>
+      this.chosen.value?.head === "causal" &&
+      Object.keys(this.edges()).length === 0 &&
+      leastTokens(this.text.value, this.pair.value) >= MANY_TOKENS,
+  );
   readonly chat = computed(() => (this.chosen.value?.chat ?? false) && (this.chatChoice.value ?? true));
 
   /** Texts to begin with. */
@@ -307,6 +323,7 @@ export class ServerState {
       ...this.edges(),
       ...(candidates.length > 0 ? { candidates } : {}),
       ...(referents.length > 0 ? { referents } : {}),
+      ...(this.long.value && !this.allTokens.value && LAST_TOKEN),
       ...(text.length + this.pair.value.length <= MOST_TEXT_WITH_HEADS ? { keep_attention: true } : {}),
     };
   }
@@ -372,7 +389,7 @@ export class ServerState {
     const what = `Explaining with ${mixing}`;
     const again: Asked =
       "text" in asked
-        ? { text: { ...asked.text, mixing } }
+        ? { text: { ...ofAllTokens(asked.text), mixing } }
         : { ...asked, options: { ...asked.options, mixing }, edges: { ...asked.edges, mixing } };
     const report =
       "text" in again
