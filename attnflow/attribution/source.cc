@@ -175,8 +175,8 @@ Tensor<double> ReplaySource::raw(const RowQuestion& question, const AttributeOpt
 
 Tensor<double> ReplaySource::rollout(const RowQuestion& question, const AttributeOptions& options) {
   Rows rows(question, attention_.tokens());
-  const std::size_t passes = question.layers.size() * question.positions.size();
-  std::size_t done = 0;
+  std::size_t all = 0, done = 0;  // layers
+  for (const std::size_t layer : question.layers) all += question.positions.size() * (layer - question.start_layer);
   for (std::size_t p = 0; p < question.positions.size(); ++p) {
     for (std::size_t l = 0; l < question.layers.size(); ++l) {
       ReplayRolloutOptions ask;
@@ -185,8 +185,10 @@ Tensor<double> ReplaySource::rollout(const RowQuestion& question, const Attribut
       ask.start_layer = question.start_layer;
       ask.mixing = mixing_;
       ask.stop_token = options.stop_token;
+      ask.progress = [&](std::size_t, std::size_t) {
+        if (options.progress) options.progress(++done, all);
+      };
       rows.set(l, p, replay_rollout(attention_, ask));
-      if (options.progress) options.progress(++done, passes);
     }
   }
   return rows.take();

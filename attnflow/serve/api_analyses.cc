@@ -117,6 +117,16 @@ void Api::limit(const Work& work, Options& options) const {
   options.progress = work.progress("flow");
 }
 
+namespace {
+
+// What is counted: a row without matrices goes down the layers.
+const char* phase_of(const ExplainOptions& options) {
+  if (!options.only_output_token) return "flow";
+  return options.settings.wants(Method::kFlow) ? "step" : "layer";
+}
+
+}  // namespace
+
 void Api::post_explain(const std::shared_ptr<HttpExchange>& exchange) {
   ExplainRequest request = read_explain_request(exchange->take_body());
   ShelfModel& shelf = model_for(request.model, {ModelKind::kText, ModelKind::kGeneration});
@@ -125,6 +135,7 @@ void Api::post_explain(const std::shared_ptr<HttpExchange>& exchange) {
     const LoadedModel& loaded = load(shelf);
     ExplainOptions options = request.options;
     limit(work, options);
+    options.progress = work.progress(phase_of(options));
     const Report report = explain_text(*loaded.text.model, loaded.text.codec(), request.text, request.pair, options);
     if (options.stop_token.stop_requested()) throw Cancelled();
     return document(report, request.compact);

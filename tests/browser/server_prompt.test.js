@@ -13,6 +13,31 @@ before(async () => {
 });
 after(() => browser?.close());
 
+describe("a long text of a decoder", () => {
+  test("is asked for its last token's rows, unless all tokens are wanted", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator("select").first().selectOption("writer");
+      await tab.locator("#ask-text").fill("word ".repeat(500));
+      assert.equal(await tab.locator("#long-text").count(), 0);
+      await tab.locator("#ask-text").fill("word ".repeat(700));
+      assert.match(await tab.locator("#long-text").textContent(), /only its last token is explained/u);
+      await tab.locator("#explain").click();
+      await tab.locator("#rank").waitFor();
+      const [{ body }] = asks(server, "explain");
+      assert.equal(body.only_output_token, true);
+      assert.deepEqual(body.method, ["raw", "rollout"]);
+      await tab.locator("#edit").click();
+      await tab.locator("#ask-all-tokens").check();
+      assert.match(await tab.locator("#long-text").textContent(), /takes minutes/u);
+      await tab.locator("#explain").click();
+      await tab.waitForFunction(() => !document.querySelector("#status progress"));
+      const [, { body: whole }] = asks(server, "explain");
+      assert.ok(!("only_output_token" in whole));
+      assert.deepEqual(whole.method, ["raw", "rollout", "flow"]);
+    });
+  });
+});
+
 describe("a prompt", () => {
   test("is continued token by token, and then explained", async () => {
     const words = ["Once", " upon", " a", " time"];
