@@ -143,7 +143,9 @@ void run_explain(ExplainArguments& arguments) {
                 "FILE, found neither");
   }
 
-  ProgressBar bar("flow");
+  ProgressBar reading("tokens read");
+  options.reading = reading.function();
+  ProgressBar bar(options.only_output_token ? "layers and flow" : "flow");
   options.progress = bar.function();
   Report report;
   if (from_file) {
@@ -156,6 +158,7 @@ void run_explain(ExplainArguments& arguments) {
     report = explain_text(*loaded.model, loaded.codec(), *arguments.text, arguments.pair, options);
   }
 
+  reading.finish();
   bar.finish();
   for (const std::string& output : arguments.outputs) write_report(output, report, figure);
   if (arguments.json) {

@@ -37,7 +37,8 @@ struct ExplainOptions {
   bool any_weights = false;        // array files: rows need not sum to 1
   std::size_t threads = 0;         // 0: one per hardware thread
   std::size_t max_memory = 0;      // bytes of the report's matrices; 0: what the machine has
-  ProgressFunction progress = {};  // of the flow computation, in input tokens
+  ProgressFunction progress = {};  // of the flow computation, in input tokens; with only_output_token also in layers
+  ProgressFunction reading = {};   // with only_output_token: of the model's own pass, in tokens
   std::stop_token stop_token = {};
 };
 

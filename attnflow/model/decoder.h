@@ -46,9 +46,10 @@ class Decoder : public TextModel {
 
   // Runs a sequence from nothing, without any [query, key] matrix of the whole of it in memory, and gives what its
   // attention can be computed from again: O(L n d) numbers. `logits` (may be null) becomes those of append(), or of the
-  // classes. The replay is valid until the decoder is used again. Throws as append() does.
+  // classes. The replay is valid until the decoder is used again. Progress is in tokens. Throws as append() does.
   virtual std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
-                                                          const std::stop_token& stop_token = {}) = 0;
+                                                          const std::stop_token& stop_token = {},
+                                                          const ProgressFunction& progress = {}) = 0;
 
   // The text side of a model that brings its own (GGUF); null where tokenizer files lie beside the weights. Lives as
   // long as the decoder.

@@ -136,6 +136,7 @@ void Api::post_explain(const std::shared_ptr<HttpExchange>& exchange) {
     ExplainOptions options = request.options;
     limit(work, options);
     options.progress = work.progress(phase_of(options));
+    options.reading = work.progress("token");
     const Report report = explain_text(*loaded.text.model, loaded.text.codec(), request.text, request.pair, options);
     if (options.stop_token.stop_requested()) throw Cancelled();
     return document(report, request.compact);

@@ -26,7 +26,6 @@ describe("a long text of a decoder", () => {
       const [{ body }] = asks(server, "explain");
       assert.equal(body.only_output_token, true);
       assert.deepEqual(body.method, ["raw", "rollout"]);
-      await tab.locator("#edit").click();
       await tab.locator("#ask-all-tokens").check();
       assert.match(await tab.locator("#long-text").textContent(), /takes minutes/u);
       await tab.locator("#explain").click();

@@ -378,8 +378,8 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     check_row_options(options, report.model, n);
     Decoder& decoder = *model.decoder();
     Tensor<float> logits;
-    const std::unique_ptr<AttentionReplay> replay =
-        decoder.run_for_replay(input.ids, predicts_next || of_class ? &logits : nullptr, options.stop_token);
+    const std::unique_ptr<AttentionReplay> replay = decoder.run_for_replay(
+        input.ids, predicts_next || of_class ? &logits : nullptr, options.stop_token, options.reading);
     if (predicts_next) logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
     output.logits = std::move(logits);
     note_output();

@@ -115,8 +115,8 @@ class ScriptedDecoder : public Decoder {
   }
 
   ModelOutput run(const TextInput&, AttentionSink*, const RunOptions&) override { throw unused(); }
-  std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t>, Tensor<float>*,
-                                                  const std::stop_token&) override {
+  std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t>, Tensor<float>*, const std::stop_token&,
+                                                  const ProgressFunction&) override {
     throw unused();
   }
 

@@ -67,12 +67,12 @@ void LlamaDecoder::reserve(std::size_t tokens) {
 
 std::vector<float> LlamaDecoder::append_wanted(std::span<const std::int64_t> ids, std::span<const std::int8_t> wanted,
                                                AttentionSink* sink, NodeObserver* observer,
-                                               const std::stop_token& stop_token) {
+                                               const std::stop_token& stop_token, const ProgressFunction& progress) {
   if (sink != nullptr && sink->wants_terms()) capture_.check_terms();
   ++*uses_;
   session_.reserve(session_.length() + ids.size(), stop_token);
   const std::vector<llama_token> tokens(ids.begin(), ids.end());
-  return session_.append(tokens, wanted, sink, observer, stop_token);
+  return session_.append(tokens, wanted, sink, observer, stop_token, progress);
 }
 
 Tensor<float> LlamaDecoder::append(std::span<const std::int64_t> ids, AttentionSink* sink,
@@ -106,13 +106,14 @@ ModelOutput LlamaDecoder::run(const TextInput& input, AttentionSink* sink, const
 }
 
 std::unique_ptr<AttentionReplay> LlamaDecoder::run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
-                                                              const std::stop_token& stop_token) {
+                                                              const std::stop_token& stop_token,
+                                                              const ProgressFunction& progress) {
   check_ids(info(), 0, ids);
   clear();
   ScoreRecorder recorder(weights_.source, info().layers);
   std::vector<std::int8_t> wanted(ids.size(), 0);
   wanted.back() = 1;
-  std::vector<float> row = append_wanted(ids, wanted, nullptr, &recorder, stop_token);
+  std::vector<float> row = append_wanted(ids, wanted, nullptr, &recorder, stop_token, progress);
   if (logits != nullptr) *logits = Tensor<float>(Shape{info().vocabulary}, std::move(row));
   return std::make_unique<LlamaReplay>(recorder.take(), session_.thread_count(), session_.threads(), uses_);
 }

@@ -41,12 +41,14 @@ class LlamaDecoder : public Decoder {
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                        const std::stop_token& stop_token = {}) override;
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
-                                                  const std::stop_token& stop_token = {}) override;
+                                                  const std::stop_token& stop_token = {},
+                                                  const ProgressFunction& progress = {}) override;
   const TextCodec* codec() const override { return &codec_; }
 
  private:
   std::vector<float> append_wanted(std::span<const std::int64_t> ids, std::span<const std::int8_t> wanted,
-                                   AttentionSink* sink, NodeObserver* observer, const std::stop_token& stop_token);
+                                   AttentionSink* sink, NodeObserver* observer, const std::stop_token& stop_token,
+                                   const ProgressFunction& progress = {});
   void try_out();
 
   LlamaWeights weights_;

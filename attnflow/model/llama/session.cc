@@ -164,14 +164,15 @@ void LlamaSession::move_to_more_room(std::size_t positions) {
 }
 
 std::vector<float> LlamaSession::append(std::span<const llama_token> ids, std::span<const std::int8_t> wanted,
-                                        AttentionSink* sink, NodeObserver* observer,
-                                        const std::stop_token& stop_token) {
+                                        AttentionSink* sink, NodeObserver* observer, const std::stop_token& stop_token,
+                                        const ProgressFunction& progress) {
   assert(ids.size() == wanted.size() && length_ + ids.size() <= positions_);
   std::vector<float> logits;
   try {
     for (std::size_t begin = 0; begin < ids.size(); begin += kLlamaChunk) {
       const std::size_t count = std::min(kLlamaChunk, ids.size() - begin);
       run_chunk(ids.subspan(begin, count), wanted.subspan(begin, count), sink, observer, stop_token, logits);
+      if (progress) progress(begin + count, ids.size());
     }
   } catch (...) {
     length_ = std::max<std::size_t>(length_, 1);  // whatever the library has kept of the chunk that failed

@@ -45,7 +45,8 @@ class LlamaSession {
   // is then cleared: Cancelled, Error(kUnsupportedModel) of AttentionCapture, what the sink throws, Error(kOther) when
   // the library fails.
   std::vector<float> append(std::span<const llama_token> ids, std::span<const std::int8_t> wanted, AttentionSink* sink,
-                            NodeObserver* observer, const std::stop_token& stop_token);
+                            NodeObserver* observer, const std::stop_token& stop_token,
+                            const ProgressFunction& progress = {});
 
  private:
   void open(std::size_t positions);

@@ -258,7 +258,8 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   }
 
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
-                                                  const std::stop_token& stop_token) override {
+                                                  const std::stop_token& stop_token,
+                                                  const ProgressFunction& progress) override {
     check_ids(info_, 0, ids);
     if (logits != nullptr && !predicts_classes(info_.head)) check_decoder_head(info_);
     clear();
@@ -268,6 +269,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     if (logits != nullptr) pass.positions = {reading_position(info_, ids)};
     pass.queries = &queries;
     pass.stop_token = stop_token;
+    pass.progress = progress;
     const at::Tensor last = run_pass(pass);
     if (logits != nullptr) *logits = to_host(last[0]);
     return std::make_unique<TorchReplay>(tensors_.forms(), sequence_, std::move(queries), threads_);
@@ -317,6 +319,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     std::vector<std::size_t> positions;          // of `ids`: whose logits are wanted
     std::vector<at::Tensor>* queries = nullptr;  // [layers]: where to keep the queries, [n, H d] each
     std::stop_token stop_token = {};
+    ProgressFunction progress = {};  // in tokens
   };
 
   // The gradient of a target with respect to what the first layer is given; and, where `sink` is not null, with respect
@@ -395,6 +398,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
         wanted[to_signed(i)].copy_(x[to_signed(position - chunk.begin)]);
       }
       sequence_->length += chunk.count;
+      if (pass.progress) pass.progress(sequence_->length - past, pass.ids.size());
     }
     return wanted;
   }

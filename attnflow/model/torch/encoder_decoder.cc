@@ -216,7 +216,8 @@ class TorchEncoderDecoder final : public Decoder {
     return {};
   }
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> /*ids*/, Tensor<float>* /*logits*/,
-                                                  const std::stop_token& /*stop_token*/) override {
+                                                  const std::stop_token& /*stop_token*/,
+                                                  const ProgressFunction& /*progress*/) override {
     check_one_text(info_);
     return nullptr;
   }
