@@ -220,9 +220,9 @@ def replace_file(path, text):
     os.replace(temporary, path)
 
 
-def put_into(page, text):
+def put_into(page, text, mark="bench"):
     """The tables, one heading level lower and without the title, between the marks of a page."""
-    begin, end = "<!-- bench -->\n", "<!-- /bench -->\n"
+    begin, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->\n"
     old = page.read_text(encoding="utf-8")
     if old.count(begin) != 1 or old.count(end) != 1 or old.index(begin) > old.index(end):
         sys.exit(f"{page}: expected the lines {begin.strip()} and {end.strip()} once each, in this order")
