@@ -161,12 +161,8 @@ def main() -> None:
         keys = [key for key in results["lengths"][0] if key.endswith(("_1", "_2", "_loose", "program_seconds"))]
         results["exponents"] = {key: exponent(results["lengths"], key) for key in keys}
     store("long", results)
-    report = [
-        sys.executable,
-        Path(__file__).resolve().parent / "flow" / "long_report.py",
-        ROOT / "build/bench/long.json",
-    ]
-    sys.exit(subprocess.run([*report, *sys.argv[1:]]).returncode)
+    script = Path(__file__).resolve().parent / "flow" / "long_report.py"
+    sys.exit(subprocess.run([sys.executable, script, ROOT / "build" / "bench" / "long.json"]).returncode)
 
 
 if __name__ == "__main__":
