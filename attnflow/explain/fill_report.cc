@@ -164,7 +164,7 @@ std::size_t fill_values(Report& report, AttentionSource& source, const Query& qu
   return flagged;
 }
 
-// Not refused: each value says how wide its enclosure is, and that width does not depend on the tolerance.
+// Not refused: each value says how wide its enclosure is.
 void note_wide_gap(Report& report) {
   const Settings& settings = report.settings;
   if (report.flow_gap.empty() || settings.normalization != Normalization::kNone) return;

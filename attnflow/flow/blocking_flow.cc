@@ -466,18 +466,10 @@ std::int64_t greedy_flow(const FlowPass& pass, bool record) { return HWY_DYNAMIC
 std::int64_t augment_flow(const FlowPass& pass, std::int64_t flow) { return HWY_DYNAMIC_DISPATCH(augment)(pass, flow); }
 
 void clear_flow(const FlowPass& pass) {
+  for_each_recorded(pass, [](std::size_t, std::size_t, std::size_t, std::int64_t& units) { units = 0; });
   for (std::size_t k = 1; k + 1 < pass.depth; ++k) {
     const FlowLayer& layer = pass.layers[k];
-    const FlowLayer& above = pass.layers[k + 1];
-    for (std::size_t p = 0; p < layer.nodes; ++p) {
-      std::uint64_t* senders = layer.inflow + p * layer.inflow_words;
-      for (std::size_t w = 0; w < layer.inflow_words; ++w) {
-        for (; senders[w] != 0; senders[w] &= senders[w] - 1) {
-          const std::size_t r = w * 64 + static_cast<std::size_t>(std::countr_zero(senders[w]));
-          above.flow[r * above.stride + p] = 0;
-        }
-      }
-    }
+    std::memset(layer.inflow, 0, layer.nodes * layer.inflow_words * sizeof(std::uint64_t));
   }
 }
 

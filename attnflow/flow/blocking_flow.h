@@ -18,6 +18,7 @@
 #ifndef ATTNFLOW_FLOW_BLOCKING_FLOW_H_
 #define ATTNFLOW_FLOW_BLOCKING_FLOW_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -91,6 +92,25 @@ std::int64_t augment_flow(const FlowPass& pass, std::int64_t flow);
 
 // Forgets the recorded flow.
 void clear_flow(const FlowPass& pass);
+
+// Calls visit(k, node, end, units) for every arc below the source that was ever given flow, from node `node` of layer
+// k.
+template <typename Visit>
+void for_each_recorded(const FlowPass& pass, Visit visit) {
+  for (std::size_t k = 2; k < pass.depth; ++k) {
+    const FlowLayer& layer = pass.layers[k];
+    const FlowLayer& below = pass.layers[k - 1];
+    for (std::size_t end = 0; end < below.nodes; ++end) {
+      const std::uint64_t* senders = below.inflow + end * below.inflow_words;
+      for (std::size_t w = 0; w < below.inflow_words; ++w) {
+        for (std::uint64_t word = senders[w]; word != 0; word &= word - 1) {
+          const std::size_t node = w * 64 + static_cast<std::size_t>(std::countr_zero(word));
+          visit(k, node, end, layer.flow[node * layer.stride + end]);
+        }
+      }
+    }
+  }
+}
 
 }  // namespace attnflow::internal
 

@@ -192,6 +192,16 @@ void add_source(const RowSource& source, std::int64_t* minima, std::int64_t* col
   HWY_DYNAMIC_DISPATCH(add_one_source)(source, minima, column, threshold);
 }
 
+std::vector<double> sums_of_columns(const Tensor<std::int64_t>& arcs) {
+  const std::size_t below = arcs.extent(1);
+  std::vector<double> sums(below, 0.0);
+  for (std::size_t p = 0; p < arcs.extent(0); ++p) {
+    const std::int64_t* row = arcs.data() + p * below;
+    for (std::size_t q = 0; q < below; ++q) sums[q] += static_cast<double>(row[q]);
+  }
+  return sums;
+}
+
 std::int64_t sum_of_parts(const std::int64_t* row, const double* part, std::size_t count) {
   return HWY_DYNAMIC_DISPATCH(sum_parts)(row, part, count);
 }

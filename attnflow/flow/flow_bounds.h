@@ -5,6 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
 
@@ -39,6 +42,9 @@ struct RowSource {
 // with `low` descending, and column[q] is the sum of the arcs of those before:
 //   threshold[q] = min(threshold[q], low + column[q]);  minima[q] += min(arcs[q], high);  column[q] += arcs[q].
 void add_source(const RowSource& source, std::int64_t* minima, std::int64_t* column, std::int64_t* threshold);
+
+// What the arcs into each node below carry in all, of arcs [nodes above, nodes below].
+std::vector<double> sums_of_columns(const Tensor<std::int64_t>& arcs);
 
 // Sum over e < count of row[e] * part[e], each rounded down; parts are at most 1 - 2^-50.
 std::int64_t sum_of_parts(const std::int64_t* row, const double* part, std::size_t count);

@@ -5,9 +5,9 @@
 //   * the capacities, at first as numbers and as units, then as units: 8 bytes an arc, D n^2 arcs (W n^2 more for one
 //     head), and 16 at least;
 //   * the results: 17 bytes a value, W R S values;
-//   * for each thread, the permuted blocks and the flows of layers 2 ... D - 1: 16 bytes an arc; and flows that are
-//   kept
-//     (flow/kept_flows.h), of each output token at most 24 bytes an arc, but no more than 16 MiB;
+//   * for each thread, the permuted blocks and the flows of layers 2 ... D - 1: 16 bytes an arc;
+//   * for each thread, flows that are kept (flow/kept_flows.h): for each output token at most 24 bytes an arc, but no
+//     more than 16 MiB in all;
 //   * for one output token, at most three times as much for each thread, for networks of few layers, and those upside
 //     down: 8 bytes an arc;
 //   * which input tokens each node reaches: n bits a node at most.

@@ -1,7 +1,6 @@
 #include "attnflow/flow/kept_flows.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace attnflow::internal {
 
@@ -28,20 +27,9 @@ void KeptFlows::keep(const FlowPass& pass, std::size_t position) {
     add(pass.depth, kNoNode, p, units);
     flow.value += units;
   }
-  for (std::size_t k = 1; k < top; ++k) {
-    const FlowLayer& layer = pass.layers[k];
-    const FlowLayer& above = pass.layers[k + 1];
-    for (std::size_t p = 0; p < layer.nodes; ++p) {
-      const std::uint64_t* senders = layer.inflow + p * layer.inflow_words;
-      for (std::size_t w = 0; w < layer.inflow_words; ++w) {
-        for (std::uint64_t word = senders[w]; word != 0; word &= word - 1) {
-          const std::size_t r = w * 64 + static_cast<std::size_t>(std::countr_zero(word));
-          const std::int64_t units = above.flow[r * above.stride + p];
-          if (units > 0) add(k + 1, r, p, units);
-        }
-      }
-    }
-  }
+  for_each_recorded(pass, [&](std::size_t k, std::size_t node, std::size_t end, std::int64_t units) {
+    if (units > 0) add(k, node, end, units);
+  });
   kept_ += flow.arcs.capacity() - before;
   if (kept_ <= most_) return;
   kept_ -= flow.arcs.capacity();

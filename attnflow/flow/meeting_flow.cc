@@ -31,13 +31,7 @@ void MeetingFlow::climb() {
   const Tensor<std::int64_t>& arcs = layer(level_ + 1);
   const std::size_t nodes = passed_.size();
   std::vector<double>& demand = demand_[level_];
-  if (demand.empty()) {
-    demand.assign(nodes, 0.0);
-    for (std::size_t p = 0; p < nodes; ++p) {
-      const std::int64_t* row = arcs.data() + p * nodes;
-      for (std::size_t q = 0; q <= p; ++q) demand[q] += static_cast<double>(row[q]);
-    }
-  }
+  if (demand.empty()) demand = sums_of_columns(arcs);
   const std::int64_t chain = std::min(chain_, arcs(own_, own_));
   passed_[own_] += chain_ - chain;
   chain_ = chain;
@@ -78,13 +72,9 @@ std::int64_t MeetingFlow::meet(const Tensor<std::int64_t>& arcs, const std::vect
   const std::size_t nodes = passed_.size();
   short_.assign(nodes, false);
   left_ = passed_;
-  const std::int64_t straight = std::min({chain_, arcs(own_, own_), held[own_], enough});
-  left_[own_] += chain_ - straight;
-  std::int64_t arrived = straight;
-  const std::int64_t rest = arcs(own_, own_) - straight;
-  const std::int64_t more = std::min({held[own_] - straight, rest, left_[own_], enough - arrived});
-  left_[own_] -= more;
-  arrived += more;
+  left_[own_] += chain_;
+  std::int64_t arrived = std::min({held[own_], arcs(own_, own_), left_[own_], enough});
+  left_[own_] -= arrived;
   for (const std::uint32_t p : order_) {
     const std::int64_t wanted = std::min(held[p], enough - arrived);
     if (wanted <= 0) continue;

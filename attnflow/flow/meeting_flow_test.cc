@@ -16,50 +16,16 @@ namespace attnflow::internal {
 namespace meeting_flow_test {
 namespace {
 
-struct Kind {
-  double residual = 0.5;
-  double density = 1.0;
-  double peak = 1.0;  // 1: even; larger: most in few arcs
-};
-
-// Causal layers whose rows sum to about 2^60.
-std::vector<UnitBlock> causal_layers(std::mt19937_64& random, std::size_t layers, std::size_t n, const Kind& kind) {
-  std::uniform_real_distribution<double> uniform(0.0, 1.0);
-  std::vector<UnitBlock> blocks;
-  for (std::size_t k = 0; k < layers; ++k) {
-    UnitBlock block({n, n});
-    for (std::size_t p = 0; p < n; ++p) {
-      std::vector<double> weights(p + 1, 0.0);
-      double sum = 1e-300;
-      for (double& weight : weights) {
-        if (uniform(random) < kind.density) weight = std::pow(uniform(random), kind.peak);
-        sum += weight;
-      }
-      for (std::size_t q = 0; q <= p; ++q) {
-        const double share = (1.0 - kind.residual) * weights[q] / sum + (p == q ? kind.residual : 0.0);
-        block(p, q) = static_cast<std::int64_t>(share * 0x1p60);
-      }
-    }
-    blocks.push_back(std::move(block));
-  }
-  return blocks;
-}
-
 std::size_t first_arc(const UnitBlock& lowest, std::size_t input) {
   std::size_t p = 0;
   while (p + 1 < lowest.extent(0) && lowest(p, input) == 0) ++p;
   return p;
 }
 
-// What of `held` can reach the input token through the lowest k layers.
-std::int64_t most(const std::vector<UnitBlock>& blocks, std::size_t k, const std::vector<std::int64_t>& held,
-                  std::size_t input) {
-  std::vector<UnitBlock> network(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(k));
-  UnitBlock row({1, held.size()});
-  std::copy(held.begin(), held.end(), row.data());
-  network.push_back(row);
-  const IntegerNetwork integers{FixedPoint{}, network};
-  return LayeredDinic(integers).solve(held.data(), network.size(), input);
+// What of `held` can reach each input token through the lowest k layers.
+std::vector<std::int64_t> most(const std::vector<UnitBlock>& blocks, std::size_t k,
+                               const std::vector<std::int64_t>& held) {
+  return dinic_row(held, {blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(k)});
 }
 
 TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
@@ -69,10 +35,10 @@ TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
   };
   double found = 0.0, there = 0.0;
   for (int trial = 0; trial < 300; ++trial) {
-    const Kind kind{
+    const UnitStackKind kind{
         .residual = pick({0.0, 0.5, 0.5, 0.9}), .density = pick({0.3, 1.0, 1.0}), .peak = pick({0.0, 1.0, 9.0})};
     const auto n = static_cast<std::size_t>(pick({1, 2, 9, 24}));
-    const std::vector<UnitBlock> blocks = causal_layers(random, 7, n, kind);
+    const std::vector<UnitBlock> blocks = random_unit_stack(random, 7, n, kind);
     const std::vector<const UnitBlock*> pointers = pointers_to(blocks);
     MeetingFlow meeting(pointers);
     std::vector<std::int64_t> held(n);
@@ -81,7 +47,7 @@ TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
       SCOPED_TRACE(testing::Message() << "trial " << trial << ", n " << n << ", input " << input);
       meeting.start(input, first_arc(blocks[0], input));
       for (const std::size_t k : {2U, 3U, 4U, 7U}) {
-        const std::int64_t all = most(blocks, k, held, input);
+        const std::int64_t all = most(blocks, k, held)[input];
         const std::int64_t some = meeting.value(k, held, kManyUnits);
         EXPECT_LE(some, all);
         EXPECT_GE(some, 0);
@@ -100,7 +66,7 @@ TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
 TEST(MeetingFlowTest, EvenLayersPassOnEverything) {
   std::mt19937_64 random(4);
   const std::size_t n = 40;
-  const std::vector<UnitBlock> blocks = causal_layers(random, 4, n, {});
+  const std::vector<UnitBlock> blocks = random_unit_stack(random, 4, n, {});
   const std::vector<const UnitBlock*> pointers = pointers_to(blocks);
   MeetingFlow meeting(pointers);
   std::vector<std::int64_t> held(n, 0);
@@ -110,14 +76,14 @@ TEST(MeetingFlowTest, EvenLayersPassOnEverything) {
   for (const std::size_t k : {3U, 4U}) {
     meeting.start(5, 5);
     EXPECT_EQ(meeting.value(k, held, kManyUnits), all) << k;
-    EXPECT_EQ(most(blocks, k, held, 5), all);
+    EXPECT_EQ(most(blocks, k, held)[5], all);
   }
 }
 
 // The columns of the lowest layer may be words.
 TEST(MeetingFlowTest, ColumnsOfTheLowestLayerNeedNotBePositions) {
   std::mt19937_64 random(9);
-  std::vector<UnitBlock> blocks = causal_layers(random, 3, 12, {});
+  std::vector<UnitBlock> blocks = random_unit_stack(random, 3, 12, {});
   UnitBlock merged({12, 4});
   for (std::size_t p = 0; p < 12; ++p) {
     for (std::size_t q = 0; q < 12; ++q) merged(p, q / 3) += blocks[0](p, q);
@@ -129,7 +95,7 @@ TEST(MeetingFlowTest, ColumnsOfTheLowestLayerNeedNotBePositions) {
   for (std::size_t input = 0; input < 4; ++input) {
     meeting.start(input, first_arc(blocks[0], input));
     const std::int64_t some = meeting.value(3, held, kManyUnits);
-    EXPECT_LE(some, most(blocks, 3, held, input));
+    EXPECT_LE(some, most(blocks, 3, held)[input]);
     EXPECT_GT(some, 0);
   }
 }

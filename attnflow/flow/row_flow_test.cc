@@ -16,51 +16,6 @@ namespace attnflow::internal {
 namespace row_flow_test {
 namespace {
 
-// Blocks of a stack of `layers` layers of n positions, in units; rows sum to at most 2^60.
-struct StackKind {
-  bool causal = true;
-  double residual = 0.5;  // of what a row sums to
-  double density = 1.0;   // of the other arcs
-  double peak = 1.0;      // 1: even; larger: most in few arcs
-  bool sink = false;      // most of it to position 0
-};
-
-std::vector<UnitBlock> random_stack(std::mt19937_64& random, std::size_t layers, std::size_t n, const StackKind& kind) {
-  std::uniform_real_distribution<double> uniform(0.0, 1.0);
-  std::vector<UnitBlock> blocks;
-  for (std::size_t k = 0; k < layers; ++k) {
-    UnitBlock block({n, n});
-    for (std::size_t p = 0; p < n; ++p) {
-      std::vector<double> weights(n, 0.0);
-      double sum = 0.0;
-      for (std::size_t q = 0; q < (kind.causal ? p + 1 : n); ++q) {
-        if (uniform(random) < kind.density) weights[q] = std::pow(uniform(random), kind.peak);
-        if (kind.sink && q == 0) weights[q] = static_cast<double>(n);
-        sum += weights[q];
-      }
-      for (std::size_t q = 0; q < n; ++q) {
-        const double share = sum > 0.0 ? (1.0 - kind.residual) * weights[q] / sum : 0.0;
-        block(p, q) = static_cast<std::int64_t>((share + (p == q ? kind.residual : 0.0)) * 0x1p60);
-      }
-    }
-    blocks.push_back(std::move(block));
-  }
-  return blocks;
-}
-
-// The maximum flow from a node above `blocks` with these arcs to each input token.
-std::vector<std::int64_t> dinic_row(const std::vector<std::int64_t>& top, std::vector<UnitBlock> blocks) {
-  const std::size_t inputs = blocks[0].extent(1);
-  UnitBlock row({1, top.size()});
-  std::copy(top.begin(), top.end(), row.data());
-  blocks.push_back(row);
-  const IntegerNetwork network{FixedPoint{}, blocks};
-  LayeredDinic dinic(network);
-  std::vector<std::int64_t> flows;
-  for (std::size_t j = 0; j < inputs; ++j) flows.push_back(dinic.solve(top.data(), blocks.size(), j));
-  return flows;
-}
-
 std::vector<SinkValue> values_of(const RowFlow& flow) {
   std::vector<SinkValue> values = flow.bounds();
   RowFlow::Worker worker(flow);
@@ -95,14 +50,14 @@ TEST(RowFlowTest, CausalStacksAgreeWithDinic) {
     return values.begin()[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
   };
   for (int trial = 0; trial < 150; ++trial) {
-    const StackKind kind{.causal = trial % 5 != 4,
-                         .residual = pick({0.0, 0.1, 0.5, 0.5, 0.9}),
-                         .density = pick({0.2, 0.7, 1.0, 1.0}),
-                         .peak = pick({0.0, 1.0, 6.0, 30.0}),
-                         .sink = trial % 3 == 0};
+    const UnitStackKind kind{.causal = trial % 5 != 4,
+                             .residual = pick({0.0, 0.1, 0.5, 0.5, 0.9}),
+                             .density = pick({0.2, 0.7, 1.0, 1.0}),
+                             .peak = pick({0.0, 1.0, 6.0, 30.0}),
+                             .sink = trial % 3 == 0};
     const auto layers = static_cast<std::size_t>(pick({1, 2, 4, 7, 12, 20}));
     const auto n = static_cast<std::size_t>(pick({1, 2, 9, 24, 40}));
-    std::vector<UnitBlock> blocks = random_stack(random, layers + 1, n, kind);
+    std::vector<UnitBlock> blocks = random_unit_stack(random, layers + 1, n, kind);
     const std::vector<std::int64_t> top = last_row(blocks);
     blocks.pop_back();
     SCOPED_TRACE(testing::Message() << "trial " << trial << ", layers " << layers << ", n " << n);
@@ -129,7 +84,7 @@ TEST(RowFlowTest, AnyNetworkAgreesWithDinic) {
 TEST(RowFlowTest, GroupsOfInputTokensAgreeWithDinic) {
   std::mt19937_64 random(11);
   for (int trial = 0; trial < 20; ++trial) {
-    std::vector<UnitBlock> blocks = random_stack(random, 10, 30, {});
+    std::vector<UnitBlock> blocks = random_unit_stack(random, 10, 30, {});
     const std::vector<std::int64_t> top = last_row(blocks);
     blocks.pop_back();
     UnitBlock merged({30, 11});
@@ -147,7 +102,7 @@ TEST(RowFlowTest, GroupsOfInputTokensAgreeWithDinic) {
 // Real stacks are settled with few layers; that is what this is for.
 TEST(RowFlowTest, EvenAttentionNeedsNoSearchInTheWholeNetwork) {
   std::mt19937_64 random(3);
-  std::vector<UnitBlock> blocks = random_stack(random, 24, 96, {.peak = 1.0});
+  std::vector<UnitBlock> blocks = random_unit_stack(random, 24, 96, {.peak = 1.0});
   const std::vector<std::int64_t> top = last_row(blocks);
   blocks.pop_back();
   const RowFlow flow(top, 95, pointers_to(blocks));
@@ -160,7 +115,7 @@ TEST(RowFlowTest, EvenAttentionNeedsNoSearchInTheWholeNetwork) {
 // the cut.
 TEST(RowFlowTest, AChainBoundsWhatLeavesIt) {
   std::mt19937_64 random(4);
-  std::vector<UnitBlock> blocks = random_stack(random, 8, 20, {.residual = 0.3});
+  std::vector<UnitBlock> blocks = random_unit_stack(random, 8, 20, {.residual = 0.3});
   std::vector<std::int64_t> top(20, 0);
   top[19] = std::int64_t{1} << 59;
   top[3] = 1000;
@@ -174,8 +129,8 @@ TEST(RowFlowTest, AChainBoundsWhatLeavesIt) {
 TEST(RowFlowTest, AGapLeavesEnclosuresThatAreNoWider) {
   std::mt19937_64 random(12);
   for (int trial = 0; trial < 40; ++trial) {
-    const StackKind kind{.causal = trial % 4 != 3, .peak = trial % 3 == 0 ? 9.0 : 1.0, .sink = trial % 5 == 0};
-    std::vector<UnitBlock> blocks = random_stack(random, 14, 40, kind);
+    const UnitStackKind kind{.causal = trial % 4 != 3, .peak = trial % 3 == 0 ? 9.0 : 1.0, .sink = trial % 5 == 0};
+    std::vector<UnitBlock> blocks = random_unit_stack(random, 14, 40, kind);
     const std::vector<std::int64_t> top = last_row(blocks);
     blocks.pop_back();
     const std::vector<std::int64_t> expected = dinic_row(top, blocks);
@@ -195,7 +150,7 @@ TEST(RowFlowTest, AGapLeavesEnclosuresThatAreNoWider) {
 
 TEST(RowFlowTest, Stops) {
   std::mt19937_64 random(3);
-  std::vector<UnitBlock> blocks = random_stack(random, 8, 40, {});
+  std::vector<UnitBlock> blocks = random_unit_stack(random, 8, 40, {});
   const std::vector<std::int64_t> top = last_row(blocks);
   std::stop_source source;
   source.request_stop();

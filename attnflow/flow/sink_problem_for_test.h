@@ -65,6 +65,52 @@ inline std::vector<UnitBlock> random_unit_network(std::mt19937_64& random, const
   return blocks;
 }
 
+// Blocks of a stack of `layers` layers of n positions, in units; rows sum to at most 2^60.
+struct UnitStackKind {
+  bool causal = true;
+  double residual = 0.5;  // of what a row sums to
+  double density = 1.0;   // of the other arcs
+  double peak = 1.0;      // 1: even; larger: most in few arcs
+  bool sink = false;      // most of it to position 0
+};
+
+inline std::vector<UnitBlock> random_unit_stack(std::mt19937_64& random, std::size_t layers, std::size_t n,
+                                                const UnitStackKind& kind) {
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  std::vector<UnitBlock> blocks;
+  for (std::size_t k = 0; k < layers; ++k) {
+    UnitBlock block({n, n});
+    for (std::size_t p = 0; p < n; ++p) {
+      std::vector<double> weights(n, 0.0);
+      double sum = 0.0;
+      for (std::size_t q = 0; q < (kind.causal ? p + 1 : n); ++q) {
+        if (uniform(random) < kind.density) weights[q] = std::pow(uniform(random), kind.peak);
+        if (kind.sink && q == 0) weights[q] = static_cast<double>(n);
+        sum += weights[q];
+      }
+      for (std::size_t q = 0; q < n; ++q) {
+        const double share = sum > 0.0 ? (1.0 - kind.residual) * weights[q] / sum : 0.0;
+        block(p, q) = static_cast<std::int64_t>((share + (p == q ? kind.residual : 0.0)) * 0x1p60);
+      }
+    }
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+// The maximum flow from a node above `blocks` with these arcs to each input token.
+inline std::vector<std::int64_t> dinic_row(const std::vector<std::int64_t>& top, std::vector<UnitBlock> blocks) {
+  const std::size_t inputs = blocks[0].extent(1);
+  UnitBlock row({1, top.size()});
+  std::copy(top.begin(), top.end(), row.data());
+  blocks.push_back(row);
+  const IntegerNetwork network{FixedPoint{}, blocks};
+  LayeredDinic dinic(network);
+  std::vector<std::int64_t> flows;
+  for (std::size_t j = 0; j < inputs; ++j) flows.push_back(dinic.solve(top.data(), blocks.size(), j));
+  return flows;
+}
+
 // Maximum flows from every node of every layer to sink 0: flows[k][p]. For networks that take the naive solver minutes.
 inline std::vector<std::vector<std::int64_t>> dinic_flows_to_sink(const std::vector<UnitBlock>& blocks) {
   const IntegerNetwork network{FixedPoint{}, blocks};

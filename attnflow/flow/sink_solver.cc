@@ -60,13 +60,7 @@ SinkProblem::SinkProblem(std::vector<const Tensor<std::int64_t>*> network, const
 
 void SinkProblem::sum_demand() {
   demand.resize(blocks.size());
-  for (std::size_t k = 1; k < blocks.size(); ++k) {
-    const Tensor<std::int64_t>& above = *blocks[k];
-    demand[k].assign(above.extent(1), 0.0);
-    for (std::size_t p = 0; p < above.extent(0); ++p) {
-      for (std::size_t q = 0; q < above.extent(1); ++q) demand[k][q] += static_cast<double>(above(p, q));
-    }
-  }
+  for (std::size_t k = 1; k < blocks.size(); ++k) demand[k] = sums_of_columns(*blocks[k]);
 }
 
 std::vector<std::uint32_t> SinkProblem::classes_of(const Tensor<std::int64_t>& rows, std::size_t depth) {

@@ -97,6 +97,12 @@ std::string step_json(const GenerationStep& step) {
   return json + "}";
 }
 
+// What is counted: a row without matrices goes down the layers.
+const char* phase_of(const ExplainOptions& options) {
+  if (!options.only_output_token) return "flow";
+  return options.settings.wants(Method::kFlow) ? "step" : "layer";
+}
+
 }  // namespace
 
 WorkOptions Api::work_options_for(const HttpRequest& request, const ShelfModel& shelf, bool events) const {
@@ -116,16 +122,6 @@ void Api::limit(const Work& work, Options& options) const {
   options.stop_token = work.stop_token();
   options.progress = work.progress("flow");
 }
-
-namespace {
-
-// What is counted: a row without matrices goes down the layers.
-const char* phase_of(const ExplainOptions& options) {
-  if (!options.only_output_token) return "flow";
-  return options.settings.wants(Method::kFlow) ? "step" : "layer";
-}
-
-}  // namespace
 
 void Api::post_explain(const std::shared_ptr<HttpExchange>& exchange) {
   ExplainRequest request = read_explain_request(exchange->take_body());

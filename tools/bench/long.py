@@ -158,7 +158,7 @@ def main() -> None:
         for tokens in TOKENS:
             results["lengths"].append(measure(tokens, folder))
     if len(TOKENS) > 1:
-        keys = [key for key in results["lengths"][0] if key.endswith(("_1", "_2", "_loose", "program_seconds"))]
+        keys = [*(f"flow_seconds_{name}" for name, _, _ in TAKES), "program_seconds"]
         results["exponents"] = {key: exponent(results["lengths"], key) for key in keys}
     store("long", results)
     script = Path(__file__).resolve().parent / "flow" / "long_report.py"

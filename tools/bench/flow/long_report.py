@@ -9,11 +9,9 @@ import json
 import sys
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("svg")
-import matplotlib.pyplot as plt  # noqa: E402  (after the choice of backend)
-from report import duration, put_into, replace_file, table  # noqa: E402
+import matplotlib.pyplot as plt
+from plot import SETTINGS, by_tokens
+from report import duration, put_into, replace_file, table
 
 # Okabe and Ito's colours, told apart by every kind of colour vision; markers differ as well.
 LINES = {
@@ -45,7 +43,7 @@ def report(document: dict) -> str:
 
 
 def draw(document: dict, path: Path) -> None:
-    plt.rcParams.update({"svg.fonttype": "path", "svg.hashsalt": "attnflow", "font.family": "DejaVu Sans"})
+    plt.rcParams.update(SETTINGS)
     figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
     tokens = [one["tokens"] for one in document["lengths"]]
     for key, (label, colour, marker) in LINES.items():
@@ -53,16 +51,8 @@ def draw(document: dict, path: Path) -> None:
         if "exponents" in document:
             label += f": $n^{{{document['exponents'][key]:.1f}}}$"
         axes.plot(tokens, seconds, color=colour, marker=marker, markersize=5.5, label=label)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_xticks(tokens, [f"{n:,}" for n in tokens])
-    axes.minorticks_off()
-    axes.set_xlabel("tokens n")
+    by_tokens(axes, tokens)
     axes.set_ylabel("seconds")
-    axes.grid(True, color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
     axes.legend(frameon=False)
     figure.savefig(path, metadata={"Date": None})
 

@@ -27,6 +27,12 @@ STYLES = {
     "scipy": ("#56B4E9", "X"),
     "networkx": ("#7F7F7F", "*"),
 }
+SETTINGS = {
+    "svg.fonttype": "path",  # looks the same wherever it is shown
+    "svg.hashsalt": "attnflow",  # same numbers, same file
+    "font.family": "DejaVu Sans",
+    "mathtext.fontset": "dejavusans",
+}
 LABEL_SIZE = 8.5
 LABEL_HEIGHT = 0.05  # of the panel's height
 
@@ -83,12 +89,24 @@ def start(block, least):
     return min(max(middle, 0.0), max(1.0 - (len(block[0]) - 1) * least, 0.0))
 
 
+def by_tokens(axes, tokens):
+    """Logarithmic axes, with these numbers of tokens along the horizontal one."""
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks(tokens, [f"{n:,}" for n in tokens])
+    axes.minorticks_off()
+    axes.set_xlim(tokens[0] / 1.25, tokens[-1] * 1.25)
+    axes.set_xlabel("tokens n")
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
 def panel(axes, document, kind):
     lines = series(document, kind)
     layers = next(stack["layers"] for stack in document["stacks"].values() if stack["kind"] == kind)
     axes.set_title(TITLES[kind].format(layers), loc="left", fontsize=11)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
     tokens = sorted({n for _, _, _, points in lines for n, _ in points})
     for style, _, _, points in lines:
         colour, marker = STYLES[style]
@@ -97,14 +115,7 @@ def panel(axes, document, kind):
         dash = "--" if style == "all threads" else ":" if style == "alone" else "-"
         x, y = zip(*points, strict=True)
         axes.plot(x, y, dash, color=colour, marker=marker, markersize=5.5, linewidth=width, markerfacecolor=filled)
-    axes.set_xticks(tokens, [str(n) for n in tokens])
-    axes.minorticks_off()
-    axes.set_xlim(tokens[0] / 1.25, tokens[-1] * 1.25)
-    axes.set_xlabel("tokens n")
-    axes.grid(True, color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    by_tokens(axes, tokens)
     return lines
 
 
@@ -129,14 +140,7 @@ def label_lines(axes, lines):
 
 
 def draw(document, path):
-    plt.rcParams.update(
-        {
-            "svg.fonttype": "path",  # looks the same wherever it is shown
-            "svg.hashsalt": "attnflow",  # same numbers, same file
-            "font.family": "DejaVu Sans",
-            "mathtext.fontset": "dejavusans",
-        }
-    )
+    plt.rcParams.update(SETTINGS)
     kinds = [kind for kind in TITLES if any(stack["kind"] == kind for stack in document["stacks"].values())]
     figure, panels = plt.subplots(1, len(kinds), figsize=(7.4 * len(kinds), 5.4), sharey=True, squeeze=False)
     drawn = [panel(axes, document, kind) for axes, kind in zip(panels[0], kinds, strict=True)]

@@ -153,7 +153,6 @@ export class ServerState {
     return this.models.value.find((model) => model.name === name) ?? this.models.value[0] ?? null;
   });
 
-  /** Whether the prompt is given to the model in its chat template. */
   /** Whether what is asked of a decoder would take minutes for all tokens. */
   readonly long: ReadonlySignal<boolean> = computed(
     () =>
@@ -161,6 +160,7 @@ export class ServerState {
       Object.keys(this.edges()).length === 0 &&
       leastTokens(this.text.value, this.pair.value) >= MANY_TOKENS,
   );
+  /** Whether the prompt is given to the model in its chat template. */
   readonly chat = computed(() => (this.chosen.value?.chat ?? false) && (this.chatChoice.value ?? true));
 
   /** Texts to begin with. */
