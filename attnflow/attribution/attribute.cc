@@ -85,17 +85,6 @@ FlowResult average(FlowResult found, const Query& query) {
   return merged;
 }
 
-// Half of the progress of two computations.
-AttributeOptions half(const AttributeOptions& options, bool second) {
-  AttributeOptions result = options;
-  if (options.progress) {
-    result.progress = [progress = options.progress, second](std::size_t done, std::size_t total) {
-      progress(second ? total + done : done, 2 * total);
-    };
-  }
-  return result;
-}
-
 }  // namespace
 
 Attribution attribute(AttentionSource& source, const Query& query, const AttributeOptions& options) {
@@ -127,14 +116,18 @@ Attribution attribute(AttentionSource& source, const Query& query, const Attribu
       break;
     case Method::kFlow: {
       const TokenGroups* const inputs = query.inputs.empty() ? nullptr : &query.inputs;
-      const auto flow_of = [&](AttentionSource& asked, const AttributeOptions& how) {
-        return average(asked.flow(question, inputs, query.flow_tolerance, how), query);
+      const auto flow_of = [&](AttentionSource& asked, double tolerance, const AttributeOptions& how) {
+        return average(asked.flow(question, inputs, tolerance, how), query);
       };
-      FlowResult found = flow_of(source, uniform ? half(options, false) : options);
+      FlowResult found = flow_of(source, query.flow_tolerance, uniform ? half_of(options, 0) : options);
       result.values = std::move(found.flow);
       result.gap = std::move(found.flow_gap);
       result.degenerate = std::move(found.degenerate);
-      if (uniform) result.baseline = flow_of(*uniform, half(options, true)).flow;
+      // Values are divided by the baseline, which has no interval of its own.
+      const double exact = std::min(query.flow_tolerance, FlowOptions{}.tolerance);
+      AttributeOptions rest = half_of(options, 1);
+      rest.deadline = {};
+      if (uniform) result.baseline = flow_of(*uniform, exact, rest).flow;
       break;
     }
     default:

@@ -243,7 +243,29 @@ TEST(Attribute, ProgressOfABaselineIsTheSecondHalf) {
                               total = all;
                             }});
   EXPECT_EQ(last, total);
-  EXPECT_EQ(total, 2 * kTokens);
+  EXPECT_EQ(total, 200U);
+}
+
+TEST(Attribute, AWideToleranceLeavesTheBaselineAsItIs) {
+  AttentionGraph graph =
+      attention_graph(random_stack({.layers = 6, .heads = 1, .tokens = 12, .causal = true, .seed = 2}));
+  Query query{.method = Method::kFlow, .layers = {6}, .outputs = {{11}}};
+  query.baseline = true;
+  GraphSource source(graph, true);
+  const Attribution exact = attribute(source, query);
+  query.flow_tolerance = 0.2;
+  const Attribution wide = attribute(source, query);
+  EXPECT_NE(wide.gap, exact.gap);
+  EXPECT_EQ(wide.baseline, exact.baseline);
+}
+
+TEST(Attribute, IntervalsAreAsWideAsTheToleranceInUnitsOfTheTarget) {
+  AttentionGraph graph =
+      attention_graph(random_stack({.layers = 6, .heads = 1, .tokens = 12, .causal = true, .seed = 2}));
+  graph.unit = 16.0;
+  GraphSource source(graph, true);
+  const Query query{.method = Method::kFlow, .layers = {6}, .outputs = {{11}}, .flow_tolerance = 0.2};
+  for (const double gap : attribute(source, query).gap.span()) EXPECT_LE(gap, 0.2);
 }
 
 TEST(Attribute, SaysWhatIsMissing) {

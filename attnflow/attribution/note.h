@@ -68,6 +68,7 @@ enum class NoteCode : std::uint8_t {
   kRolloutNotShares,
   kFlowDegenerate,
   kWideGap,
+  kFlowTimeLimit,
   kSmallBaseline,
   kFlowTokensNotGenerated,
   kBlankOutAgreement,

@@ -329,6 +329,9 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kWideGap, "wide-gap", "widest tolerance",
      "The widest flow interval is {widest:.1e}, wider than the tolerance of {tolerance:g}. Fewer tokens or layers, or "
      "rows that sum to 1, make it narrower."},
+    {Code::kFlowTimeLimit, "flow-time-limit", "seconds share widest tolerance",
+     "Flow ended after {seconds:g} s: {share:%} of its values are known within intervals wider than {tolerance:g}, up "
+     "to {widest:.2g}, and shown by their lower ends."},
     {Code::kSmallBaseline, "small-baseline", "count smallest",
      "Receptive-field normalization: {count} values have a baseline under uniform attention below {smallest} and are "
      "shown as 0."},

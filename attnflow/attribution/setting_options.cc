@@ -132,8 +132,8 @@ std::vector<SettingOption> make_table() {
       row<&Settings::words>("words", kOfText, "Merge subword tokens into words"),
       number<&Settings::flow_tolerance>(
           "flow_tolerance", kWhole | kForGenerate,
-          "Tolerance for calling a flow degenerate (equal to an end cut), 1e-12 to 1; above 1e-6, with "
-          "--only-output-token, also how wide its interval may be, which is faster",
+          "Tolerance for calling a flow degenerate (equal to an end cut), 1e-12 to 1; above 1e-6, also how wide the "
+          "intervals may be where flow of one output token is computed, which is faster",
           {1e-12, 1.0}),
       number<&Settings::top_k>("top_k", kReport | kForGenerate | kForText, "Number of tokens in rankings",
                                {1.0, kNoLimit}),

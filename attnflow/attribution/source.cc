@@ -52,6 +52,7 @@ FlowOptions flow_options(const RowQuestion& question, const TokenGroups* inputs,
   flow.threads = options.threads;
   flow.progress = options.progress;
   flow.stop_token = options.stop_token;
+  flow.deadline = options.deadline;
   flow.input_groups = inputs;
   return flow;
 }
@@ -88,6 +89,17 @@ class RowSink : public AttentionSink {
 };
 
 }  // namespace
+
+AttributeOptions half_of(const AttributeOptions& options, std::size_t part) {
+  AttributeOptions result = options;
+  if (options.progress) {
+    result.progress = [progress = options.progress, part](std::size_t done, std::size_t total) {
+      constexpr std::size_t kSteps = 100;  // the two count different things
+      progress(part * kSteps + done * kSteps / total, 2 * kSteps);
+    };
+  }
+  return result;
+}
 
 Tensor<double> GraphSource::raw(const RowQuestion& question, const AttributeOptions&) {
   const std::size_t n = graph_.tokens();
@@ -133,6 +145,7 @@ FlowResult GraphSource::flow(const RowQuestion& question, const TokenGroups* inp
                              const AttributeOptions& options) {
   return with_flow_rule([&] {
     FlowOptions flow = flow_options(question, inputs, tolerance, options);
+    flow.max_gap /= graph_.unit;
     FlowResult result;
     if (is_every(question.positions, graph_.tokens())) {
       result = attention_flow(graph_, flow);
@@ -200,13 +213,17 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
   const std::size_t layers = question.layers.back();
   const std::size_t rows = std::max<std::size_t>(1, kReplayedBytes / (attention_.heads() * n * sizeof(float)));
   GraphSink sink(layers, mixing_, n);
+  const AttributeOptions reading = half_of(options, 0);
+  const std::size_t all = (n + rows - 1) / rows * layers;
+  std::size_t done = 0;
   for (std::size_t begin = 0; begin < n; begin += rows) {
     for (std::size_t l = 1; l <= layers; ++l) {
       if (options.stop_token.stop_requested()) throw Cancelled();
       attention_.rows(l, begin, std::min(n, begin + rows), sink);
+      if (reading.progress) reading.progress(++done, all);
     }
   }
-  return GraphSource(sink.take(), /*causal=*/true).flow(question, inputs, tolerance, options);
+  return GraphSource(sink.take(), /*causal=*/true).flow(question, inputs, tolerance, half_of(options, 1));
 }
 
 std::unique_ptr<AttentionSource> ReplaySource::uniform() const {

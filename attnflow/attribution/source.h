@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "attnflow/attribution/query.h"
+#include "attnflow/base/deadline.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/flow/layered_network.h"
@@ -38,7 +39,11 @@ struct AttributeOptions {
   std::size_t threads = 0;          // 0: one per hardware thread
   ProgressFunction progress = {};   // of what takes longest: flow, and rollout by replay
   std::stop_token stop_token = {};  // when triggered, Cancelled is thrown
+  Deadline deadline = {};           // of flow: FlowOptions::deadline; of a baseline there is none
 };
+
+// The same for the first (0) or second (1) of two computations, each of which is half of the progress.
+AttributeOptions half_of(const AttributeOptions& options, std::size_t part);
 
 // The rows of some positions.
 struct RowQuestion {

@@ -252,6 +252,12 @@ void add_explain_command(CLI::App& app) {
       ->group(show);
 
   const char* run = "Runtime";
+  command
+      ->add_option("--max-flow-seconds", arguments->options.max_flow_seconds,
+                   "Seconds after which flow leaves its intervals as they are; 0: no limit")
+      ->type_name("S")
+      ->capture_default_str()
+      ->group(run);
   command->add_flag("--truncate", arguments->options.truncate, "Truncate a text that is too long for the model")
       ->group(run);
   command

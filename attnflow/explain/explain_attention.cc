@@ -142,7 +142,7 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
     throw Error(ErrorKind::kUsage,
                 "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
   }
-  check_merging(options);
+  check_options(options);
   if (options.settings.has_target()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--mixing {} requires a text and a model: an attention file has no gradients",

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -168,6 +171,27 @@ TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
   EXPECT_EQ(test::value_of<double>(notes[0], "tolerance"), 1e-12);
   options.settings.flow_tolerance = 1e-6;
   EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kWideGap).empty());
+}
+
+TEST(ExplainAttention, SaysWhatTheTimeLimitLeft) {
+  AttentionInput input;
+  input.stack = random_stack({.layers = 5, .heads = 1, .tokens = 24, .seed = 3});
+  ExplainOptions options;
+  options.settings.methods = {Method::kFlow};
+  options.max_flow_seconds = 1e-9;
+  const Report report = explain_attention(input, options);
+  const std::vector<Note> notes = notes_of(report, NoteCode::kFlowTimeLimit);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(test::value_of<double>(notes[0], "seconds"), 1e-9);
+  const auto widest = test::value_of<double>(notes[0], "widest");
+  EXPECT_EQ(widest, *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end()));
+  EXPECT_GT(widest, 1e-6);
+  options.max_flow_seconds = 600.0;
+  EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kFlowTimeLimit).empty());
+  for (const double wrong : {-1.0, std::numeric_limits<double>::quiet_NaN(), HUGE_VAL}) {
+    options.max_flow_seconds = wrong;
+    EXPECT_THROW(explain_attention(input, options), Error);
+  }
 }
 
 TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {

@@ -35,6 +35,7 @@ struct ExplainOptions {
   bool check = true;
   bool renormalize = false;        // array files: rows are divided by their sums
   bool any_weights = false;        // array files: rows need not sum to 1
+  double max_flow_seconds = 0.0;   // after which flow leaves its intervals as they are; 0: no limit
   std::size_t threads = 0;         // 0: one per hardware thread
   std::size_t max_memory = 0;      // bytes of the report's matrices; 0: what the machine has
   ProgressFunction progress = {};  // of the flow computation, in input tokens; with only_output_token also in layers
@@ -42,8 +43,9 @@ struct ExplainOptions {
   std::stop_token stop_token = {};
 };
 
-// Throws Error(kUsage) where word pieces are merged and the attention between them is to be kept.
-void check_merging(const ExplainOptions& options);
+// Throws Error(kUsage) where word pieces are merged and the attention between them is to be kept, and for a time that is
+// none.
+void check_options(const ExplainOptions& options);
 
 }  // namespace attnflow
 

@@ -41,7 +41,10 @@ Query query_of(Method method, const Settings& settings, const TokenGroups& words
 }
 
 AttributeOptions attribute_options(const ExplainOptions& options) {
-  return {.threads = options.threads, .progress = options.progress, .stop_token = options.stop_token};
+  return {.threads = options.threads,
+          .progress = options.progress,
+          .stop_token = options.stop_token,
+          .deadline = Deadline::in(std::chrono::duration<double>(options.max_flow_seconds))};
 }
 
 void check_finite(const char* method, const Tensor<double>& values, const Settings& settings) {
@@ -165,13 +168,24 @@ std::size_t fill_values(Report& report, AttentionSource& source, const Query& qu
 }
 
 // Not refused: each value says how wide its enclosure is.
-void note_wide_gap(Report& report) {
+void note_wide_gap(Report& report, double seconds) {
   const Settings& settings = report.settings;
   if (report.flow_gap.empty() || settings.normalization != Normalization::kNone) return;
   const double widest = *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end());
-  if (widest > settings.flow_tolerance) {
+  // Averages of an output word's pieces round.
+  const double tolerance = settings.flow_tolerance * (1.0 + 1e-8);
+  if (widest <= tolerance) return;
+  if (seconds == 0.0) {
     report.notes.push_back({NoteCode::kWideGap, {{"widest", widest}, {"tolerance", settings.flow_tolerance}}});
+    return;
   }
+  const auto wide = std::count_if(report.flow_gap.span().begin(), report.flow_gap.span().end(),
+                                  [tolerance](double gap) { return gap > tolerance; });
+  report.notes.push_back({NoteCode::kFlowTimeLimit,
+                          {{"seconds", seconds},
+                           {"share", static_cast<double>(wide) / static_cast<double>(report.flow_gap.size())},
+                           {"widest", widest},
+                           {"tolerance", settings.flow_tolerance}}});
 }
 
 }  // namespace
@@ -256,7 +270,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   check_finite("raw", report.raw, settings);
   check_finite("rollout", report.rollout, settings);
   check_finite("flow", report.flow, settings);
-  note_wide_gap(report);
+  note_wide_gap(report, options.max_flow_seconds);
 
   // What the pictures of the graph draw: with one head, that head in the top layer and the mean below it.
   AttentionGraph graph = source.take();
@@ -312,7 +326,7 @@ void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestio
   }
   if (flagged > 0) report.notes.push_back(flagged_note(flagged));
   check_finite("flow", report.flow, settings);
-  note_wide_gap(report);
+  note_wide_gap(report, options.max_flow_seconds);
 }
 
 void check_row_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens) {

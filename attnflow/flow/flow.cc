@@ -96,6 +96,10 @@ void solve_all(const Problem& problem, FlowResult& result) {
   const std::size_t kept_bytes = internal::kept_flow_bytes(problem.below.layers[0].extent(0), deepest);
   std::vector<std::unique_ptr<SinkSolver>> solvers(threads);
 
+  const auto value_of = [&](SinkSolver& solver, const Block& block, std::uint32_t reach_class, std::size_t i) {
+    const std::int64_t* row = block.data() + i * block.extent(1);
+    return problem.options.deadline.passed() ? solver.bounds(row, reach_class) : solver.value(row, reach_class, i);
+  };
   const auto solve_sink = [&](std::size_t sink, std::size_t worker) {
     if (!solvers[worker]) solvers[worker] = std::make_unique<SinkSolver>(shared, kept_bytes);
     SinkSolver& solver = *solvers[worker];
@@ -119,7 +123,7 @@ void solve_all(const Problem& problem, FlowResult& result) {
         // The last tokens first: of a causal network they reach most (flow/cut_templates.h).
         for (std::size_t i = block.extent(0); i-- > 0;) {
           check_stop(problem.options);
-          const SinkValue value = solver.value(block.data() + i * block.extent(1), shared.reach_class[depth][i], i);
+          const SinkValue value = value_of(solver, block, shared.reach_class[depth][i], i);
           low[i] = value.low;
           high[i] = value.high;
           if (is_wanted && problem.tops.empty()) problem.store(result, wanted, i, sink, value);
@@ -129,8 +133,7 @@ void solve_all(const Problem& problem, FlowResult& result) {
         const Block& top = problem.tops[wanted];
         for (std::size_t i = 0; i < top.extent(0); ++i) {
           check_stop(problem.options);
-          problem.store(result, wanted, i, sink,
-                        solver.value(top.data() + i * top.extent(1), top_classes[wanted][i], i));
+          problem.store(result, wanted, i, sink, value_of(solver, top, top_classes[wanted][i], i));
         }
       }
       wanted += is_wanted;
@@ -161,7 +164,7 @@ void solve_row(const Problem& problem, FlowResult& result) {
     for (std::size_t k = 1; k < problem.depth_of(wanted); ++k) below.push_back(&problem.below.layers[k - 1]);
     flows[wanted] = std::make_unique<const RowFlow>(
         std::vector<std::int64_t>(arcs, arcs + top.extent(1)), *options.output_token, std::move(below),
-        resolve_threads(options.threads), problem.gap_units, options.stop_token);
+        resolve_threads(options.threads), problem.gap_units, options.stop_token, options.deadline);
     for (std::size_t j = 0; j < flows[wanted]->bounds().size(); ++j) {
       problem.store(result, wanted, 0, j, flows[wanted]->bounds()[j]);
     }

@@ -49,8 +49,11 @@
 // three times the former. That is O(L n^2) for all pairs of all layers, and known before the work starts:
 // flow/flow_memory.h.
 //
-// Determinism: same input, same bits, whatever the thread count and the processor's vector width. Cancellable, with
-// progress by input token; for one output token by parts of its input tokens.
+// Time. After `deadline` the pairs that are left keep the bounds that O(n) a pair gives: mostly wide enclosures, each
+// of which holds. How many they are depends on the machine.
+//
+// Determinism: same input, same bits, whatever the thread count and the processor's vector width, unless a deadline
+// passes. Cancellable, with progress by input token; for one output token by parts of its input tokens.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -77,6 +80,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "attnflow/base/deadline.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/flow/layered_network.h"
 #include "attnflow/flow/pair_flow.h"
@@ -124,6 +128,7 @@ struct FlowOptions {
   std::optional<std::size_t> memory_limit = {};  // bytes it may take; absent: what the machine has available
   ProgressFunction progress = {};                // units of work: input tokens, or parts of them
   std::stop_token stop_token = {};               // when triggered, Cancelled is thrown
+  Deadline deadline = {};                        // after which no more work is begun to close enclosures
   FlowCounts* counts = nullptr;                  // where to add up how pairs were settled, if anywhere
 };
 

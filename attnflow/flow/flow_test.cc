@@ -186,6 +186,33 @@ TEST(AttentionFlow, OneOutputTokenHasTheSameBitsForAnyThreadCount) {
   }
 }
 
+TEST(AttentionFlow, AfterTheDeadlineEnclosuresStayAsTheyAre) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const AttentionGraph graph = graph_of(c);
+    const std::size_t last = graph.tokens() - 1;
+    const FlowResult exact = attention_flow(graph);
+    const Deadline past(Deadline::Clock::now());
+    const FlowResult all = attention_flow(graph, {.deadline = past});
+    const FlowResult row = attention_flow(graph, {.output_token = last, .deadline = past});
+    const auto expect_around = [](double low, double width, double truth, double spare) {
+      EXPECT_LE(low, truth + spare);
+      EXPECT_GE(low + width, truth - spare);
+    };
+    for (std::size_t l = 0; l < graph.layers(); ++l) {
+      for (std::size_t i = 0; i < graph.tokens(); ++i) {
+        for (std::size_t j = 0; j < graph.tokens(); ++j) {
+          const double spare = exact.flow_gap(l, i, j);
+          expect_around(all.flow(l, i, j), all.flow_gap(l, i, j), exact.flow(l, i, j), spare);
+          if (i == last) expect_around(row.flow(l, 0, j), row.flow_gap(l, 0, j), exact.flow(l, i, j), spare);
+        }
+      }
+    }
+    const Deadline never = Deadline::in(std::chrono::hours(1));
+    EXPECT_EQ(attention_flow(graph, {.deadline = never}).flow, exact.flow);
+  }
+}
+
 TEST(AttentionFlow, AGapAllowsEnclosuresOfThatWidth) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);

@@ -16,7 +16,11 @@ void KeptFlows::keep(const FlowPass& pass, std::size_t position) {
   flow.arcs.clear();
   flow.depth = pass.depth;
   flow.value = 0;
+  const std::size_t room = most_ - (kept_ - before);
+  bool fits = true;
   const auto add = [&](std::size_t layer, std::size_t node, std::size_t end, std::int64_t units) {
+    fits = fits && flow.arcs.size() < room;
+    if (!fits) return;
     flow.arcs.push_back(
         {static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(node), static_cast<std::uint32_t>(end), units});
   };
@@ -31,7 +35,7 @@ void KeptFlows::keep(const FlowPass& pass, std::size_t position) {
     if (units > 0) add(k, node, end, units);
   });
   kept_ += flow.arcs.capacity() - before;
-  if (kept_ <= most_) return;
+  if (fits && kept_ <= most_) return;
   kept_ -= flow.arcs.capacity();
   flow = {};
 }

@@ -104,8 +104,8 @@ std::vector<std::size_t> few_layers(std::size_t all) {
 }
 
 RowFlow::RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const Block*> below, std::size_t threads,
-                 std::int64_t gap, std::stop_token stop)
-    : top_(std::move(top)), below_(std::move(below)), gap_(gap), stop_(std::move(stop)) {
+                 std::int64_t gap, std::stop_token stop, Deadline deadline)
+    : top_(std::move(top)), below_(std::move(below)), gap_(gap), stop_(std::move(stop)), deadline_(deadline) {
   RowBounds bounds(top_, own);
   for (std::size_t k = below_.size(); k > 0; --k) {
     check(stop_);
@@ -347,6 +347,7 @@ RowFlow::Worker::~Worker() = default;
 
 void RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size_t, const SinkValue&)>& found) {
   const Part& inputs = flow_.parts_[part];
+  if (flow_.deadline_.passed()) return;
   if (!network_ || !network_->serves(inputs)) {
     if (network_) counts_ += network_->counts();
     network_.reset();  // before the next takes its memory
@@ -354,6 +355,7 @@ void RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size
   }
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
     check(flow_.stop_);
+    if (flow_.deadline_.passed()) return;
     found(flow_.order_[i], network_->value(i));
   }
 }

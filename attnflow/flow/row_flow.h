@@ -33,6 +33,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "attnflow/base/deadline.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/flow/meeting_flow.h"
 #include "attnflow/flow/sink_solver.h"
@@ -53,7 +54,7 @@ class RowFlow {
   // below as above), with arcs `top` to its nodes; `own` is the output token's position among them, or kNoNode. Work is
   // divided for `threads`, at least 1. A value is settled once its bounds are at most `gap` apart. Throws Cancelled.
   RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const Tensor<std::int64_t>*> below,
-          std::size_t threads = 1, std::int64_t gap = 0, std::stop_token stop = {});
+          std::size_t threads = 1, std::int64_t gap = 0, std::stop_token stop = {}, Deadline deadline = {});
 
   // By input token: what its value lies between; those at most `gap` apart are settled.
   const std::vector<SinkValue>& bounds() const { return bounds_; }
@@ -65,7 +66,8 @@ class RowFlow {
    public:
     explicit Worker(const RowFlow& flow);
     ~Worker();
-    // Calls `found` with the flow to each input token of the part: low and high are at most `gap` apart.
+    // Calls `found` with the flow to each input token of the part: low and high are at most `gap` apart. Of those that
+    // come after the deadline it is not called.
     void solve(std::size_t part, const std::function<void(std::size_t input, const SinkValue&)>& found);
     FlowCounts counts() const;
 
@@ -92,6 +94,7 @@ class RowFlow {
   std::vector<const Tensor<std::int64_t>*> below_;
   std::int64_t gap_ = 0;
   std::stop_token stop_;
+  Deadline deadline_;
   std::vector<SinkValue> bounds_;  // by input token
   // Whether arcs lead to the same or earlier positions.
   bool causal_ = false;

@@ -94,6 +94,7 @@ ExplainRequest read_explain_request(std::string_view json) {
   read_certificates(fields, options);
   fields.read("only_output_token", options.only_output_token);
   fields.read("keep_attention", options.keep_attention);
+  fields.read("max_flow_seconds", options.max_flow_seconds);
   fields.read("truncate", options.truncate);
   fields.read("blank", options.blank, [](const std::string& text) { return parse_position_list("blank", text); });
   sort_once(options.blank);

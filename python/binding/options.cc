@@ -127,6 +127,8 @@ constexpr PlainOption kPlain[] = {
     {"generated_columns", "bool", "Keep the values on generated tokens, too", "generate"},
     {"flow_tokens", "str | Sequence[int]", "Generated tokens whose flow is wanted (default: all)", "generate"},
     {"flow_layers", "str | Sequence[int]", "Layers that flow starts from (default: the last)", "generate"},
+    {"max_flow_seconds", "float", "Seconds after which flow leaves its intervals as they are; 0: no limit",
+     "attribute values explain"},
     {"threads", "int", "Number of threads; 0: one per processor"},
 };
 
@@ -190,6 +192,7 @@ ExplainOptions read_options(const nb::dict& given) {
   OptionFields fields = fields_of(given);
   ExplainOptions options = read_common(fields, kForExplain);
   fields.read("keep_attention", options.keep_attention);
+  fields.read("max_flow_seconds", options.max_flow_seconds);
   fields.read_pairs("certificate", options.certificates);
   fields.read("referents", options.referents);
   fields.finish();

@@ -56,7 +56,12 @@ export async function startMockServer({
       model("pictures", "image", "classification", {
         examples: [{ name: "ankle boot", type: "image/png", data: PIXEL }],
       }),
-      model("writer", "generation", "causal", { chat, examples: [{ text: "Once upon" }] }),
+      model("writer", "generation", "causal", {
+        chat,
+        mixings: ["attention", "alti"],
+        max_tokens: 2048,
+        examples: [{ text: "Once upon" }],
+      }),
     ],
     default: { text: "masked-model", image: "pictures", generation: "writer" },
     limits: {},

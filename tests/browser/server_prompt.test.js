@@ -4,7 +4,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { startBrowser } from "./browser.js";
-import { answer, asks, meanOverLayers, serve as serveIn, stream } from "./server_page.js";
+import { readJson } from "./mock_server.js";
+import { answer, asks, meanOverLayers, serve as serveIn, stream, texts } from "./server_page.js";
 
 let browser;
 const serve = (...rest) => serveIn(browser, ...rest);
@@ -26,13 +27,45 @@ describe("a long text of a decoder", () => {
       const [{ body }] = asks(server, "explain");
       assert.equal(body.only_output_token, true);
       assert.deepEqual(body.method, ["raw", "rollout"]);
+      const asked = () => tab.evaluate(() => decodeURIComponent(location.hash).replaceAll("+", " "));
+      await tab.waitForFunction(() => location.hash.includes("ask="));
+      assert.match(await asked(), /"only_output_token":true/u);
       await tab.locator("#ask-all-tokens").check();
       assert.match(await tab.locator("#long-text").textContent(), /takes minutes/u);
       await tab.locator("#explain").click();
       await tab.waitForFunction(() => !document.querySelector("#status progress"));
       const [, { body: whole }] = asks(server, "explain");
       assert.ok(!("only_output_token" in whole));
-      assert.deepEqual(whole.method, ["raw", "rollout", "flow"]);
+      assert.deepEqual(whole.method, ["raw", "rollout"]);
+      await tab.waitForFunction(() => !location.hash.includes("only_output_token"));
+      assert.match(await asked(), /"text":"word word/u);
+      // Contributions need the matrices.
+      await tab.locator("#ask-all-tokens").uncheck();
+      assert.match(await tab.locator("#long-text").textContent(), /only its last token is explained/u);
+      await tab.locator("#options-button").click();
+      await tab.locator("#ask-mixing").selectOption("alti");
+      assert.match(await tab.locator("#long-text").textContent(), /takes minutes/u);
+    });
+  });
+
+  test("is asked for all tokens where other settings need them", async () => {
+    await serve({ document: () => readJson(texts.get("long").json) }, async (tab, server) => {
+      await tab.locator("select").first().selectOption("writer");
+      await tab.locator("#ask-text").fill("word ".repeat(700));
+      await tab.locator("#explain").click();
+      await tab.locator("#rank").waitFor();
+      await tab.locator('#methods input[value="flow"]').check({ force: true });
+      await tab.locator("#recompute > summary").click();
+      await tab.locator("#residual").fill("0.3");
+      await tab.locator("#ask-server").click();
+      await tab.waitForFunction(() => !document.querySelector("#status progress"));
+      assert.equal(asks(server, "explain").at(-1).body.only_output_token, true);
+      await tab.locator("#discard").fill("0.5");
+      await tab.locator("#ask-server").click();
+      await tab.waitForFunction(() => !document.querySelector("#status progress"));
+      const { body } = asks(server, "explain").at(-1);
+      assert.equal(body.discard, 0.5);
+      assert.ok(!("only_output_token" in body));
     });
   });
 });

@@ -4,6 +4,7 @@ import { readAsk, writePictureAsk, writePromptAsk, writeTextAsk } from "../src/s
 import { addressOf, exampleFile, fileOf, picturesOf, textsOf } from "../src/server/examples";
 import type { ServedModel } from "../src/server/client";
 import { describe, leastTokens } from "../src/server/describe";
+import { askOfLong, isLong, ofAllTokens, withSettings } from "../src/server/long_text";
 import { problemHere } from "../src/server/problems";
 
 const model = (examples: ServedModel["examples"]): ServedModel => ({
@@ -98,4 +99,29 @@ test("the server's sentences name nothing that the page does not have", () => {
     problemHere("mixing gradient: expected a classifier, found minilm; choose such a model, or mixing attention"),
   ).toBe("Weighting with gradients: expected a classifier, found minilm.");
   expect(problemHere("A sentence of its own.")).toBe("A sentence of its own.");
+});
+
+test("whether a text is long", () => {
+  const decoder = { head: "causal", max_tokens: 2048 } as unknown as ServedModel;
+  expect(isLong(decoder, "word ".repeat(599))).toBe(false);
+  expect(isLong(decoder, "word ".repeat(300), "word ".repeat(300))).toBe(true);
+  // Without spaces.
+  expect(isLong(decoder, "\u65e5".repeat(1200))).toBe(true);
+  expect(isLong(decoder, "x".repeat(3600))).toBe(true);
+  expect(isLong({ ...decoder, max_tokens: 512 }, "word ".repeat(600))).toBe(false);
+  expect(isLong({ ...decoder, head: "masked" }, "word ".repeat(600))).toBe(false);
+  expect(isLong(null, "word ".repeat(600))).toBe(false);
+});
+
+test("other settings of a long text are asked of one token where they can be", () => {
+  const last = askOfLong({ text: "a" }, false);
+  expect(last).toEqual({ text: "a", method: ["raw", "rollout"], only_output_token: true });
+  expect(withSettings(last, { residual: 0.2 })).toEqual({ ...last, residual: 0.2 });
+  expect(withSettings(last, { method: ["flow"], output_token: 3 })).toMatchObject({ only_output_token: true });
+  const rest = { text: "a", method: ["raw", "rollout"] };
+  expect(ofAllTokens(last)).toEqual(rest);
+  expect(withSettings(last, { discard: 0.5 })).toEqual({ ...rest, discard: 0.5 });
+  expect(withSettings(last, { output_token: "all" })).toEqual({ ...rest, output_token: "all" });
+  expect(withSettings(last, { method: ["blank-out"] })).toEqual({ ...rest, method: ["blank-out"] });
+  expect(withSettings({ text: "a" }, { discard: 0.5 })).toEqual({ text: "a", discard: 0.5 });
 });

@@ -187,7 +187,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
                     const std::optional<std::string>& pair, const ExplainOptions& given) {
   validate(given.settings);
   ExplainOptions options = given;
-  check_merging(options);
+  check_options(options);
   const ModelInfo& info = model.info();
   check_vocabulary(tokenizer, info);
   EncodeOptions encode;

@@ -69,6 +69,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     },
   },
   "wide-gap": { ofValues: true, applies: shows("flow") },
+  "flow-time-limit": { ofValues: true, applies: shows("flow") },
   "flow-tokens-not-generated": { ofValues: true, applies: shows("flow") },
   "default-mixing": {
     advice: inRecipe("“Mixing” above has the paper’s attention."),

@@ -16,6 +16,7 @@ const FIELDS = {
     method: "methods",
     candidates: "string",
     referents: "string",
+    only_output_token: "boolean",
   },
   prompt: {
     prompt: "string",

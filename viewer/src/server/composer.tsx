@@ -498,11 +498,13 @@ function LongText({ state }: { state: ServerState }) {
   return (
     <div class="row problem-line" id="long-text">
       <p class="help">
-        {state.allTokens.value ? "A long text: this takes minutes." : "A long text: only its last token is explained."}
+        {state.onlyLast.value ? "A long text: only its last token is explained." : "A long text: this takes minutes."}
       </p>
-      <CheckBox class="check" id="ask-all-tokens" on={state.allTokens}>
-        All tokens
-      </CheckBox>
+      {(state.onlyLast.value || state.allTokens.value) && (
+        <CheckBox class="check" id="ask-all-tokens" on={state.allTokens}>
+          All tokens
+        </CheckBox>
+      )}
     </div>
   );
 }

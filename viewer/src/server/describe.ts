@@ -43,9 +43,6 @@ export function describe(model: ServedModel): string {
   return `${purposeOf(model)}. ${facts.join(", ")}`;
 }
 
-/** From so many tokens on, a decoder's matrices of all layers take minutes. */
-export const MANY_TOKENS = 600;
-
 /** How many tokens texts have at least: no tokenizer makes one of two words. */
 export const leastTokens = (...texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + (text.match(/\S+/g)?.length ?? 0), 0);

@@ -22,10 +22,10 @@ import {
   type PromptAsk,
   type TextAsk,
 } from "./ask";
-import { leastTokens, MANY_TOKENS } from "./describe";
 import { ServerError, type Client, type Handlers, type ModelTable, type Progress, type ServedModel } from "./client";
 import { Evaluation } from "./evaluation";
 import { KeptPictures, problemOf, sendingOf, type AskedPicture, type Sent, type WantedPicture } from "./pictures";
+import { askOfLong, isLong, ofAllTokens, withSettings } from "./long_text";
 import { exampleFile, textsOf } from "./examples";
 import { keepPicture, keptPicture } from "./tab";
 import { problemHere } from "./problems";
@@ -60,12 +60,6 @@ type PromptRequest = ReturnType<ServerState["promptRequest"]> & { begin_with?: n
 /** Nobody else's: 16 random bytes. */
 const randomName = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-
-/** What a long text is asked: rows of the last token, which need no matrices. */
-const LAST_TOKEN = { only_output_token: true, method: ["raw", "rollout"] };
-
-const ofAllTokens = (body: Record<string, unknown>) =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => body.only_output_token !== true || !(name in LAST_TOKEN)));
 
 export class ServerState {
   readonly table = signal<ModelTable | null>(null);
@@ -154,11 +148,10 @@ export class ServerState {
   });
 
   /** Whether what is asked of a decoder would take minutes for all tokens. */
-  readonly long: ReadonlySignal<boolean> = computed(
-    () =>
-      this.chosen.value?.head === "causal" &&
-      Object.keys(this.edges()).length === 0 &&
-      leastTokens(this.text.value, this.pair.value) >= MANY_TOKENS,
+  readonly long: ReadonlySignal<boolean> = computed(() => isLong(this.chosen.value, this.text.value, this.pair.value));
+  /** Rows of one token need no matrices, where these are attention. */
+  readonly onlyLast: ReadonlySignal<boolean> = computed(
+    () => this.long.value && !this.allTokens.value && ["auto", "attention"].includes(this.mixing.value),
   );
   /** Whether the prompt is given to the model in its chat template. */
   readonly chat = computed(() => (this.chosen.value?.chat ?? false) && (this.chatChoice.value ?? true));
@@ -316,16 +309,16 @@ export class ServerState {
         .map((word) => word.trim())
         .filter(Boolean);
     const [candidates, referents] = [list(this.candidates.value), list(this.referents.value)];
-    return {
+    const body = {
       model: this.chosen.value?.name ?? "",
       text,
       ...(this.pair.value ? { pair: this.pair.value } : {}),
       ...this.edges(),
       ...(candidates.length > 0 ? { candidates } : {}),
       ...(referents.length > 0 ? { referents } : {}),
-      ...(this.long.value && !this.allTokens.value && LAST_TOKEN),
       ...(text.length + this.pair.value.length <= MOST_TEXT_WITH_HEADS ? { keep_attention: true } : {}),
     };
+    return this.long.value ? askOfLong(body, !this.onlyLast.value) : body;
   }
 
   private explain(body: Record<string, unknown>, what: string) {
@@ -513,6 +506,7 @@ export class ServerState {
       this.takeEdges(found);
       this.candidates.value = found.candidates ?? "";
       this.referents.value = found.referents ?? "";
+      this.allTokens.value = this.long.peek() && !found.only_output_token;
     });
     const cut = found.truncate === true;
     this.settle(writeTextAsk({ ...this.request(), ...(cut && { truncate: true }) }));
@@ -585,7 +579,7 @@ export class ServerState {
   /** A request for what is to stand beside what is shown, made as that is now. */
   private beside(viewer: Viewer, body: Record<string, unknown>): Record<string, unknown> {
     const mixing = typeof body.mixing === "string" ? mixingInfo(body.mixing) : viewer.report.mixing;
-    return { ...body, ...recipeFields(viewer.explanation.peek().recipe, mixing) };
+    return withSettings(body, recipeFields(viewer.explanation.peek().recipe, mixing));
   }
 
   /** Explains what the composer holds, beside what is shown. */
@@ -848,7 +842,7 @@ export class ServerState {
     };
     const report =
       "text" in asked
-        ? await this.explain({ ...asked.text, keep_attention: false, ...settings }, "Computing")
+        ? await this.explain({ ...withSettings(asked.text, settings), keep_attention: false }, "Computing")
         : await this.work("Computing", async (handlers, signal) => {
             const options = Object.entries(settings).map(([name, value]) => [name, String(value)]);
             const all = { ...asked.options, ...(Object.fromEntries(options) as Record<string, string>) };

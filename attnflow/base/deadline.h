@@ -1,0 +1,33 @@
+// A point in time after which work that can be left is left.
+//
+// Usage:
+//     const Deadline deadline = Deadline::in(std::chrono::seconds(10));
+//     while (!deadline.passed()) improve();
+#ifndef ATTNFLOW_BASE_DEADLINE_H_
+#define ATTNFLOW_BASE_DEADLINE_H_
+
+#include <chrono>
+
+namespace attnflow {
+
+class Deadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Deadline() = default;  // never
+  explicit Deadline(Clock::time_point time) : time_(time) {}
+  // `seconds` from now; 0: never. Of more than a hundred years, never.
+  static Deadline in(std::chrono::duration<double> seconds) {
+    constexpr std::chrono::duration<double> kMost(3e9);
+    if (!(seconds > seconds.zero()) || seconds > kMost) return {};
+    return Deadline(Clock::now() + std::chrono::duration_cast<Clock::duration>(seconds));
+  }
+  bool passed() const { return time_ != Clock::time_point::max() && Clock::now() >= time_; }
+
+ private:
+  Clock::time_point time_ = Clock::time_point::max();
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_BASE_DEADLINE_H_
