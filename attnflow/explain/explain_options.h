@@ -43,8 +43,8 @@ struct ExplainOptions {
   std::stop_token stop_token = {};
 };
 
-// Throws Error(kUsage) where word pieces are merged and the attention between them is to be kept, and for a time that is
-// none.
+// Throws Error(kUsage) where word pieces are merged and the attention between them is to be kept, and for a time that
+// is none.
 void check_options(const ExplainOptions& options);
 
 }  // namespace attnflow
