@@ -291,25 +291,24 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   check_memory(graph, problem);
 
   // One fixed point for all layers, so that values of one network bound those of the next.
-  LayeredNetwork below;
-  LayeredNetwork tops;
-  for (std::size_t k = options.start_layer + 1; k <= problem.layers.back(); ++k) below.layers.push_back(graph.below(k));
-  validate_network(below);
-  if (graph.one_head()) {
-    for (const std::size_t l : problem.layers) tops.layers.push_back(graph.top(l));
-    validate_network(tops);
-  }
-  const double row_sum = std::max(largest_row_sum(below), largest_row_sum(tops));
-  problem.below = to_units(below, FixedPoint::for_row_sum(row_sum));
-  problem.tops = to_units(tops, problem.below.fixed_point).layers;
-  // Of the numbers only those one layer down are still needed, for the layer wanted that is one layer up.
-  const bool one_layer = problem.depth_of(0) == 1;
-  for (std::size_t k = 0; k < below.layers.size(); ++k) {
-    if (k > 0 || !one_layer || graph.one_head()) below.layers[k] = Tensor<double>();
-  }
-  for (std::size_t w = 0; w < tops.layers.size(); ++w) {
-    if (problem.depth_of(w) > 1) tops.layers[w] = Tensor<double>();
-  }
+  const std::size_t depth = problem.layers.back() - options.start_layer;
+  const std::size_t blocks = depth + (graph.one_head() ? problem.layers.size() : 0);
+  // Those below a top, then the tops. Made twice, because all of them as numbers take as much memory as all in units.
+  const auto block_of = [&](std::size_t b) {
+    return b < depth ? graph.below(options.start_layer + b + 1) : graph.top(problem.layers[b - depth]);
+  };
+  const auto layer_of = [&](std::size_t b) { return b < depth ? b + 1 : problem.layers[b - depth]; };
+  const ParallelOptions parallel{options.threads, {}, options.stop_token};
+  std::vector<double> row_sums(blocks);
+  parallel_for(blocks, parallel,
+               [&](std::size_t b, std::size_t) { row_sums[b] = largest_row_sum(block_of(b), layer_of(b)); });
+  const double row_sum = *std::max_element(row_sums.begin(), row_sums.end());
+  const FixedPoint fixed_point = FixedPoint::for_row_sum(row_sum);
+  problem.below = {fixed_point, std::vector<Block>(depth)};
+  problem.tops.resize(blocks - depth);
+  parallel_for(blocks, parallel, [&](std::size_t b, std::size_t) {
+    (b < depth ? problem.below.layers[b] : problem.tops[b - depth]) = to_units(block_of(b), fixed_point);
+  });
   problem.sink_size.assign(n, 1);
   if (options.input_groups != nullptr) {
     // Summed in units, so that nothing is rounded but the capacities themselves.
@@ -321,8 +320,8 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
     for (const auto& group : *options.input_groups)
       problem.sink_size.push_back(static_cast<std::int64_t>(group.size()));
   }
-  for (std::size_t depth = 0; depth <= problem.below.depth(); ++depth) {
-    problem.inner_cut_arcs.push_back(max_inner_cut_arcs(problem.below, depth));
+  for (std::size_t k = 0; k <= depth; ++k) {
+    problem.inner_cut_arcs.push_back(max_inner_cut_arcs(problem.below, k));
   }
   // What rounding adds to a gap, and a bit for its own roundings.
   std::int64_t spare = kSpareOfGap;
@@ -344,7 +343,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   // One layer down the capacity itself is the value, with all its digits.
   for (std::size_t w = 0; w < problem.layers.size(); ++w) {
     if (problem.depth_of(w) != 1 || options.input_groups != nullptr) continue;
-    const Tensor<double>& block = tops.layers.empty() ? below.layers[0] : tops.layers[w];
+    const Tensor<double> block = graph.top(problem.layers[w]);
     const double* values = block.data() + (options.output_token ? *options.output_token * sinks : 0);
     std::copy_n(values, rows * sinks, result.flow.data() + w * rows * sinks);
     std::fill_n(result.flow_gap.data() + w * rows * sinks, rows * sinks, 0.0);

@@ -65,7 +65,8 @@ std::optional<std::size_t> flow_bytes(const FlowSize& size) {
   const std::size_t workers =
       std::min(size.threads, size.one_output_token ? times({size.layers, size.input_tokens}) : size.input_tokens);
   const std::size_t inner = size.depth > 2 ? size.depth - 2 : 0;
-  const std::size_t both = times({16, plus(size.depth, tops), arcs});
+  const std::size_t made =
+      times({8, plus(plus(size.depth, tops), std::min(size.threads, plus(size.depth, tops))), arcs});
   std::size_t bytes = times({8, plus(size.depth, tops), arcs});
   bytes = plus(bytes, times({17, size.layers, rows, size.input_tokens}));
   std::size_t copied = inner;
@@ -78,7 +79,7 @@ std::optional<std::size_t> flow_bytes(const FlowSize& size) {
   const std::size_t networks = size.one_output_token ? workers : 1;
   bytes = plus(bytes, times({plus(times({networks, size.depth}), times({workers, copied})), arcs}) / 8);
   if (size.one_output_token) bytes = plus(bytes, times({8, workers, size.depth, arcs}));
-  bytes = plus(std::max(both, bytes), std::size_t{1} << 20);
+  bytes = plus(std::max(made, bytes), std::size_t{1} << 20);
   bytes = plus(bytes, bytes / 20);
   if (bytes == kMost) return std::nullopt;
   return bytes;

@@ -2,8 +2,8 @@
 //
 // What counts, for blocks of n^2 arcs, D = l - m layers, W layers wanted, R output tokens asked for, S input tokens and
 // T threads at work:
-//   * the capacities, at first as numbers and as units, then as units: 8 bytes an arc, D n^2 arcs (W n^2 more for one
-//     head), and 16 at least;
+//   * the capacities in units: 8 bytes an arc, D n^2 arcs (W n^2 more for one head); while they are made, for each
+//     thread those of one layer as numbers;
 //   * the results: 17 bytes a value, W R S values;
 //   * for each thread, the permuted blocks and the flows of layers 2 ... D - 1: 16 bytes an arc;
 //   * for each thread, flows that are kept (flow/kept_flows.h): for each output token at most 24 bytes an arc, but no

@@ -5,10 +5,22 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "attnflow/graph/layers.h"
 
 namespace attnflow {
+namespace {
+
+void check_capacities(std::span<const double> capacities, std::size_t k) {
+  for (const double c : capacities) {
+    if (c >= 0.0 && std::isfinite(c)) continue;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("flow: expected finite capacities of at least 0, found {} in layer {}", c, k));
+  }
+}
+
+}  // namespace
 
 LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m) {
   resolve_layers({l}, m, graph.layers());
@@ -41,14 +53,7 @@ void validate_shapes(const LayeredNetwork& network) {
 
 void validate_network(const LayeredNetwork& network) {
   validate_shapes(network);
-  for (std::size_t k = 0; k < network.depth(); ++k) {
-    for (const double c : network.layers[k].span()) {
-      if (!(c >= 0.0 && std::isfinite(c))) {
-        throw Error(ErrorKind::kUsage,
-                    fmt::format("flow: expected finite capacities of at least 0, found {} in layer {}", c, k + 1));
-      }
-    }
-  }
+  for (std::size_t k = 0; k < network.depth(); ++k) check_capacities(network.layers[k].span(), k + 1);
 }
 
 FixedPoint FixedPoint::for_row_sum(double row_sum) {
@@ -63,7 +68,15 @@ FixedPoint FixedPoint::for_row_sum(double row_sum) {
 }
 
 std::int64_t FixedPoint::units(double capacity) const {
-  return static_cast<std::int64_t>(std::floor(std::ldexp(capacity, exponent)));
+  std::int64_t result = 0;
+  units({&capacity, 1}, &result);
+  return result;
+}
+
+void FixedPoint::units(std::span<const double> capacities, std::int64_t* to) const {
+  // Times a power of two nothing is rounded, unless less than one unit is left.
+  const double scale = std::ldexp(1.0, exponent);
+  for (const double capacity : capacities) *to++ = static_cast<std::int64_t>(capacity * scale);
 }
 
 double FixedPoint::value_below(std::int64_t units) const {
@@ -78,27 +91,44 @@ double FixedPoint::value_above(std::int64_t units) const {
   return std::ldexp(value, -exponent);
 }
 
-double largest_row_sum(const LayeredNetwork& network) {
+double largest_row_sum(const Tensor<double>& block, std::size_t k) {
   double largest = 0.0;
-  for (const Tensor<double>& block : network.layers) {
-    const std::size_t columns = block.extent(1);
-    for (std::size_t p = 0; p < block.extent(0); ++p) {
-      double sum = 0.0;
-      for (std::size_t q = 0; q < columns; ++q) sum += block(p, q);
-      largest = std::max(largest, sum);
+  const std::size_t columns = block.extent(1);
+  for (std::size_t p = 0; p < block.extent(0); ++p) {
+    const double* row = block.data() + p * columns;
+    // Several sums, which do not wait for each other. What is not finite, or negative, shows in one of the two.
+    double sums[4] = {}, smallest[4] = {};
+    for (std::size_t q = 0; q < columns; q += 4) {
+      for (std::size_t i = 0; i < std::min<std::size_t>(4, columns - q); ++i) {
+        sums[i] += row[q + i];
+        smallest[i] = std::min(smallest[i], row[q + i]);
+      }
     }
+    const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    if (!std::isfinite(sum) || *std::min_element(smallest, smallest + 4) < 0.0) check_capacities({row, columns}, k);
+    largest = std::max(largest, sum);
   }
   // The sum above may have been rounded down.
   return largest * (1.0 + 1e-9);
 }
 
+double largest_row_sum(const LayeredNetwork& network) {
+  double largest = 0.0;
+  for (std::size_t k = 0; k < network.depth(); ++k) {
+    largest = std::max(largest, largest_row_sum(network.layers[k], k + 1));
+  }
+  return largest;
+}
+
+Tensor<std::int64_t> to_units(const Tensor<double>& block, FixedPoint fixed_point) {
+  Tensor<std::int64_t> units(block.shape());
+  fixed_point.units(block.span(), units.data());
+  return units;
+}
+
 IntegerNetwork to_units(const LayeredNetwork& network, FixedPoint fixed_point) {
   IntegerNetwork integer{fixed_point, {}};
-  for (const Tensor<double>& block : network.layers) {
-    Tensor<std::int64_t> units(block.shape());
-    for (std::size_t e = 0; e < block.size(); ++e) units.data()[e] = fixed_point.units(block.data()[e]);
-    integer.layers.push_back(std::move(units));
-  }
+  for (const Tensor<double>& block : network.layers) integer.layers.push_back(to_units(block, fixed_point));
   return integer;
 }
 

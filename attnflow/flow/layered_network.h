@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "attnflow/graph/mixing.h"
@@ -50,7 +51,8 @@ struct FixedPoint {
 
   // For capacities whose largest row sum is `row_sum`. Throws Error(kUsage) when that is not finite.
   static FixedPoint for_row_sum(double row_sum);
-  std::int64_t units(double capacity) const;     // rounded down
+  std::int64_t units(double capacity) const;  // rounded down
+  void units(std::span<const double> capacities, std::int64_t* to) const;
   double value_below(std::int64_t units) const;  // the largest double <= units / 2^exponent
   double value_above(std::int64_t units) const;  // the smallest double >= units / 2^exponent
 };
@@ -61,7 +63,9 @@ inline std::int64_t add_units(std::int64_t a, std::int64_t b) {
   return a >= kManyUnits - b ? kManyUnits : a + b;  // both in [0, kManyUnits]
 }
 
-// The largest sum of capacities that leave one node.
+// The largest sum of capacities that leave one node of layer `k`. Throws Error(kUsage) unless they are finite and not
+// negative.
+double largest_row_sum(const Tensor<double>& block, std::size_t k);
 double largest_row_sum(const LayeredNetwork& network);
 
 // The network in units.
@@ -70,6 +74,7 @@ struct IntegerNetwork {
   std::vector<Tensor<std::int64_t>> layers;  // as LayeredNetwork::layers
   std::size_t depth() const { return layers.size(); }
 };
+Tensor<std::int64_t> to_units(const Tensor<double>& block, FixedPoint fixed_point);
 IntegerNetwork to_units(const LayeredNetwork& network, FixedPoint fixed_point);
 
 // How many arcs with both ends between layer depth - 1 and layer 1 a cut can have at the most. A cut has

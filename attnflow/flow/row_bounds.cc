@@ -98,7 +98,11 @@ void RowBounds::find_arcs(const Tensor<std::int64_t>& arcs) {
   std::vector<std::uint64_t> open(nodes * words, 0);
   for (std::size_t p = 0; p < nodes; ++p) {
     const std::int64_t* row = arcs.data() + p * below;
-    for (std::size_t q = 0; q < below; ++q) open[p * words + q / 64] |= std::uint64_t{row[q] > 0} << (q % 64);
+    for (std::size_t w = 0; w < words; ++w) {
+      std::uint64_t word = 0;
+      for (std::size_t q = w * 64; q < std::min(below, w * 64 + 64); ++q) word |= std::uint64_t{row[q] > 0} << (q % 64);
+      open[p * words + w] = word;
+    }
   }
   causal_above_ = causal_;
   // Layers mostly have the same arcs.

@@ -24,6 +24,7 @@ constexpr std::size_t kShares = 64;
 constexpr std::size_t kEvenLayers = 8;
 constexpr double kMostOfMean = 16.0;
 constexpr std::size_t kThreadsWithGap = 2;
+constexpr std::size_t kSquare = 32;
 // Networks of so many layers are cheap enough to be made for a greedy pass alone.
 constexpr std::size_t kGreedyLayers = 6;
 
@@ -279,9 +280,16 @@ class RowFlow::Worker::Network {
     const std::size_t nodes = block.extent(0) - first;
     const std::size_t rows = k == 1 ? part_.end - part_.begin : block.extent(1) - first;
     result = Block({rows, nodes});
-    for (std::size_t q = 0; q < rows; ++q) {
-      const std::size_t column = k == 1 ? flow_.order_[part_.begin + q] : first + q;
-      for (std::size_t p = 0; p < nodes; ++p) result(q, p) = block(first + p, column);
+    // In squares, so that what is read and what is written stay in the cache.
+    for (std::size_t q0 = 0; q0 < rows; q0 += kSquare) {
+      const std::size_t q1 = std::min(q0 + kSquare, rows);
+      for (std::size_t p0 = 0; p0 < nodes; p0 += kSquare) {
+        const std::size_t p1 = std::min(p0 + kSquare, nodes);
+        for (std::size_t q = q0; q < q1; ++q) {
+          const std::size_t column = k == 1 ? flow_.order_[part_.begin + q] : first + q;
+          for (std::size_t p = p0; p < p1; ++p) result(q, p) = block(first + p, column);
+        }
+      }
     }
     return result;
   }
