@@ -4,7 +4,9 @@
 #include <optional>
 #include <span>
 
+#include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
+#include "attnflow/flow/causal_network.h"
 #include "attnflow/graph/gradient_mixing.h"
 #include "attnflow/rollout/replay_rollout.h"
 #include "attnflow/rollout/rollout.h"
@@ -86,6 +88,30 @@ class RowSink : public AttentionSink {
 
  private:
   const MixingOptions& mixing_;
+};
+
+// Makes the rows of a network out of those of attention.
+class NetworkSink : public AttentionSink {
+ public:
+  NetworkSink(const MixingOptions& mixing, CausalNetwork& network) : mixing_(mixing), network_(network) {
+    // As GraphSink: below the top layer nothing asks for one head.
+    if (mixing_.heads == HeadFusion::kSingle) mixing_.heads = HeadFusion::kMean;
+  }
+  void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
+    Tensor<double> rows = fused_rows(attention, mixing_);
+    for (std::size_t q = 0; q < rows.extent(0); ++q) {
+      const std::size_t p = query_begin + q;
+      row_.assign(p + 1, 0.0);
+      std::copy_n(rows[q].data(), std::min(row_.size(), rows.extent(1)), row_.data());
+      add_residual(row_, p, mixing_.residual);
+      network_.set_row(layer, p, row_);
+    }
+  }
+
+ private:
+  MixingOptions mixing_;
+  CausalNetwork& network_;
+  std::vector<double> row_;
 };
 
 }  // namespace
@@ -212,18 +238,35 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
   const std::size_t n = attention_.tokens();
   const std::size_t layers = question.layers.back();
   const std::size_t rows = std::max<std::size_t>(1, kReplayedBytes / (attention_.heads() * n * sizeof(float)));
-  GraphSink sink(layers, mixing_, n);
+  CausalNetwork network(layers, n);
+  NetworkSink sink(mixing_, network);
   const AttributeOptions reading = half_of(options, 0);
-  const std::size_t all = (n + rows - 1) / rows * layers;
+  const std::size_t all = (n + rows - 1) / rows * (layers - question.start_layer);
   std::size_t done = 0;
   for (std::size_t begin = 0; begin < n; begin += rows) {
-    for (std::size_t l = 1; l <= layers; ++l) {
+    for (std::size_t l = question.start_layer + 1; l <= layers; ++l) {
       if (options.stop_token.stop_requested()) throw Cancelled();
       attention_.rows(l, begin, std::min(n, begin + rows), sink);
       if (reading.progress) reading.progress(++done, all);
     }
   }
-  return GraphSource(sink.take(), /*causal=*/true).flow(question, inputs, tolerance, half_of(options, 1));
+  FlowResult result = empty_flow(question, inputs == nullptr ? n : inputs->size());
+  RowSink top(mixing_);
+  FlowOptions flow = flow_options(question, inputs, tolerance, half_of(options, 1));
+  if (options.max_memory > 0) {
+    flow.memory_limit = std::min(options.max_memory, available_memory().value_or(options.max_memory));
+  }
+  for (std::size_t p = 0; p < question.positions.size(); ++p) {
+    flow.output_token = question.positions[p];
+    for (const std::size_t l : question.layers) {
+      attention_.rows(l, question.positions[p], question.positions[p] + 1, top);
+      top.row.resize(question.positions[p] + 1, 0.0);
+      add_residual(top.row, question.positions[p], mixing_.residual);
+      network.set_top(l, top.row);
+    }
+    copy_row(attention_flow(network, flow), p, result);
+  }
+  return result;
 }
 
 std::unique_ptr<AttentionSource> ReplaySource::uniform() const {

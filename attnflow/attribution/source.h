@@ -40,6 +40,7 @@ struct AttributeOptions {
   ProgressFunction progress = {};   // of what takes longest: flow, and rollout by replay
   std::stop_token stop_token = {};  // when triggered, Cancelled is thrown
   Deadline deadline = {};           // of flow: FlowOptions::deadline; of a baseline there is none
+  std::size_t max_memory = 0;       // bytes of flow by replay; 0: what the machine has
 };
 
 // The same for the first (0) or second (1) of two computations, each of which is half of the progress.

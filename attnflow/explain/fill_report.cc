@@ -44,7 +44,8 @@ AttributeOptions attribute_options(const ExplainOptions& options) {
   return {.threads = options.threads,
           .progress = options.progress,
           .stop_token = options.stop_token,
-          .deadline = Deadline::in(std::chrono::duration<double>(options.max_flow_seconds))};
+          .deadline = Deadline::in(std::chrono::duration<double>(options.max_flow_seconds)),
+          .max_memory = options.max_memory};
 }
 
 void check_finite(const char* method, const Tensor<double>& values, const Settings& settings) {
@@ -344,23 +345,19 @@ void check_row_options(const ExplainOptions& options, const ReportModel& model, 
   if (options.keep_attention) refuse("no --keep-attention, which keeps the full matrices, found both");
   if (settings.discard > 0.0) refuse("no --discard, which selects the smallest weights of whole layers, found both");
   if (settings.output_token.kind == OutputToken::Kind::kAll) refuse("one --output-token, found all");
-  // Flow alone takes matrices. What it needs is said before the model runs.
+  // Flow alone takes matrices. What it needs at the least is said before the model runs.
   std::optional<std::size_t> available = available_memory();
   if (options.max_memory > 0) available = std::min(options.max_memory, available.value_or(options.max_memory));
   if (!settings.wants(Method::kFlow) || !available) return;
   const std::vector<std::size_t> layers = resolve_layers(settings.layers, settings.start_layer, model.layers);
-  const bool one_head = settings.heads.is_single();
-  const std::size_t depth = layers.back() - settings.start_layer;
-  const std::array<std::size_t, 5> graph = {one_head ? 2U : 1U, layers.back(), tokens, tokens, sizeof(double)};
-  const std::size_t kept = checked_product(graph).value_or(*available);
   internal::check_flow_memory({.tokens = tokens,
                                .input_tokens = tokens,
-                               .depth = depth,
+                               .depth = layers.back() - settings.start_layer,
                                .layers = layers.size(),
-                               .one_head = one_head,
                                .one_output_token = true,
+                               .causal = true,
                                .threads = resolve_threads(options.threads)},
-                              *available - std::min(kept, *available));
+                              *available);
 }
 
 }  // namespace attnflow

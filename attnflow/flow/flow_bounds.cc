@@ -192,13 +192,23 @@ void add_source(const RowSource& source, std::int64_t* minima, std::int64_t* col
   HWY_DYNAMIC_DISPATCH(add_one_source)(source, minima, column, threshold);
 }
 
+namespace {
+
+void add_to_columns(std::span<const std::int64_t> row, std::vector<double>& sums) {
+  for (std::size_t q = 0; q < row.size(); ++q) sums[q] += static_cast<double>(row[q]);
+}
+
+}  // namespace
+
 std::vector<double> sums_of_columns(const Tensor<std::int64_t>& arcs) {
-  const std::size_t below = arcs.extent(1);
-  std::vector<double> sums(below, 0.0);
-  for (std::size_t p = 0; p < arcs.extent(0); ++p) {
-    const std::int64_t* row = arcs.data() + p * below;
-    for (std::size_t q = 0; q < below; ++q) sums[q] += static_cast<double>(row[q]);
-  }
+  std::vector<double> sums(arcs.extent(1), 0.0);
+  for (std::size_t p = 0; p < arcs.extent(0); ++p) add_to_columns(arcs[p].span(), sums);
+  return sums;
+}
+
+std::vector<double> sums_of_columns(const ArcBlock& arcs) {
+  std::vector<double> sums(arcs.below(), 0.0);
+  for (std::size_t p = 0; p < arcs.above(); ++p) add_to_columns(arcs.row(p), sums);
   return sums;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "attnflow/flow/arc_block.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
@@ -45,6 +46,7 @@ void add_source(const RowSource& source, std::int64_t* minima, std::int64_t* col
 
 // What the arcs into each node below carry in all, of arcs [nodes above, nodes below].
 std::vector<double> sums_of_columns(const Tensor<std::int64_t>& arcs);
+std::vector<double> sums_of_columns(const ArcBlock& arcs);
 
 // Sum over e < count of row[e] * part[e], each rounded down; parts are at most 1 - 2^-50.
 std::int64_t sum_of_parts(const std::int64_t* row, const double* part, std::size_t count);

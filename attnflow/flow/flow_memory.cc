@@ -65,27 +65,65 @@ std::optional<std::size_t> flow_bytes(const FlowSize& size) {
   const std::size_t workers =
       std::min(size.threads, size.one_output_token ? times({size.layers, size.input_tokens}) : size.input_tokens);
   const std::size_t inner = size.depth > 2 ? size.depth - 2 : 0;
-  const std::size_t made =
-      times({8, plus(plus(size.depth, tops), std::min(size.threads, plus(size.depth, tops))), arcs});
-  std::size_t bytes = times({8, plus(size.depth, tops), arcs});
+  const std::size_t blocks = size.one_output_token ? size.depth : plus(size.depth, tops);
+  std::size_t bytes = times({size.causal ? 4U : 8U, blocks, arcs});
+  const std::size_t made = plus(bytes, times({8, std::min(size.threads, blocks), arcs}));
   bytes = plus(bytes, times({17, size.layers, rows, size.input_tokens}));
-  std::size_t copied = inner;
-  if (size.one_output_token && size.depth > 1) {
-    for (const std::size_t kept : few_layers(std::min(size.depth - 1, kMaxFlowLayers))) copied = plus(copied, kept - 1);
+  std::size_t copied = inner, deepest = size.depth;
+  if (size.one_output_token && size.causal && size.depth > 1) {
+    const bool all = size.most_layers >= size.depth - 1;
+    if (!all) copied = deepest = 0;
+    for (const std::size_t kept : few_layers(std::min(size.depth - 1, kMaxFlowLayers))) {
+      if (kept > size.most_layers) break;
+      copied = plus(copied, kept - 1);
+      deepest = std::max(deepest, kept);
+    }
   }
   bytes = plus(bytes, times({16, workers, copied, arcs}));
   if (!size.one_output_token) bytes = plus(bytes, times({workers, kept_flow_bytes(n, size.depth)}));
   // Bits: reach, of each network at hand (of one output token each worker has its own), and who sent.
   const std::size_t networks = size.one_output_token ? workers : 1;
-  bytes = plus(bytes, times({plus(times({networks, size.depth}), times({workers, copied})), arcs}) / 8);
-  if (size.one_output_token) bytes = plus(bytes, times({8, workers, size.depth, arcs}));
+  bytes = plus(bytes, times({plus(times({networks, deepest}), times({workers, copied})), arcs}) / 8);
+  if (size.one_output_token) bytes = plus(bytes, times({8, workers, deepest, arcs}));
   bytes = plus(std::max(made, bytes), std::size_t{1} << 20);
   bytes = plus(bytes, bytes / 20);
   if (bytes == kMost) return std::nullopt;
   return bytes;
 }
 
+RowPlan plan_row(const FlowSize& size, std::optional<std::size_t> available) {
+  RowPlan plan{size.most_layers, size.threads};
+  if (!available) return plan;
+  const auto fits = [&] {
+    FlowSize planned = size;
+    planned.most_layers = plan.most_layers;
+    planned.threads = plan.workers;
+    return flow_bytes(planned).value_or(kMost) <= *available;
+  };
+  plan.workers = 1;
+  if (size.causal && size.depth > 1 && !fits()) {
+    std::vector<std::size_t> few = few_layers(std::min(size.depth - 1, kMaxFlowLayers));
+    for (plan.most_layers = 0; !few.empty(); few.pop_back()) {
+      plan.most_layers = few.back();
+      if (fits()) break;
+      plan.most_layers = 0;
+    }
+  }
+  while (plan.workers < size.threads) {
+    ++plan.workers;
+    if (!fits()) return {plan.most_layers, plan.workers - 1};
+  }
+  return plan;
+}
+
 void check_flow_memory(const FlowSize& size, std::optional<std::size_t> available) {
+  // One output token gets along with the memory that there is.
+  if (size.one_output_token && (size.threads > 1 || (size.causal && size.most_layers > 0))) {
+    FlowSize least = size;
+    least.threads = 1;
+    if (size.causal) least.most_layers = 0;
+    return check_flow_memory(least, available);
+  }
   const std::optional<std::size_t> needed = flow_bytes(size);
   if (!available || (needed && *needed <= *available)) return;
 

@@ -17,10 +17,10 @@ constexpr std::size_t kPasses = 6;
 }  // namespace
 
 void MeetingFlow::start(std::size_t input, std::size_t own) {
-  const Tensor<std::int64_t>& lowest = layer(1);
+  const ArcBlock& lowest = layer(1);
   own_ = own;
   level_ = 1;
-  passed_.assign(lowest.extent(0), 0);
+  passed_.assign(lowest.above(), 0);
   for (std::size_t p = own; p < passed_.size(); ++p) passed_[p] = lowest(p, input);
   chain_ = passed_[own];
   passed_[own] = 0;
@@ -28,7 +28,7 @@ void MeetingFlow::start(std::size_t input, std::size_t own) {
 
 // From layer level_ to the one above.
 void MeetingFlow::climb() {
-  const Tensor<std::int64_t>& arcs = layer(level_ + 1);
+  const ArcBlock& arcs = layer(level_ + 1);
   const std::size_t nodes = passed_.size();
   std::vector<double>& demand = demand_[level_];
   if (demand.empty()) demand = sums_of_columns(arcs);
@@ -46,7 +46,7 @@ void MeetingFlow::climb() {
   }
   passed_[own_] = static_cast<std::int64_t>(static_cast<double>(arcs(own_, own_) - chain) * part_[own_]);
   for (std::size_t p = own_ + 1; p < nodes; ++p) {
-    passed_[p] = sum_of_parts(arcs.data() + p * nodes + own_, part_.data() + own_, p + 1 - own_);
+    passed_[p] = sum_of_parts(arcs.row(p).data() + own_, part_.data() + own_, p + 1 - own_);
   }
   ++level_;
 }
@@ -67,8 +67,7 @@ std::int64_t MeetingFlow::value(std::size_t k, const std::vector<std::int64_t>& 
   return most;
 }
 
-std::int64_t MeetingFlow::meet(const Tensor<std::int64_t>& arcs, const std::vector<std::int64_t>& held,
-                               std::int64_t enough) {
+std::int64_t MeetingFlow::meet(const ArcBlock& arcs, const std::vector<std::int64_t>& held, std::int64_t enough) {
   const std::size_t nodes = passed_.size();
   short_.assign(nodes, false);
   left_ = passed_;
@@ -78,7 +77,7 @@ std::int64_t MeetingFlow::meet(const Tensor<std::int64_t>& arcs, const std::vect
   for (const std::uint32_t p : order_) {
     const std::int64_t wanted = std::min(held[p], enough - arrived);
     if (wanted <= 0) continue;
-    const std::int64_t taken = take_parts(arcs.data() + p * nodes + own_, p + 1 - own_, wanted, left_.data() + own_);
+    const std::int64_t taken = take_parts(arcs.row(p).data() + own_, p + 1 - own_, wanted, left_.data() + own_);
     arrived += taken;
     short_[p] = taken < wanted;
   }

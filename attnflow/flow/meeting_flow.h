@@ -26,7 +26,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "attnflow/tensor/tensor.h"
+#include "attnflow/flow/arc_block.h"
 
 namespace attnflow::internal {
 
@@ -34,7 +34,7 @@ class MeetingFlow {
  public:
   // below[k - 1] holds the arcs from layer k to layer k - 1, causal but for the lowest, whose columns are input tokens.
   // They must outlive this.
-  explicit MeetingFlow(const std::vector<const Tensor<std::int64_t>*>& below) : below_(below), demand_(below.size()) {}
+  explicit MeetingFlow(const std::vector<const ArcBlock*>& below) : below_(below), demand_(below.size()) {}
 
   // Begins with an input token to which no position before `own` has an arc.
   void start(std::size_t input, std::size_t own);
@@ -43,12 +43,12 @@ class MeetingFlow {
   std::int64_t value(std::size_t k, const std::vector<std::int64_t>& held, std::int64_t enough);
 
  private:
-  const Tensor<std::int64_t>& layer(std::size_t k) const { return *below_[k - 1]; }
+  const ArcBlock& layer(std::size_t k) const { return *below_[k - 1]; }
   void climb();
   // One pass, over nodes in order_; notes which found too little.
-  std::int64_t meet(const Tensor<std::int64_t>& arcs, const std::vector<std::int64_t>& held, std::int64_t enough);
+  std::int64_t meet(const ArcBlock& arcs, const std::vector<std::int64_t>& held, std::int64_t enough);
 
-  const std::vector<const Tensor<std::int64_t>*>& below_;
+  const std::vector<const ArcBlock*>& below_;
   std::vector<std::vector<double>> demand_;  // by layer: sums of its columns
   std::size_t own_ = 0;
   std::size_t level_ = 0;             // the layer of what follows

@@ -39,7 +39,8 @@ TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
         .residual = pick({0.0, 0.5, 0.5, 0.9}), .density = pick({0.3, 1.0, 1.0}), .peak = pick({0.0, 1.0, 9.0})};
     const auto n = static_cast<std::size_t>(pick({1, 2, 9, 24}));
     const std::vector<UnitBlock> blocks = random_unit_stack(random, 7, n, kind);
-    const std::vector<const UnitBlock*> pointers = pointers_to(blocks);
+    const std::vector<ArcBlock> arcs = arc_blocks(blocks);
+    const std::vector<const ArcBlock*> pointers = pointers_to(arcs);
     MeetingFlow meeting(pointers);
     std::vector<std::int64_t> held(n);
     for (std::int64_t& units : held) units = static_cast<std::int64_t>(random() >> 5U) / static_cast<std::int64_t>(n);
@@ -67,7 +68,8 @@ TEST(MeetingFlowTest, EvenLayersPassOnEverything) {
   std::mt19937_64 random(4);
   const std::size_t n = 40;
   const std::vector<UnitBlock> blocks = random_unit_stack(random, 4, n, {});
-  const std::vector<const UnitBlock*> pointers = pointers_to(blocks);
+  const std::vector<ArcBlock> arcs = arc_blocks(blocks);
+  const std::vector<const ArcBlock*> pointers = pointers_to(arcs);
   MeetingFlow meeting(pointers);
   std::vector<std::int64_t> held(n, 0);
   for (std::size_t p = 10; p < n; ++p) held[p] = (std::int64_t{1} << 53) + static_cast<std::int64_t>(p);
@@ -89,7 +91,8 @@ TEST(MeetingFlowTest, ColumnsOfTheLowestLayerNeedNotBePositions) {
     for (std::size_t q = 0; q < 12; ++q) merged(p, q / 3) += blocks[0](p, q);
   }
   blocks[0] = merged;
-  const std::vector<const UnitBlock*> pointers = pointers_to(blocks);
+  const std::vector<ArcBlock> arcs = arc_blocks(blocks);
+  const std::vector<const ArcBlock*> pointers = pointers_to(arcs);
   MeetingFlow meeting(pointers);
   std::vector<std::int64_t> held(12, std::int64_t{1} << 54);
   for (std::size_t input = 0; input < 4; ++input) {

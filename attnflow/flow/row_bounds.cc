@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <utility>
 
 #include "attnflow/flow/blocking_flow.h"
@@ -11,10 +12,10 @@
 namespace attnflow::internal {
 namespace {
 
-std::vector<std::int64_t> sums_from_the_right(const std::int64_t* row, std::size_t count) {
-  std::vector<std::int64_t> sums(count);
+std::vector<std::int64_t> sums_from_the_right(std::span<const std::int64_t> row) {
+  std::vector<std::int64_t> sums(row.size());
   std::int64_t sum = 0;
-  for (std::size_t p = count; p-- > 0;) sums[p] = sum = add_units(sum, row[p]);
+  for (std::size_t p = row.size(); p-- > 0;) sums[p] = sum = add_units(sum, row[p]);
   return sums;
 }
 
@@ -29,12 +30,12 @@ RowBounds::RowBounds(std::vector<std::int64_t> top, std::size_t own)
     if (top_[p] > 0) reach_[p * words_ + p / 64] |= std::uint64_t{1} << (p % 64);
   }
   if (own_ >= top_.size()) return;
-  sent_ = chain_cut_ = sums_from_the_right(top_.data(), top_.size());
+  sent_ = chain_cut_ = sums_from_the_right(top_);
   for (std::size_t p = 0; p <= own_; ++p) sent_[p] -= top_[own_];
 }
 
-void RowBounds::descend(const Tensor<std::int64_t>& arcs) {
-  const std::size_t below = arcs.extent(1);
+void RowBounds::descend(const ArcBlock& arcs) {
+  const std::size_t below = arcs.below();
   find_arcs(arcs);
   find_reach(below);
   std::vector<std::uint32_t> by_low;
@@ -48,8 +49,9 @@ void RowBounds::descend(const Tensor<std::int64_t>& arcs) {
   std::vector<std::int64_t> column(below, 0);
   std::vector<std::int64_t> threshold(below, kManyUnits);
   for (const std::uint32_t p : by_low) {
-    add_source({.arcs = arcs.data() + p * below, .count = below, .low = value_[p].low, .high = value_[p].high},
-               minima.data(), column.data(), threshold.data());
+    const auto row = arcs.row(p);
+    add_source({.arcs = row.data(), .count = row.size(), .low = value_[p].low, .high = value_[p].high}, minima.data(),
+               column.data(), threshold.data());
   }
   const std::vector<std::int64_t> chain = chain_cuts(arcs);
   lengthen_chain(arcs);
@@ -64,43 +66,46 @@ void RowBounds::descend(const Tensor<std::int64_t>& arcs) {
   }
 }
 
-std::vector<std::int64_t> RowBounds::chain_cuts(const Tensor<std::int64_t>& arcs) const {
-  const std::size_t below = arcs.extent(1);
+std::vector<std::int64_t> RowBounds::chain_cuts(const ArcBlock& arcs) const {
+  const std::size_t below = arcs.below();
   std::vector<std::int64_t> cuts(below, kManyUnits);
   if (chain_cut_.empty()) return cuts;
   for (std::size_t q = 0; q < below; ++q) {
-    if (first_above_[q] == arcs.extent(0)) continue;
+    if (first_above_[q] == arcs.above()) continue;
     const std::size_t first = causal_above_ ? first_above_[q] : 0;
     cuts[q] = std::min(chain_cut_[first], add_units(sent_[first], arcs(own_, q)));
   }
   return cuts;
 }
 
-void RowBounds::lengthen_chain(const Tensor<std::int64_t>& arcs) {
-  const std::size_t nodes = arcs.extent(1);
+void RowBounds::lengthen_chain(const ArcBlock& arcs) {
+  const std::size_t nodes = arcs.below();
   if (chain_cut_.empty()) return;
-  if (arcs.extent(0) != nodes) {  // positions are others from here on
+  if (arcs.above() != nodes) {  // positions are others from here on
     chain_cut_.clear();
     return;
   }
-  const std::int64_t* row = arcs.data() + own_ * nodes;
-  const std::vector<std::int64_t> all = sums_from_the_right(row, nodes);
+  std::vector<std::int64_t> all = sums_from_the_right(arcs.row(own_));
+  all.resize(nodes, 0);
+  const std::int64_t straight = arcs(own_, own_);
   for (std::size_t p = 0; p < nodes; ++p) {
     chain_cut_[p] = std::min(chain_cut_[p], add_units(sent_[p], all[p]));
-    sent_[p] = add_units(sent_[p], all[p] - (p <= own_ ? row[own_] : 0));
+    sent_[p] = add_units(sent_[p], all[p] - (p <= own_ ? straight : 0));
   }
 }
 
-void RowBounds::find_arcs(const Tensor<std::int64_t>& arcs) {
-  const std::size_t nodes = arcs.extent(0);
-  const std::size_t below = arcs.extent(1);
+void RowBounds::find_arcs(const ArcBlock& arcs) {
+  const std::size_t nodes = arcs.above();
+  const std::size_t below = arcs.below();
   const std::size_t words = bit_words(below);
   std::vector<std::uint64_t> open(nodes * words, 0);
   for (std::size_t p = 0; p < nodes; ++p) {
-    const std::int64_t* row = arcs.data() + p * below;
-    for (std::size_t w = 0; w < words; ++w) {
+    const auto row = arcs.row(p);
+    for (std::size_t w = 0; w < bit_words(row.size()); ++w) {
       std::uint64_t word = 0;
-      for (std::size_t q = w * 64; q < std::min(below, w * 64 + 64); ++q) word |= std::uint64_t{row[q] > 0} << (q % 64);
+      for (std::size_t q = w * 64; q < std::min(row.size(), w * 64 + 64); ++q) {
+        word |= std::uint64_t{row[q] > 0} << (q % 64);
+      }
       open[p * words + w] = word;
     }
   }

@@ -25,8 +25,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "attnflow/flow/arc_block.h"
 #include "attnflow/flow/sink_solver.h"
-#include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
 
@@ -35,8 +35,8 @@ class RowBounds {
   // `top`: the arcs of the output token, whose own position is `own`, or none of them (kNoNode).
   RowBounds(std::vector<std::int64_t> top, std::size_t own);
 
-  // Goes one layer down: `arcs` is [nodes here, nodes below].
-  void descend(const Tensor<std::int64_t>& arcs);
+  // Goes one layer down.
+  void descend(const ArcBlock& arcs);
 
   // What flows to each node here.
   const std::vector<SinkValue>& values() const { return value_; }
@@ -47,11 +47,11 @@ class RowBounds {
   bool causal_above() const { return causal_above_; }
 
  private:
-  void find_arcs(const Tensor<std::int64_t>& arcs);
+  void find_arcs(const ArcBlock& arcs);
   void find_reach(std::size_t below);
   // The least capacity of a chain's cut for each node below.
-  std::vector<std::int64_t> chain_cuts(const Tensor<std::int64_t>& arcs) const;
-  void lengthen_chain(const Tensor<std::int64_t>& arcs);
+  std::vector<std::int64_t> chain_cuts(const ArcBlock& arcs) const;
+  void lengthen_chain(const ArcBlock& arcs);
 
   std::vector<std::int64_t> top_;
   std::size_t own_;

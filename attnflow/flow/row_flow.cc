@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "attnflow/base/progress.h"
@@ -33,8 +34,8 @@ void check(const std::stop_token& stop) {
 }
 
 // Sends what is left at node p along its arcs to earlier nodes, the nearest first.
-void send_to_earlier(const std::int64_t* row, std::size_t p, std::size_t first, std::size_t own, std::int64_t left,
-                     std::vector<std::int64_t>& below) {
+void send_to_earlier(std::span<const std::int64_t> row, std::size_t p, std::size_t first, std::size_t own,
+                     std::int64_t left, std::vector<std::int64_t>& below) {
   for (std::size_t q = p; left > 0 && q-- > first;) {
     if (q == own) continue;
     const std::int64_t sent = std::min(left, row[q]);
@@ -46,7 +47,7 @@ void send_to_earlier(const std::int64_t* row, std::size_t p, std::size_t first, 
 // Sends what nodes of a causal layer hold one layer down, such that none from `all` on keeps much more than others:
 // what it has above its share goes to others that have less, and what finds no place stays. Nodes before `first` do not
 // matter.
-void even_out(const Block& arcs, std::size_t first, std::size_t all, std::vector<std::int64_t>& held) {
+void even_out(const ArcBlock& arcs, std::size_t first, std::size_t all, std::vector<std::int64_t>& held) {
   const std::size_t nodes = held.size();
   std::vector<std::int64_t> below(nodes, 0);
   double total = 0.0;
@@ -55,7 +56,7 @@ void even_out(const Block& arcs, std::size_t first, std::size_t all, std::vector
   const auto share =
       static_cast<std::int64_t>(std::min(kLargest, kMostOfMean * total / static_cast<double>(nodes - all)));
   for (std::size_t p = nodes; p-- > first;) {
-    const std::int64_t* row = arcs.data() + p * nodes;
+    const auto row = arcs.row(p);
     std::int64_t keep = std::min({held[p], row[p], p >= all ? share : held[p]});
     std::int64_t left = held[p] - keep;
     for (std::size_t q = p; left > 0 && q-- > all;) {
@@ -73,18 +74,18 @@ void even_out(const Block& arcs, std::size_t first, std::size_t all, std::vector
 
 // Sends what nodes of a causal layer hold one layer down for the sake of the node at position `own`: to it as much as
 // it has room for, the rest straight.
-void carry_down(const Block& arcs, std::size_t own, std::int64_t room, std::vector<std::int64_t>& held) {
+void carry_down(const ArcBlock& arcs, std::size_t own, std::int64_t room, std::vector<std::int64_t>& held) {
   const std::size_t nodes = held.size();
   room -= std::min(held[own], room);
   for (std::size_t p = own + 1; p < nodes && room > 0; ++p) {
-    const std::int64_t* row = arcs.data() + p * nodes;
+    const auto row = arcs.row(p);
     const std::int64_t over = std::min({row[own], held[p], room});
     room -= over;
     held[own] += over;
     held[p] -= over;
   }
   for (std::size_t p = own + 1; p < nodes; ++p) {
-    const std::int64_t* row = arcs.data() + p * nodes;
+    const auto row = arcs.row(p);
     const std::int64_t keep = std::min(held[p], row[p]);
     const std::int64_t left = held[p] - keep;
     held[p] = keep;
@@ -104,17 +105,17 @@ std::vector<std::size_t> few_layers(std::size_t all) {
   return numbers;
 }
 
-RowFlow::RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const Block*> below, std::size_t threads,
-                 std::int64_t gap, std::stop_token stop, Deadline deadline)
-    : top_(std::move(top)), below_(std::move(below)), gap_(gap), stop_(std::move(stop)), deadline_(deadline) {
+RowFlow::RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const ArcBlock*> below,
+                 const RowFlowOptions& options)
+    : top_(std::move(top)), below_(std::move(below)), options_(options) {
   RowBounds bounds(top_, own);
   for (std::size_t k = below_.size(); k > 0; --k) {
-    check(stop_);
+    check(options_.stop);
     bounds.descend(*below_[k - 1]);
   }
   bounds_ = bounds.values();
   find_order(bounds);
-  make_parts(threads);
+  make_parts(options_.threads);
 }
 
 void RowFlow::find_order(const RowBounds& bounds) {
@@ -122,7 +123,7 @@ void RowFlow::find_order(const RowBounds& bounds) {
   lowest_ = bounds.first_above();
   if (!causal_) std::fill(lowest_.begin(), lowest_.end(), 0);
   for (std::uint32_t q = 0; q < lowest_.size(); ++q) {
-    if (bounds_[q].high - bounds_[q].low > gap_) order_.push_back(q);
+    if (bounds_[q].high - bounds_[q].low > options_.gap) order_.push_back(q);
   }
   std::stable_sort(order_.begin(), order_.end(),
                    [this](std::uint32_t a, std::uint32_t b) { return lowest_[a] < lowest_[b]; });
@@ -130,7 +131,7 @@ void RowFlow::find_order(const RowBounds& bounds) {
 
 void RowFlow::make_parts(std::size_t threads) {
   // How close the bounds of a value come depends on its part, so that parts must not depend on the threads.
-  if (gap_ > 0) threads = kThreadsWithGap;
+  if (options_.gap > 0) threads = kThreadsWithGap;
   const std::size_t share = (order_.size() + kShares - 1) / kShares;
   for (std::size_t begin = 0; begin < order_.size();) {
     const std::size_t rest = order_.size() - begin;
@@ -149,6 +150,7 @@ class RowFlow::Worker::Network {
     if (flow_.causal_) {
       even_layer_ = even_layer(all);
       numbers_ = few_layers(all);
+      while (!numbers_.empty() && numbers_.back() > flow_.options_.most_layers) numbers_.pop_back();
     } else {  // one network serves all parts
       part_.begin = 0;
       part_.end = flow_.order_.size();
@@ -170,6 +172,7 @@ class RowFlow::Worker::Network {
   SinkValue value(std::size_t number) {
     SinkValue value = flow_.bounds_[flow_.order_[number]];
     if (!carried_.empty() && settle(number, value)) return value;
+    if (flow_.options_.most_layers < numbers_.back()) return value;
     const Stage& whole = made(stages_.size() - 1);
     const std::size_t row = number - part_.begin;
     const SinkValue exact =
@@ -219,7 +222,7 @@ class RowFlow::Worker::Network {
   // Whether a flow close enough to the upper bound is found by something less than the whole network.
   bool settle(std::size_t number, SinkValue& value) {
     const std::size_t own = part_.first + position(number);
-    const std::int64_t enough = value.high - std::min(flow_.gap_, value.high);
+    const std::int64_t enough = value.high - std::min(flow_.options_.gap, value.high);
     const auto found = [&](std::int64_t units, Tries& tries) {
       value.low = std::max(value.low, units);
       tries.note(units >= enough);
@@ -275,10 +278,10 @@ class RowFlow::Worker::Network {
     if (flipped_.size() < k) flipped_.resize(k);
     Block& result = flipped_[k - 1];
     if (result.size() > 0) return result;
-    const Block& block = *flow_.below_[k - 1];
+    const ArcBlock& block = *flow_.below_[k - 1];
     const std::size_t first = part_.first;
-    const std::size_t nodes = block.extent(0) - first;
-    const std::size_t rows = k == 1 ? part_.end - part_.begin : block.extent(1) - first;
+    const std::size_t nodes = block.above() - first;
+    const std::size_t rows = k == 1 ? part_.end - part_.begin : block.below() - first;
     result = Block({rows, nodes});
     // In squares, so that what is read and what is written stay in the cache.
     for (std::size_t q0 = 0; q0 < rows; q0 += kSquare) {
@@ -319,7 +322,7 @@ class RowFlow::Worker::Network {
     stage->solver->start(column);
     std::vector<std::int64_t> low, high;
     for (std::size_t level = 2; level <= kept; ++level) {
-      check(flow_.stop_);
+      check(flow_.options_.stop);
       const Block& block = *stage->problem->blocks[level - 1];
       low.resize(block.extent(0));
       high.resize(block.extent(0));
@@ -355,15 +358,15 @@ RowFlow::Worker::~Worker() = default;
 
 void RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size_t, const SinkValue&)>& found) {
   const Part& inputs = flow_.parts_[part];
-  if (flow_.deadline_.passed()) return;
+  if (flow_.options_.deadline.passed()) return;
   if (!network_ || !network_->serves(inputs)) {
     if (network_) counts_ += network_->counts();
     network_.reset();  // before the next takes its memory
     network_ = std::make_unique<Network>(flow_, inputs, meeting_);
   }
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
-    check(flow_.stop_);
-    if (flow_.deadline_.passed()) return;
+    check(flow_.options_.stop);
+    if (flow_.options_.deadline.passed()) return;
     found(flow_.order_[i], network_->value(i));
   }
 }

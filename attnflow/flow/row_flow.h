@@ -19,7 +19,8 @@
 //
 // A pair is tried with 3, 4, 6, 12, 24 ... layers, less often with numbers that have not been enough for its neighbors,
 // then with all, which finds its value whatever it is. Networks that are not causal are always solved in all layers;
-// their parts are equal, and share one network in each worker.
+// their parts are equal, and share one network in each worker. Where there is no memory for that many layers, some
+// values stay between bounds.
 //
 // Complexity: as flow/sink_solver.h for k layers instead of all. Memory: for each worker 8 bytes an arc, and 16 more
 // for each number of layers that keeps it. Deterministic: what settles a pair never changes its value.
@@ -29,15 +30,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <stop_token>
 #include <vector>
 
 #include "attnflow/base/deadline.h"
+#include "attnflow/flow/arc_block.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/flow/meeting_flow.h"
 #include "attnflow/flow/sink_solver.h"
-#include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
 
@@ -48,13 +50,22 @@ class RowBounds;
 std::size_t even_layer(std::size_t all);
 std::vector<std::size_t> few_layers(std::size_t all);
 
+struct RowFlowOptions {
+  std::size_t threads = 1;  // for which work is divided
+  std::int64_t gap = 0;     // a value is settled once its bounds are that close
+  // Networks of more layers are not made, and values that would take one stay between their bounds.
+  std::size_t most_layers = std::numeric_limits<std::size_t>::max();
+  std::stop_token stop = {};
+  Deadline deadline = {};
+};
+
 class RowFlow {
  public:
   // One node above the top layer of `below` (bottom first, at least one layer, all but the lowest with as many nodes
-  // below as above), with arcs `top` to its nodes; `own` is the output token's position among them, or kNoNode. Work is
-  // divided for `threads`, at least 1. A value is settled once its bounds are at most `gap` apart. Throws Cancelled.
-  RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const Tensor<std::int64_t>*> below,
-          std::size_t threads = 1, std::int64_t gap = 0, std::stop_token stop = {}, Deadline deadline = {});
+  // below as above), with arcs `top` to its nodes; `own` is the output token's position among them, or kNoNode. Throws
+  // Cancelled.
+  RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const ArcBlock*> below,
+          const RowFlowOptions& options = {});
 
   // By input token: what its value lies between; those at most `gap` apart are settled.
   const std::vector<SinkValue>& bounds() const { return bounds_; }
@@ -66,8 +77,8 @@ class RowFlow {
    public:
     explicit Worker(const RowFlow& flow);
     ~Worker();
-    // Calls `found` with the flow to each input token of the part: low and high are at most `gap` apart. Of those that
-    // come after the deadline it is not called.
+    // Calls `found` with the flow to each input token of the part: low and high are at most `gap` apart, if there is
+    // memory. Of those that come after the deadline it is not called.
     void solve(std::size_t part, const std::function<void(std::size_t input, const SinkValue&)>& found);
     FlowCounts counts() const;
 
@@ -91,10 +102,8 @@ class RowFlow {
   void make_parts(std::size_t threads);
 
   std::vector<std::int64_t> top_;
-  std::vector<const Tensor<std::int64_t>*> below_;
-  std::int64_t gap_ = 0;
-  std::stop_token stop_;
-  Deadline deadline_;
+  std::vector<const ArcBlock*> below_;
+  RowFlowOptions options_;
   std::vector<SinkValue> bounds_;  // by input token
   // Whether arcs lead to the same or earlier positions.
   bool causal_ = false;

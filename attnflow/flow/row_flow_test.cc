@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -26,7 +27,8 @@ std::vector<SinkValue> values_of(const RowFlow& flow) {
 }
 
 void expect_dinic(const std::vector<std::int64_t>& top, std::size_t own, const std::vector<UnitBlock>& blocks) {
-  const RowFlow flow(top, own, pointers_to(blocks), 2);
+  const std::vector<ArcBlock> arcs = arc_blocks(blocks);
+  const RowFlow flow(top, own, pointers_to(arcs), {.threads = 2});
   const std::vector<SinkValue> values = values_of(flow);
   const std::vector<std::int64_t> expected = dinic_row(top, blocks);
   ASSERT_EQ(values.size(), expected.size());
@@ -105,7 +107,8 @@ TEST(RowFlowTest, EvenAttentionNeedsNoSearchInTheWholeNetwork) {
   std::vector<UnitBlock> blocks = random_unit_stack(random, 24, 96, {.peak = 1.0});
   const std::vector<std::int64_t> top = last_row(blocks);
   blocks.pop_back();
-  const RowFlow flow(top, 95, pointers_to(blocks));
+  const std::vector<ArcBlock> arcs = arc_blocks(blocks);
+  const RowFlow flow(top, 95, pointers_to(arcs));
   EXPECT_GT(flow.parts(), 1U);
   EXPECT_EQ(flow.bounds()[0].row_cut, flow.bounds()[0].high);
   expect_dinic(top, 95, blocks);
@@ -120,7 +123,8 @@ TEST(RowFlowTest, AChainBoundsWhatLeavesIt) {
   top[19] = std::int64_t{1} << 59;
   top[3] = 1000;
   for (std::size_t q = 0; q < 20; ++q) blocks[7](19, q) = q == 0 ? std::int64_t{1} << 59 : q == 19 ? 50 : 7;
-  const RowFlow flow(top, 19, pointers_to(blocks));
+  const std::vector<ArcBlock> arcs = arc_blocks(blocks);
+  const RowFlow flow(top, 19, pointers_to(arcs));
   EXPECT_LE(flow.bounds()[1].high, 1000 + 50 + 18 * 7);
   EXPECT_LE(flow.bounds()[10].high, 50 + 9 * 7);
   expect_dinic(top, 19, blocks);
@@ -135,8 +139,9 @@ TEST(RowFlowTest, AGapLeavesEnclosuresThatAreNoWider) {
     blocks.pop_back();
     const std::vector<std::int64_t> expected = dinic_row(top, blocks);
     const auto gap = static_cast<std::int64_t>(std::ldexp(1.0, 60 - 4 * (trial % 3 + 1)));
-    const std::vector<SinkValue> one = values_of(RowFlow(top, 39, pointers_to(blocks), 1, gap));
-    const std::vector<SinkValue> five = values_of(RowFlow(top, 39, pointers_to(blocks), 5, gap));
+    const std::vector<ArcBlock> arcs = arc_blocks(blocks);
+    const std::vector<SinkValue> one = values_of(RowFlow(top, 39, pointers_to(arcs), {.threads = 1, .gap = gap}));
+    const std::vector<SinkValue> five = values_of(RowFlow(top, 39, pointers_to(arcs), {.threads = 5, .gap = gap}));
     SCOPED_TRACE(testing::Message() << "trial " << trial);
     for (std::size_t j = 0; j < expected.size(); ++j) {
       EXPECT_LE(one[j].low, expected[j]) << "input " << j;
@@ -148,13 +153,39 @@ TEST(RowFlowTest, AGapLeavesEnclosuresThatAreNoWider) {
   }
 }
 
+TEST(RowFlowTest, FewerLayersLeaveBoundsThatHold) {
+  std::mt19937_64 random(13);
+  std::map<std::size_t, double> open;  // what is left between the bounds, by the most layers
+  for (int trial = 0; trial < 30; ++trial) {
+    const UnitStackKind kind{.causal = trial % 6 != 5, .peak = trial % 3 == 0 ? 9.0 : 1.0, .sink = trial % 5 == 0};
+    std::vector<UnitBlock> blocks = random_unit_stack(random, 14, 40, kind);
+    const std::vector<std::int64_t> top = last_row(blocks);
+    blocks.pop_back();
+    const std::vector<std::int64_t> expected = dinic_row(top, blocks);
+    const std::vector<ArcBlock> arcs = arc_blocks(blocks);
+    for (const std::size_t most : {0U, 3U, 6U, 13U}) {
+      SCOPED_TRACE(testing::Message() << "trial " << trial << ", at most " << most << " layers");
+      const std::vector<SinkValue> values = values_of(RowFlow(top, 39, pointers_to(arcs), {.most_layers = most}));
+      for (std::size_t j = 0; j < expected.size(); ++j) {
+        EXPECT_LE(values[j].low, expected[j]) << "input " << j;
+        EXPECT_GE(values[j].high, expected[j]) << "input " << j;
+        open[most] += static_cast<double>(values[j].high - values[j].low);
+      }
+    }
+  }
+  EXPECT_GT(open[0], open[3]);
+  EXPECT_GT(open[3], open[6]);
+  EXPECT_GT(open[6], open[13]);
+}
+
 TEST(RowFlowTest, Stops) {
   std::mt19937_64 random(3);
   std::vector<UnitBlock> blocks = random_unit_stack(random, 8, 40, {});
   const std::vector<std::int64_t> top = last_row(blocks);
   std::stop_source source;
   source.request_stop();
-  EXPECT_THROW(RowFlow(top, 39, pointers_to(blocks), 1, 0, source.get_token()), Cancelled);
+  const std::vector<ArcBlock> arcs = arc_blocks(blocks);
+  EXPECT_THROW(RowFlow(top, 39, pointers_to(arcs), {.stop = source.get_token()}), Cancelled);
 }
 
 TEST(AddSourceTest, EveryVectorWidthAgreesWithTheDefinition) {

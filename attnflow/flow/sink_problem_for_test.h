@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "attnflow/flow/arc_block.h"
 #include "attnflow/flow/layered_dinic_for_test.h"
 #include "attnflow/flow/naive_flow_for_test.h"
 #include "attnflow/flow/sink_network.h"
@@ -21,6 +23,30 @@ using UnitBlock = Tensor<std::int64_t>;
 inline std::vector<const UnitBlock*> pointers_to(const std::vector<UnitBlock>& blocks) {
   std::vector<const UnitBlock*> pointers;
   for (const UnitBlock& block : blocks) pointers.push_back(&block);
+  return pointers;
+}
+
+// The same arcs, those of causal layers without the others.
+inline std::vector<ArcBlock> arc_blocks(const std::vector<UnitBlock>& blocks) {
+  std::vector<ArcBlock> result;
+  for (const UnitBlock& block : blocks) {
+    const std::size_t n = block.extent(1);
+    bool causal = block.extent(0) == n;
+    for (std::size_t p = 0; causal && p < n; ++p) {
+      for (std::size_t q = p + 1; q < n; ++q) causal = causal && block(p, q) == 0;
+    }
+    ArcBlock& arcs = result.emplace_back(causal ? ArcBlock::causal(n) : ArcBlock(block.extent(0), n));
+    for (std::size_t p = 0; p < block.extent(0); ++p) {
+      const std::span<std::int64_t> row = arcs.row(p);
+      std::copy_n(block.data() + p * n, row.size(), row.begin());
+    }
+  }
+  return result;
+}
+
+inline std::vector<const ArcBlock*> pointers_to(const std::vector<ArcBlock>& blocks) {
+  std::vector<const ArcBlock*> pointers;
+  for (const ArcBlock& block : blocks) pointers.push_back(&block);
   return pointers;
 }
 

@@ -108,14 +108,18 @@ Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions
   return fused_weights(attention, seen);
 }
 
-Tensor<double> add_residual(TensorView<const double> weights, double residual) {
+void add_residual(std::span<double> row, std::size_t position, double residual) {
   if (!(residual >= 0.0 && residual <= 1.0)) {
     throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", residual));
   }
+  for (double& weight : row) weight *= 1.0 - residual;
+  if (position < row.size()) row[position] += residual;
+}
+
+Tensor<double> add_residual(TensorView<const double> weights, double residual) {
+  Tensor<double> mixed(weights.shape(), {weights.span().begin(), weights.span().end()});
   const std::size_t n = weights.extent(1);
-  Tensor<double> mixed(weights.shape());
-  for (std::size_t e = 0; e < weights.size(); ++e) mixed.data()[e] = (1.0 - residual) * weights.data()[e];
-  for (std::size_t q = 0; q < std::min(weights.extent(0), n); ++q) mixed(q, q) += residual;
+  for (std::size_t q = 0; q < weights.extent(0); ++q) add_residual({mixed.data() + q * n, n}, q, residual);
   return mixed;
 }
 

@@ -49,6 +49,7 @@
 #define ATTNFLOW_GRAPH_MIXING_H_
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "attnflow/graph/attention_sink.h"
@@ -96,6 +97,8 @@ Tensor<double> finish_fused(Tensor<double> fused, const MixingOptions& options);
 // whose smallest weights are those of a whole layer; Error(kBadFile) as above.
 Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options);
 
+// Step 5 of one row, of the query at `position`: (1 - rho) W + rho I. Throws as below.
+void add_residual(std::span<double> row, std::size_t position, double residual);
 // Step 5: A = (1 - rho) W + rho I. Throws Error(kUsage) unless 0 <= rho <= 1.
 Tensor<double> add_residual(TensorView<const double> weights, double residual);
 
