@@ -73,4 +73,9 @@ std::string compared_quantity(const ReportTarget& target) {
   return fmt::format("logit difference of {} over {}", target.label, target.against->label);
 }
 
+std::string plain_quantity(const ReportTarget& target) {
+  if (!target.against) return "logit";
+  return target.against->index ? "logit difference" : "logit above the others' mean";
+}
+
 }  // namespace attnflow

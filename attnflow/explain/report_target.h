@@ -34,6 +34,9 @@ ReportTarget target_among(const AskedTarget& asked, const std::string& kind, std
 // "logit difference of plural over singular": what its value is, for people who do not see the target beside it.
 std::string compared_quantity(const ReportTarget& target);
 
+// "logit difference": the same for people who do.
+std::string plain_quantity(const ReportTarget& target);
+
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_EXPLAIN_REPORT_TARGET_H_

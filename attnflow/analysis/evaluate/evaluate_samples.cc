@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
 #include "attnflow/base/error.h"
+#include "attnflow/explain/asked_target.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/unicode/display_width.h"
@@ -218,22 +218,7 @@ class Reader {
 }  // namespace
 
 std::optional<std::size_t> find_label(const std::string& label, const ModelInfo& info) {
-  const auto numbered = [&](std::string_view digits) -> std::optional<std::size_t> {
-    std::size_t number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-    return number < info.labels.size() ? std::optional(number) : std::nullopt;
-  };
-  constexpr std::string_view kNumber = "id:";
-  if (label.starts_with(kNumber)) return numbered(std::string_view(label).substr(kNumber.size()));
-  const auto place = [&](auto is_same) -> std::optional<std::size_t> {
-    const auto found = std::find_if(info.labels.begin(), info.labels.end(), is_same);
-    if (found == info.labels.end()) return std::nullopt;
-    return static_cast<std::size_t>(found - info.labels.begin());
-  };
-  if (const auto exact = place([&](const std::string& name) { return name == label; })) return exact;
-  if (const auto any = place([&](const std::string& name) { return lower(name) == lower(label); })) return any;
-  return numbered(label);
+  return label_named(label, info.labels);
 }
 
 SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info) {

@@ -51,8 +51,7 @@ SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info
 // The same of a .tsv that has been read already; `name` begins every message.
 SampleFile parse_samples_tsv(std::string content, const std::string& name, const ModelInfo& info);
 
-// The number of a class from its name (in any case, if none has it as it stands), its number, or id:N, which is class N
-// also where N is the name of another; nothing when the model has no such class.
+// label_named() among the model's classes (explain/asked_target.h).
 std::optional<std::size_t> find_label(const std::string& label, const ModelInfo& info);
 
 }  // namespace attnflow

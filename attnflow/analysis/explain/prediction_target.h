@@ -19,6 +19,7 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/settings.h"
+#include "attnflow/explain/asked_target.h"
 #include "attnflow/explain/report_target.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
@@ -29,15 +30,10 @@ namespace attnflow {
 // What asks for a target, for messages: "mixing relevance", "method attnlrp".
 std::string explaining_option(const Settings& settings);
 
-// `codec`: of models whose output is a token; null for classes. A word of several tokens stands for its first, which a
-// note says. Throws Error(kUnsupportedModel) for a model without a head, Error(kUsage) for names of no class or token,
-// and the same one twice.
+// `codec`: of models whose output is a token; null for classes. Throws as that of explain/asked_target.h, and
+// Error(kUnsupportedModel) for a model without a head.
 AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const TextCodec* codec,
                          std::vector<Note>& notes);
-
-// The same where an answer is explained, of `tokens` tokens: the position of the one with which it begins, by default
-// against all others.
-AskedTarget asked_begin(const Settings& settings, std::size_t tokens);
 
 // The target with its logits. `position`: where a model was asked that has logits for each (a mask, a token that gets a
 // class, or the last token of a decoder).

@@ -1,0 +1,129 @@
+#include "attnflow/explain/asked_target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <string_view>
+
+#include "attnflow/base/error.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::string_view kNumber = "id:";  // of a class or a token
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+// The whole of `digits`, below `limit`.
+std::optional<std::size_t> number_below(std::size_t limit, std::string_view digits) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  return number < limit ? std::optional(number) : std::nullopt;
+}
+
+std::size_t class_named(const char* option, const std::string& asked, const TargetNames& names) {
+  if (const auto label = label_named(asked, names.labels)) return *label;
+  constexpr std::size_t kMaxNamed = 10;  // a model of pictures may have a thousand
+  std::vector<std::string> shown(names.labels.begin(), names.labels.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                                                  kMaxNamed, names.labels.size())));
+  if (names.labels.size() > kMaxNamed) shown.emplace_back("...");
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--{}: expected auto, a class of {} ({}) or a number from 0 to {}, found '{}'", option,
+                          names.model, fmt::join(shown, ", "), names.labels.size() - 1, asked));
+}
+
+std::size_t token_named(const char* option, const std::string& asked, const TargetNames& names,
+                        std::vector<Note>& notes) {
+  if (asked.starts_with(kNumber)) {
+    const auto id = number_below(names.vocabulary, std::string_view(asked).substr(kNumber.size()));
+    if (id) return *id;
+    throw Error(ErrorKind::kUsage, fmt::format("--{}: expected the id of a token from id:0 to id:{}, found '{}'",
+                                               option, names.vocabulary - 1, asked));
+  }
+  // It stands after a space anyway.
+  const std::vector<std::int64_t> pieces =
+      names.word_to_ids(asked.substr(std::min(asked.size(), asked.find_first_not_of(' '))));
+  if (pieces.empty() || pieces.front() < 0 || static_cast<std::size_t>(pieces.front()) >= names.vocabulary) {
+    throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto, a word or id:N, found '{}', which is {}", option,
+                                               asked, pieces.empty() ? "none" : "no token of the model's"));
+  }
+  if (pieces.size() > 1) {
+    notes.push_back({NoteCode::kTargetFirstToken,
+                     {{"option", std::string(option)},
+                      {"word", asked},
+                      {"tokens", pieces.size()},
+                      {"token", names.readable(pieces.front())}}});
+  }
+  return static_cast<std::size_t>(pieces.front());
+}
+
+// A token with which an answer may begin.
+std::size_t token_at(const char* option, const std::string& asked, std::size_t tokens) {
+  if (const auto position = number_below(tokens, asked)) return *position;
+  throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto or the position of a token, from 0 to {}, found '{}'",
+                                             option, tokens - 1, asked));
+}
+
+// `usual`: of --against auto; `what` is named; named(option, asked) is its number.
+template <typename Named>
+AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, const char* what, const Named& named) {
+  using Against = AskedTarget::Against;
+  AskedTarget target;
+  if (settings.target != "auto") target.label = named("target", settings.target);
+  const std::string& against = settings.against;
+  if (against == "auto") {
+    if (!settings.weights_by_gradient()) target.against = usual;
+  } else if (against == "rest") {
+    target.against = Against::kRest;
+  } else if (against != "none") {
+    target.against = Against::kLabel;
+    target.other = named("against", against);
+  }
+  if (target.against == Against::kLabel && target.label == target.other) {
+    throw Error(ErrorKind::kUsage, fmt::format("--against: expected a {} other than --target {}, found {}", what,
+                                               settings.target, against));
+  }
+  return target;
+}
+
+}  // namespace
+
+std::string TargetNames::name(std::int64_t id) const {
+  if (!of_class) return readable(id);
+  const auto index = static_cast<std::size_t>(id);
+  return index < labels.size() ? labels[index] : std::to_string(index);
+}
+
+std::optional<std::size_t> label_named(const std::string& label, const std::vector<std::string>& labels) {
+  if (label.starts_with(kNumber)) return number_below(labels.size(), std::string_view(label).substr(kNumber.size()));
+  const auto place = [&](auto is_same) -> std::optional<std::size_t> {
+    const auto found = std::find_if(labels.begin(), labels.end(), is_same);
+    if (found == labels.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - labels.begin());
+  };
+  if (const auto exact = place([&](const std::string& name) { return name == label; })) return exact;
+  if (const auto any = place([&](const std::string& name) { return lower(name) == lower(label); })) return any;
+  return number_below(labels.size(), label);
+}
+
+AskedTarget asked_target(const Settings& settings, const TargetNames& names, std::vector<Note>& notes) {
+  const auto named = [&](const char* option, const std::string& asked) {
+    return names.of_class ? class_named(option, asked, names) : token_named(option, asked, names, notes);
+  };
+  return asked_among(settings, usual_against(names.of_class), names.of_class ? "class" : "token", named);
+}
+
+AskedTarget asked_begin(const Settings& settings, std::size_t tokens) {
+  return asked_among(settings, usual_against(/*of_class=*/true), "token",
+                     [&](const char* option, const std::string& asked) { return token_at(option, asked, tokens); });
+}
+
+}  // namespace attnflow

@@ -1,0 +1,63 @@
+#include "attnflow/explain/mixing_choice.h"
+
+#include <string>
+
+namespace attnflow {
+namespace {
+
+// A pass forward, the layers once more, and a pass back of twice the work.
+constexpr double kPassesOfRelevance = 4.0;
+// Measured: contributions cost up to that beside the pass forward.
+constexpr double kPassesOfContributions = 4.0;
+
+bool is_about_attention(const Settings& settings, const DefaultQuestion& question) {
+  using Kind = OutputToken::Kind;
+  const Settings usual;
+  const bool of_last = settings.output_token.kind == Kind::kAuto || settings.output_token.kind == Kind::kLast;
+  return settings.heads != usual.heads || settings.residual != usual.residual || question.only_row || !of_last;
+}
+
+// Whether attention would not answer what a decoder is asked.
+bool asks_of_decoder(const DefaultFacts& facts, const Settings& settings, const DefaultQuestion& question) {
+  return facts.causal && facts.predicts && settings.wants_aggregation() && !is_about_attention(settings, question);
+}
+
+// What kAuto stands for.
+Mixing default_mixing(const DefaultFacts& facts, const Settings& settings, const DefaultQuestion& question) {
+  if (names_prediction(settings)) return Mixing::kRelevance;
+  if (!asks_of_decoder(facts, settings, question)) return Mixing::kAttention;
+  const double pass = 2.0 * static_cast<double>(facts.parameters) * static_cast<double>(question.tokens);
+  if (!question.as_it_runs && kPassesOfRelevance * pass * static_cast<double>(question.predictions) <= kDefaultWork &&
+      facts.has_gradients()) {
+    return Mixing::kRelevance;
+  }
+  // Receptive fields of contributions are not known while the model runs.
+  const bool of_many =
+      (question.predictions > 1 || question.as_it_runs) && settings.normalization != Normalization::kReceptiveField;
+  if (of_many && facts.has_terms && kPassesOfContributions * pass <= kDefaultWork) return Mixing::kAlti;
+  return Mixing::kAttention;
+}
+
+}  // namespace
+
+bool names_prediction(const Settings& settings) {
+  return (settings.target != "auto" || settings.against != "auto") && !settings.explains_prediction();
+}
+
+void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQuestion& question,
+                   std::vector<Note>& notes) {
+  if (settings.mixing != Mixing::kAuto) return;
+  const bool for_target = names_prediction(settings);
+  settings.mixing = default_mixing(facts, settings, question);
+  if (settings.mixing == Mixing::kAttention) {
+    if (asks_of_decoder(facts, settings, question)) notes.emplace_back(NoteCode::kDefaultAttention);
+    return;
+  }
+  const char* const reason = for_target                              ? "since a target is named"
+                             : settings.mixing == Mixing::kRelevance ? "the default for decoders"
+                                                                     : "the default for long generations";
+  notes.push_back({NoteCode::kDefaultMixing,
+                   {{"mixing", std::string(mixing_info(settings.mixing).weights)}, {"reason", std::string(reason)}}});
+}
+
+}  // namespace attnflow
