@@ -11,7 +11,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/explain/explain_contributions.h"
-#include "attnflow/explain/fill_report.h"
+#include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/explain/unknown_words.h"
 #include "attnflow/graph/mixing.h"
@@ -48,6 +48,7 @@ void widen_to_renormalize(std::variant<Tensor<float>, Tensor<double>>& weights, 
 
 std::size_t positions(const AttentionInput& input) {
   if (!input.fused.layers.empty()) return input.fused.layers.front().extent(0);
+  if (!input.edges.layers.empty()) return input.edges.layers.front().weights.extent(0);
   const bool has_attention = std::visit([](const auto& stack) { return !stack.weights().empty(); }, input.stack);
   return has_attention ? std::visit([](const auto& stack) { return stack.tokens(); }, input.stack)
                        : input.contributions.contributions.extent(1);
@@ -134,24 +135,7 @@ void check_attention_options(const ExplainOptions& options) {
   }
 }
 
-Report explain_attention(AttentionInput input, const ExplainOptions& given) {
-  ExplainOptions options = given;
-  if (options.settings.mixing == Mixing::kAuto) options.settings.mixing = Mixing::kAttention;
-  validate(options.settings);
-  if (options.settings.words && !input.text) {
-    throw Error(ErrorKind::kUsage,
-                "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
-  }
-  check_options(options);
-  if (options.settings.has_target()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--mixing {} requires a text and a model: an attention file has no gradients",
-                            to_text(options.settings.mixing)));
-  }
-  if (mixing_info(options.settings.mixing).needs == MixingNeeds::kTerms) {
-    return explain_contributions(std::move(input), options);
-  }
-  require_aggregations(options.settings.methods, "an attention file");
+Report begin_report(AttentionInput& input, const ExplainOptions& options) {
   Report report;
   report.settings = options.settings;
   report.input.kind = input.text ? "text" : "attention";
@@ -164,11 +148,43 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
     report.notes.emplace_back(NoteCode::kAnyWeights);
   }
   if (input.text) mark_unknown_words(report);
+  return report;
+}
+
+ReportQuestion question_of(Report& report, const AttentionInput& input, const ExplainOptions& options) {
+  report.referents = resolve_referents(options.referents, report);
+  ReportQuestion question = resolve_question(report, options);
+  if (input.reading && !options.settings.output_token.is_named()) question.settings.output_token = *input.reading;
+  return question;
+}
+
+Report explain_attention(AttentionInput input, const ExplainOptions& given) {
+  ExplainOptions options = given;
+  if (options.settings.mixing == Mixing::kAuto) options.settings.mixing = Mixing::kAttention;
+  validate(options.settings);
+  if (options.settings.words && !input.text) {
+    throw Error(ErrorKind::kUsage,
+                "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
+  }
+  check_options(options);
+  if (!input.edges.layers.empty()) {
+    require_aggregations(options.settings.methods, "edges of a model's layers");
+    return explain_edges(std::move(input), options);
+  }
+  if (options.settings.has_target()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--mixing {} requires a text and a model: an attention file has no gradients",
+                            to_text(options.settings.mixing)));
+  }
+  if (mixing_info(options.settings.mixing).needs == MixingNeeds::kTerms) {
+    return explain_contributions(std::move(input), options);
+  }
+  require_aggregations(options.settings.methods, "an attention file");
+  Report report = begin_report(input, options);
   const auto ask = [&](std::size_t layers, std::size_t heads, std::size_t tokens, bool causal) {
     report.model = {input.name, input.architecture, layers, heads, causal};
     report.input.tokens.resize(tokens);
-    report.referents = resolve_referents(options.referents, report);
-    return resolve_question(report, options);
+    return question_of(report, input, options);
   };
   if (FusedAttention& fused = input.fused; !fused.layers.empty()) {
     const std::size_t n = fused.layers.front().extent(0);

@@ -12,8 +12,10 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_options.h"
+#include "attnflow/explain/fill_report.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"
+#include "attnflow/graph/relevance_mixing.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -27,19 +29,32 @@ struct FusedAttention {
   bool causal = true;  // no head of any layer looks ahead
 };
 
-// Attention from elsewhere. tokens: empty, or one entry a position. There is one of stack, fused and contributions.
+// Edges of every layer, made while a model ran: W of its contributions, whose rows sum to 1, or of relevance. Which of
+// both settings.mixing says.
+struct MadeEdges {
+  std::vector<PositiveRelevance> layers;  // of contributions the weights alone
+  std::size_t heads = 0;
+  bool causal = false;
+  std::optional<ReportTarget> target = {};  // what relevance is for
+};
+
+// Attention from elsewhere. tokens: empty, or one entry a position. There is one of stack, fused, contributions
+// and edges; stack may stand beside edges.
 struct AttentionInput {
   AnyAttentionStack stack;                // empty where there are contributions alone
   ContributionArrays contributions = {};  // with settings.mixing of contributions
   std::vector<InputToken> tokens;
   std::string name;  // of the file, for titles
   FusedAttention fused = {};
+  MadeEdges edges = {};
   // Of a model that read a text: the text, in which the tokens have their places, what the model is, what it said.
   std::optional<std::string> text = {};
   std::string text_pair = {};  // a second text, of tokens of segment 1
   std::string architecture = {};
   std::vector<ReportPrediction> predictions = {};
   std::vector<Note> notes = {};  // on how the attention was made
+  // Where a decoder reads the class of a text, if that is not at its end: the output token where none is named.
+  std::optional<std::size_t> reading = {};
 };
 
 // [layer, head, query, key], float32 or float64, checked. float64, and rows that were renormalised, stay float64.
@@ -69,6 +84,12 @@ void set_tokens(AttentionInput& input, const std::vector<std::string>& texts, co
 
 // Throws Error(kUsage) for options that exclude each other, whatever the attention is.
 void check_attention_options(const ExplainOptions& options);
+
+// A report of what the input says of itself; takes its tokens, texts, predictions and notes.
+Report begin_report(AttentionInput& input, const ExplainOptions& options);
+
+// resolve_question() of it, once the report has its model and as many tokens.
+ReportQuestion question_of(Report& report, const AttentionInput& input, const ExplainOptions& options);
 
 // Throws Error(kUsage) for settings that need a text or a model, or that do not fit the input.
 Report explain_attention(AttentionInput input, const ExplainOptions& given);

@@ -53,6 +53,28 @@ void for_each_head(const LayerGradients& gradients, const Take& take) {
   }
 }
 
+void remove(Tensor<double>& weights, const WeightRemoval& removal) {
+  internal::remove_weights(weights, removal, internal::Diagonal::kStays);
+}
+
+double share_of(double negative, double all) { return all == 0.0 ? 0.0 : negative / all; }
+
+// The rule of the residual, and the unit in which no row sums to more than 1.
+void finish(AttentionGraph& graph) {
+  graph.residual_rule = ResidualRule::kContainedNormalized;
+  const std::size_t n = graph.tokens();
+  double largest = 0.0;
+  for (std::size_t row = 0; row < graph.layers() * n; ++row) {
+    const double* from = graph.weights.data() + row * n;
+    largest = std::max(largest, std::accumulate(from, from + n, 0.0));
+  }
+  if (largest == 0.0) return;
+  int exponent = 0;
+  std::frexp(largest, &exponent);  // largest = f 2^exponent with 1/2 <= f < 1
+  graph.unit = std::ldexp(1.0, exponent);
+  for (double& weight : graph.weights.span()) weight = std::ldexp(weight, -exponent);
+}
+
 }  // namespace
 
 Tensor<double> signed_relevance(const LayerGradients& gradients) {
@@ -88,27 +110,39 @@ Tensor<double> RelevanceGraphSink::weights(const LayerGradients& gradients) {
   PositiveRelevance relevance = positive_relevance(gradients, parts_);
   negative_ += relevance.against;
   all_ += relevance.all;
-  internal::remove_weights(relevance.weights, removal_, internal::Diagonal::kStays);
+  remove(relevance.weights, removal_);
   return std::move(relevance.weights);
 }
 
-std::optional<double> RelevanceGraphSink::negative_share() const { return all_ == 0.0 ? 0.0 : negative_ / all_; }
+std::optional<double> RelevanceGraphSink::negative_share() const { return share_of(negative_, all_); }
 
 AttentionGraph RelevanceGraphSink::take() {
   AttentionGraph graph = GraphOfGradientsSink::take();
-  graph.residual_rule = ResidualRule::kContainedNormalized;
-  const std::size_t n = graph.tokens();
-  double largest = 0.0;
-  for (std::size_t row = 0; row < graph.layers() * n; ++row) {
-    const double* from = graph.weights.data() + row * n;
-    largest = std::max(largest, std::accumulate(from, from + n, 0.0));
-  }
-  if (largest == 0.0) return graph;
-  int exponent = 0;
-  std::frexp(largest, &exponent);  // largest = f 2^exponent with 1/2 <= f < 1
-  graph.unit = std::ldexp(1.0, exponent);
-  for (double& weight : graph.weights.span()) weight = std::ldexp(weight, -exponent);
+  finish(graph);
   return graph;
+}
+
+RelevanceGraph relevance_graph(std::vector<PositiveRelevance> layers, const WeightRemoval& removal) {
+  if (layers.empty()) throw Error(ErrorKind::kOther, "relevance: expected at least one layer, found none");
+  const Shape shape = layers.front().weights.shape();
+  RelevanceGraph result;
+  double against = 0.0;
+  double all = 0.0;
+  result.graph.weights = Tensor<double>({layers.size(), shape[0], shape[1]});
+  double* to = result.graph.weights.data();
+  for (PositiveRelevance& layer : layers) {
+    if (layer.weights.shape() != shape) {
+      throw Error(ErrorKind::kOther, fmt::format("relevance: expected layers of one shape, {}, found {}",
+                                                 shape_to_string(shape), shape_to_string(layer.weights.shape())));
+    }
+    against += layer.against;
+    all += layer.all;
+    remove(layer.weights, removal);
+    to = std::copy_n(layer.weights.data(), layer.weights.size(), to);
+  }
+  result.negative_share = share_of(against, all);
+  finish(result.graph);
+  return result;
 }
 
 }  // namespace attnflow

@@ -89,6 +89,15 @@ struct PositiveRelevance {
 };
 PositiveRelevance positive_relevance(const LayerGradients& gradients, RelevanceParts parts);
 
+// The graph of W of all layers, the first one first, as a sink would make it.
+struct RelevanceGraph {
+  AttentionGraph graph;
+  double negative_share = 0.0;  // as RelevanceGraphSink::negative_share()
+};
+// Throws Error(kOther) without layers, or for layers of several sizes; Error(kUsage) for positions that are out of
+// range.
+RelevanceGraph relevance_graph(std::vector<PositiveRelevance> layers, const WeightRemoval& removal = {});
+
 // A sink that keeps W of every layer.
 class RelevanceGraphSink : public GraphOfGradientsSink {
  public:

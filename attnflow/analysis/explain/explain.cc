@@ -21,6 +21,7 @@
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/explain/certificates.h"
+#include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/explain/unknown_words.h"

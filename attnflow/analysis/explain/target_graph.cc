@@ -19,8 +19,4 @@ BackwardRule backward_rule(Mixing mixing) {
                                                                         : BackwardRule::kGradient;
 }
 
-void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share) {
-  if (share) notes.push_back({NoteCode::kNegativeRelevance, {{"share", *share}}});
-}
-
 }  // namespace attnflow

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
-#include <vector>
 
 #include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/explain/stop_sink.h"
@@ -38,9 +37,6 @@ TargetGraph target_graph(ModelOf<Input>& model, const Input& input, const Report
   const std::optional<double> share = sink->negative_share();
   return {sink->take(), share};
 }
-
-// Says that a share of what was measured is not shown; nothing where none was measured.
-void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share);
 
 }  // namespace attnflow
 

@@ -6,6 +6,7 @@
 
 #include "attnflow/analysis/explain/target_graph.h"
 #include "attnflow/base/parallel_for.h"
+#include "attnflow/explain/explain_edges.h"
 
 namespace attnflow::internal {
 

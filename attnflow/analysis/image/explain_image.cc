@@ -13,6 +13,7 @@
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
+#include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"

@@ -1,0 +1,22 @@
+// explain_attention() for edges that were made layer by layer while a model ran: contributions, or relevance for one
+// prediction.
+#ifndef ATTNFLOW_EXPLAIN_EXPLAIN_EDGES_H_
+#define ATTNFLOW_EXPLAIN_EXPLAIN_EDGES_H_
+
+#include <optional>
+#include <vector>
+
+#include "attnflow/attribution/note.h"
+#include "attnflow/explain/explain_attention.h"
+
+namespace attnflow {
+
+// Throws as contribution_graph() and relevance_graph(), and Error(kUsage) for --keep-attention without attention.
+Report explain_edges(AttentionInput input, const ExplainOptions& options);
+
+// Says that a share of what was measured is not shown; nothing where none was measured.
+void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_EXPLAIN_EXPLAIN_EDGES_H_
