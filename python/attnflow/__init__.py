@@ -12,10 +12,12 @@ names and meanings of the command line's (`attnflow explain --help`), with under
 from attnflow import _core, data
 from attnflow.attribution import attribute, flow, raw, rollout
 from attnflow.blank_out import Agreement, MapAgreement
-from attnflow.capture import Captured, capture, explain
+from attnflow.capture import Captured, capture
 from attnflow.comparison import Comparison, compare
 from attnflow.errors import Error
+from attnflow.explanation import explain
 from attnflow.generation import generate
+from attnflow.layers import LayerParts, register_layer
 from attnflow.notebook import show
 from attnflow.report import Report
 
@@ -26,6 +28,7 @@ __all__ = [
     "Captured",
     "Comparison",
     "Error",
+    "LayerParts",
     "MapAgreement",
     "Report",
     "__version__",
@@ -37,6 +40,7 @@ __all__ = [
     "flow",
     "generate",
     "raw",
+    "register_layer",
     "rollout",
     "show",
 ]

@@ -35,7 +35,7 @@ def attribute(
     layers, contributions = as_layers(attentions)
     asked: dict[str, Any] = dict(options)
     if isinstance(attentions, Captured):
-        asked = divide_rows(asked, attentions)
+        asked = divide_rows(asked, attentions.rounded)
     with Progress("flow") as progress:
         core = _core.explain(
             layers,
@@ -50,6 +50,10 @@ def attribute(
             "",
             [],
             None,
+            None,
+            [],
+            None,
+            _core.Notes(),
             None,
         )
     return Report(core)

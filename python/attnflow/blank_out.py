@@ -51,6 +51,8 @@ def check_of(model: Any, tokenizer: Any, inputs: dict[str, Any], must: bool, cau
     blank = blank_token(tokenizer, causal)
     if blank is None or _moves_class(model, blank[0]):
         return None
+    if blank[0] >= model.get_input_embeddings().weight.shape[0]:  # the tokenizer may have tokens that the model has not
+        return None
     parameters = sum(parameter.numel() for parameter in model.parameters())
     return parameters, blank[1], must, partial(_blanked_values, model, inputs, blank[0])
 
@@ -69,7 +71,7 @@ def _blanked_values(
     position: int | None,
     groups: Sequence[Sequence[int]],
 ) -> tuple[float, list[float | None]]:
-    """The logit of `label` less that of `other` (-1: the mean of all others): of the text, and where each group is blanked.
+    """score_of() the text, and where each group is blanked.
 
     All by the same kernel, which may be another one than attention was captured from.
     """
@@ -86,15 +88,21 @@ def _blanked_values(
         with torch.no_grad():
             logits = model(input_ids=part, attention_mask=mask).logits
         rows = (logits if position is None else logits[:, position]).float().cpu().double()
-        against = 0.0
-        if other is not None:
-            rest = rows.sum(dim=-1) - rows[:, label]
-            against = rest / (rows.shape[-1] - 1) if other == -1 else rows[:, other]
-        found += (rows[:, label] - against).tolist()
+        found += score_of(rows, label, other).tolist()
     values: list[float | None] = [None] * len(groups)
     for g, value in zip(changed, found[1:], strict=True):
         values[g] = value
     return found[0], values
+
+
+def score_of(logits: Any, label: int, other: int | None) -> Any:
+    """The last dimension's logit of `label`, less that of `other` (-1: the mean of all others)."""
+    value = logits[..., label]
+    if other is None:
+        return value
+    if other == -1:
+        return value - (logits.sum(dim=-1) - value) / (logits.shape[-1] - 1)
+    return value - logits[..., other]
 
 
 def _at_once(model: Any, tokens: int) -> int:

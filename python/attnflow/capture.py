@@ -18,22 +18,17 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, Unpack, overload
+from typing import Any
 
 from attnflow import _core
-from attnflow.arrays import as_array, as_layers
-from attnflow.blank_out import blank_token, check_of
+from attnflow.arrays import as_array
 from attnflow.by_rows import blocks_of, fuse_by_rows
 from attnflow.errors import Error
-from attnflow.hints import TextOptions, describes_options
 from attnflow.joint import is_encoder_decoder, joint_of
-from attnflow.progress import Progress
-from attnflow.report import Report
-from attnflow.text import encode, encode_target, head_of, predictions, require_words
 
 # Under which transformers knows the attention function here.
 _NAME = "attnflow"
@@ -153,12 +148,17 @@ def _source(what: Any) -> str:
         return ""
 
 
+# Is shown a call of attention whole: its module, its arguments (query, key, value, ...), weights and output.
+See = Callable[[Any, tuple[Any, ...], Any, Any], None]
+
+
 @dataclass
 class _Recorder:
     """What a capture does with the model's calls of attention."""
 
     keep: Callable[..., None]  # (module, weights), and of how many heads they are, if these are fused already
     fusion_of: Callable[[Any], str | None]  # how heads of a module may be fused by rows; None: they may not
+    see: See | None = None
 
 
 # The capture at work, if any: transformers knows attention functions by one name for the whole process. The lock is held
@@ -186,6 +186,8 @@ def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
     output, weights = reference(module, *arguments, **options)
     if recorder is not None:
         recorder.keep(module, weights)
+        if recorder.see is not None:
+            recorder.see(module, arguments, weights, output)
     return output, weights
 
 
@@ -280,16 +282,16 @@ def check_explained(model: Any) -> None:
         )
 
 
-def divide_rows(asked: dict[str, Any], captured: Captured) -> dict[str, Any]:
+def divide_rows(asked: dict[str, Any], rounded: bool) -> dict[str, Any]:
     """Rows rounded to two or three digits miss 1 by up to a hundredth: they are divided by their sums unless options of the
     caller's say what to do.
     """
-    if captured.rounded and asked.get("renormalize") is None and not asked.get("any_weights"):
+    if rounded and asked.get("renormalize") is None and not asked.get("any_weights"):
         return asked | {"renormalize": True}
     return asked
 
 
-def _as_given(weights: Any, _: int) -> Any:
+def as_given(weights: Any, _: int) -> Any:
     # On its way to the CPU at once: the model's device keeps one layer at a time.
     return weights.detach().cpu()
 
@@ -319,16 +321,19 @@ def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
     """
     if fuse not in (None, "mean", "max", "min"):
         raise Error(f"fuse: expected mean, max or min, found {fuse!r}", kind="usage")
-    with capture_with(model, _as_given if fuse is None else partial(_fused, fuse), fuse) as captured:
+    with capture_with(model, as_given if fuse is None else partial(_fused, fuse), fuse) as captured:
         yield captured
 
 
 @contextmanager
-def capture_with(model: Any, keep_as: Callable[..., Any], fuse: str | None = None) -> Iterator[Captured]:
+def capture_with(
+    model: Any, keep_as: Callable[..., Any], fuse: str | None = None, see: See | None = None
+) -> Iterator[Captured]:
     """keep_as(weights, layer) says what is kept of a call, the first of which is layer 1.
 
     fuse: heads may be fused so before: keep_as(weights, layer, heads) then gets the weights of that many heads as those
         of one.
+    see: needs a model whose attention function can be exchanged.
     """
     global _recorder
     check_model(model)
@@ -370,13 +375,23 @@ def capture_with(model: Any, keep_as: Callable[..., Any], fuse: str | None = Non
             exchangeable = _register()
             own_masks = exchangeable and _masks_beside_interface(model)
             if exchangeable and not own_masks and _calls_interface(model):
-                _recorder = _Recorder(keep_own, lambda module: fuse if by_rows and is_own(module) else None)
+                _recorder = _Recorder(
+                    keep_own,
+                    lambda module: fuse if by_rows and is_own(module) else None,
+                    None if see is None else lambda module, *shown: see(module, *shown) if is_own(module) else None,
+                )
                 try:
                     with _implementation(model, _NAME):
                         yield captured
                 finally:
                     _recorder = None
             else:
+                if see is not None:
+                    raise Error(
+                        f"expected a model whose attention function can be exchanged, found {type(model).__name__}; choose "
+                        'mixing="attention"',
+                        kind="unsupported_model",
+                    )
                 _refuse_other_attention(model)
                 with _output_attentions(model, keep, exchangeable, own_masks):
                     yield captured
@@ -404,9 +419,9 @@ def _is_rounded(weights: Any) -> bool:
 
 
 def _level_of_caller() -> int:
-    """The stacklevel, for a warning of the function that asks, of the first frame outside this file and contextlib."""
+    """The stacklevel, for a warning of the function that asks, of the first frame outside this package and contextlib."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__") in (__name__, "contextlib"):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("attnflow", "contextlib"):
         level, frame = level + 1, frame.f_back
     return level
 
@@ -472,217 +487,3 @@ def _output_attentions(
     finally:
         for hook in hooks:
             hook.remove()
-
-
-@overload
-def explain(
-    model: Any,
-    tokenizer: Any,
-    text: str,
-    *,
-    target_text: str | None = None,
-    check: bool | None = None,
-    **options: Unpack[TextOptions],
-) -> Report: ...
-@overload
-def explain(
-    model: Any,
-    tokenizer: Any,
-    text: Sequence[str],
-    *,
-    target_text: Sequence[str] | None = None,
-    check: bool | None = None,
-    **options: Unpack[TextOptions],
-) -> list[Report]: ...
-@describes_options("explain")
-def explain(
-    model: Any,
-    tokenizer: Any,
-    text: str | Sequence[str],
-    *,
-    target_text: str | Sequence[str] | None = None,
-    check: bool | None = None,
-    **options: Unpack[TextOptions],
-) -> Report | list[Report]:
-    """Attention of a loaded Transformers model on a text, as a report; of several texts, a report each.
-
-    The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding.
-    target_text: of an encoder-decoder, what its decoder is given, behind its first token ("": that alone). Tokens of both
-        texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says otherwise.
-    check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is made
-        at the output token. None: only if that takes a fraction of a second.
-    """
-    if check is not None and not isinstance(check, bool):
-        raise Error(f"check: expected True, False or None, found {check!r}", kind="usage")
-    check_explained(model)
-    if isinstance(text, str):
-        if target_text is not None and not isinstance(target_text, str):
-            raise Error("expected target_text as a text, as text is one, found a list", kind="usage")
-        return _explain_text(model, tokenizer, text, target_text, check, options)
-    texts = list(text) if isinstance(text, Iterable) else [text]
-    for one in texts:
-        if not isinstance(one, str):
-            raise Error(f"text: expected a text or a list of texts, found {type(one).__name__}", kind="usage")
-    targets: list[str | None] = [None] * len(texts)
-    if target_text is not None:
-        targets = [] if isinstance(target_text, str) else list(target_text)
-        if len(targets) != len(texts) or not all(isinstance(one, str) for one in targets):
-            raise Error(f"expected target_text as a list of {len(texts)} texts, one for each text", kind="usage")
-    pairs = zip(texts, targets, strict=True)
-    return [_explain_text(model, tokenizer, one, target, check, options) for one, target in pairs]
-
-
-def check_target(model: Any, given: bool) -> None:
-    """Refuses an encoder-decoder without a target, and other models with one."""
-    is_joint = is_encoder_decoder(model)
-    if is_joint == given:
-        return
-    raise Error(
-        'expected target_text, what the decoder is given ("": its first token alone), found none'
-        if is_joint
-        else f"expected no target_text, which encoder-decoders take, found one for {type(model).__name__}",
-        kind="usage",
-    )
-
-
-def check_options(asked: dict[str, Any]) -> bool:
-    """Tells what is wrong with them before a model runs; gives whether heads can be fused as layers come."""
-    fuses = _core.can_fuse(asked)
-    for option, known in (("mixing", ("auto", "attention")), ("method", ("raw", "rollout", "flow"))):
-        given = asked.get(option) or ()
-        for value in given.split(",") if isinstance(given, str) else given:
-            if value.strip() not in known:
-                raise Error(
-                    f"{option}: expected {', '.join(known[:-1])} or {known[-1]}, which need a model's attention alone, found "
-                    f"{value}; the command `attnflow explain` has it, for its own families",
-                    kind="usage",
-                )
-    return fuses
-
-
-def _explain_text(
-    model: Any, tokenizer: Any, text: str, target_text: str | None, check: bool | None, options: TextOptions
-) -> Report:
-    import torch
-
-    asked: dict[str, Any] = dict(options)
-    fuses = check_options(asked)
-    if asked.get("words"):
-        require_words(tokenizer)
-    is_joint = is_encoder_decoder(model)
-    check_target(model, target_text is not None)
-    if check:
-        _require_check(model, tokenizer, is_joint)
-    encoded = encode(tokenizer, text, partial(check_ids, model))
-    device = next(model.parameters()).device
-    inputs = {"input_ids": torch.tensor([encoded.ids], device=device)}
-    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
-    parts = [encoded]
-    if target_text is not None:
-        parts.append(encode_target(model, tokenizer, target_text, partial(check_ids, model)))
-        inputs["decoder_input_ids"] = torch.tensor([parts[1].ids], device=device)
-        if asked.get("output_token") is None:
-            asked["output_token"] = "last"
-
-    def fused(weights: Any, layer: int, heads: int = 0) -> Any:
-        return _core.fuse_layer([as_array(weights[0])], layer, divide_rows(asked, captured), heads)
-
-    def keep(weights: Any, layer: int, heads: int = 0) -> Any:
-        kept = _as_given(weights, layer)
-        if not fuses or is_joint or kept.dim() != 4 or kept.shape[0] != 1 or kept.shape[2] != kept.shape[3]:
-            return kept  # what is no layer is refused below
-        return fused(kept, layer, heads)
-
-    # The mean of one is itself, to the bit; maxima would be divided by their sums twice, and sums are those of each head.
-    means = asked.get("heads") in (None, "mean") and not asked.get("renormalize")
-    with capture_with(model, keep, "mean" if fuses and means and not is_joint else None) as captured, torch.no_grad():
-        output = model(**inputs)
-    joint = joint_of(model, captured.calls) if is_joint else None
-    if joint is not None and fuses:
-        layers = [fused(joint.layer(index), index + 1, joint.heads) for index in range(len(joint.steps))]
-    else:
-        attentions = captured.attentions
-        layers = [layer for layer in attentions if isinstance(layer, _core.FusedLayer)]
-    texts = [part.text for part in parts if part.text is not None]
-    said = predictions(model, tokenizer, parts, output)
-    runs = None
-    if said and not is_joint and check is not False:
-        runs = check_of(model, tokenizer, inputs, bool(check), said[0][0] == "next")
-    with Progress("flow") as progress:
-        core = _core.explain(
-            [] if layers else as_layers(attentions)[0],
-            [],
-            [token for part in parts for token in part.tokens],
-            [flag for part in parts for flag in part.special],
-            model_name(model),
-            divide_rows(asked, captured),
-            progress,
-            layers,
-            texts if len(texts) == len(parts) else [],
-            str(model.config.model_type),
-            said,
-            None if joint is None else joint.shape,
-            runs,
-        )
-    if check and core.agreement is None:
-        raise Error(
-            "check=True: expected an output token at which a prediction is made (a class at the first token of an encoder or "
-            f"the last of a decoder, a mask, the last token), found token {core.output_token}; leave output_token or check out",
-            kind="usage",
-        )
-    return Report(core)
-
-
-def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
-    """What makes check=True impossible whatever the text is."""
-    found = None
-    kind = head_of(model)
-    if is_joint:
-        found = f"{type(model).__name__}, an encoder-decoder"
-    elif kind is None:
-        found = f"{type(model).__name__}, whose head predicts nothing that is known here"
-    elif blank_token(tokenizer, kind == "next") is None:
-        found = f"{type(tokenizer).__name__} without such a token"
-    if found is not None:
-        raise Error(
-            "check=True: expected a model with a head that predicts (a class, a mask, the next token) and a token to blank "
-            f"with (unknown or mask; in decoders also padding or end of text), found {found}; leave check out",
-            kind="usage",
-        )
-
-
-def model_name(model: Any) -> str:
-    return str(getattr(model.config, "name_or_path", "") or type(model).__name__)
-
-
-def check_ids(model: Any, ids: Sequence[int]) -> None:
-    if not ids:
-        raise Error("expected text with at least one token, found none", kind="bad_input")
-    vocabulary = model.get_input_embeddings().weight.shape[0]
-    if max(ids) >= vocabulary:
-        raise Error(
-            f"expected tokens of the model, whose vocabulary has {vocabulary}, found {max(ids)}; the tokenizer belongs to "
-            "another model",
-            kind="bad_input",
-        )
-    most = positions(model)
-    if most is not None and len(ids) > most:
-        raise Error(
-            f"expected at most {most} tokens (the positions of the model), found {len(ids)}; shorten the text",
-            kind="input_too_long",
-        )
-
-
-def positions(model: Any) -> int | None:
-    """How many tokens the model has positions for, where it says so."""
-    import torch
-
-    most = getattr(model.config, "max_position_embeddings", None)
-    if not isinstance(most, int) or most < 1:  # XLNet's -1: as many as there are
-        return None
-    for name, module in model.named_modules():
-        # Like RoBERTa's: positions count from behind that of padding.
-        if name.rpartition(".")[2] == "position_embeddings" and isinstance(module, torch.nn.Embedding):
-            if module.padding_idx is not None:
-                most = min(most, module.num_embeddings - module.padding_idx - 1)
-    return most

@@ -9,19 +9,13 @@ from typing import Any, Unpack
 
 from attnflow import _core
 from attnflow.arrays import as_array
-from attnflow.capture import (
-    capture_with,
-    check_explained,
-    check_ids,
-    divide_rows,
-    model_name,
-    positions,
-)
+from attnflow.capture import capture_with, check_explained, divide_rows
 from attnflow.errors import Error
 from attnflow.hints import GenerationOptions, describes_options
 from attnflow.joint import is_encoder_decoder
 from attnflow.progress import Progress
 from attnflow.report import Report
+from attnflow.runs import check_ids, model_name, positions
 from attnflow.text import Encoded, encode, is_special, numbers, readable, require_words
 
 
@@ -240,7 +234,7 @@ def _read(
         if not fuses or kept.dim() != 4 or kept.shape[2] != kept.shape[3]:
             return kept
         of_rows = {name: asked[name] for name in _OF_ROWS if name in asked}
-        return _core.fuse_layer([as_array(kept[0])], layer, divide_rows(of_rows, captured))
+        return _core.fuse_layer([as_array(kept[0])], layer, divide_rows(of_rows, captured.rounded))
 
     device = next(model.parameters()).device
     inputs = torch.tensor([list(ids)], device=device)
@@ -252,7 +246,7 @@ def _read(
     layers = list(captured.attentions)
     if not fuses:
         layers = [as_array(layer[0]) for layer in layers]
-    return layers, [numbers(row) for row in logits[0, prompt - 1 :]], divide_rows(asked, captured)
+    return layers, [numbers(row) for row in logits[0, prompt - 1 :]], divide_rows(asked, captured.rounded)
 
 
 _OF_ROWS = ("renormalize", "any_weights", "threads")

@@ -140,8 +140,13 @@ def require_words(tokenizer: Any) -> None:
         )
 
 
-def predictions(model: Any, tokenizer: Any, parts: Sequence[Encoded], output: Any) -> list[Said]:
-    """What the model said in this run, as far as its head says something that a report has."""
+def predictions(
+    model: Any, tokenizer: Any, parts: Sequence[Encoded], output: Any, position: int | None = None
+) -> list[Said]:
+    """What the model said in this run, as far as its head says something that a report has.
+
+    position: where a decoder's next token is wanted, if not at the end.
+    """
     ids = parts[-1].ids
     before = sum(len(part.ids) for part in parts[:-1])  # tokens of the encoder
     kind = head_of(model)
@@ -152,15 +157,46 @@ def predictions(model: Any, tokenizer: Any, parts: Sequence[Encoded], output: An
     if kind == "classification":
         if logits.dim() != 2 or config.problem_type == "regression":
             return []
-        names = config.id2label or {}
         multi_label = config.problem_type == "multi_label_classification"
-        return [(kind, None, numbers(logits[0]), multi_label, lambda c: str(names.get(c, f"LABEL_{c}")))]
+        return [(kind, None, numbers(logits[0]), multi_label, label_of(model))]
     if logits.dim() != 3 or logits.shape[1] != len(ids):
         return []
-    mask = getattr(tokenizer, "mask_token_id", None)
-    positions = [len(ids) - 1] if kind == "next" else [t for t, token in enumerate(ids) if token == mask]
+    if kind == "next":
+        positions = [len(ids) - 1 if position is None else position]
+    else:
+        positions = mask_positions(tokenizer, ids)
     name = partial(readable, tokenizer)
     return [(kind, before + position, numbers(logits[0, position]), False, name) for position in positions]
+
+
+def mask_positions(tokenizer: Any, ids: Sequence[int]) -> list[int]:
+    mask = getattr(tokenizer, "mask_token_id", None)
+    return [t for t, token in enumerate(ids) if token == mask]
+
+
+def label_of(model: Any) -> Callable[[int], str]:
+    """What the classes of a model are called, by their numbers."""
+    names = model.config.id2label or {}
+    return lambda label: str(names.get(label, f"LABEL_{label}"))
+
+
+def word_to_ids(tokenizer: Any, word: str) -> list[int]:
+    """The tokens of a word as it stands inside a sentence, behind a space."""
+    if not word:
+        return []
+    whole = {"add_special_tokens": False}
+    # Some tokenizers treat the start of a text as the start of a word and some do not, so a word is put before.
+    if getattr(tokenizer, "is_fast", False):
+        encoding = tokenizer(f"a {word}", return_offsets_mapping=True, **whole)
+        places = list(zip(encoding["input_ids"], encoding["offset_mapping"], strict=True))
+        if not any(begin < 1 < end for _, (begin, end) in places):
+            return [int(token) for token, (begin, _) in places if begin >= 1]
+    else:
+        before, found = tokenizer("a", **whole)["input_ids"], tokenizer(f"a {word}", **whole)["input_ids"]
+        if list(found[: len(before)]) == list(before):
+            return [int(token) for token in found[len(before) :]]
+    # Pieces reach across spaces: the word can only be had without something before it.
+    return [int(token) for token in tokenizer(f" {word}", **whole)["input_ids"]]
 
 
 def head_of(model: Any) -> str | None:

@@ -24,6 +24,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/probabilities.h"
 #include "attnflow/attribution/query.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/attribution/text_places.h"
 #include "attnflow/attribution/words.h"
@@ -37,6 +38,7 @@
 #include "attnflow/explain/report_target.h"
 #include "attnflow/graph/mixing.h"
 #include "python/binding/arrays.h"
+#include "python/binding/edges.h"
 #include "python/binding/errors.h"
 #include "python/binding/options.h"
 #include "python/binding/report.h"
@@ -177,28 +179,42 @@ using Check = std::tuple<std::uint64_t, std::string, bool, nb::callable>;
 
 // What the model said at the output token, if it said something there: a class of the text at the first one, [CLS], or,
 // of a decoder, at the last.
-const Said* said_at(const std::vector<Said>& predictions, const Report& report, const TokenGroups& groups) {
+const Said* said_at(const std::vector<Said>& predictions, const Report& report, const TokenGroups& groups,
+                    std::optional<std::size_t> reading) {
   const std::vector<std::size_t>& output = groups[report.output_token];
-  const bool of_text = report.model.causal ? report.output_token + 1 == groups.size()
+  const auto is_output = [&](std::size_t position) {
+    return std::find(output.begin(), output.end(), position) != output.end();
+  };
+  const bool of_text = report.model.causal ? is_output(reading.value_or(groups.back().back()))
                                            : output.front() == 0 && report.input.tokens[report.output_token].special;
   for (const Said& said : predictions) {
     const std::optional<std::size_t>& position = std::get<1>(said);
-    if (position ? std::find(output.begin(), output.end(), *position) != output.end() : of_text) return &said;
+    if (position ? is_output(*position) : of_text) return &said;
   }
   return nullptr;
 }
 
-void check_report(Report& report, const Check& check, const std::vector<Said>& predictions, const TokenGroups& groups) {
+// What would be explained of it if nobody asks.
+ReportTarget said_target(const Said& said) {
+  const auto& [kind, position, logits, multi_label, name] = said;
+  const bool of_class = kind == "classification";
+  return target_among(
+      {.against = usual_against(of_class)}, of_class ? "class" : kind, {logits.data(), logits.size()},
+      [&](std::int64_t id) { return nb::cast<std::string>(name(id)); }, position);
+}
+
+// `explained`: the target of a report that explains one prediction.
+void check_report(Report& report, const Check& check, const std::vector<Said>& predictions, const TokenGroups& groups,
+                  const std::optional<ReportTarget>& explained, std::optional<std::size_t> reading) {
   const auto& [parameters, blank, must, drop_in] = check;
   std::size_t tokens = 0;
   for (const std::vector<std::size_t>& group : groups) tokens += group.size();
-  const Said* const said = said_at(predictions, report, groups);
-  if (said == nullptr || !(must || agreement_is_cheap(parameters, tokens, groups.size(), kCheckWork))) return;
-  const auto& [kind, position, logits, multi_label, name] = *said;
-  const bool of_class = kind == "classification";
-  const ReportTarget target = target_among(
-      {.against = usual_against(of_class)}, of_class ? "class" : kind, {logits.data(), logits.size()},
-      [&](std::int64_t id) { return nb::cast<std::string>(name(id)); }, position);
+  const Said* const said = explained ? nullptr : said_at(predictions, report, groups, reading);
+  if (!explained && said == nullptr) return;
+  const double work = explained ? kAgreementWork : kCheckWork;
+  if (!(must || agreement_is_cheap(parameters, tokens, groups.size(), work))) return;
+  const ReportTarget target = explained ? *explained : said_target(*said);
+  const std::optional<std::size_t> position = target.position;
   const nb::object other = !target.against         ? nb::none()
                            : target.against->index ? nb::object(nb::int_(*target.against->index))
                                                    : nb::object(nb::int_(-1));
@@ -215,9 +231,11 @@ void check_report(Report& report, const Check& check, const std::vector<Said>& p
                             "blanked; leave check out, or load it in float32",
                             groups.size(), values.size(), finite ? "" : ", some not finite"));
   }
-  report.agreement = blank_out_agreement(
-      report, report.output_token, blanked,
-      {.quantity = compared_quantity(target), .blank = blank, .position = position, .groups = groups});
+  report.agreement = blank_out_agreement(report, report.output_token, blanked,
+                                         {.quantity = explained ? plain_quantity(target) : compared_quantity(target),
+                                          .blank = blank,
+                                          .position = position,
+                                          .groups = groups});
   note_agreement(*report.agreement, report.input, report.notes);
 }
 
@@ -229,14 +247,15 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
                       const nb::object& progress, const std::vector<const FusedLayer*>& fused,
                       const std::vector<GivenText>& texts, const std::string& architecture,
                       const std::vector<Said>& predictions, const std::optional<Joint>& joint,
-                      const std::optional<Check>& check) {
+                      const std::optional<Check>& check, const std::vector<EdgeLayer*>& edges,
+                      const ReportTarget* target, const Notes& notes, std::optional<std::size_t> reading) {
   ExplainOptions asked = read_options(options);
   const GivenArrays weights(attention);
   const GivenArrays made(contributions);
-  if (weights.empty() && made.empty() && fused.empty()) {
+  if (weights.empty() && made.empty() && fused.empty() && edges.empty()) {
     throw Error(ErrorKind::kBadFile, "attention: expected an array with at least one layer, found none");
   }
-  if (made.empty() && mixing_info(asked.settings.mixing).needs == MixingNeeds::kTerms) {
+  if (made.empty() && edges.empty() && mixing_info(asked.settings.mixing).needs == MixingNeeds::kTerms) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("mixing {}: expected finished contributions [layer, query, key], found attention of heads",
                             to_text(asked.settings.mixing)));
@@ -244,6 +263,9 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
   AttentionInput input;
   input.name = name;
   input.architecture = architecture;
+  input.notes = notes.all;
+  input.reading = reading;
+  if (!edges.empty()) input.edges = edges_of(edges, target);
   for (const Said& said : predictions) input.predictions.push_back(prediction_of(said, asked.settings.top_k));
   if (joint) {
     const auto& [source, encoder, decoder] = *joint;
@@ -265,8 +287,28 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
         report = explain_attention(std::move(input), asked);
       },
       progress);
-  if (check) check_report(report, *check, predictions, groups);
+  if (check)
+    check_report(report, *check, predictions, groups, target == nullptr ? std::nullopt : std::optional(*target),
+                 reading);
   return report;
+}
+
+// The position of the output token, before words are merged.
+std::size_t output_position(const std::vector<std::string>& tokens, const std::vector<bool>& special,
+                            const std::vector<GivenText>& texts, const nb::dict& options, bool causal) {
+  const ExplainOptions asked = read_options(options);
+  AttentionInput input;
+  input.tokens.resize(tokens.size());
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    input.tokens[t].text = tokens[t];
+    input.tokens[t].special = special.at(t);
+  }
+  place_in(input, texts);
+  InputText text;
+  text.text = input.text.value_or("");
+  text.tokens = std::move(input.tokens);
+  std::vector<Note> notes;  // the report says them
+  return resolve_output_token(asked.settings.output_token, text, causal, asked.settings.words, notes);
 }
 
 // A generated token: its id, how the tokenizer spells it, its bytes in the text, whether it is special, and the logits
@@ -345,6 +387,7 @@ NB_MODULE(_core, module) {
   nb::set_leak_warnings(false);  // of reports that live as long as the interpreter
   raise_errors_in_python();
   bind_report(module);
+  bind_edges(module);
   module.def("version", [] { return ATTNFLOW_VERSION; });
   module.def("described_options", described_options, nb::arg("asks"),
              nb::sig("def described_options(asks: str) -> list[tuple[str, str, str]]"));
@@ -385,7 +428,8 @@ NB_MODULE(_core, module) {
   module.def("explain", explain_arrays, nb::arg("attention"), nb::arg("contributions"), nb::arg("tokens"),
              nb::arg("special"), nb::arg("name"), nb::arg("options"), nb::arg("progress").none(), nb::arg("fused"),
              nb::arg("texts"), nb::arg("architecture"), nb::arg("predictions"), nb::arg("joint").none(),
-             nb::arg("check").none(),
+             nb::arg("check").none(), nb::arg("edges"), nb::arg("target").none(), nb::arg("notes"),
+             nb::arg("reading").none(),
              nb::sig("def explain(attention: list[numpy.typing.NDArray[typing.Any]], contributions: "
                      "list[numpy.typing.NDArray[typing.Any]], tokens: collections.abc.Sequence[str], special: "
                      "collections.abc.Sequence[bool], name: str, options: dict[str, object], progress: "
@@ -394,7 +438,13 @@ NB_MODULE(_core, module) {
                      "collections.abc.Sequence[tuple[str, int | None, numpy.typing.NDArray[numpy.float32], bool, "
                      "collections.abc.Callable[[int], str]]], joint: tuple[int, int, int] | None, check: "
                      "tuple[int, str, bool, collections.abc.Callable[[int, int | None, int | None, list[list[int]]], "
-                     "tuple[float, list[float | None]]]] | None) -> Report"));
+                     "tuple[float, list[float | None]]]] | None, edges: collections.abc.Sequence[EdgeLayer], target: "
+                     "Target | None, notes: Notes, reading: int | None) -> Report"));
+  module.def("output_position", output_position, nb::arg("tokens"), nb::arg("special"), nb::arg("texts"),
+             nb::arg("options"), nb::arg("causal"),
+             nb::sig("def output_position(tokens: collections.abc.Sequence[str], special: "
+                     "collections.abc.Sequence[bool], texts: collections.abc.Sequence[GivenText], options: "
+                     "dict[str, object], causal: bool) -> int"));
   module.def("explain_generation", explain_generation_arrays, nb::arg("attention"), nb::arg("fused"), nb::arg("tokens"),
              nb::arg("special"), nb::arg("texts"), nb::arg("generated"), nb::arg("text"), nb::arg("stopped"),
              nb::arg("sampling"), nb::arg("chat"), nb::arg("name_of"), nb::arg("name"), nb::arg("architecture"),

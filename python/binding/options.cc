@@ -133,15 +133,17 @@ constexpr PlainOption kPlain[] = {
 };
 
 bool is_offered(std::string_view name, std::string_view asks) {
-  if (name == "target" || name == "against") return false;               // of a prediction, by gradients
-  if (name == "words") return asks == "explain" || asks == "generate";   // arrays have no text
-  if (name == "mixing") return asks == "attribute" || asks == "values";  // of finished contributions
+  if (name == "target" || name == "against") return asks == "explain";  // of a prediction, which a model makes
+  if (name == "words") return asks == "explain" || asks == "generate";  // arrays have no text
+  if (name == "mixing") return asks != "generate";
   if (name == "method" || name == "top_k") return asks != "values";
   return true;
 }
 
+bool is_relevance(Mixing mixing) { return mixing == Mixing::kRelevance || mixing == Mixing::kRelevanceByHead; }
+
 // The help of an option that takes names out of a table, with the rows that Python has.
-std::string help_of(const SettingOption& option) {
+std::string help_of(const SettingOption& option, std::string_view asks) {
   std::string help;
   const auto list = [&](std::string_view introduction, const auto& rows, const auto& has) {
     help = introduction;
@@ -154,8 +156,11 @@ std::string help_of(const SettingOption& option) {
     return help;
   }
   if (std::string_view(option.name) == "mixing") {
-    list("What the matrices are: ", all_mixings(), [](const MixingInfo& mixing) {
-      return mixing.mixing == Mixing::kAttention || mixing.needs == MixingNeeds::kTerms;
+    // Of arrays they are finished; of a model they are made.
+    list("What the matrices are: ", all_mixings(), [&](const MixingInfo& mixing) {
+      const bool of_model = mixing.mixing == Mixing::kAuto || is_relevance(mixing.mixing);
+      return mixing.mixing == Mixing::kAttention || mixing.needs == MixingNeeds::kTerms ||
+             (asks == "explain" && of_model);
     });
     return help;
   }
@@ -221,7 +226,7 @@ nb::list described_options(const std::string& asks) {
   for (const SettingOption& option : setting_options()) {
     if ((option.uses & (asks == "generate" ? kForGenerate : kForExplain)) == 0 || !is_offered(option.name, asks))
       continue;
-    all.append(nb::make_tuple(option.name, annotation(option), help_of(option)));
+    all.append(nb::make_tuple(option.name, annotation(option), help_of(option, asks)));
   }
   for (const PlainOption& option : kPlain) {
     if (std::string_view(option.asks).find(asks) == std::string_view::npos) continue;

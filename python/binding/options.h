@@ -26,8 +26,7 @@ GenerationOptions read_generation_options(const nanobind::dict& given);
 
 // What Python says of them: a list of (name, type, help) for each, the type as an annotation. `asks` says who does:
 // "attribute" (arrays to a report), "values" (arrays to one array), "explain" (a model and a text), "generate" (a
-// model and a prompt). Options are left
-// out that a question never takes, or that need what Python does not have: a model's gradients.
+// model and a prompt). Options are left out that a question never takes.
 nanobind::list described_options(const std::string& asks);
 
 }  // namespace attnflow::python

@@ -195,7 +195,7 @@ def _plain(value: Any) -> Any:
 
 def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
     """Writes what the folder's rows are made by, or compares it."""
-    from attnflow.capture import model_name
+    from attnflow.runs import model_name
 
     # Threads change no number.
     asked = {

@@ -64,7 +64,7 @@ def row_of(report: Report) -> dict[str, Any]:
 
 def row_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of every row; what is wrong with them is an error."""
-    from attnflow.capture import check_options
+    from attnflow.explanation import check_options
 
     asked: dict[str, Any] = {"method": ["raw", "rollout"], **options}
     if asked.get("keep_attention"):
@@ -86,7 +86,8 @@ class Explainer:
         target_column: str | None = None,
         **options: Unpack[TextOptions],
     ) -> None:
-        from attnflow.capture import check_explained, check_target
+        from attnflow.capture import check_explained
+        from attnflow.explanation import check_target
         from attnflow.text import require_words
 
         self.model = model
@@ -104,7 +105,7 @@ class Explainer:
         """A row by the schema, of a text or of a mapping from columns to values. What is wrong with it is its error; what is
         wrong with the model, the machine or the options is raised.
         """
-        from attnflow.capture import explain
+        from attnflow.explanation import explain
 
         found: dict[str, Any] = {"index": index}
         try:

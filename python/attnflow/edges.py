@@ -1,0 +1,346 @@
+"""Edges of a loaded model's layers beside attention: contributions, and relevance for one prediction.
+
+Hooks show what a layer is given and gives (attnflow.layers says where); the C++ library makes one matrix of it, layer by
+layer, so that no more than one layer's vectors stand in memory. Relevance needs a pass back: the model runs once, then its
+layers once more from the top, each with a graph of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from inspect import signature
+from typing import Any
+
+from attnflow import _core
+from attnflow.blank_out import score_of
+from attnflow.capture import Captured, capture_with
+from attnflow.errors import Error
+from attnflow.layers import LayerParts, require_layers
+
+
+@dataclass
+class Edges:
+    """Of a run of a model."""
+
+    layers: list[_core.EdgeLayer]
+    output: Any  # the model's
+    attentions: tuple[Any, ...]  # what was kept of attention
+    rounded: bool  # Captured.rounded
+    target: _core.Target | None = None
+
+
+@dataclass
+class _Run:
+    """What a layer has shown since it was called."""
+
+    layer: Any
+    parts: LayerParts
+    number: int  # 1 for the first
+    attention: Any = None  # its module
+    arguments: tuple[Any, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+    # Tensors of the layer's own, so that gradients reach them.
+    x: Any = None
+    y: Any = None
+    beside: Any = None  # x on its way to attention
+    weights: Any = None  # [batch, head, query, key]
+    value: Any = None  # [batch, key-value head, key, width]
+    mixed: Any = None  # what attention gave, [batch, query, head, width]
+    given: Any = None  # to the projection
+    written: Any = None  # by it
+
+    def start(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        self.forget()
+        self.arguments, self.options = arguments, options
+        self.x = arguments[0] if arguments else options.get("hidden_states")
+
+    def forget(self) -> None:
+        """All but what the layer was called with."""
+        self.x = self.y = self.beside = self.weights = self.value = self.mixed = self.given = self.written = None
+
+    def behind(self) -> Any:
+        """y as [token, hidden]."""
+        return (self.x[0] + self.written[0]) if self.y is None else self.y.reshape(self.x.shape[1:])
+
+    def check(self) -> None:
+        """That the layer is made as its parts say."""
+        where = f"layer {self.number} ({type(self.layer).__name__})"
+        if self.weights is None or self.written is None or (self.parts.behind and self.y is None):
+            raise _unlike(where, "one call of attention, of its projection and of what follows", "none of some")
+        if self.weights.shape[0] != 1 or self.x.dim() != 3:
+            raise _unlike(where, "one text", f"shape {list(self.x.shape)}")
+        mixed = self.mixed.reshape(self.given.shape)
+        if not _close(self.given, mixed):
+            raise _unlike(where, "the projection to be given what attention gives", "something else")
+        if not _close(self.behind(), self.x[0] + self.written[0]):
+            raise _unlike(where, "the sum of x and what the projection gives behind attention", "something else")
+
+    def terms(self) -> _core.LayerTerms:
+        norm = last = None
+        if self.parts.last_norm:
+            norm = _norm(self.layer.get_submodule(self.parts.behind))
+            last = _norm(self.layer.get_submodule(self.parts.last_norm))
+        return _core.layer_terms(
+            self.number,
+            _floats(self.weights[0]),
+            _floats(self.value[0].transpose(0, 1)),
+            self._projection(),
+            _floats(self.x[0]),
+            _floats(self.behind()),
+            norm,
+            last,
+            None if self.parts.rest is None else partial(_rest, self.parts.rest, self.layer, self.x),
+        )
+
+    def _projection(self) -> Any:
+        """[head, width, hidden]"""
+        import torch
+
+        module = self.layer.get_submodule(self.parts.projection)
+        heads = self.weights.shape[1]
+        weight: Any = getattr(module, "weight", None)
+        if type(module) is torch.nn.Linear:
+            matrix = weight.t()
+        elif type(module).__name__ == "Conv1D":  # of transformers, which keeps it the other way round
+            matrix = weight
+        else:  # whatever else is linear: quantised, with an adapter
+            unit = torch.eye(self.given.shape[-1], dtype=self.x.dtype, device=self.x.device)
+            matrix = module(unit) - module(torch.zeros_like(unit[:1]))
+        return _floats(matrix.reshape(heads, -1, matrix.shape[-1]))
+
+    def bias(self) -> Any:
+        found = getattr(self.layer.get_submodule(self.parts.projection), "bias", None)
+        return None if found is None else _floats(found)
+
+
+def _unlike(where: str, expected: str, found: str) -> Error:
+    return Error(
+        f"{where}: expected {expected}, found {found}: the layer is made otherwise than attnflow.LayerParts says; choose "
+        'mixing="attention"',
+        kind="unsupported_model",
+    )
+
+
+def _close(a: Any, b: Any) -> bool:
+    """Equal up to rounding, of numbers of the type that the model has."""
+    import torch
+
+    if a.shape != b.shape:
+        return False
+    tolerance = 1e-4 if a.dtype in (torch.float32, torch.float64) else 0.02
+    difference, size = (a - b).abs().max(), b.abs().max()
+    return not bool(difference > tolerance * size)  # what is not finite is refused where it is named
+
+
+def _floats(tensor: Any) -> Any:
+    return tensor.detach().float().cpu().contiguous().numpy()
+
+
+def _norm(module: Any) -> tuple[Any, Any, float]:
+    import torch
+
+    if not isinstance(module, torch.nn.LayerNorm) or module.weight is None:
+        raise _unlike(type(module).__name__, "a LayerNorm of PyTorch with a scale behind attention", "another norm")
+    scale, bias = _floats(module.weight), module.bias
+    return scale, _floats(torch.zeros_like(module.weight) if bias is None else bias), float(module.eps)
+
+
+def _rest(rest: Callable[[Any, Any], Any], layer: Any, like: Any, rows: Any) -> Any:
+    import torch
+
+    given = torch.from_numpy(rows).to(device=like.device, dtype=like.dtype)
+    with torch.no_grad():
+        return _floats(rest(layer, given[None])[0])
+
+
+class _Watch:
+    """Hooks on the layers of a model that is known. finished(run) is called whenever a layer has run."""
+
+    def __init__(self, model: Any, mixing: str, finished: Callable[[_Run], None]) -> None:
+        known = require_layers(model, mixing)
+        self.runs = [_Run(layer, parts, number) for number, (layer, parts) in enumerate(known, start=1)]
+        self._finished = finished
+        self._of_module = {id(module): run for run in self.runs for module in run.layer.modules()}
+
+    @contextmanager
+    def hooks(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for run in self.runs:
+                for remove in self._hooks_of(run):
+                    stack.callback(remove)
+            yield
+
+    def _hooks_of(self, run: _Run) -> Iterator[Callable[[], None]]:
+        def start(_: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+            run.start(arguments, options)
+
+        def end(*_: Any) -> None:
+            run.check()
+            self._finished(run)
+
+        def project(_: Any, arguments: tuple[Any, ...], output: Any) -> None:
+            run.given, run.written = arguments[0], output
+
+        def behind(_: Any, arguments: tuple[Any, ...]) -> None:
+            run.y = arguments[0]
+
+        layer, parts = run.layer, run.parts
+        yield layer.register_forward_pre_hook(start, with_kwargs=True).remove
+        yield _module(layer, parts.projection).register_forward_hook(project).remove
+        if parts.behind:
+            yield _module(layer, parts.behind).register_forward_pre_hook(behind).remove
+        yield layer.register_forward_hook(end).remove
+
+    def see(self, module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
+        """A call of attention: query, key, value, ..."""
+        run = self._of_module.get(id(module))
+        if run is not None:
+            run.value, run.weights, run.mixed = arguments[2], weights, output
+
+    def attentions(self, captured: Captured) -> tuple[Any, ...]:
+        attentions = captured.attentions
+        if len(attentions) != len(self.runs):
+            raise Error(
+                f"expected {len(attentions)} known layers, as many as calls of attention, found {len(self.runs)} in "
+                f'{type(captured.model).__name__}; choose mixing="attention"',
+                kind="unsupported_model",
+            )
+        return attentions
+
+
+def _module(layer: Any, path: str) -> Any:
+    try:
+        return layer.get_submodule(path)
+    except AttributeError:
+        raise Error(
+            f"expected a module {path!r} in {type(layer).__name__}, as its attnflow.LayerParts say, found none",
+            kind="usage",
+        ) from None
+
+
+def contributions(
+    model: Any, inputs: dict[str, Any], mixing: str, keep: Callable[[Any, int], Any], threads: int = 0
+) -> Edges:
+    """mixing: norm, globenc, alti, ifr or value-zeroing. keep(weights, layer) says what is kept of attention."""
+    import torch
+
+    made: list[_core.EdgeLayer] = []
+
+    def finished(run: _Run) -> None:
+        terms = run.terms()
+        # The first layer speaks for all: this is as much work as the contributions themselves.
+        if run.number == 1 and not terms.completeness_error(run.bias()) < (
+            1e-4 if run.x.dtype == torch.float32 else 0.05
+        ):
+            raise _unlike("layer 1", "x and what is written into each token to sum to y", "another sum")
+        made.append(terms.contributions(mixing, threads))
+        run.forget()
+
+    watch = _Watch(model, mixing, finished)
+    with watch.hooks(), capture_with(model, keep, see=watch.see) as captured, torch.no_grad():
+        output = model(**inputs)
+    return Edges(made, output, watch.attentions(captured), captured.rounded)
+
+
+def relevance(
+    model: Any,
+    inputs: dict[str, Any],
+    mixing: str,
+    logits_of: Callable[[Any], tuple[Any, int | None]],
+    choice: _core.TargetChoice,
+    keep: Callable[[Any, int], Any],
+) -> Edges:
+    """mixing: relevance or relevance-by-head. logits_of(output): those that the target is among, and where they are said.
+
+    By gradient checkpointing with a checkpoint at every layer: what is kept are the layers' inputs.
+    """
+    import torch
+
+    from attnflow.attnlrp import rules
+
+    top: list[Any] = []  # the output of the last layer, a leaf
+    below = True  # the model runs; then its layers do
+
+    def finished(run: _Run) -> None:
+        if below:
+            run.forget()
+
+    def keep_first(weights: Any, layer: int) -> Any:
+        return keep(weights, layer) if below else None
+
+    watch = _Watch(model, mixing, finished)
+
+    def cut(_: Any, __: Any, output: Any) -> Any:
+        top.append(_first(output).detach().requires_grad_(True))
+        return (top[0], *output[1:]) if isinstance(output, tuple) else top[0]
+
+    if "use_cache" in signature(model.forward).parameters:
+        inputs = inputs | {"use_cache": False}  # layers run twice
+    with rules(model), watch.hooks(), capture_with(model, keep_first, see=watch.see) as captured:
+        last = watch.runs[-1].layer.register_forward_hook(cut)
+        try:
+            output = model(**inputs)
+        finally:
+            last.remove()
+        attentions, rounded = watch.attentions(captured), captured.rounded
+        below = False
+        if len(top) != 1:
+            raise _unlike("the last layer", "one run", f"{len(top)}")
+        logits, position = logits_of(output)
+        target = choice.choose(_floats(logits), position)
+        (gradient,) = torch.autograd.grad(score_of(logits, target.index, target.against), top)
+        made: list[_core.EdgeLayer] = []
+        for run in reversed(watch.runs):
+            gradient, layer = _back(run, gradient, mixing == "relevance-by-head")
+            made.append(layer)
+    return Edges(made[::-1], output, attentions, rounded, target)
+
+
+def _first(output: Any) -> Any:
+    return output[0] if isinstance(output, tuple) else output
+
+
+def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer]:
+    """Runs a layer once more and takes the gradient at what it gave back through it: that at its input, and its edges."""
+    import torch
+
+    arguments, options = run.arguments, run.options
+    leaf = (arguments[0] if arguments else options["hidden_states"]).detach().requires_grad_(True)
+    if arguments:
+        arguments = (leaf, *arguments[1:])
+    else:
+        options = options | {"hidden_states": leaf}
+    beside: list[Any] = []  # x on its way to attention, as a leaf of its own
+    hook = None
+    if run.parts.attention_norm:
+
+        def fork(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+            if not torch.equal(given[0], leaf):
+                raise _unlike(f"layer {run.number}", "the attention's own norm to be given x", "something else")
+            beside.append(given[0].detach().requires_grad_(True))
+            return (beside[0], *given[1:])
+
+        hook = _module(run.layer, run.parts.attention_norm).register_forward_pre_hook(fork)
+    try:
+        output = _first(run.layer(*arguments, **options))
+    finally:
+        if hook is not None:
+            hook.remove()
+    wanted = [leaf, run.weights, *(beside or [run.y])]
+    of_leaf, of_weights, of_other = torch.autograd.grad([output], wanted, [gradient])
+    # Of layers side by side the residual's own gradient is that past attention.
+    of_output, of_input = (of_leaf, of_leaf + of_other) if beside else (of_other, of_leaf)
+    layer = _core.relevance_layer(
+        run.number,
+        _floats(run.weights[0]),
+        _floats(of_weights[0] * 2.0),  # of the product of attention and values half reached the weights
+        _floats(leaf[0]),
+        _floats(of_output.reshape(leaf.shape[1:])),
+        by_head,
+    )
+    run.forget()
+    run.arguments, run.options = (), {}
+    return of_input, layer

@@ -1,0 +1,190 @@
+"""A model and a text in, a report out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, Unpack, overload
+
+from attnflow import _core
+from attnflow.arrays import as_layers
+from attnflow.blank_out import blank_token, check_of
+from attnflow.capture import check_explained
+from attnflow.errors import Error
+from attnflow.hints import TextOptions, describes_options
+from attnflow.joint import is_encoder_decoder
+from attnflow.progress import Progress
+from attnflow.report import Report
+from attnflow.runs import Reading, check_ids, model_name, reading_position, run_as_asked
+from attnflow.text import encode, encode_target, head_of, predictions, require_words
+
+
+@overload
+def explain(
+    model: Any,
+    tokenizer: Any,
+    text: str,
+    *,
+    target_text: str | None = None,
+    check: bool | None = None,
+    **options: Unpack[TextOptions],
+) -> Report: ...
+@overload
+def explain(
+    model: Any,
+    tokenizer: Any,
+    text: Sequence[str],
+    *,
+    target_text: Sequence[str] | None = None,
+    check: bool | None = None,
+    **options: Unpack[TextOptions],
+) -> list[Report]: ...
+@describes_options("explain")
+def explain(
+    model: Any,
+    tokenizer: Any,
+    text: str | Sequence[str],
+    *,
+    target_text: str | Sequence[str] | None = None,
+    check: bool | None = None,
+    **options: Unpack[TextOptions],
+) -> Report | list[Report]:
+    """What each output of a loaded Transformers model depends on in a text, as a report; of several texts, a report each.
+
+    The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding.
+    target_text: of an encoder-decoder, what its decoder is given, behind its first token ("": that alone). Tokens of both
+        texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says otherwise.
+    check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is made
+        at the output token. None: only if that takes a fraction of a second.
+    """
+    if check is not None and not isinstance(check, bool):
+        raise Error(f"check: expected True, False or None, found {check!r}", kind="usage")
+    check_explained(model)
+    if isinstance(text, str):
+        if target_text is not None and not isinstance(target_text, str):
+            raise Error("expected target_text as a text, as text is one, found a list", kind="usage")
+        return _explain_text(model, tokenizer, text, target_text, check, options)
+    texts = list(text) if isinstance(text, Iterable) else [text]
+    for one in texts:
+        if not isinstance(one, str):
+            raise Error(f"text: expected a text or a list of texts, found {type(one).__name__}", kind="usage")
+    targets: list[str | None] = [None] * len(texts)
+    if target_text is not None:
+        targets = [] if isinstance(target_text, str) else list(target_text)
+        if len(targets) != len(texts) or not all(isinstance(one, str) for one in targets):
+            raise Error(f"expected target_text as a list of {len(texts)} texts, one for each text", kind="usage")
+    pairs = zip(texts, targets, strict=True)
+    return [_explain_text(model, tokenizer, one, target, check, options) for one, target in pairs]
+
+
+def check_target(model: Any, given: bool) -> None:
+    """Refuses an encoder-decoder without a target, and other models with one."""
+    is_joint = is_encoder_decoder(model)
+    if is_joint == given:
+        return
+    raise Error(
+        'expected target_text, what the decoder is given ("": its first token alone), found none'
+        if is_joint
+        else f"expected no target_text, which encoder-decoders take, found one for {type(model).__name__}",
+        kind="usage",
+    )
+
+
+# What cannot be made of a loaded model: gradients of attention.
+_OTHER_MIXINGS = ("gradient", "gradient-renormalized")
+
+
+def check_options(asked: dict[str, Any]) -> None:
+    """Tells what is wrong with them before a model runs."""
+    _core.can_fuse(asked)
+    for option, refused in (("mixing", _OTHER_MIXINGS), ("method", None)):
+        given = asked.get(option) or ()
+        for value in given.split(",") if isinstance(given, str) else given:
+            known = value not in refused if refused else value.strip() in ("raw", "rollout", "flow")
+            if not known:
+                raise Error(
+                    f"{option}: expected "
+                    + ("attention, contributions or relevance" if refused else "raw, rollout or flow")
+                    + f", found {value}; the command `attnflow explain` has it, for its own families",
+                    kind="usage",
+                )
+
+
+def _explain_text(
+    model: Any, tokenizer: Any, text: str, target_text: str | None, check: bool | None, options: TextOptions
+) -> Report:
+    asked: dict[str, Any] = dict(options)
+    check_options(asked)
+    if asked.get("words"):
+        require_words(tokenizer)
+    is_joint = is_encoder_decoder(model)
+    check_target(model, target_text is not None)
+    if check:
+        _require_check(model, tokenizer, is_joint)
+    parts = [encode(tokenizer, text, partial(check_ids, model))]
+    inputs = {"input_ids": _row(model, parts[0].ids)}
+    inputs["attention_mask"] = inputs["input_ids"].new_ones(inputs["input_ids"].shape)
+    if target_text is not None:
+        parts.append(encode_target(model, tokenizer, target_text, partial(check_ids, model)))
+        inputs["decoder_input_ids"] = _row(model, parts[1].ids)
+        if asked.get("output_token") is None:
+            asked["output_token"] = "last"
+    text_read = Reading(model, tokenizer, parts, inputs)
+    found = run_as_asked(text_read, asked)
+    asked = found.asked
+    texts = [part.text for part in parts if part.text is not None]
+    said = predictions(model, tokenizer, parts, found.output, found.position)
+    runs = None
+    if said and not is_joint and check is not False:
+        runs = check_of(model, tokenizer, inputs, bool(check), said[0][0] == "next")
+    with Progress("flow") as progress:
+        core = _core.explain(
+            as_layers(found.attentions)[0] if found.attentions else [],
+            [],
+            [token for part in parts for token in part.tokens],
+            [flag for part in parts for flag in part.special],
+            model_name(model),
+            asked,
+            progress,
+            found.fused,
+            texts if len(texts) == len(parts) else [],
+            str(model.config.model_type),
+            said,
+            found.joint,
+            runs,
+            found.edges,
+            found.target,
+            found.notes,
+            reading_position(model, parts[0].ids),
+        )
+    if check and core.agreement is None:
+        raise Error(
+            "check=True: expected an output token at which a prediction is made (a class at the first token of an encoder or "
+            f"the last of a decoder, a mask, the last token), found token {core.output_token}; leave output_token or check out",
+            kind="usage",
+        )
+    return Report(core)
+
+
+def _row(model: Any, ids: Sequence[int]) -> Any:
+    import torch
+
+    return torch.tensor([list(ids)], device=next(model.parameters()).device)
+
+
+def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
+    """What makes check=True impossible whatever the text is."""
+    found = None
+    kind = head_of(model)
+    if is_joint:
+        found = f"{type(model).__name__}, an encoder-decoder"
+    elif kind is None:
+        found = f"{type(model).__name__}, whose head predicts nothing that is known here"
+    elif blank_token(tokenizer, kind == "next") is None:
+        found = f"{type(tokenizer).__name__} without such a token"
+    if found is not None:
+        raise Error(
+            "check=True: expected a model with a head that predicts (a class, a mask, the next token) and a token to blank "
+            f"with (unknown or mask; in decoders also padding or end of text), found {found}; leave check out",
+            kind="usage",
+        )

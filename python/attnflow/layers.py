@@ -1,0 +1,181 @@
+"""Where the layers of a family keep what contributions and relevance are made of.
+
+What a position writes into another is its value, weighted by attention, through the output projection. Values and weights
+are seen where attention is captured; this is the rest: the projection, the residual stream before and behind it, and the
+norms. The module of a layer says which family it is of. Another family is ten lines:
+
+    attnflow.register_layer(
+        MyDecoderLayer,
+        attnflow.LayerParts(
+            projection="self_attn.o_proj",
+            behind="post_attention_layernorm",
+            rest=lambda layer, y: y + layer.mlp(layer.post_attention_layernorm(y)),
+        ),
+    )
+
+What is said here is compared with what the layer does while it runs; where they do not agree, that is an error, never a
+wrong picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from attnflow.errors import Error
+
+
+@dataclass(frozen=True)
+class LayerParts:
+    """Where a layer has its parts: paths of modules in it. Its first argument is the residual stream x.
+
+    projection: the attention's output projection; what it gives is added to x, which makes y.
+    behind: the module that is given y: the norm before the feed-forward net, or, of layers whose norms come after (BERT), that
+        behind attention. Empty where the feed-forward net stands beside attention (GPT-NeoX).
+    last_norm: of layers whose norms come after, that behind the feed-forward net.
+    attention_norm: where the feed-forward net stands beside attention, the module through which x reaches attention alone.
+    rest: rest(layer, y) is what the layer makes of y, each position by itself. Only value zeroing needs it.
+    """
+
+    projection: str
+    behind: str = ""
+    last_norm: str = ""
+    attention_norm: str = ""
+    rest: Callable[[Any, Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.projection or bool(self.behind) == bool(self.attention_norm):
+            raise Error(
+                "expected the path of a projection, and either that of the module behind attention or, where the feed-forward "
+                f"net stands beside it, of the attention's own norm, found {self}",
+                kind="usage",
+            )
+
+
+# Of a layer: its parts, where the configuration does not change them.
+Parts = LayerParts | Callable[[Any], LayerParts]
+
+_LLAMA = LayerParts(
+    projection="self_attn.o_proj",
+    behind="post_attention_layernorm",
+    rest=lambda layer, y: y + layer.mlp(layer.post_attention_layernorm(y)),
+)
+_GPT2 = LayerParts(projection="attn.c_proj", behind="ln_2", rest=lambda layer, y: y + layer.mlp(layer.ln_2(y)))
+_BERT = LayerParts(
+    projection="attention.output.dense",
+    behind="attention.output.LayerNorm",
+    last_norm="output.LayerNorm",
+    rest=lambda layer, y: layer.feed_forward_chunk(layer.attention.output.LayerNorm(y)),
+)
+
+
+def _after_norms(layer: Any, y: Any) -> Any:
+    y = layer.sa_layer_norm(y)
+    return layer.output_layer_norm(layer.ffn(y) + y)
+
+
+_DISTILBERT = LayerParts(
+    projection="attention.out_lin", behind="sa_layer_norm", last_norm="output_layer_norm", rest=_after_norms
+)
+
+
+def _gpt_neox(layer: Any) -> LayerParts:
+    if layer.use_parallel_residual:
+        return LayerParts(projection="attention.dense", attention_norm="input_layernorm")
+    return LayerParts(
+        projection="attention.dense",
+        behind="post_attention_layernorm",
+        rest=lambda layer, y: y + layer.mlp(layer.post_attention_layernorm(y)),
+    )
+
+
+def _opt(layer: Any) -> LayerParts:
+    def net(layer: Any, y: Any) -> Any:
+        return layer.fc2(layer.activation_fn(layer.fc1(y)))
+
+    def rest_after(layer: Any, y: Any) -> Any:
+        y = layer.self_attn_layer_norm(y)
+        return layer.final_layer_norm(y + net(layer, y))
+
+    if layer.do_layer_norm_before:
+        return LayerParts(
+            projection="self_attn.out_proj",
+            behind="final_layer_norm",
+            rest=lambda layer, y: y + net(layer, layer.final_layer_norm(y)),
+        )
+    return LayerParts(
+        projection="self_attn.out_proj", behind="self_attn_layer_norm", last_norm="final_layer_norm", rest=rest_after
+    )
+
+
+# Families of transformers, by the name of their file and that of the layer in it.
+_KNOWN: dict[str, tuple[str, Parts]] = {
+    "llama": ("LlamaDecoderLayer", _LLAMA),
+    "mistral": ("MistralDecoderLayer", _LLAMA),
+    "qwen2": ("Qwen2DecoderLayer", _LLAMA),
+    "qwen3": ("Qwen3DecoderLayer", _LLAMA),
+    "gemma": ("GemmaDecoderLayer", _LLAMA),
+    "gpt2": ("GPT2Block", _GPT2),
+    "gpt_neox": ("GPTNeoXLayer", _gpt_neox),
+    "opt": ("OPTDecoderLayer", _opt),
+    "bert": ("BertLayer", _BERT),
+    "roberta": ("RobertaLayer", _BERT),
+    "xlm_roberta": ("XLMRobertaLayer", _BERT),
+    "camembert": ("CamembertLayer", _BERT),
+    "electra": ("ElectraLayer", _BERT),
+    "distilbert": ("TransformerBlock", _DISTILBERT),
+}
+
+_registered: dict[type, Parts] = {}
+
+
+def register_layer(kind: type, parts: Parts) -> None:
+    """Says where layers of a class have their parts, for mixings of contributions and relevance.
+
+    kind: the class of the module that is one layer, attention and feed-forward net. parts: LayerParts, or a function that
+    gives them for a layer.
+    """
+    if not isinstance(kind, type):
+        raise Error(f"expected the class of a layer, found {kind!r}", kind="usage")
+    if not isinstance(parts, LayerParts) and not callable(parts):
+        raise Error(f"expected LayerParts or a function that gives them, found {type(parts).__name__}", kind="usage")
+    _registered[kind] = parts
+
+
+def known_families() -> list[str]:
+    """The families of transformers whose layers are known here."""
+    return sorted(_KNOWN)
+
+
+def parts_of(module: Any) -> LayerParts | None:
+    """Of a module that is a known layer."""
+    kind = type(module)
+    parts = _registered.get(kind)
+    if parts is None:
+        family = kind.__module__.rpartition(".modeling_")[2] if kind.__module__.startswith("transformers.") else ""
+        name, known = _KNOWN.get(family, ("", None))
+        parts = known if kind.__qualname__ == name else None
+    return parts(module) if parts is not None and not isinstance(parts, LayerParts) else parts
+
+
+def layers_of(model: Any) -> list[tuple[Any, LayerParts]]:
+    """The known layers of a model, in the order in which it holds them."""
+    found = []
+    for module in model.modules():
+        parts = parts_of(module)
+        if parts is not None:
+            found.append((module, parts))
+    return found
+
+
+def require_layers(model: Any, mixing: str) -> list[tuple[Any, LayerParts]]:
+    found = layers_of(model)
+    if not found:
+        raise Error(
+            f"mixing {mixing}: expected a model whose layers are known ({', '.join(known_families())}), found "
+            f"{type(model).__name__}; say with attnflow.register_layer() where its layers have their parts, or choose "
+            'mixing="attention"',
+            kind="unsupported_model",
+        )
+    return found

@@ -1,0 +1,37 @@
+// Edges of a model's layers, made one layer at a time of what Python hands over: contributions, and relevance for one
+// prediction.
+#ifndef ATTNFLOW_PYTHON_EDGES_H_
+#define ATTNFLOW_PYTHON_EDGES_H_
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "attnflow/attribution/note.h"
+#include "attnflow/explain/explain_attention.h"
+#include "attnflow/graph/relevance_mixing.h"
+
+namespace attnflow::python {
+
+// What a layer became, in place of its vectors.
+struct EdgeLayer {
+  PositiveRelevance made;  // of contributions the weights alone
+  std::size_t heads = 0;
+  bool causal = false;
+};
+
+// What is to be said of the values, collected while a report is made.
+struct Notes {
+  std::vector<Note> all;
+};
+
+// The layers are used up.
+MadeEdges edges_of(const std::vector<EdgeLayer*>& layers, const ReportTarget* target);
+
+// LayerTerms, EdgeLayer, Notes, TargetChoice, Target and the functions around them.
+void bind_edges(nanobind::module_& module);
+
+}  // namespace attnflow::python
+
+#endif  // ATTNFLOW_PYTHON_EDGES_H_

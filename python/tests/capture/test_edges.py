@@ -1,0 +1,380 @@
+"""Edges of loaded models are those of the program on the same weights, family by family, and have the laws of their kind.
+
+Tiny models with random weights, as tests/families makes and saves them. Compared are float32 computations in another order:
+differences are those of a row of contributions to its largest, and of a layer of relevance to its largest, since rows in which
+everything cancels have no digits of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+import transformers
+from attnflow.capture import as_given
+from attnflow.layers import known_families, layers_of, parts_of
+
+import attnflow
+from attnflow import _core, edges
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from support import ROOT, PackageTest  # noqa: E402
+
+sys.path.insert(0, str(ROOT / "tests" / "families"))
+import families  # noqa: E402
+
+transformers.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+
+TOLERANCE = 1e-5
+ZEROING = 5e-5  # of value zeroing: 1 - cos of vectors that are nearly the same
+RELEVANCE = ("relevance", "relevance-by-head")
+# As tests/families names them, whose first word is the family's.
+AFTER = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert")
+DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "opt", "gpt_neox", "gpt_neox serial")
+CLASSES = ("gpt2 classes", "llama classes")
+# Others have the parts of BERT or Llama, whose mixings are compared one and all. (What GPT-NeoX makes of y is not of y alone.)
+OF_THEIR_OWN = ("gpt2", "opt", "gpt_neox serial", "distilbert")
+ALL = {
+    "bert": ("norm", "globenc", "alti", "ifr", "value-zeroing", *RELEVANCE),
+    "llama": ("norm", "alti", "ifr", "value-zeroing", *RELEVANCE),
+}
+
+
+class Saved:
+    """A family's model as the program and transformers read it."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        family = families.FAMILIES[name]
+        self.folder = folder
+        families.save(family.build(), family, folder)
+        kinds = {"classes": transformers.AutoModelForSequenceClassification}
+        usual = transformers.AutoModelForCausalLM if family.is_decoder else transformers.AutoModelForMaskedLM
+        self.model = kinds.get(family.head, usual).from_pretrained(folder).eval()
+        named = {"mask_token": "[MASK]", "unk_token": "[UNK]", "pad_token": "[PAD]"}
+        self.tokenizer = transformers.PreTrainedTokenizerFast(
+            tokenizer_file=str(folder / "tokenizer.json"), **({} if family.is_decoder else named)
+        )
+        self.text = families.TEXT if family.is_decoder or family.head else families.TEXT.replace("old", "[MASK]")
+
+
+class Golden(Saved):
+    """A classifier of tests/golden."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.text = folder, "the keys"
+        self.model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+
+
+class EdgesTest(PackageTest):
+    def saved(self, name: str) -> Saved:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return Saved(name, Path(folder.name))
+
+    def program(self, saved: Saved, mixing: str | None, **options: Any) -> tuple[dict[str, Any], Any]:
+        """The document and the arrays."""
+        arguments: list[Any] = [] if mixing is None else ["--mixing", mixing]
+        for option, value in options.items():
+            arguments += [f"--{option.replace('_', '-')}", value]
+        self.run_program(
+            *("explain", saved.text, "--force", "--model", saved.folder, *arguments, "-o", "a.json", "-o", "a.npz")
+        )
+        with np.load(self.folder / "a.npz") as arrays:
+            kept = {name: arrays[name] for name in ("raw", "rollout", "flow") if name in arrays}
+        return json.loads((self.folder / "a.json").read_text(encoding="utf-8")), kept
+
+    def same(self, saved: Saved, mixing: str | None, **options: Any) -> None:
+        expected, arrays = self.program(saved, mixing, **options)
+        asked = options if mixing is None else options | {"mixing": mixing}
+        report = attnflow.explain(saved.model, saved.tokenizer, saved.text, check=False, **asked)
+        found = json.loads(report.to_json())
+        tolerance = ZEROING if mixing == "value-zeroing" else TOLERANCE
+        of_layer = found["settings"]["mixing"] in RELEVANCE
+        for method, values in arrays.items():
+            largest = np.abs(values).max(axis=(1, 2) if of_layer else 2, keepdims=True)
+            difference = np.abs(getattr(report, method) - values) / np.where(largest == 0, 1, largest)
+            self.assertLess(difference.max(), tolerance, method)
+        for key in ("settings", "output_token"):
+            self.assertEqual(found[key], expected[key], key)
+        self.assertEqual(found["model"] | {"name": ""}, expected["model"] | {"name": ""})
+        codes = [note["code"] for note in expected["notes"] if note["code"] != "blank-out-agreement"]
+        self.assertEqual([note["code"] for note in found["notes"]], codes)
+        self.same_target(found.get("target"), expected.get("target"))
+
+    def same_target(self, found: Any, expected: Any) -> None:
+        if expected is None:
+            self.assertIsNone(found)
+            return
+        for one, other in ((found, expected), (found.get("against"), expected.get("against"))):
+            self.assertEqual(one is None, other is None)
+            if one is not None:
+                self.assertAlmostEqual(one.pop("logit"), other.pop("logit"), places=4)
+        self.assertEqual(found, expected)
+
+
+class SameAsProgram(EdgesTest):
+    def test_families(self) -> None:
+        for name in (*AFTER, *DECODERS, *CLASSES):
+            saved = self.saved(name)
+            mixings = ("norm", *(("value-zeroing",) if name in OF_THEIR_OWN else ()), "relevance")
+            # Flow takes longest, and is of the same matrices.
+            some = {} if name in ALL else {"method": "raw,rollout"}
+            for mixing in ALL.get(name, mixings):
+                with self.subTest(name, mixing=mixing):
+                    self.same(saved, mixing, **some)
+
+    def test_every_known_family_is_compared(self) -> None:
+        compared = {name.split()[0].replace("-", "_") for name in (*AFTER, *DECODERS)}
+        self.assertEqual(compared, set(known_families()))
+
+    def test_what_auto_stands_for(self) -> None:
+        for name in ("llama", "gpt2 classes", "bert"):
+            with self.subTest(name):
+                self.same(self.saved(name), None)
+        llama = self.saved("llama")
+        for options in ({"heads": "max"}, {"residual": 0.3}, {"output_token": 2}):
+            with self.subTest(**options):
+                self.same(llama, None, **options)
+
+    def test_targets_and_removal(self) -> None:
+        bert, gpt2, classes = self.saved("bert"), self.saved("gpt2"), self.saved("gpt2 classes")
+        for saved, options in (
+            (bert, {"target": "cabinets", "against": "old"}),
+            (bert, {"target": "table", "against": "none"}),
+            (gpt2, {"target": "id:7", "against": "rest"}),
+            (gpt2, {"output_token": 5, "mask_columns": "first"}),
+            (gpt2, {"target": "key"}),  # of several tokens: its first
+            (classes, {"target": "b-per", "against": "O"}),
+            (classes, {"discard": 0.3, "normalize": "row"}),
+        ):
+            with self.subTest(**options):
+                self.same(saved, "relevance", **options)
+        with self.subTest("alti without columns"):
+            self.same(bert, "alti", mask_columns="special", discard=0.2)
+        with self.subTest("a target alone"):
+            self.same(bert, None, target="cabinets")
+
+    def test_heads_of_classifiers(self) -> None:
+        """Whose functions are modules, or none."""
+        golden = ROOT / "tests" / "golden" / "models"
+        for name in ("bert_classification", "roberta_classification", "distilbert_classification"):
+            with self.subTest(name):
+                self.same(Golden(golden / name), "relevance")
+
+    def test_agreement(self) -> None:
+        bert = self.saved("bert")
+        for mixing in ("alti", "relevance"):
+            with self.subTest(mixing):
+                expected, _ = self.program(bert, mixing)
+                report = attnflow.explain(bert.model, bert.tokenizer, bert.text, mixing=mixing, check=True)
+                found = json.loads(report.to_json())["agreement"]
+                self.assertEqual(found["quantity"], expected["agreement"]["quantity"])
+                for one, other in zip(found["maps"], expected["agreement"]["maps"], strict=True):
+                    self.assertEqual(one["first_token"], other["first_token"])
+                    self.assertAlmostEqual(one["blanked_value"], other["blanked_value"], places=4)
+
+    def test_words_and_attention(self) -> None:
+        bert = self.saved("bert")
+        report = attnflow.explain(bert.model, bert.tokenizer, bert.text, mixing="relevance", keep_attention=True)
+        plain = attnflow.explain(bert.model, bert.tokenizer, bert.text, mixing="attention", keep_attention=True)
+        np.testing.assert_allclose(report.attention, plain.attention, atol=1e-6)
+
+
+class Laws(EdgesTest):
+    def test_completeness(self) -> None:
+        """x_i + sum_j T_ij + b = y_i, in every layer."""
+        for name in ("bert", "distilbert", "gpt2", "llama", "gpt_neox", "opt"):
+            saved = self.saved(name)
+            errors: list[float] = []
+            terms = edges._Run.terms
+
+            def checked(run: Any, terms: Any = terms, errors: list[float] = errors) -> Any:
+                made = terms(run)
+                errors.append(made.completeness_error(run.bias()))
+                return made
+
+            ids = torch.tensor([saved.tokenizer(saved.text)["input_ids"]])
+            with mock.patch.object(edges._Run, "terms", checked):
+                made = edges.contributions(saved.model, {"input_ids": ids}, "alti", as_given)
+            with self.subTest(name):
+                self.assertEqual(len(errors), len(made.layers))
+                self.assertLess(max(errors), TOLERANCE)
+                for layer in made.layers:
+                    np.testing.assert_allclose(layer.weights.sum(axis=1), 1.0, rtol=1e-12)
+
+    def test_relevance_is_complete(self) -> None:
+        """Without biases sum_ij E_ij = sum_i y_i . g_i in every layer, and in the last that is the target's value."""
+        saved = self.saved("mistral")
+        self.assertFalse([name for name, _ in saved.model.named_parameters() if name.endswith("bias")])
+        ids = torch.tensor([saved.tokenizer(saved.text)["input_ids"]])
+        sums: list[tuple[float, float]] = []
+        make, back = _core.relevance_layer, edges._back
+        at_work: list[Any] = []
+
+        def one_layer(run: Any, gradient: Any, by_head: bool) -> Any:
+            at_work[:] = [run]
+            return back(run, gradient, by_head)
+
+        def summed(layer: int, attention: Any, gradient: Any, residual: Any, slope: Any, by_head: bool) -> Any:
+            found = (attention * gradient).sum(dtype=float) + (residual * slope).sum(dtype=float)
+            y = at_work[0].behind().detach().numpy()
+            sums.append((float(found), float((y * slope).sum(dtype=float))))
+            return make(layer, attention, gradient, residual, slope, by_head)
+
+        choice = _core.target_choice({}, "next", "m", 260, str, lambda word: [], _core.Notes())
+        with mock.patch.object(_core, "relevance_layer", summed), mock.patch.object(edges, "_back", one_layer):
+            made = edges.relevance(
+                saved.model,
+                {"input_ids": ids},
+                "relevance",
+                lambda output: (output.logits[0, -1], None),
+                choice,
+                as_given,
+            )
+        assert made.target is not None
+        assert made.target.against is not None
+        with torch.no_grad():
+            logits = saved.model(input_ids=ids).logits[0, -1]
+        value = float(logits[made.target.index] - logits[made.target.against])
+        self.assertEqual(len(sums), len(made.layers))
+        np.testing.assert_allclose([found for found, _ in sums], [expected for _, expected in sums], atol=1e-5)
+        self.assertAlmostEqual(sums[0][0], value, places=5)
+
+
+class Users(EdgesTest):
+    """Families of a user's own, and what is no such layer."""
+
+    def test_a_registered_layer(self) -> None:
+        class Another(transformers.models.llama.modeling_llama.LlamaDecoderLayer):  # type: ignore[misc]
+            pass
+
+        llama = self.saved("llama")
+        expected = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
+        for layer in llama.model.model.layers:
+            layer.__class__ = Another
+        ask: dict[str, Any] = {"mixing": "relevance", "check": False}
+        with self.assertRaisesRegex(attnflow.Error, r'known \(bert, .*register_layer.*mixing="attention"') as caught:
+            attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
+        self.assertEqual(caught.exception.kind, "unsupported_model")
+        usual = attnflow.explain(llama.model, llama.tokenizer, llama.text, check=False)
+        self.assertEqual(usual.settings["mixing"], "attention")
+        self.assertTrue(any("relevance, the default for decoders, is not available" in note for note in usual.notes))
+
+        attnflow.register_layer(
+            Another,
+            attnflow.LayerParts(
+                projection="self_attn.o_proj",
+                behind="post_attention_layernorm",
+                rest=lambda layer, y: y + layer.mlp(layer.post_attention_layernorm(y)),
+            ),
+        )
+        found = attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
+        self.assert_same_bits(found.rollout, expected.rollout)
+        self.assertEqual(attnflow.explain(llama.model, llama.tokenizer, llama.text).settings["mixing"], "relevance")
+
+    def test_layers_that_are_made_otherwise_are_refused(self) -> None:
+        class Scaled(transformers.models.llama.modeling_llama.LlamaDecoderLayer):  # type: ignore[misc]
+            """What attention writes is scaled on its way."""
+
+            def __init__(self) -> None: ...
+
+        right = attnflow.LayerParts(projection="self_attn.o_proj", behind="post_attention_layernorm")
+        wrong = (
+            (attnflow.LayerParts(projection="self_attn.o_proj", behind="input_layernorm"), "the sum of x and what"),
+            (attnflow.LayerParts(projection="self_attn.q_proj", behind="post_attention_layernorm"), "expected"),
+            (
+                attnflow.LayerParts(projection="self_attn.no", behind="post_attention_layernorm"),
+                "a module 'self_attn.no'",
+            ),
+        )
+        llama = self.saved("llama")
+        for layer in llama.model.model.layers:
+            layer.__class__ = Scaled
+        for parts, message in wrong:
+            attnflow.register_layer(Scaled, parts)
+            for mixing in ("alti", "relevance"):
+                with self.subTest(message, mixing=mixing), self.assertRaisesRegex(attnflow.Error, message):
+                    attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing=mixing)
+        attnflow.register_layer(Scaled, right)
+        for layer in llama.model.model.layers:
+            layer.self_attn.o_proj.register_forward_hook(lambda _, __, output: output * 0.5)
+        # Hooks are called in turn: that of attnflow, which comes later, sees what is added.
+        with self.assertRaisesRegex(attnflow.Error, "to sum to y"):
+            attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="alti")
+        with self.assertRaisesRegex(attnflow.Error, "path of a projection"):
+            attnflow.LayerParts(projection="o_proj")
+        with self.assertRaisesRegex(attnflow.Error, "the class of a layer"):
+            attnflow.register_layer(llama.model, right)
+
+    def test_other_questions_are_refused(self) -> None:
+        bert, gpt2 = self.saved("bert"), self.saved("gpt2")
+        for saved, options, message in (
+            (bert, {"mixing": "gradient"}, "found gradient; the command"),
+            (bert, {"mixing": "alti", "heads": "max"}, "requires heads mean"),
+            (bert, {"mixing": "alti", "target": "key"}, "target: expected a mixing that explains one prediction"),
+            (bert, {"mixing": "relevance", "target": "key", "against": "key"}, "a token other than target key"),
+            (gpt2, {"mixing": "globenc"}, "norm behind the attention"),
+            (gpt2, {"mixing": "relevance", "target": "id:999"}, "from id:0 to id:259"),
+            (gpt2, {"mixing": "relevance", "residual": 0.2}, "does not allow residual"),
+        ):
+            with self.subTest(**options), self.assertRaisesRegex(attnflow.Error, message):
+                attnflow.explain(saved.model, saved.tokenizer, saved.text, **options)
+        with self.assertRaisesRegex(attnflow.Error, "a mask token in the text"):
+            attnflow.explain(bert.model, bert.tokenizer, "the key", mixing="relevance")
+        base = bert.model.bert
+        with self.assertRaisesRegex(attnflow.Error, "a classifier or a language model"):
+            attnflow.explain(base, bert.tokenizer, bert.text, mixing="relevance")
+        self.assertEqual(attnflow.explain(base, bert.tokenizer, bert.text, mixing="alti").settings["mixing"], "alti")
+
+    def test_the_model_is_left_as_it_was(self) -> None:
+        llama = self.saved("llama")
+        hooks = ("_forward_hooks", "_forward_pre_hooks")
+
+        def state() -> Any:
+            parameters = [(parameter.requires_grad, parameter.grad is None) for parameter in llama.model.parameters()]
+            return parameters, [len(getattr(module, name)) for module in llama.model.modules() for name in hooks]
+
+        llama.model.model.norm.weight.requires_grad_(False)
+        before = state()
+        implementation = llama.model.config._attn_implementation
+        ids = torch.tensor([llama.tokenizer(llama.text)["input_ids"]])
+        with torch.no_grad():
+            logits = llama.model(ids).logits
+        for fails in (False, True):
+            with mock.patch.object(
+                _core, "relevance_layer", side_effect=RuntimeError("no") if fails else _core.relevance_layer
+            ):
+                try:
+                    inference_mode: Any = torch.inference_mode
+                    with inference_mode():
+                        attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance")
+                except RuntimeError:
+                    self.assertTrue(fails)
+            self.assertEqual(state(), before)
+            self.assertEqual(llama.model.config._attn_implementation, implementation)
+            with torch.no_grad():
+                self.assertTrue(torch.equal(llama.model(ids).logits, logits))
+
+    def test_half_precision(self) -> None:
+        llama = self.saved("llama")
+        exact = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
+        half = attnflow.explain(llama.model.bfloat16(), llama.tokenizer, llama.text, mixing="relevance", check=False)
+        correlation = np.corrcoef(half.rollout[-1, -1], exact.rollout[-1, -1])[0, 1]
+        self.assertGreater(correlation, 0.9)
+
+    def test_parts_of_what_is_no_layer(self) -> None:
+        self.assertIsNone(parts_of(torch.nn.Linear(1, 1)))
+        self.assertEqual(layers_of(torch.nn.Linear(1, 1)), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
