@@ -73,13 +73,14 @@ TEST(ExplainEdges, RelevanceHasATarget) {
   input.edges.target = ReportTarget{.kind = "next", .label = "a", .index = 7, .logit = 2.0, .position = kTokens - 1};
   ExplainOptions asked;
   asked.settings.mixing = Mixing::kRelevance;
+  asked.settings.methods = {Method::kRaw, Method::kRollout};
   const Report report = explain_attention(std::move(input), asked);
   ASSERT_TRUE(report.target);
   EXPECT_EQ(report.target->index, 7U);
   ASSERT_EQ(report.notes.size(), 1U);
   EXPECT_EQ(report.notes.front().code, NoteCode::kNegativeRelevance);
   const RelevanceGraph expected = relevance_graph(some_relevance());
-  EXPECT_EQ(report.rollout.span().size(), expected.graph.weights.size());
+  EXPECT_EQ(report.rollout, rollout(expected.graph));
   EXPECT_EQ(expected.negative_share, 0.25);
 }
 

@@ -8,6 +8,7 @@ everything cancels have no digits of their own.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 import unittest
@@ -135,6 +136,11 @@ class SameAsProgram(EdgesTest):
     def test_every_known_family_is_compared(self) -> None:
         compared = {name.split()[0].replace("-", "_") for name in (*AFTER, *DECODERS)}
         self.assertEqual(compared, set(known_families()))
+        text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+        listed = text.partition("layers of bert")[2].partition(". Others")[0]
+        self.assertEqual(
+            {"bert", *re.findall(r"\w+", listed.replace("(SmolLM2, too)", "").replace(" and", ","))}, compared
+        )
 
     def test_what_auto_stands_for(self) -> None:
         for name in ("llama", "gpt2 classes", "bert"):
