@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from attnflow.errors import Error
+from attnflow.hooks import on_this_thread
 
 _PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "baddbmm", "einsum"}
 _PRODUCTS |= {"mul", "multiply", "__mul__", "__rmul__"}
@@ -153,10 +154,10 @@ def rules(model: Any) -> Iterator[None]:
         for module in model.modules():
             kind = type(module)
             if kind.__module__ == _OF_FUNCTIONS:
-                stack.callback(module.register_forward_hook(of_function).remove)
+                stack.callback(module.register_forward_hook(on_this_thread(of_function)).remove)
             elif kind.__name__.lower().endswith("norm"):
-                stack.callback(module.register_forward_pre_hook(before_norm).remove)
-                stack.callback(module.register_forward_hook(behind_norm).remove)
+                stack.callback(module.register_forward_pre_hook(on_this_thread(before_norm)).remove)
+                stack.callback(module.register_forward_hook(on_this_thread(behind_norm)).remove)
         inference_mode: Any = torch.inference_mode  # which has no types
         stack.enter_context(inference_mode(False))
         stack.enter_context(torch.enable_grad())

@@ -18,6 +18,7 @@ from attnflow import _core
 from attnflow.blank_out import score_of
 from attnflow.capture import Captured, capture_with
 from attnflow.errors import Error
+from attnflow.hooks import on_this_thread
 from attnflow.layers import LayerParts, require_layers
 
 
@@ -63,7 +64,10 @@ class _Run:
 
     def behind(self) -> Any:
         """y as [token, hidden]."""
-        return (self.x[0] + self.written[0]) if self.y is None else self.y.reshape(self.x.shape[1:])
+        return self.sum() if self.y is None else self.y.reshape(self.x.shape[1:])
+
+    def sum(self) -> Any:
+        return self.x[0].to(self.written.device) + self.written[0]
 
     def check(self) -> None:
         """That the layer is made as its parts say."""
@@ -75,7 +79,7 @@ class _Run:
         mixed = self.mixed.reshape(self.given.shape)
         if not _close(self.given, mixed):
             raise _unlike(where, "the projection to be given what attention gives", "something else")
-        if not _close(self.behind(), self.x[0] + self.written[0]):
+        if not _close(self.behind(), self.sum()):
             raise _unlike(where, "the sum of x and what the projection gives behind attention", "something else")
 
     def terms(self) -> _core.LayerTerms:
@@ -188,11 +192,11 @@ class _Watch:
             run.y = arguments[0]
 
         layer, parts = run.layer, run.parts
-        yield layer.register_forward_pre_hook(start, with_kwargs=True).remove
-        yield _module(layer, parts.projection).register_forward_hook(project).remove
+        yield layer.register_forward_pre_hook(on_this_thread(start), with_kwargs=True).remove
+        yield _module(layer, parts.projection).register_forward_hook(on_this_thread(project)).remove
         if parts.behind:
-            yield _module(layer, parts.behind).register_forward_pre_hook(behind).remove
-        yield layer.register_forward_hook(end).remove
+            yield _module(layer, parts.behind).register_forward_pre_hook(on_this_thread(behind)).remove
+        yield layer.register_forward_hook(on_this_thread(end)).remove
 
     def see(self, module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
         """A call of attention: query, key, value, ..."""
@@ -280,7 +284,7 @@ def relevance(
     if "use_cache" in signature(model.forward).parameters:
         inputs = inputs | {"use_cache": False}  # layers run twice
     with rules(model), watch.hooks(), capture_with(model, keep_first, see=watch.see) as captured:
-        last = watch.runs[-1].layer.register_forward_hook(cut)
+        last = watch.runs[-1].layer.register_forward_hook(on_this_thread(cut))
         try:
             output = model(**inputs)
         finally:
@@ -323,7 +327,7 @@ def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer
             beside.append(given[0].detach().requires_grad_(True))
             return (beside[0], *given[1:])
 
-        hook = _module(run.layer, run.parts.attention_norm).register_forward_pre_hook(fork)
+        hook = _module(run.layer, run.parts.attention_norm).register_forward_pre_hook(on_this_thread(fork))
     try:
         output = _first(run.layer(*arguments, **options))
     finally:

@@ -41,6 +41,16 @@ class Prediction(NamedTuple):
     choices: list[tuple[str, float]]  # label and probability, the most probable first
 
 
+class Target(NamedTuple):
+    """The prediction that a report explains."""
+
+    kind: str  # class, masked (the token at `position`), next (the one behind it)
+    label: str
+    position: int | None
+    against: str | None  # the other; "rest": the mean of all others; None: nothing
+    value: float  # the logit, less that of the other
+
+
 class Report(Tabular):
     """Raw attention, rollout and flow between the tokens of one input, as far as they were asked for.
 
@@ -138,6 +148,12 @@ class Report(Tabular):
     def predictions(self) -> list[Prediction]:
         """What the model said in the same run."""
         return [Prediction(*said) for said in self._core.predictions]
+
+    @property
+    def target(self) -> Target | None:
+        """What is explained, of relevance; None of edges that are made for no prediction."""
+        found = self._core.target
+        return None if found is None else Target(*found)
 
     @property
     def agreement(self) -> Agreement | None:

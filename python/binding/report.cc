@@ -136,6 +136,16 @@ void bind_report(nb::module_& module) {
           },
           nb::sig("def predictions(self) -> list[tuple[str, int | None, list[tuple[str, float]]]]"))
       .def_prop_ro(
+          "target",
+          [](const Report& report) -> nb::object {
+            if (!report.target) return nb::none();
+            const ReportTarget& target = *report.target;
+            nb::object against = nb::none();
+            if (target.against) against = text_of(target.against->index ? target.against->label : "rest");
+            return nb::make_tuple(target.kind, text_of(target.label), target.position, against, target.value());
+          },
+          nb::sig("def target(self) -> tuple[str, str, int | None, str | None, float] | None"))
+      .def_prop_ro(
           "agreement",
           [](const Report& report) -> nb::object {
             if (!report.agreement) return nb::none();

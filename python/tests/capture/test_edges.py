@@ -11,6 +11,7 @@ import json
 import re
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,7 @@ class EdgesTest(PackageTest):
         codes = [note["code"] for note in expected["notes"] if note["code"] != "blank-out-agreement"]
         self.assertEqual([note["code"] for note in found["notes"]], codes)
         self.same_target(found.get("target"), expected.get("target"))
+        self.assertEqual(None if report.target is None else report.target.label, found.get("target", {}).get("label"))
 
     def same_target(self, found: Any, expected: Any) -> None:
         if expected is None:
@@ -369,6 +371,26 @@ class Users(EdgesTest):
             self.assertEqual(llama.model.config._attn_implementation, implementation)
             with torch.no_grad():
                 self.assertTrue(torch.equal(llama.model(ids).logits, logits))
+
+    def test_other_threads_run_the_model_as_it_is(self) -> None:
+        llama = self.saved("llama")
+        ids = torch.tensor([llama.tokenizer("another text")["input_ids"]])
+        expected = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
+        make = _core.relevance_layer
+
+        def beside(*given: Any) -> Any:
+            def run() -> None:
+                with torch.no_grad():
+                    llama.model(ids)
+
+            thread = threading.Thread(target=run)
+            thread.start()
+            thread.join()
+            return make(*given)
+
+        with mock.patch.object(_core, "relevance_layer", beside):
+            found = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
+        self.assert_same_bits(found.rollout, expected.rollout)
 
     def test_half_precision(self) -> None:
         llama = self.saved("llama")
