@@ -265,7 +265,8 @@ TEST(Attribute, IntervalsAreAsWideAsTheToleranceInUnitsOfTheTarget) {
   graph.unit = 16.0;
   GraphSource source(graph, true);
   const Query query{.method = Method::kFlow, .layers = {6}, .outputs = {{11}}, .flow_tolerance = 0.2};
-  for (const double gap : attribute(source, query).gap.span()) EXPECT_LE(gap, 0.2);
+  const Attribution found = attribute(source, query);
+  for (const double gap : found.gap.span()) EXPECT_LE(gap, 0.2);
 }
 
 TEST(Attribute, SaysWhatIsMissing) {
