@@ -238,6 +238,7 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
   const std::size_t n = attention_.tokens();
   const std::size_t layers = question.layers.back();
   const std::size_t rows = std::max<std::size_t>(1, kReplayedBytes / (attention_.heads() * n * sizeof(float)));
+  const std::optional<std::size_t> available = available_memory();  // before the network takes its part
   CausalNetwork network(layers, n);
   NetworkSink sink(mixing_, network);
   const AttributeOptions reading = half_of(options, 0);
@@ -253,9 +254,8 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
   FlowResult result = empty_flow(question, inputs == nullptr ? n : inputs->size());
   RowSink top(mixing_);
   FlowOptions flow = flow_options(question, inputs, tolerance, half_of(options, 1));
-  if (options.max_memory > 0) {
-    flow.memory_limit = std::min(options.max_memory, available_memory().value_or(options.max_memory));
-  }
+  flow.memory_limit = available;
+  if (options.max_memory > 0) flow.memory_limit = std::min(options.max_memory, available.value_or(options.max_memory));
   for (std::size_t p = 0; p < question.positions.size(); ++p) {
     flow.output_token = question.positions[p];
     for (const std::size_t l : question.layers) {

@@ -88,7 +88,13 @@ FlowResult attention_flow(const CausalNetwork& network, const FlowOptions& optio
     }
   }
   const internal::FlowSize size = problem.size(/*one_head=*/false, /*causal=*/true);
-  const auto available = problem.available_memory();
+  auto available = problem.available_memory();
+  // What the network has taken is counted as needed.
+  if (available && !options.memory_limit) {
+    for (const internal::ArcBlock& arcs : network.arcs_) {
+      if (!arcs.empty()) *available += network.tokens() * (network.tokens() + 1) / 2 * sizeof(std::int64_t);
+    }
+  }
   internal::check_flow_memory(size, available);
   FlowResult result = internal::flow_of_row(problem, below, std::move(tops), size, available);
   // One layer down the capacity itself is the value, with all its digits, where they are known.

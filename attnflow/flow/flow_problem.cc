@@ -41,6 +41,9 @@ FlowProblem::FlowProblem(const FlowOptions& asked, std::size_t all_layers, std::
     throw Error(ErrorKind::kUsage, fmt::format("flow: expected a tolerance of at least 0, found {}", tolerance));
   }
   layers = resolve_layers(options.layers, options.start_layer, all_layers);
+  if (depth() > kMaxFlowLayers) {
+    throw Error(ErrorKind::kUsage, fmt::format("flow: expected at most {} layers, found {}", kMaxFlowLayers, depth()));
+  }
   if (options.output_token && *options.output_token >= n) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("output token: expected a position from 0 to {}, found {}", n - 1, *options.output_token));

@@ -131,7 +131,7 @@ void RowFlow::find_order(const RowBounds& bounds) {
 
 void RowFlow::make_parts(std::size_t threads) {
   // How close the bounds of a value come depends on its part, so that parts must not depend on the threads.
-  if (options_.gap > 0) threads = kThreadsWithGap;
+  if (options_.gap > 0 || options_.most_layers < below_.size()) threads = kThreadsWithGap;
   const std::size_t share = (order_.size() + kShares - 1) / kShares;
   for (std::size_t begin = 0; begin < order_.size();) {
     const std::size_t rest = order_.size() - begin;

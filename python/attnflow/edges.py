@@ -83,6 +83,7 @@ class _Run:
             raise _unlike(where, "the sum of x and what the projection gives behind attention", "something else")
 
     def terms(self) -> _core.LayerTerms:
+        behind = _floats(self.behind())  # first: asking a projection for its matrix calls it, which is seen
         norm = last = None
         if self.parts.last_norm:
             norm = _norm(self.layer.get_submodule(self.parts.behind))
@@ -93,7 +94,7 @@ class _Run:
             _floats(self.value[0].transpose(0, 1)),
             self._projection(),
             _floats(self.x[0]),
-            _floats(self.behind()),
+            behind,
             norm,
             last,
             None if self.parts.rest is None else partial(_rest, self.parts.rest, self.layer, self.x),

@@ -149,10 +149,12 @@ export class ServerState {
 
   /** Whether what is asked of a decoder would take minutes for all tokens. */
   readonly long: ReadonlySignal<boolean> = computed(() => isLong(this.chosen.value, this.text.value, this.pair.value));
-  /** Rows of one token need no matrices, where these are attention. */
-  readonly onlyLast: ReadonlySignal<boolean> = computed(
-    () => this.long.value && !this.allTokens.value && ["auto", "attention"].includes(this.mixing.value),
-  );
+  /** Rows of one token need no matrices, where these are attention: not relevance, which a named target stands for. */
+  readonly onlyLast: ReadonlySignal<boolean> = computed(() => {
+    const named = this.mixing.value === "auto" && (this.target.value.trim() || this.against.value.trim());
+    const attention = ["auto", "attention"].includes(this.mixing.value) && !named;
+    return this.long.value && !this.allTokens.value && attention;
+  });
   /** Whether the prompt is given to the model in its chat template. */
   readonly chat = computed(() => (this.chosen.value?.chat ?? false) && (this.chatChoice.value ?? true));
 
