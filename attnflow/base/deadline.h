@@ -1,8 +1,11 @@
 // A point in time after which work that can be left is left.
 //
-// Usage:
-//     const Deadline deadline = Deadline::in(std::chrono::seconds(10));
-//     while (!deadline.passed()) improve();
+// Example:
+//
+//     const Deadline deadline = Deadline::in(std::chrono::hours(1));
+//     assert(!deadline.passed());
+//     assert(Deadline(Deadline::Clock::now()).passed());
+//     assert(!Deadline().passed());  // never
 #ifndef ATTNFLOW_BASE_DEADLINE_H_
 #define ATTNFLOW_BASE_DEADLINE_H_
 
