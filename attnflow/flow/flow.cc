@@ -102,15 +102,13 @@ void solve_all(const FlowProblem& problem, const AllArcs& arcs, FlowResult& resu
   }
 }
 
-// Sums the columns of each group. In units, so that nothing is rounded but the capacities themselves.
-void merge_columns(Tensor<std::int64_t>& block, const TokenGroups& groups) {
-  Tensor<std::int64_t> merged({block.extent(0), groups.size()});
+void merge_columns(Block& block, const TokenGroups& groups) {
+  Block result({block.extent(0), groups.size()});
   for (std::size_t p = 0; p < block.extent(0); ++p) {
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      for (const std::size_t j : groups[g]) merged(p, g) = add_units(merged(p, g), block(p, j));
-    }
+    const std::vector<std::int64_t> row = internal::merge_row(block[p].span(), groups);
+    std::copy(row.begin(), row.end(), result[p].data());
   }
-  block = std::move(merged);
+  block = std::move(result);
 }
 
 void check_shape(const AttentionGraph& graph) {
@@ -168,26 +166,29 @@ ArcBlock arc_block(const Tensor<double>& block, FixedPoint fixed_point, bool cau
 
 // Of one output token.
 struct RowArcs {
-  std::vector<ArcBlock> below;  // those above all tops: empty
-  std::vector<std::vector<std::int64_t>> tops;
+  std::vector<ArcBlock> below;
+  std::vector<std::vector<std::int64_t>> tops;  // by layer wanted
 };
 
 RowArcs row_arcs(const FlowProblem& problem, const Blocks& blocks, bool causal) {
   const std::size_t output = *problem.options.output_token;
   RowArcs arcs{std::vector<ArcBlock>(blocks.below()), std::vector<std::vector<std::int64_t>>(problem.layers.size())};
-  parallel_for(
-      blocks.size(), {problem.options.threads, {}, problem.options.stop_token}, [&](std::size_t b, std::size_t) {
-        const bool is_top = b >= blocks.below();
-        const Tensor<double> block = blocks[b];
-        for (std::size_t w = 0; w < problem.layers.size(); ++w) {
-          const std::size_t top = blocks.size() > blocks.below() ? blocks.below() + w : problem.depth_of(w) - 1;
-          if (top != b) continue;
-          arcs.tops[w].resize(problem.tokens);
-          problem.fixed_point.units(block[output].span(), arcs.tops[w].data());
-        }
-        // Below the highest top nothing lies.
-        if (!is_top && b + 1 < problem.depth()) arcs.below[b] = arc_block(block, problem.fixed_point, causal);
-      });
+  for (auto& row : arcs.tops) row.resize(problem.tokens);
+  parallel_for(blocks.size(), {problem.options.threads, {}, problem.options.stop_token},
+               [&](std::size_t b, std::size_t) {
+                 const Tensor<double> block = blocks[b];
+                 if (b < blocks.below()) {
+                   arcs.below[b] = arc_block(block, problem.fixed_point, causal);
+                 } else {
+                   problem.fixed_point.units(block[output].span(), arcs.tops[b - blocks.below()].data());
+                 }
+               });
+  if (blocks.size() > blocks.below()) return arcs;
+  // A top is as it lies below others.
+  for (std::size_t w = 0; w < arcs.tops.size(); ++w) {
+    const auto row = std::as_const(arcs.below[problem.depth_of(w) - 1]).row(output);
+    std::copy(row.begin(), row.end(), arcs.tops[w].begin());
+  }
   return arcs;
 }
 

@@ -109,10 +109,10 @@ RowPlan plan_row(const FlowSize& size, std::optional<std::size_t> available) {
       plan.most_layers = 0;
     }
   }
-  while (plan.workers < size.threads) {
-    ++plan.workers;
-    if (!fits()) return {plan.most_layers, plan.workers - 1};
-  }
+  plan.workers = std::max<std::size_t>(1, largest(size.threads, [&](std::size_t workers) {
+                                         plan.workers = workers;
+                                         return fits();
+                                       }));
   return plan;
 }
 

@@ -11,21 +11,10 @@
 namespace attnflow::internal {
 namespace {
 
-// Sums the columns of each group. In units, so that nothing is rounded but the capacities themselves.
-std::vector<std::int64_t> merged(std::span<const std::int64_t> row, const TokenGroups& groups) {
-  std::vector<std::int64_t> sums(groups.size(), 0);
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (const std::size_t j : groups[g]) {
-      if (j < row.size()) sums[g] = add_units(sums[g], row[j]);
-    }
-  }
-  return sums;
-}
-
 ArcBlock merged(const ArcBlock& block, const TokenGroups& groups) {
   ArcBlock result(block.above(), groups.size());
   for (std::size_t p = 0; p < block.above(); ++p) {
-    const std::vector<std::int64_t> row = merged(block.row(p), groups);
+    const std::vector<std::int64_t> row = merge_row(block.row(p), groups);
     std::copy(row.begin(), row.end(), result.row(p).begin());
   }
   return result;
@@ -57,7 +46,7 @@ FlowResult flow_of_row(const FlowProblem& problem, std::vector<const ArcBlock*> 
   if (options.input_groups != nullptr) {
     lowest = merged(*below[0], *options.input_groups);
     below[0] = &lowest;
-    if (problem.depth_of(0) == 1) tops[0] = merged(tops[0], *options.input_groups);
+    if (problem.depth_of(0) == 1) tops[0] = merge_row(tops[0], *options.input_groups);
   }
   FlowResult result = problem.empty_result(1);
   std::vector<std::unique_ptr<const RowFlow>> flows(wanted_layers);

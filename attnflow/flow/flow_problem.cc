@@ -115,6 +115,16 @@ void FlowProblem::store(FlowResult& result, std::size_t wanted, std::size_t row,
   }
 }
 
+std::vector<std::int64_t> merge_row(std::span<const std::int64_t> row, const TokenGroups& groups) {
+  std::vector<std::int64_t> sums(groups.size(), 0);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const std::size_t j : groups[g]) {
+      if (j < row.size()) sums[g] = add_units(sums[g], row[j]);
+    }
+  }
+  return sums;
+}
+
 void FlowProblem::check_stop() const {
   if (options.stop_token.stop_requested()) throw Cancelled();
 }

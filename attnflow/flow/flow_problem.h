@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "attnflow/flow/flow.h"
@@ -43,6 +44,10 @@ struct FlowProblem {
  private:
   std::int64_t spare_units(std::size_t depth, std::size_t sink) const;
 };
+
+// A row's arcs into each group of tokens: summed in units, so that nothing is rounded but the capacities themselves.
+// What is beyond its end is 0.
+std::vector<std::int64_t> merge_row(std::span<const std::int64_t> row, const TokenGroups& groups);
 
 }  // namespace attnflow::internal
 

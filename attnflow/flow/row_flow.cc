@@ -24,7 +24,7 @@ constexpr std::size_t kShares = 64;
 // Over how many layers at the most mass is made even; then how much of the mean a node takes of others.
 constexpr std::size_t kEvenLayers = 8;
 constexpr double kMostOfMean = 16.0;
-constexpr std::size_t kThreadsWithGap = 2;
+constexpr std::size_t kThreadsWhereOpen = 2;
 constexpr std::size_t kSquare = 32;
 // Networks of so many layers are cheap enough to be made for a greedy pass alone.
 constexpr std::size_t kGreedyLayers = 6;
@@ -115,7 +115,7 @@ RowFlow::RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<con
   }
   bounds_ = bounds.values();
   find_order(bounds);
-  make_parts(options_.threads);
+  make_parts();
 }
 
 void RowFlow::find_order(const RowBounds& bounds) {
@@ -129,9 +129,11 @@ void RowFlow::find_order(const RowBounds& bounds) {
                    [this](std::uint32_t a, std::uint32_t b) { return lowest_[a] < lowest_[b]; });
 }
 
-void RowFlow::make_parts(std::size_t threads) {
-  // How close the bounds of a value come depends on its part, so that parts must not depend on the threads.
-  if (options_.gap > 0 || options_.most_layers < below_.size()) threads = kThreadsWithGap;
+void RowFlow::make_parts() {
+  // Where values may stay open, how close their bounds come depends on their part, which must not depend on the
+  // threads.
+  const bool exact = options_.gap == 0 && options_.most_layers >= below_.size();
+  const std::size_t threads = exact ? options_.threads : kThreadsWhereOpen;
   const std::size_t share = (order_.size() + kShares - 1) / kShares;
   for (std::size_t begin = 0; begin < order_.size();) {
     const std::size_t rest = order_.size() - begin;

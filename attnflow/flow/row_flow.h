@@ -99,7 +99,7 @@ class RowFlow {
     std::size_t first = 0, all = 0;
   };
   void find_order(const RowBounds& bounds);
-  void make_parts(std::size_t threads);
+  void make_parts();
 
   std::vector<std::int64_t> top_;
   std::vector<const ArcBlock*> below_;
