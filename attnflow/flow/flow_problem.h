@@ -16,8 +16,8 @@
 namespace attnflow::internal {
 
 struct FlowProblem {
-  // Of a stack with so many layers and tokens. Throws as attention_flow().
-  FlowProblem(const FlowOptions& asked, std::size_t all_layers, std::size_t tokens);
+  // Of a stack of `all_layers` layers over n tokens. Throws as attention_flow().
+  FlowProblem(const FlowOptions& asked, std::size_t all_layers, std::size_t n);
 
   // Once the largest sum of a row is known.
   void set_units(double row_sum);
