@@ -61,7 +61,7 @@ FlowResult average(FlowResult found, const Query& query) {
   const std::size_t layers = found.flow.extent(0);
   const std::size_t columns = found.flow.extent(2);
   const Shape shape{layers, query.outputs.size(), columns};
-  FlowResult merged{Tensor<double>(shape), Tensor<double>(shape), Tensor<std::uint8_t>(shape)};
+  FlowResult merged{Tensor<double>(shape), Tensor<double>(shape), Tensor<std::uint8_t>(shape), found.out_of_time};
   const TokenGroups rows = rows_of(query.outputs);
   for (std::size_t l = 0; l < layers; ++l) {
     for (std::size_t o = 0; o < rows.size(); ++o) {
@@ -119,13 +119,14 @@ Attribution attribute(AttentionSource& source, const Query& query, const Attribu
       const auto flow_of = [&](AttentionSource& asked, double tolerance, const AttributeOptions& how) {
         return average(asked.flow(question, inputs, tolerance, how), query);
       };
-      FlowResult found = flow_of(source, query.flow_tolerance, uniform ? half_of(options, 0) : options);
+      FlowResult found = flow_of(source, query.flow_tolerance, uniform ? part_of(options, 0, 2) : options);
       result.values = std::move(found.flow);
       result.gap = std::move(found.flow_gap);
       result.degenerate = std::move(found.degenerate);
+      result.out_of_time = found.out_of_time;
       // Values are divided by the baseline, which has no interval of its own.
       const double exact = std::min(query.flow_tolerance, FlowOptions{}.tolerance);
-      AttributeOptions rest = half_of(options, 1);
+      AttributeOptions rest = part_of(options, 1, 2);
       rest.deadline = {};
       if (uniform) result.baseline = flow_of(*uniform, exact, rest).flow;
       break;

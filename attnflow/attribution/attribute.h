@@ -47,6 +47,7 @@ struct Attribution {
   Tensor<double> values = {};            // of flow the lower end of the enclosure
   Tensor<double> gap = {};               // flow: upper end - lower end; otherwise empty
   Tensor<std::uint8_t> degenerate = {};  // flow: FlowDegeneracy; otherwise empty
+  bool out_of_time = false;              // flow: FlowResult::out_of_time
   Tensor<double> baseline = {};          // values under uniform attention, with Query::baseline
 };
 

@@ -246,6 +246,25 @@ TEST(Attribute, ProgressOfABaselineIsTheSecondHalf) {
   EXPECT_EQ(total, 200U);
 }
 
+TEST(Attribute, ProgressOfAWordGoesOnFromPieceToPiece) {
+  const AttentionStack stack = test_stack(true);
+  StackReplay replay(stack);
+  ReplaySource rows(replay, {});
+  GraphSource graph(attention_graph(stack, {}), true);
+  for (AttentionSource* source : {static_cast<AttentionSource*>(&rows), static_cast<AttentionSource*>(&graph)}) {
+    std::size_t last = 0, total = 0;
+    attribute(*source, query_of(Method::kFlow, {{6, 7, 8}}),
+              {.threads = 1, .progress = [&](std::size_t done, std::size_t all) {
+                 EXPECT_GE(done, last);
+                 EXPECT_TRUE(total == 0 || all == total);
+                 last = done;
+                 total = all;
+               }});
+    EXPECT_GT(total, 0U);
+    EXPECT_EQ(last, total);
+  }
+}
+
 TEST(Attribute, AWideToleranceLeavesTheBaselineAsItIs) {
   AttentionGraph graph =
       attention_graph(random_stack({.layers = 6, .heads = 1, .tokens = 12, .causal = true, .seed = 2}));

@@ -60,7 +60,8 @@ FlowOptions flow_options(const RowQuestion& question, const TokenGroups* inputs,
 }
 
 // One row of `from` becomes row `position` of `to`, whose further columns stay 0.
-void copy_row(const FlowResult& from, std::size_t position, FlowResult& to) {
+void add_row(const FlowResult& from, std::size_t position, FlowResult& to) {
+  to.out_of_time = to.out_of_time || from.out_of_time;
   const std::size_t columns = from.flow.extent(2);
   for (std::size_t l = 0; l < from.flow.extent(0); ++l) {
     for (std::size_t j = 0; j < columns; ++j) {
@@ -116,12 +117,12 @@ class NetworkSink : public AttentionSink {
 
 }  // namespace
 
-AttributeOptions half_of(const AttributeOptions& options, std::size_t part) {
+AttributeOptions part_of(const AttributeOptions& options, std::size_t part, std::size_t parts) {
   AttributeOptions result = options;
-  if (options.progress) {
-    result.progress = [progress = options.progress, part](std::size_t done, std::size_t total) {
-      constexpr std::size_t kSteps = 100;  // the two count different things
-      progress(part * kSteps + done * kSteps / total, 2 * kSteps);
+  if (options.progress && parts > 1) {
+    result.progress = [progress = options.progress, part, parts](std::size_t done, std::size_t total) {
+      constexpr std::size_t kSteps = 100;  // they count different things
+      progress(part * kSteps + done * kSteps / total, parts * kSteps);
     };
   }
   return result;
@@ -179,7 +180,8 @@ FlowResult GraphSource::flow(const RowQuestion& question, const TokenGroups* inp
       result = empty_flow(question, inputs == nullptr ? graph_.tokens() : inputs->size());
       for (std::size_t p = 0; p < question.positions.size(); ++p) {
         flow.output_token = question.positions[p];
-        copy_row(attention_flow(graph_, flow), p, result);
+        flow.progress = part_of(options, p, question.positions.size()).progress;
+        add_row(attention_flow(graph_, flow), p, result);
       }
     }
     for (double& value : result.flow.span()) value *= graph_.unit;
@@ -241,7 +243,7 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
   const std::optional<std::size_t> available = available_memory();  // before the network takes its part
   CausalNetwork network(layers, n);
   NetworkSink sink(mixing_, network);
-  const AttributeOptions reading = half_of(options, 0);
+  const AttributeOptions reading = part_of(options, 0, 2), solving = part_of(options, 1, 2);
   const std::size_t all = (n + rows - 1) / rows * (layers - question.start_layer);
   std::size_t done = 0;
   for (std::size_t begin = 0; begin < n; begin += rows) {
@@ -253,7 +255,7 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
   }
   FlowResult result = empty_flow(question, inputs == nullptr ? n : inputs->size());
   RowSink top(mixing_);
-  FlowOptions flow = flow_options(question, inputs, tolerance, half_of(options, 1));
+  FlowOptions flow = flow_options(question, inputs, tolerance, solving);
   flow.memory_limit = available;
   if (options.max_memory > 0) flow.memory_limit = std::min(options.max_memory, available.value_or(options.max_memory));
   for (std::size_t p = 0; p < question.positions.size(); ++p) {
@@ -264,7 +266,8 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
       add_residual(top.row, question.positions[p], mixing_.residual);
       network.set_top(l, top.row);
     }
-    copy_row(attention_flow(network, flow), p, result);
+    flow.progress = part_of(solving, p, question.positions.size()).progress;
+    add_row(attention_flow(network, flow), p, result);
   }
   return result;
 }
@@ -323,9 +326,10 @@ FlowResult causal_flow(const std::function<AttentionGraph(std::size_t)>& graph, 
   for (std::size_t p = 0; p < question.positions.size(); ++p) {
     const std::size_t tokens = question.positions[p] + 1;
     const TokenGroups groups = seen_by(tokens);
-    FlowOptions flow = flow_options(question, inputs == nullptr ? nullptr : &groups, tolerance, options);
+    FlowOptions flow = flow_options(question, inputs == nullptr ? nullptr : &groups, tolerance,
+                                    part_of(options, p, question.positions.size()));
     flow.output_token = question.positions[p];
-    copy_row(attention_flow(graph(tokens), flow), p, result);
+    add_row(attention_flow(graph(tokens), flow), p, result);
   }
   return result;
 }

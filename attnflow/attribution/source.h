@@ -43,8 +43,8 @@ struct AttributeOptions {
   std::size_t max_memory = 0;       // bytes of flow by replay; 0: what the machine has
 };
 
-// The same for the first (0) or second (1) of two computations, each of which is half of the progress.
-AttributeOptions half_of(const AttributeOptions& options, std::size_t part);
+// The same for one of several computations (0 is the first), which have equal parts of the progress.
+AttributeOptions part_of(const AttributeOptions& options, std::size_t part, std::size_t parts);
 
 // The rows of some positions.
 struct RowQuestion {

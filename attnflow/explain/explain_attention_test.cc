@@ -186,6 +186,10 @@ TEST(ExplainAttention, SaysWhatTheTimeLimitLeft) {
   const auto widest = test::value_of<double>(notes[0], "widest");
   EXPECT_EQ(widest, *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end()));
   EXPECT_GT(widest, 1e-6);
+  // Said of what flow left, not of what was divided afterwards.
+  options.settings.normalization = Normalization::kRow;
+  EXPECT_EQ(notes_of(explain_attention(input, options), NoteCode::kFlowTimeLimit), notes);
+  options.settings.normalization = Normalization::kNone;
   options.max_flow_seconds = 600.0;
   EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kFlowTimeLimit).empty());
   for (const double wrong : {-1.0, std::numeric_limits<double>::quiet_NaN(), HUGE_VAL}) {

@@ -159,34 +159,36 @@ void keep_values(Report& report, Method method, Attribution found) {
   }
 }
 
-// The values of a query, which come as the settings normalize them. Returns how many were too small to be divided by.
-std::size_t fill_values(Report& report, AttentionSource& source, const Query& query, const ExplainOptions& options) {
-  Attribution found = attribute(source, query, attribute_options(options));
-  if (query.method == Method::kFlow) note_degenerate(report, found);
-  const std::size_t flagged = normalize(found, report.settings.normalization);
-  keep_values(report, query.method, std::move(found));
-  return flagged;
-}
-
-// Not refused: each value says how wide its enclosure is.
-void note_wide_gap(Report& report, double seconds) {
-  const Settings& settings = report.settings;
-  if (report.flow_gap.empty() || settings.normalization != Normalization::kNone) return;
-  const double widest = *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end());
+// Not refused: each value says how wide its interval is. Of values that are not normalized yet.
+void note_wide_intervals(Report& report, const Attribution& flow, double seconds) {
+  const double asked = report.settings.flow_tolerance;
   // Averages of an output word's pieces round.
-  const double tolerance = settings.flow_tolerance * (1.0 + 1e-8);
+  const double tolerance = asked * (1.0 + 1e-8);
+  const double widest = *std::max_element(flow.gap.span().begin(), flow.gap.span().end());
   if (widest <= tolerance) return;
-  if (seconds == 0.0) {
-    report.notes.push_back({NoteCode::kWideGap, {{"widest", widest}, {"tolerance", settings.flow_tolerance}}});
+  if (!flow.out_of_time) {
+    report.notes.push_back({NoteCode::kWideGap, {{"widest", widest}, {"tolerance", asked}}});
     return;
   }
-  const auto wide = std::count_if(report.flow_gap.span().begin(), report.flow_gap.span().end(),
+  const auto wide = std::count_if(flow.gap.span().begin(), flow.gap.span().end(),
                                   [tolerance](double gap) { return gap > tolerance; });
   report.notes.push_back({NoteCode::kFlowTimeLimit,
                           {{"seconds", seconds},
-                           {"share", static_cast<double>(wide) / static_cast<double>(report.flow_gap.size())},
+                           {"share", static_cast<double>(wide) / static_cast<double>(flow.gap.size())},
                            {"widest", widest},
-                           {"tolerance", settings.flow_tolerance}}});
+                           {"tolerance", asked}}});
+}
+
+// The values of a query, which come as the settings normalize them. Returns how many were too small to be divided by.
+std::size_t fill_values(Report& report, AttentionSource& source, const Query& query, const ExplainOptions& options) {
+  Attribution found = attribute(source, query, attribute_options(options));
+  if (query.method == Method::kFlow) {
+    note_degenerate(report, found);
+    note_wide_intervals(report, found, options.max_flow_seconds);
+  }
+  const std::size_t flagged = normalize(found, report.settings.normalization);
+  keep_values(report, query.method, std::move(found));
+  return flagged;
 }
 
 }  // namespace
@@ -271,7 +273,6 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   check_finite("raw", report.raw, settings);
   check_finite("rollout", report.rollout, settings);
   check_finite("flow", report.flow, settings);
-  note_wide_gap(report, options.max_flow_seconds);
 
   // What the pictures of the graph draw: with one head, that head in the top layer and the mean below it.
   AttentionGraph graph = source.take();
@@ -327,7 +328,6 @@ void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestio
   }
   if (flagged > 0) report.notes.push_back(flagged_note(flagged));
   check_finite("flow", report.flow, settings);
-  note_wide_gap(report, options.max_flow_seconds);
 }
 
 void check_row_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -51,10 +52,13 @@ void solve_all(const FlowProblem& problem, const AllArcs& arcs, FlowResult& resu
   const std::size_t threads = std::min(sinks, resolve_threads(problem.options.threads));
   const std::size_t kept_bytes = internal::kept_flow_bytes(arcs.below[0].extent(0), deepest);
   std::vector<std::unique_ptr<SinkSolver>> solvers(threads);
+  std::atomic<bool> out_of_time = false;
 
   const auto value_of = [&](SinkSolver& solver, const Block& block, std::uint32_t reach_class, std::size_t i) {
     const std::int64_t* row = block.data() + i * block.extent(1);
-    return problem.options.deadline.passed() ? solver.bounds(row, reach_class) : solver.value(row, reach_class, i);
+    if (!problem.options.deadline.passed()) return solver.value(row, reach_class, i);
+    out_of_time = true;
+    return solver.bounds(row, reach_class);
   };
   const auto solve_sink = [&](std::size_t sink, std::size_t worker) {
     if (!solvers[worker]) solvers[worker] = std::make_unique<SinkSolver>(shared, kept_bytes);
@@ -97,6 +101,7 @@ void solve_all(const FlowProblem& problem, const AllArcs& arcs, FlowResult& resu
     }
   };
   parallel_for(sinks, {threads, problem.options.progress, problem.options.stop_token}, solve_sink);
+  result.out_of_time = out_of_time;
   for (const auto& solver : solvers) {
     if (solver && problem.options.counts != nullptr) *problem.options.counts += solver->counts();
   }
@@ -170,19 +175,18 @@ struct RowArcs {
   std::vector<std::vector<std::int64_t>> tops;  // by layer wanted
 };
 
-RowArcs row_arcs(const FlowProblem& problem, const Blocks& blocks, bool causal) {
+RowArcs row_arcs(const FlowProblem& problem, const Blocks& blocks, bool causal, std::size_t threads) {
   const std::size_t output = *problem.options.output_token;
   RowArcs arcs{std::vector<ArcBlock>(blocks.below()), std::vector<std::vector<std::int64_t>>(problem.layers.size())};
   for (auto& row : arcs.tops) row.resize(problem.tokens);
-  parallel_for(blocks.size(), {problem.options.threads, {}, problem.options.stop_token},
-               [&](std::size_t b, std::size_t) {
-                 const Tensor<double> block = blocks[b];
-                 if (b < blocks.below()) {
-                   arcs.below[b] = arc_block(block, problem.fixed_point, causal);
-                 } else {
-                   problem.fixed_point.units(block[output].span(), arcs.tops[b - blocks.below()].data());
-                 }
-               });
+  parallel_for(blocks.size(), {threads, {}, problem.options.stop_token}, [&](std::size_t b, std::size_t) {
+    const Tensor<double> block = blocks[b];
+    if (b < blocks.below()) {
+      arcs.below[b] = arc_block(block, problem.fixed_point, causal);
+    } else {
+      problem.fixed_point.units(block[output].span(), arcs.tops[b - blocks.below()].data());
+    }
+  });
   if (blocks.size() > blocks.below()) return arcs;
   // A top is as it lies below others.
   for (std::size_t w = 0; w < arcs.tops.size(); ++w) {
@@ -220,11 +224,17 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
     internal::check_flow_memory(size, available);
     return available;
   };
-  // All pairs: before any work.
-  if (!options.output_token) check_memory(false);
+  // Before any work. Whether an output token's network takes half as much is seen while sums are taken.
+  const auto available = check_memory(/*causal=*/options.output_token.has_value());
+  // While arcs are made, each thread holds a layer as numbers; of one output token, networks are made later.
+  const auto making_threads = [&](bool causal) {
+    internal::FlowSize size = problem.size(graph.one_head(), causal);
+    if (options.output_token) size.most_layers = 0;
+    return threads_that_fit(size, available);
+  };
   std::vector<double> row_sums(blocks.size());
   std::vector<std::uint8_t> causal(blocks.size());
-  parallel_for(blocks.size(), {options.threads, {}, options.stop_token}, [&](std::size_t b, std::size_t) {
+  parallel_for(blocks.size(), {making_threads(true), {}, options.stop_token}, [&](std::size_t b, std::size_t) {
     const Tensor<double> block = blocks[b];
     row_sums[b] = largest_row_sum(block, blocks.layer(b));
     causal[b] = options.output_token && is_causal(block);
@@ -234,8 +244,8 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   FlowResult result;
   if (options.output_token) {
     const bool all_causal = std::count(causal.begin(), causal.end(), 0) == 0;
-    const auto available = check_memory(all_causal);
-    RowArcs arcs = row_arcs(problem, blocks, all_causal);
+    if (!all_causal) check_memory(false);
+    RowArcs arcs = row_arcs(problem, blocks, all_causal, making_threads(all_causal));
     std::vector<const ArcBlock*> below;
     for (const ArcBlock& block : arcs.below) below.push_back(&block);
     result = internal::flow_of_row(problem, std::move(below), std::move(arcs.tops),

@@ -137,6 +137,7 @@ struct FlowResult {
   Tensor<double> flow;              // lower end of the enclosure
   Tensor<double> flow_gap;          // upper end - lower end
   Tensor<std::uint8_t> degenerate;  // FlowDegeneracy
+  bool out_of_time = false;         // the deadline passed before all pairs were worked on
 };
 
 // Throws Error(kUsage) for layers or tokens out of range, weights that are negative or not finite, and groups that are

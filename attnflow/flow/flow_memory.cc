@@ -109,11 +109,19 @@ RowPlan plan_row(const FlowSize& size, std::optional<std::size_t> available) {
       plan.most_layers = 0;
     }
   }
-  plan.workers = std::max<std::size_t>(1, largest(size.threads, [&](std::size_t workers) {
-                                         plan.workers = workers;
-                                         return fits();
-                                       }));
+  FlowSize planned = size;
+  planned.most_layers = plan.most_layers;
+  plan.workers = threads_that_fit(planned, available);
   return plan;
+}
+
+std::size_t threads_that_fit(const FlowSize& size, std::optional<std::size_t> available) {
+  if (!available) return size.threads;
+  return std::max<std::size_t>(1, largest(size.threads, [&](std::size_t threads) {
+                                 FlowSize other = size;
+                                 other.threads = threads;
+                                 return flow_bytes(other).value_or(kMost) <= *available;
+                               }));
 }
 
 void check_flow_memory(const FlowSize& size, std::optional<std::size_t> available) {
@@ -136,10 +144,7 @@ void check_flow_memory(const FlowSize& size, std::optional<std::size_t> availabl
 
   // The question on as many of its threads as fit, at least one.
   const auto with_threads_that_fit = [&](FlowSize other) {
-    other.threads = std::max<std::size_t>(1, largest(size.threads, [&](std::size_t threads) {
-                                            other.threads = threads;
-                                            return fits(other);
-                                          }));
+    other.threads = threads_that_fit(other, available);
     return other;
   };
   const auto threads_of = [&](const FlowSize& other, const char* before) {

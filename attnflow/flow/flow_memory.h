@@ -51,6 +51,9 @@ struct RowPlan {
 // workers: what is found does not depend on the threads.
 RowPlan plan_row(const FlowSize& size, std::optional<std::size_t> available);
 
+// How many of its threads fit into `available` bytes, at least one.
+std::size_t threads_that_fit(const FlowSize& size, std::optional<std::size_t> available);
+
 // The system is not asked for questions that need less: that would take longer than answering them.
 inline constexpr std::size_t kFlowBytesThatAlwaysFit = std::size_t{64} << 20;
 

@@ -1,6 +1,7 @@
 #include "attnflow/flow/flow_of_row.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -80,6 +81,7 @@ FlowResult flow_of_row(const FlowProblem& problem, std::vector<const ArcBlock*> 
   }
   const std::size_t threads = std::min(plan.workers, std::max<std::size_t>(units.size(), 1));
   std::vector<Worker> workers(threads);
+  std::atomic<bool> out_of_time = false;
   parallel_for(units.size(), {threads, options.progress, options.stop_token}, [&](std::size_t u, std::size_t number) {
     const Unit& unit = units[u];
     Worker& worker = workers[number];
@@ -88,10 +90,12 @@ FlowResult flow_of_row(const FlowProblem& problem, std::vector<const ArcBlock*> 
       worker.wanted = unit.wanted;
       worker.solver.emplace(*flows[unit.wanted]);
     }
-    worker.solver->solve(unit.part, [&](std::size_t input, const SinkValue& value) {
+    const bool in_time = worker.solver->solve(unit.part, [&](std::size_t input, const SinkValue& value) {
       problem.store(result, unit.wanted, 0, input, value);
     });
+    if (!in_time) out_of_time = true;
   });
+  result.out_of_time = out_of_time;
   for (Worker& worker : workers) {
     worker.finish();
     if (options.counts != nullptr) *options.counts += worker.counts;

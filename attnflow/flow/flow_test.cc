@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -208,8 +209,16 @@ TEST(AttentionFlow, AfterTheDeadlineEnclosuresStayAsTheyAre) {
         }
       }
     }
+    EXPECT_EQ(all.out_of_time, graph.layers() > 1);
+    const auto wide = [](double gap) { return gap > 1e-6; };
+    if (std::any_of(row.flow_gap.span().begin(), row.flow_gap.span().end(), wide)) {
+      EXPECT_TRUE(row.out_of_time);
+    }
     const Deadline never = Deadline::in(std::chrono::hours(1));
-    EXPECT_EQ(attention_flow(graph, {.deadline = never}).flow, exact.flow);
+    const FlowResult in_time = attention_flow(graph, {.deadline = never});
+    EXPECT_EQ(in_time.flow, exact.flow);
+    EXPECT_FALSE(in_time.out_of_time);
+    EXPECT_FALSE(attention_flow(graph, {.output_token = last, .deadline = never}).out_of_time);
   }
 }
 

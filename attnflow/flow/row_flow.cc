@@ -358,9 +358,9 @@ class RowFlow::Worker::Network {
 RowFlow::Worker::Worker(const RowFlow& flow) : flow_(flow), meeting_(flow.below_) {}
 RowFlow::Worker::~Worker() = default;
 
-void RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size_t, const SinkValue&)>& found) {
+bool RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size_t, const SinkValue&)>& found) {
   const Part& inputs = flow_.parts_[part];
-  if (flow_.options_.deadline.passed()) return;
+  if (flow_.options_.deadline.passed()) return false;
   if (!network_ || !network_->serves(inputs)) {
     if (network_) counts_ += network_->counts();
     network_.reset();  // before the next takes its memory
@@ -368,9 +368,10 @@ void RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size
   }
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
     check(flow_.options_.stop);
-    if (flow_.options_.deadline.passed()) return;
+    if (flow_.options_.deadline.passed()) return false;
     found(flow_.order_[i], network_->value(i));
   }
+  return true;
 }
 
 FlowCounts RowFlow::Worker::counts() const {

@@ -78,8 +78,8 @@ class RowFlow {
     explicit Worker(const RowFlow& flow);
     ~Worker();
     // Calls `found` with the flow to each input token of the part: low and high are at most `gap` apart, if there is
-    // memory. Of those that come after the deadline it is not called.
-    void solve(std::size_t part, const std::function<void(std::size_t input, const SinkValue&)>& found);
+    // memory. False: the deadline passed, and of what was left it was not called.
+    bool solve(std::size_t part, const std::function<void(std::size_t input, const SinkValue&)>& found);
     FlowCounts counts() const;
 
    private:
