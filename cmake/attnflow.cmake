@@ -99,7 +99,7 @@ function(attnflow_dependencies)
     PUBLIC Threads::Threads
     PRIVATE $<BUILD_INTERFACE:attnflow_flags> fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> PkgConfig::libzip
             PkgConfig::hwy PkgConfig::zlib PkgConfig::utf8proc)
-  attnflow_compile(attnflow_core)
+  attnflow_compile(attnflow_core PRECOMPILED)
 endfunction()
 
 # How long a build takes is decided here (docs/building.md has the measurements).
@@ -110,13 +110,15 @@ endfunction()
 set(ATTNFLOW_HOT_SOURCES "^(tensor|graph|rollout|flow|evaluate)/" "^files/array"
                          "^image/(image_processor|overlay|picture|resample_filter|resize)\\." "^model/llama/")
 
-# What the sanitizers' build optimises beside those: its tests spend minutes in these sources otherwise.
+# What the sanitizers' build optimises beside those, because its tests spend minutes there otherwise: sources, and whole test
+# programs, by module.
 set(ATTNFLOW_SLOW_SOURCES "^report/compact_" "^unicode/unicode_test\\." "^graph/contribution_mixing_test\\.")
+set(ATTNFLOW_SLOW_TESTS flow)
 
 # Batches. Reading the standard library, fmt and JSON takes longer than compiling what most files say, so that the cold
-# sources of a module are compiled several at a time, as if they were one file. (A precompiled header of the same saves
-# half as much: g++ needs a third of a second to load one.) Names at the top of a file therefore differ within a module.
-# Every file still includes what it uses: clang-tidy compiles each by itself. 0: no batches.
+# sources of a module are compiled several at a time, as if they were one file, and with g++ those headers are precompiled.
+# Names at the top of a file therefore differ within a module. Every file still includes what it uses: clang-tidy compiles
+# each by itself. 0: no batches.
 set(ATTNFLOW_BATCH 8 CACHE STRING "Source files that are compiled at a time; 0: each alone")
 set(ATTNFLOW_TEST_BATCH 4) # more would leave one processor waiting for the last batch of another
 
@@ -125,11 +127,41 @@ set(ATTNFLOW_TEST_BATCH 4) # more would leave one processor waiting for the last
 set(ATTNFLOW_COLD_OPTIONS
     "$<$<CONFIG:Release>:-O1;$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow>>")
 
-# attnflow_compile(<target>): compiles the target's cold sources as such, in batches.
+# attnflow_precompile(<target> <owner> <header> [LIBRARIES ...]): compiles the target with a precompiled header, which belongs
+# to a target of its own: of a library or program, as the first target that asks for it.
+function(attnflow_precompile target owner header)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "LIBRARIES")
+  if(ATTNFLOW_BATCH EQUAL 0 OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  if(NOT TARGET ${owner})
+    set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cc)
+    file(CONFIGURE OUTPUT ${source} CONTENT "// A precompiled header belongs to a target, and a target has a source.\n")
+    add_library(${owner} OBJECT ${source})
+    target_compile_options(${owner} PRIVATE ${ATTNFLOW_COLD_OPTIONS} -fpch-preprocess)
+    target_link_libraries(${owner} PRIVATE attnflow_flags fmt::fmt nlohmann_json::nlohmann_json ${arg_LIBRARIES})
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "EXECUTABLE")
+      set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${owner} PRIVATE -fPIE)
+    endif()
+    target_precompile_headers(${owner} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${header})
+  endif()
+  # What ccache needs to look into precompiled headers, beside the sloppiness that ./dev sets.
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+endfunction()
+
+# attnflow_compile(<target> [PRECOMPILED]): compiles the target's cold sources as such, in batches. PRECOMPILED: a library
+# that needs no other macros than fmt's.
 function(attnflow_compile target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PRECOMPILED" "" "")
   target_compile_options(${target} PRIVATE ${ATTNFLOW_COLD_OPTIONS})
   if(ATTNFLOW_BATCH GREATER 0)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTNFLOW_BATCH})
+  endif()
+  if(arg_PRECOMPILED)
+    attnflow_precompile(${target} attnflow_precompiled precompiled.h)
   endif()
 endfunction()
 
@@ -140,23 +172,7 @@ function(attnflow_compile_tests target)
   if(ATTNFLOW_BATCH GREATER 0)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTNFLOW_TEST_BATCH})
   endif()
-  if(ATTNFLOW_BATCH EQUAL 0 OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    return()
-  endif()
-  set(owner attnflow_precompiled_for_tests)
-  if(NOT TARGET ${owner})
-    set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cc)
-    file(CONFIGURE OUTPUT ${source} CONTENT "// A precompiled header belongs to a target, and a target has a source.\n")
-    add_library(${owner} OBJECT ${source})
-    # As programs are compiled, not as libraries.
-    set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(${owner} PRIVATE ${ATTNFLOW_COLD_OPTIONS} -fPIE -fpch-preprocess)
-    target_link_libraries(${owner} PRIVATE attnflow_flags GTest::gtest fmt::fmt nlohmann_json::nlohmann_json)
-    target_precompile_headers(${owner} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled_for_tests.h)
-  endif()
-  # What ccache needs to look into precompiled headers, beside the sloppiness that ./dev sets.
-  target_compile_options(${target} PRIVATE -fpch-preprocess)
-  target_precompile_headers(${target} REUSE_FROM ${owner})
+  attnflow_precompile(${target} attnflow_precompiled_for_tests precompiled_for_tests.h LIBRARIES GTest::gtest)
 endfunction()
 
 # attnflow_optimise(<patterns> <options> <source>...): compiles the sources whose path below attnflow/ has one of the
@@ -167,7 +183,8 @@ function(attnflow_optimise patterns options)
     file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/attnflow ${source})
     foreach(pattern ${patterns})
       if(path MATCHES "${pattern}")
-        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_UNITY_BUILD_INCLUSION ON)
+        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_UNITY_BUILD_INCLUSION ON
+                                                         SKIP_PRECOMPILE_HEADERS ON)
         break()
       endif()
     endforeach()
@@ -227,6 +244,9 @@ function(attnflow_tests module)
   target_link_libraries(${target}_test PRIVATE attnflow_core attnflow_flags ${arg_LIBRARIES} GTest::gtest_main
                                                ${ATTNFLOW_RAPIDCHECK} fmt::fmt nlohmann_json::nlohmann_json)
   attnflow_compile_tests(${target}_test)
+  if(ATTNFLOW_SANITIZE AND module IN_LIST ATTNFLOW_SLOW_TESTS)
+    target_compile_options(${target}_test PRIVATE -O1)
+  endif()
   target_compile_definitions(${target}_test PRIVATE ATTNFLOW_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                                     ATTNFLOW_BINARY_DIR="${PROJECT_BINARY_DIR}")
   add_test(NAME ${target} COMMAND ${target}_test)
@@ -291,7 +311,7 @@ function(attnflow_module module)
     attnflow_${module}
     PUBLIC attnflow_core ${arg_LIBRARIES}
     PRIVATE attnflow_flags ${arg_PRIVATE_LIBRARIES} fmt::fmt nlohmann_json::nlohmann_json)
-  attnflow_compile(attnflow_${module})
+  attnflow_compile(attnflow_${module} PRECOMPILED)
   attnflow_tests(${module} LIBRARIES attnflow_${module} LABELS ${arg_TEST_LABELS})
   attnflow_benchmarks(${module} LIBRARIES attnflow_${module})
   attnflow_fuzzers(${module} LIBRARIES attnflow_${module})

@@ -75,7 +75,10 @@ function(attnflow_rust_library target folder)
   set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${library})
   # What Rust's standard library asks for on Linux (rustc --print native-static-libs).
   target_link_libraries(${target} INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m)
-  add_dependencies(${target} ${target}_crate)
+  # Ninja sees from the file which links need the crate; a dependency of targets would keep what they compile waiting, too.
+  if(NOT CMAKE_GENERATOR MATCHES "Ninja")
+    add_dependencies(${target} ${target}_crate)
+  endif()
 
   if(ATTNFLOW_TESTS)
     add_test(NAME ${target}_rust COMMAND ${CMAKE_COMMAND} -E env ${cargo_environment} ${ATTNFLOW_CARGO} test --quiet

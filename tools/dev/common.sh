@@ -375,10 +375,10 @@ build_preset_now() {
     (($#)) || set -- attnflow attnflow_torch
   fi
   configure_preset "$preset"
-  # While the crates compile beside it, ninja's own step for them waits and needs no processor.
-  local jobs="$JOBS"
-  if [[ -v TASK_PID[crates] ]] && is_running crates; then jobs=$((JOBS + 1)); fi
-  ninja_stage "${BUILD_TITLE:-building $preset}" -C "$folder" -j "$jobs" "$@"
+  # The crates are a long chain of steps: where they compile beside ninja, they go first.
+  local niceness=0
+  if [[ -v TASK_PID[crates] ]] && is_running crates; then niceness=10; fi
+  NICENESS="$niceness" ninja_stage "${BUILD_TITLE:-building $preset}" -C "$folder" -j "$JOBS" "$@"
 }
 
 # What tests find their optional inputs by.

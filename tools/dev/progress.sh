@@ -73,7 +73,7 @@ count_lines() { grep -c -E "$1" "$2" 2>/dev/null || true; }
 ninja_stage() {
   local title="$1" start=$SECONDS status=0
   shift
-  NINJA_STATUS='@%f/%t@' ninja "$@" | while IFS= read -r line; do
+  NINJA_STATUS='@%f/%t@' nice -n "${NICENESS:-0}" ninja "$@" | while IFS= read -r line; do
     if [[ "$line" =~ ^@([0-9]+)/([0-9]+)@ ]]; then
       moving_line "$title  $(bar "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}")  ($((SECONDS - start)) s)"
     elif [[ "$line" != 'ninja: '* || "$line" == *stopped* ]]; then
