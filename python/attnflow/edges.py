@@ -245,7 +245,7 @@ def contributions(
         run.forget()
 
     watch = _Watch(model, mixing, finished)
-    with watch.hooks(), capture_with(model, keep, see=watch.see) as captured, torch.no_grad():
+    with capture_with(model, keep, see=watch.see) as captured, watch.hooks(), torch.no_grad():
         output = model(**inputs)
     return Edges(made, output, watch.attentions(captured), captured.rounded)
 
@@ -284,7 +284,8 @@ def relevance(
 
     if "use_cache" in signature(model.forward).parameters:
         inputs = inputs | {"use_cache": False}  # layers run twice
-    with rules(model), watch.hooks(), capture_with(model, keep_first, see=watch.see) as captured:
+    # One capture at a time: that it comes first keeps two threads from changing the same model's parameters.
+    with capture_with(model, keep_first, see=watch.see) as captured, rules(model), watch.hooks():
         last = watch.runs[-1].layer.register_forward_hook(on_this_thread(cut))
         try:
             output = model(**inputs)

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import threading
 import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,11 +22,11 @@ from unittest import mock
 import numpy as np
 import torch
 import transformers
-from attnflow.capture import as_given
+from attnflow.capture import _at_work, as_given
 from attnflow.layers import known_families, layers_of, parts_of
 
 import attnflow
-from attnflow import _core, edges
+from attnflow import _core, attnlrp, edges
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support import ROOT, PackageTest  # noqa: E402
@@ -391,6 +393,41 @@ class Users(EdgesTest):
         with mock.patch.object(_core, "relevance_layer", beside):
             found = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
         self.assert_same_bits(found.rollout, expected.rollout)
+
+    def test_the_model_is_changed_only_while_no_other_capture_is_at_work(self) -> None:
+        llama = self.saved("llama")
+        ask: dict[str, Any] = {"mixing": "relevance", "check": False}
+        entered: list[bool] = []
+        rules, make = attnlrp.rules, _core.relevance_layer
+
+        @contextmanager
+        def watched(model: Any) -> Iterator[None]:
+            entered.append(_at_work.locked())
+            with rules(model):
+                yield
+            entered.append(_at_work.locked())
+
+        refused: list[str] = []
+
+        def beside(*given: Any) -> Any:
+            def explain() -> None:
+                try:
+                    attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
+                except attnflow.Error as error:
+                    refused.append(str(error))
+
+            thread = threading.Thread(target=explain)
+            thread.start()
+            thread.join()
+            self.assertFalse(any(parameter.requires_grad for parameter in llama.model.parameters()))
+            return make(*given)
+
+        with mock.patch.object(attnlrp, "rules", watched), mock.patch.object(_core, "relevance_layer", beside):
+            attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
+        self.assertEqual(entered, [True, True])
+        self.assertEqual(len(refused), len(llama.model.model.layers))
+        self.assertRegex(refused[0], "one capture at a time")
+        self.assertTrue(all(parameter.requires_grad for parameter in llama.model.parameters()))
 
     def test_half_precision(self) -> None:
         llama = self.saved("llama")
