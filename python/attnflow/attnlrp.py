@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from attnflow.errors import Error
-from attnflow.hooks import on_this_thread
+from attnflow.hooks import given_tensor, on_this_thread
 
 _PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "baddbmm", "einsum"}
 _PRODUCTS |= {"mul", "multiply", "__mul__", "__rmul__"}
@@ -132,8 +132,8 @@ def rules(model: Any) -> Iterator[None]:
     """Runs the model with AttnLRP's gradient, on this thread, and leaves it as it was."""
     active = _Rules()
 
-    def of_function(_: Any, arguments: tuple[Any, ...], value: Any) -> Any:
-        return _gated(value, arguments[0]) if arguments and isinstance(value, torch.Tensor) else value
+    def of_function(module: Any, arguments: tuple[Any, ...], options: dict[str, Any], value: Any) -> Any:
+        return _gated(value, given_tensor(module, arguments, options)) if isinstance(value, torch.Tensor) else value
 
     # A norm that is computed otherwise, such as by a kernel of its own, would keep its usual gradient without a word.
     seen: list[int] = []
@@ -154,7 +154,7 @@ def rules(model: Any) -> Iterator[None]:
         for module in model.modules():
             kind = type(module)
             if kind.__module__ == _OF_FUNCTIONS:
-                stack.callback(module.register_forward_hook(on_this_thread(of_function)).remove)
+                stack.callback(module.register_forward_hook(on_this_thread(of_function), with_kwargs=True).remove)
             elif kind.__name__.lower().endswith("norm"):
                 stack.callback(module.register_forward_pre_hook(on_this_thread(before_norm)).remove)
                 stack.callback(module.register_forward_hook(on_this_thread(behind_norm)).remove)

@@ -18,7 +18,7 @@ from attnflow import _core
 from attnflow.blank_out import score_of
 from attnflow.capture import Captured, capture_with
 from attnflow.errors import Error
-from attnflow.hooks import on_this_thread
+from attnflow.hooks import given_tensor, on_this_thread, with_given_tensor
 from attnflow.layers import LayerParts, require_layers
 
 
@@ -56,7 +56,7 @@ class _Run:
     def start(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.forget()
         self.arguments, self.options = arguments, options
-        self.x = arguments[0] if arguments else options.get("hidden_states")
+        self.x = given_tensor(self.layer, arguments, options)
 
     def forget(self) -> None:
         """All but what the layer was called with."""
@@ -102,23 +102,26 @@ class _Run:
 
     def _projection(self) -> Any:
         """[head, width, hidden]"""
-        import torch
-
-        module = self.layer.get_submodule(self.parts.projection)
-        heads = self.weights.shape[1]
-        weight: Any = getattr(module, "weight", None)
-        if type(module) is torch.nn.Linear:
-            matrix = weight.t()
-        elif type(module).__name__ == "Conv1D":  # of transformers, which keeps it the other way round
-            matrix = weight
-        else:  # whatever else is linear: quantised, with an adapter
-            unit = torch.eye(self.given.shape[-1], dtype=self.x.dtype, device=self.x.device)
-            matrix = module(unit) - module(torch.zeros_like(unit[:1]))
-        return _floats(matrix.reshape(heads, -1, matrix.shape[-1]))
+        matrix, _ = self._linear()
+        return _floats(matrix.reshape(self.weights.shape[1], -1, matrix.shape[-1]))
 
     def bias(self) -> Any:
-        found = getattr(self.layer.get_submodule(self.parts.projection), "bias", None)
+        _, found = self._linear()
         return None if found is None else _floats(found)
+
+    def _linear(self) -> tuple[Any, Any]:
+        """The matrix of the projection, [in, hidden], and its bias."""
+        import torch
+
+        module: Any = self.layer.get_submodule(self.parts.projection)
+        if type(module) is torch.nn.Linear:
+            return module.weight.t(), module.bias
+        if type(module).__name__ == "Conv1D":  # of transformers, which keeps it the other way round
+            return module.weight, module.bias
+        # Whatever else is linear, quantised or with an adapter, keeps them in its own way: what it gives says them.
+        unit = torch.eye(self.given.shape[-1], dtype=self.x.dtype, device=self.x.device)
+        bias = module(torch.zeros_like(unit[:1]))
+        return module(unit) - bias, bias[0]
 
 
 def _unlike(where: str, expected: str, found: str) -> Error:
@@ -186,17 +189,19 @@ class _Watch:
             run.check()
             self._finished(run)
 
-        def project(_: Any, arguments: tuple[Any, ...], output: Any) -> None:
-            run.given, run.written = arguments[0], output
+        def project(module: Any, arguments: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
+            run.given, run.written = given_tensor(module, arguments, options), output
 
-        def behind(_: Any, arguments: tuple[Any, ...]) -> None:
-            run.y = arguments[0]
+        def behind(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+            run.y = given_tensor(module, arguments, options)
 
         layer, parts = run.layer, run.parts
         yield layer.register_forward_pre_hook(on_this_thread(start), with_kwargs=True).remove
-        yield _module(layer, parts.projection).register_forward_hook(on_this_thread(project)).remove
+        projection = _module(layer, parts.projection)
+        yield projection.register_forward_hook(on_this_thread(project), with_kwargs=True).remove
         if parts.behind:
-            yield _module(layer, parts.behind).register_forward_pre_hook(on_this_thread(behind)).remove
+            follows = _module(layer, parts.behind)
+            yield follows.register_forward_pre_hook(on_this_thread(behind), with_kwargs=True).remove
         yield layer.register_forward_hook(on_this_thread(end)).remove
 
     def see(self, module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
@@ -313,23 +318,21 @@ def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer
     """Runs a layer once more and takes the gradient at what it gave back through it: that at its input, and its edges."""
     import torch
 
-    arguments, options = run.arguments, run.options
-    leaf = (arguments[0] if arguments else options["hidden_states"]).detach().requires_grad_(True)
-    if arguments:
-        arguments = (leaf, *arguments[1:])
-    else:
-        options = options | {"hidden_states": leaf}
+    leaf = given_tensor(run.layer, run.arguments, run.options).detach().requires_grad_(True)
+    arguments, options = with_given_tensor(run.layer, run.arguments, run.options, leaf)
     beside: list[Any] = []  # x on its way to attention, as a leaf of its own
     hook = None
     if run.parts.attention_norm:
 
-        def fork(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
-            if not torch.equal(given[0], leaf):
+        def fork(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            x = given_tensor(module, given, named)
+            if not torch.equal(x, leaf):
                 raise _unlike(f"layer {run.number}", "the attention's own norm to be given x", "something else")
-            beside.append(given[0].detach().requires_grad_(True))
-            return (beside[0], *given[1:])
+            beside.append(x.detach().requires_grad_(True))
+            return with_given_tensor(module, given, named, beside[0])
 
-        hook = _module(run.layer, run.parts.attention_norm).register_forward_pre_hook(on_this_thread(fork))
+        norm = _module(run.layer, run.parts.attention_norm)
+        hook = norm.register_forward_pre_hook(on_this_thread(fork), with_kwargs=True)
     try:
         output = _first(run.layer(*arguments, **options))
     finally:

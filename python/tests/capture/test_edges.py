@@ -7,6 +7,7 @@ everything cancels have no digits of their own.
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
@@ -23,6 +24,7 @@ import numpy as np
 import torch
 import transformers
 from attnflow.capture import _at_work, as_given
+from attnflow.hooks import given_tensor
 from attnflow.layers import known_families, layers_of, parts_of
 
 import attnflow
@@ -290,6 +292,63 @@ class Users(EdgesTest):
         found = attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
         self.assert_same_bits(found.rollout, expected.rollout)
         self.assertEqual(attnflow.explain(llama.model, llama.tokenizer, llama.text).settings["mixing"], "relevance")
+
+    def test_modules_called_by_keyword(self) -> None:
+        """Layers, norms, projections and activations."""
+        ask: dict[str, Any] = {"check": False, "method": "rollout"}
+        for name, paths in (
+            ("llama", ("self_attn.o_proj", "post_attention_layernorm", "mlp.act_fn")),
+            ("gpt_neox", ("attention.dense", "input_layernorm", "mlp.act")),
+        ):
+            saved = self.saved(name)
+            mixings = ("alti", "relevance")
+            expected = [
+                attnflow.explain(saved.model, saved.tokenizer, saved.text, mixing=mixing, **ask) for mixing in mixings
+            ]
+            layers = [layer for layer, _ in layers_of(saved.model)]
+            for module in (*layers, *(layer.get_submodule(path) for layer in layers for path in paths)):
+                kind = type(module)
+                names = tuple(inspect.signature(module.forward).parameters)
+
+                def call(own: Any, *given: Any, names: Any = names, kind: Any = kind, **named: Any) -> Any:
+                    # The first comes last.
+                    return kind.__call__(own, **named, **dict(zip(names, given, strict=False)))
+
+                # type() is what rules and parts go by: the class keeps its names.
+                own = type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__})
+                own.__qualname__ = kind.__qualname__
+                module.__class__ = own
+            for mixing, one in zip(mixings, expected, strict=True):
+                with self.subTest(name, mixing=mixing):
+                    found = attnflow.explain(saved.model, saved.tokenizer, saved.text, mixing=mixing, **ask)
+                    np.testing.assert_allclose(found.rollout, one.rollout, atol=1e-6)
+        with self.assertRaisesRegex(attnflow.Error, "Linear to be called with a tensor, found 0 arguments and no keywords"):
+            given_tensor(torch.nn.Linear(1, 1), (), {})
+
+    def test_projections_that_keep_their_bias_as_a_method(self) -> None:
+        """As quantised layers of PyTorch do."""
+
+        class Quantised(torch.nn.Module):
+            def __init__(self, linear: torch.nn.Linear) -> None:
+                super().__init__()
+                self.linear = linear
+
+            def weight(self) -> Any:
+                return self.linear.weight
+
+            def bias(self) -> Any:
+                return self.linear.bias
+
+            def forward(self, input: Any) -> Any:  # noqa: A002  the name is PyTorch's
+                return self.linear(input)
+
+        opt = self.saved("opt")
+        expected = attnflow.explain(opt.model, opt.tokenizer, opt.text, mixing="alti", check=False)
+        for layer, _ in layers_of(opt.model):
+            self.assertGreater(float(layer.self_attn.out_proj.bias.abs().max()), 0)
+            layer.self_attn.out_proj = Quantised(layer.self_attn.out_proj).eval()
+        found = attnflow.explain(opt.model, opt.tokenizer, opt.text, mixing="alti", check=False)
+        np.testing.assert_allclose(found.rollout, expected.rollout, atol=1e-6)
 
     def test_layers_that_are_made_otherwise_are_refused(self) -> None:
         class Scaled(transformers.models.llama.modeling_llama.LlamaDecoderLayer):  # type: ignore[misc]
