@@ -322,7 +322,9 @@ class Users(EdgesTest):
                 with self.subTest(name, mixing=mixing):
                     found = attnflow.explain(saved.model, saved.tokenizer, saved.text, mixing=mixing, **ask)
                     np.testing.assert_allclose(found.rollout, one.rollout, atol=1e-6)
-        with self.assertRaisesRegex(attnflow.Error, "Linear to be called with a tensor, found 0 arguments and no keywords"):
+        with self.assertRaisesRegex(
+            attnflow.Error, "Linear to be called with a tensor, found 0 arguments and no keywords"
+        ):
             given_tensor(torch.nn.Linear(1, 1), (), {})
 
     def test_projections_that_keep_their_bias_as_a_method(self) -> None:
@@ -383,6 +385,15 @@ class Users(EdgesTest):
             attnflow.LayerParts(projection="o_proj")
         with self.assertRaisesRegex(attnflow.Error, "the class of a layer"):
             attnflow.register_layer(llama.model, right)
+
+    def test_functions_without_a_rule_are_refused(self) -> None:
+        llama = self.saved("llama")
+        llama.model.model.layers[1].mlp.act_fn = torch.nn.LogSoftmax(dim=-1).eval()
+        with self.assertRaisesRegex(attnflow.Error, 'found log_softmax of 1 activation; .* choose mixing="alti"'):
+            attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance")
+        attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="alti", check=False)
+        usual = attnflow.explain(llama.model, llama.tokenizer, llama.text, check=False)
+        self.assertEqual(usual.settings["mixing"], "attention")
 
     def test_other_questions_are_refused(self) -> None:
         bert, gpt2 = self.saved("bert"), self.saved("gpt2")
