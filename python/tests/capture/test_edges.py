@@ -183,16 +183,38 @@ class SameAsProgram(EdgesTest):
                 self.same(Golden(golden / name), "relevance")
 
     def test_agreement(self) -> None:
-        bert = self.saved("bert")
-        for mixing in ("alti", "relevance"):
-            with self.subTest(mixing):
-                expected, _ = self.program(bert, mixing)
-                report = attnflow.explain(bert.model, bert.tokenizer, bert.text, mixing=mixing, check=True)
+        """Also where the output token is another than that at which the prediction is made."""
+        bert, gpt2, classes = self.saved("bert"), self.saved("gpt2"), self.saved("gpt2 classes")
+        llama = self.saved("llama classes")  # reads the class before its last token, which is padding
+        for saved in (gpt2, classes, llama):
+            saved.tokenizer.unk_token = "<unk>"  # the program finds it by its spelling
+        for saved, mixing, options in (
+            (bert, "alti", {}),
+            (bert, "relevance", {}),
+            (bert, "relevance", {"output_token": 1}),
+            (gpt2, "relevance", {"output_token": 3}),
+            (classes, "relevance", {"output_token": 5}),
+            (classes, "attention", {}),
+            (llama, "relevance", {}),
+            (llama, "attention", {}),
+        ):
+            with self.subTest(mixing=mixing, **options):
+                expected, _ = self.program(saved, mixing, method="raw,rollout", **options)
+                ask: dict[str, Any] = {"mixing": mixing, "method": "raw,rollout", **options}
+                report = attnflow.explain(saved.model, saved.tokenizer, saved.text, check=True, **ask)
                 found = json.loads(report.to_json())["agreement"]
                 self.assertEqual(found["quantity"], expected["agreement"]["quantity"])
                 for one, other in zip(found["maps"], expected["agreement"]["maps"], strict=True):
                     self.assertEqual(one["first_token"], other["first_token"])
                     self.assertAlmostEqual(one["blanked_value"], other["blanked_value"], places=4)
+                    self.assertAlmostEqual(one.get("rank_correlation", 9), other.get("rank_correlation", 9), places=9)
+        for saved, token in ((bert, 1), (gpt2, 3), (classes, 5), (llama, "last")):
+            with self.subTest("no prediction", token=token):
+                ask = {"mixing": "attention", "output_token": token}
+                self.assertNotIn("agreement", self.program(saved, **ask)[0])
+                self.assertIsNone(attnflow.explain(saved.model, saved.tokenizer, saved.text, **ask).agreement)
+                with self.assertRaisesRegex(attnflow.Error, "expected an output token at which a prediction is made"):
+                    attnflow.explain(saved.model, saved.tokenizer, saved.text, check=True, **ask)
 
     def test_words_and_attention(self) -> None:
         bert = self.saved("bert")
