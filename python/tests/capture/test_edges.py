@@ -44,7 +44,10 @@ ZEROING = 5e-5  # of value zeroing: 1 - cos of vectors that are nearly the same
 RELEVANCE = ("relevance", "relevance-by-head")
 # As tests/families names them, whose first word is the family's.
 AFTER = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert")
-DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "opt", "gpt_neox", "gpt_neox serial")
+DECODERS = (
+    *("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "opt", "gpt_neox", "gpt_neox serial"),
+    *("gemma2", "cohere", "cohere2", "phi", "gptj"),
+)
 CLASSES = ("gpt2 classes", "llama classes")
 # Others have the parts of BERT or Llama, whose mixings are compared one and all. (What GPT-NeoX makes of y is not of y alone.)
 OF_THEIR_OWN = ("gpt2", "opt", "gpt_neox serial", "distilbert")
@@ -226,7 +229,7 @@ class SameAsProgram(EdgesTest):
 class Laws(EdgesTest):
     def test_completeness(self) -> None:
         """x_i + sum_j T_ij + b = y_i, in every layer."""
-        for name in ("bert", "distilbert", "gpt2", "llama", "gpt_neox", "opt"):
+        for name in ("bert", "distilbert", "gpt2", "llama", "gpt_neox", "opt", "cohere", "gemma2"):
             saved = self.saved(name)
             errors: list[float] = []
             terms = edges._Run.terms
@@ -320,7 +323,7 @@ class Users(EdgesTest):
         ask: dict[str, Any] = {"check": False, "method": "rollout"}
         for name, paths in (
             ("llama", ("self_attn.o_proj", "post_attention_layernorm", "mlp.act_fn")),
-            ("gpt_neox", ("attention.dense", "input_layernorm", "mlp.act")),
+            ("gpt_neox", ("attention", "attention.dense", "mlp.act")),
         ):
             saved = self.saved(name)
             mixings = ("alti", "relevance")
@@ -403,6 +406,21 @@ class Users(EdgesTest):
         # Hooks are called in turn: that of attnflow, which comes later, sees what is added.
         with self.assertRaisesRegex(attnflow.Error, "to sum to y"):
             attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="alti")
+        neox = self.saved("gpt_neox")
+
+        class Beside(transformers.models.gpt_neox.modeling_gpt_neox.GPTNeoXLayer):  # type: ignore[misc]
+            def __init__(self) -> None: ...
+
+        attnflow.register_layer(Beside, attnflow.LayerParts(projection="attention.dense", attention="mlp"))
+        for layer in neox.model.gpt_neox.layers:
+            layer.__class__ = Beside
+        with self.assertRaisesRegex(attnflow.Error, "layer 1 .* expected mlp to give what the projection gives"):
+            attnflow.explain(neox.model, neox.tokenizer, neox.text, mixing="relevance")
+        gemma = self.saved("gemma2")
+        for layer in gemma.model.model.layers:
+            layer.post_attention_layernorm.register_forward_hook(lambda _, __, output: output + 0.1)
+        with self.assertRaisesRegex(attnflow.Error, "post_attention_layernorm to be an RMS norm, found Gemma2RMSNorm"):
+            attnflow.explain(gemma.model, gemma.tokenizer, gemma.text, mixing="alti")
         with self.assertRaisesRegex(attnflow.Error, "path of a projection"):
             attnflow.LayerParts(projection="o_proj")
         with self.assertRaisesRegex(attnflow.Error, "the class of a layer"):
@@ -527,6 +545,10 @@ class Users(EdgesTest):
         half = attnflow.explain(llama.model.bfloat16(), llama.tokenizer, llama.text, mixing="relevance", check=False)
         correlation = np.corrcoef(half.rollout[-1, -1], exact.rollout[-1, -1])[0, 1]
         self.assertGreater(correlation, 0.9)
+        gemma = self.saved("gemma2")  # whose norm behind the projection is held against what it gives
+        exact = attnflow.explain(gemma.model, gemma.tokenizer, gemma.text, mixing="alti", check=False)
+        half = attnflow.explain(gemma.model.bfloat16(), gemma.tokenizer, gemma.text, mixing="alti", check=False)
+        self.assertLess(np.abs(half.rollout - exact.rollout).max(), 0.05)
 
     def test_parts_of_what_is_no_layer(self) -> None:
         self.assertIsNone(parts_of(torch.nn.Linear(1, 1)))
