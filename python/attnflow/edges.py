@@ -18,7 +18,7 @@ from attnflow import _core
 from attnflow.blank_out import score_of
 from attnflow.capture import Captured, capture_with
 from attnflow.errors import Error
-from attnflow.hooks import on_this_thread
+from attnflow.hooks import given_tensor, on_this_thread, with_given_tensor
 from attnflow.layers import LayerParts, require_layers
 
 
@@ -40,27 +40,28 @@ class _Run:
     layer: Any
     parts: LayerParts
     number: int  # 1 for the first
-    attention: Any = None  # its module
     arguments: tuple[Any, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     # Tensors of the layer's own, so that gradients reach them.
     x: Any = None
     y: Any = None
-    beside: Any = None  # x on its way to attention
     weights: Any = None  # [batch, head, query, key]
     value: Any = None  # [batch, key-value head, key, width]
     mixed: Any = None  # what attention gave, [batch, query, head, width]
     given: Any = None  # to the projection
-    written: Any = None  # by it
+    projected: Any = None  # by it
+    attended: Any = None  # what the module of attention gave, where the parts say which it is
+    written: Any = None  # into the residual stream: the same, or what a norm makes of it
 
     def start(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.forget()
         self.arguments, self.options = arguments, options
-        self.x = arguments[0] if arguments else options.get("hidden_states")
+        self.x = given_tensor(self.layer, arguments, options)
 
     def forget(self) -> None:
         """All but what the layer was called with."""
-        self.x = self.y = self.beside = self.weights = self.value = self.mixed = self.given = self.written = None
+        self.x = self.y = self.weights = self.value = self.mixed = None
+        self.given = self.projected = self.attended = self.written = None
 
     def behind(self) -> Any:
         """y as [token, hidden]."""
@@ -79,11 +80,14 @@ class _Run:
         mixed = self.mixed.reshape(self.given.shape)
         if not _close(self.given, mixed):
             raise _unlike(where, "the projection to be given what attention gives", "something else")
+        if self.parts.attention and (self.attended is None or not _close(self.attended, self.written)):
+            raise _unlike(where, f"{self.parts.attention} to give what the projection gives", "something else")
         if not _close(self.behind(), self.sum()):
             raise _unlike(where, "the sum of x and what the projection gives behind attention", "something else")
 
     def terms(self) -> _core.LayerTerms:
-        behind = _floats(self.behind())  # first: asking a projection for its matrix calls it, which is seen
+        behind = _floats(self.behind())  # first: asking a module for what it does calls it, which is seen
+        scale, of_tokens = self._scales()
         norm = last = None
         if self.parts.last_norm:
             norm = _norm(self.layer.get_submodule(self.parts.behind))
@@ -92,33 +96,54 @@ class _Run:
             self.number,
             _floats(self.weights[0]),
             _floats(self.value[0].transpose(0, 1)),
-            self._projection(),
+            self._projection(scale),
             _floats(self.x[0]),
             behind,
+            None if of_tokens is None else _floats(of_tokens),
             norm,
             last,
             None if self.parts.rest is None else partial(_rest, self.parts.rest, self.layer, self.x),
         )
 
-    def _projection(self) -> Any:
-        """[head, width, hidden]"""
+    def _scales(self) -> tuple[Any, Any]:
+        """What an RMS norm behind the projection multiplies by: by [hidden], and by [token], which is a constant of the run."""
         import torch
 
-        module = self.layer.get_submodule(self.parts.projection)
-        heads = self.weights.shape[1]
-        weight: Any = getattr(module, "weight", None)
-        if type(module) is torch.nn.Linear:
-            matrix = weight.t()
-        elif type(module).__name__ == "Conv1D":  # of transformers, which keeps it the other way round
-            matrix = weight
-        else:  # whatever else is linear: quantised, with an adapter
-            unit = torch.eye(self.given.shape[-1], dtype=self.x.dtype, device=self.x.device)
-            matrix = module(unit) - module(torch.zeros_like(unit[:1]))
-        return _floats(matrix.reshape(heads, -1, matrix.shape[-1]))
+        if not self.parts.written_norm:
+            return None, None
+        module: Any = self.layer.get_submodule(self.parts.written_norm)
+        projected, written = self.projected[0].float(), self.written[0].float()
+        scale = module(torch.ones_like(self.projected[:, :1]))[0, 0].float()  # but for a factor that all tokens share
+        scaled = projected * scale
+        of_tokens = (written * scaled).sum(-1) / (scaled * scaled).sum(-1)
+        if not _close((scaled * of_tokens[:, None]).to(self.x.dtype), written.to(self.x.dtype)):
+            raise _unlike(f"layer {self.number}", f"{self.parts.written_norm} to be an RMS norm", type(module).__name__)
+        return scale, of_tokens
+
+    def _projection(self, scale: Any) -> Any:
+        """[head, width, hidden]"""
+        matrix, _ = self._linear()
+        if scale is not None:
+            matrix = matrix.float() * scale
+        return _floats(matrix.reshape(self.weights.shape[1], -1, matrix.shape[-1]))
 
     def bias(self) -> Any:
-        found = getattr(self.layer.get_submodule(self.parts.projection), "bias", None)
+        _, found = self._linear()
         return None if found is None else _floats(found)
+
+    def _linear(self) -> tuple[Any, Any]:
+        """The matrix of the projection, [in, hidden], and its bias."""
+        import torch
+
+        module: Any = self.layer.get_submodule(self.parts.projection)
+        if type(module) is torch.nn.Linear:
+            return module.weight.t(), module.bias
+        if type(module).__name__ == "Conv1D":  # of transformers, which keeps it the other way round
+            return module.weight, module.bias
+        # Whatever else is linear, quantised or with an adapter, keeps them in its own way: what it gives says them.
+        unit = torch.eye(self.given.shape[-1], dtype=self.x.dtype, device=self.x.device)
+        bias = module(torch.zeros_like(unit[:1]))
+        return module(unit) - bias, bias[0]
 
 
 def _unlike(where: str, expected: str, found: str) -> Error:
@@ -186,17 +211,31 @@ class _Watch:
             run.check()
             self._finished(run)
 
-        def project(_: Any, arguments: tuple[Any, ...], output: Any) -> None:
-            run.given, run.written = arguments[0], output
+        def project(module: Any, arguments: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
+            run.given, run.projected = given_tensor(module, arguments, options), output
+            if not run.parts.written_norm:
+                run.written = output
 
-        def behind(_: Any, arguments: tuple[Any, ...]) -> None:
-            run.y = arguments[0]
+        def write(_: Any, __: Any, output: Any) -> None:
+            run.written = output
+
+        def attend(_: Any, __: Any, output: Any) -> None:
+            run.attended = _first(output)
+
+        def behind(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+            run.y = given_tensor(module, arguments, options)
 
         layer, parts = run.layer, run.parts
         yield layer.register_forward_pre_hook(on_this_thread(start), with_kwargs=True).remove
-        yield _module(layer, parts.projection).register_forward_hook(on_this_thread(project)).remove
+        projection = _module(layer, parts.projection)
+        yield projection.register_forward_hook(on_this_thread(project), with_kwargs=True).remove
+        if parts.written_norm:
+            yield _module(layer, parts.written_norm).register_forward_hook(on_this_thread(write)).remove
+        if parts.attention:
+            yield _module(layer, parts.attention).register_forward_hook(on_this_thread(attend)).remove
         if parts.behind:
-            yield _module(layer, parts.behind).register_forward_pre_hook(on_this_thread(behind)).remove
+            follows = _module(layer, parts.behind)
+            yield follows.register_forward_pre_hook(on_this_thread(behind), with_kwargs=True).remove
         yield layer.register_forward_hook(on_this_thread(end)).remove
 
     def see(self, module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
@@ -245,7 +284,7 @@ def contributions(
         run.forget()
 
     watch = _Watch(model, mixing, finished)
-    with watch.hooks(), capture_with(model, keep, see=watch.see) as captured, torch.no_grad():
+    with capture_with(model, keep, see=watch.see) as captured, watch.hooks(), torch.no_grad():
         output = model(**inputs)
     return Edges(made, output, watch.attentions(captured), captured.rounded)
 
@@ -284,7 +323,8 @@ def relevance(
 
     if "use_cache" in signature(model.forward).parameters:
         inputs = inputs | {"use_cache": False}  # layers run twice
-    with rules(model), watch.hooks(), capture_with(model, keep_first, see=watch.see) as captured:
+    # One capture at a time: that it comes first keeps two threads from changing the same model's parameters.
+    with capture_with(model, keep_first, see=watch.see) as captured, rules(model), watch.hooks():
         last = watch.runs[-1].layer.register_forward_hook(on_this_thread(cut))
         try:
             output = model(**inputs)
@@ -312,32 +352,32 @@ def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer
     """Runs a layer once more and takes the gradient at what it gave back through it: that at its input, and its edges."""
     import torch
 
-    arguments, options = run.arguments, run.options
-    leaf = (arguments[0] if arguments else options["hidden_states"]).detach().requires_grad_(True)
-    if arguments:
-        arguments = (leaf, *arguments[1:])
-    else:
-        options = options | {"hidden_states": leaf}
-    beside: list[Any] = []  # x on its way to attention, as a leaf of its own
+    leaf = given_tensor(run.layer, run.arguments, run.options).detach().requires_grad_(True)
+    arguments, options = with_given_tensor(run.layer, run.arguments, run.options, leaf)
+    fork: list[Any] = []  # what attention is given, as it comes and as a leaf of its own
     hook = None
-    if run.parts.attention_norm:
+    if run.parts.attention:
 
-        def fork(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
-            if not torch.equal(given[0], leaf):
-                raise _unlike(f"layer {run.number}", "the attention's own norm to be given x", "something else")
-            beside.append(given[0].detach().requires_grad_(True))
-            return (beside[0], *given[1:])
+        def split(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            into = given_tensor(module, given, named)
+            if fork or not into.requires_grad:
+                raise _unlike(f"layer {run.number}", f"{run.parts.attention} to be given x once", "something else")
+            fork.extend((into, into.detach().requires_grad_(True)))
+            return with_given_tensor(module, given, named, fork[1])
 
-        hook = _module(run.layer, run.parts.attention_norm).register_forward_pre_hook(on_this_thread(fork))
+        attention = _module(run.layer, run.parts.attention)
+        hook = attention.register_forward_pre_hook(on_this_thread(split), with_kwargs=True)
     try:
         output = _first(run.layer(*arguments, **options))
     finally:
         if hook is not None:
             hook.remove()
-    wanted = [leaf, run.weights, *(beside or [run.y])]
-    of_leaf, of_weights, of_other = torch.autograd.grad([output], wanted, [gradient])
-    # Of layers side by side the residual's own gradient is that past attention.
-    of_output, of_input = (of_leaf, of_leaf + of_other) if beside else (of_other, of_leaf)
+    wanted = [leaf, run.weights, *(fork[1:] or [run.y])]
+    of_leaf, of_weights, of_other = torch.autograd.grad([output], wanted, [gradient], retain_graph=bool(fork))
+    of_output, of_input = of_other, of_leaf
+    if fork:  # the gradient at y is that past attention
+        (through_attention,) = torch.autograd.grad(fork[:1], [leaf], [of_other])
+        of_output, of_input = of_leaf, of_leaf + through_attention
     layer = _core.relevance_layer(
         run.number,
         _floats(run.weights[0]),

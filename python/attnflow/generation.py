@@ -62,6 +62,12 @@ def generate(
         raise Error("system requires chat", kind="usage")
     asked: dict[str, Any] = dict(options)
     _core.check_generation_options(asked)
+    if asked.get("mixing") not in (None, "auto", "attention"):
+        raise Error(
+            f"mixing: expected attention, the only one of a generation of a loaded model, found {asked['mixing']}; explain() "
+            "has contributions and relevance of one text, the command `attnflow generate` those of a generation",
+            kind="usage",
+        )
     if asked.get("words"):
         require_words(tokenizer)
     encoded = _encode_prompt(model, tokenizer, prompt, chat, system)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any
+
+from attnflow.errors import Error
 
 
 def on_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -17,3 +20,36 @@ def on_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
         return hook(*given) if threading.get_ident() == thread else None
 
     return own
+
+
+def given_tensor(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The tensor that a module works on: the first that it is called with, by position or by keyword."""
+    place = _place(module, arguments, options)
+    return arguments[place] if isinstance(place, int) else options[place]
+
+
+def with_given_tensor(
+    module: Any, arguments: tuple[Any, ...], options: dict[str, Any], tensor: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a module is called with, and another tensor in place of given_tensor()."""
+    place = _place(module, arguments, options)
+    if isinstance(place, int):
+        return (*arguments[:place], tensor, *arguments[place + 1 :]), options
+    return arguments, options | {place: tensor}
+
+
+def _place(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> int | str:
+    import torch
+
+    for index, one in enumerate(arguments):
+        if isinstance(one, torch.Tensor):
+            return index
+    # By keyword in any order: that which the module names first.
+    for name in (*signature(module.forward).parameters, *options):
+        if isinstance(options.get(name), torch.Tensor):
+            return name
+    raise Error(
+        f"expected {type(module).__name__} to be called with a tensor, found {len(arguments)} arguments and "
+        f"{', '.join(options) or 'no'} keywords without one",
+        kind="unsupported_model",
+    )

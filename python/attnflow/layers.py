@@ -31,24 +31,26 @@ class LayerParts:
     """Where a layer has its parts: paths of modules in it. Its first argument is the residual stream x.
 
     projection: the attention's output projection; what it gives is added to x, which makes y.
+    written_norm: an RMS norm that it passes before, if any (Gemma 2).
     behind: the module that is given y: the norm before the feed-forward net, or, of layers whose norms come after (BERT), that
         behind attention. Empty where the feed-forward net stands beside attention (GPT-NeoX).
     last_norm: of layers whose norms come after, that behind the feed-forward net.
-    attention_norm: where the feed-forward net stands beside attention, the module through which x reaches attention alone.
+    attention: where the feed-forward net stands beside it, the module of attention, given x behind a norm (Cohere: the net's, too).
     rest: rest(layer, y) is what the layer makes of y, each position by itself. Only value zeroing needs it.
     """
 
     projection: str
     behind: str = ""
     last_norm: str = ""
-    attention_norm: str = ""
+    attention: str = ""
+    written_norm: str = ""
     rest: Callable[[Any, Any], Any] | None = None
 
     def __post_init__(self) -> None:
-        if not self.projection or bool(self.behind) == bool(self.attention_norm):
+        if not self.projection or bool(self.behind) == bool(self.attention):
             raise Error(
                 "expected the path of a projection, and either that of the module behind attention or, where the feed-forward "
-                f"net stands beside it, of the attention's own norm, found {self}",
+                f"net stands beside it, of the attention itself, found {self}",
                 kind="usage",
             )
 
@@ -82,7 +84,7 @@ _DISTILBERT = LayerParts(
 
 def _gpt_neox(layer: Any) -> LayerParts:
     if layer.use_parallel_residual:
-        return LayerParts(projection="attention.dense", attention_norm="input_layernorm")
+        return LayerParts(projection="attention.dense", attention="attention")
     return LayerParts(
         projection="attention.dense",
         behind="post_attention_layernorm",
@@ -109,6 +111,14 @@ def _opt(layer: Any) -> LayerParts:
     )
 
 
+# Whose feed-forward net stands beside attention.
+_COHERE = LayerParts(projection="self_attn.o_proj", attention="self_attn")
+_PHI = LayerParts(projection="self_attn.dense", attention="self_attn")
+_GPTJ = LayerParts(projection="attn.out_proj", attention="attn")
+_GEMMA2 = LayerParts(
+    projection="self_attn.o_proj", written_norm="post_attention_layernorm", behind="pre_feedforward_layernorm"
+)
+
 # Families of transformers, by the name of their file and that of the layer in it.
 _KNOWN: dict[str, tuple[str, Parts]] = {
     "llama": ("LlamaDecoderLayer", _LLAMA),
@@ -116,6 +126,11 @@ _KNOWN: dict[str, tuple[str, Parts]] = {
     "qwen2": ("Qwen2DecoderLayer", _LLAMA),
     "qwen3": ("Qwen3DecoderLayer", _LLAMA),
     "gemma": ("GemmaDecoderLayer", _LLAMA),
+    "gemma2": ("Gemma2DecoderLayer", _GEMMA2),
+    "cohere": ("CohereDecoderLayer", _COHERE),
+    "cohere2": ("Cohere2DecoderLayer", _COHERE),
+    "phi": ("PhiDecoderLayer", _PHI),
+    "gptj": ("GPTJBlock", _GPTJ),
     "gpt2": ("GPT2Block", _GPT2),
     "gpt_neox": ("GPTNeoXLayer", _gpt_neox),
     "opt": ("OPTDecoderLayer", _opt),

@@ -234,7 +234,8 @@ void check_report(Report& report, const Check& check, const std::vector<Said>& p
   report.agreement = blank_out_agreement(report, report.output_token, blanked,
                                          {.quantity = explained ? plain_quantity(target) : compared_quantity(target),
                                           .blank = blank,
-                                          .position = position,
+                                          // A decoder's class is that of the tokens up to where it is read.
+                                          .position = position ? position : reading,
                                           .groups = groups});
   note_agreement(*report.agreement, report.input, report.notes);
 }

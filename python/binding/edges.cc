@@ -49,6 +49,7 @@ NormTerms norm_of(const std::optional<GivenNorm>& given) {
 struct GivenTerms {
   std::size_t layer = 0;
   Floats attention, values, projection, residual, output;
+  std::optional<Floats> block_scale;
   std::optional<GivenNorm> norm, feed_forward_norm;
   nb::object rest;  // rows of y [rows, hidden] -> the layer's output; None: not known
 
@@ -58,6 +59,7 @@ struct GivenTerms {
     all.attention = view_of(attention);
     all.values = view_of(values);
     all.output_projection = view_of(projection);
+    if (block_scale) all.block_scale = view_of(*block_scale);
     all.residual = view_of(residual);
     all.output = view_of(output);
     all.norm = norm_of(norm);
@@ -82,14 +84,15 @@ struct GivenTerms {
 };
 
 GivenTerms terms_of(std::size_t layer, Floats attention, Floats values, Floats projection, Floats residual,
-                    Floats output, std::optional<GivenNorm> norm, std::optional<GivenNorm> feed_forward_norm,
-                    nb::object rest) {
+                    Floats output, std::optional<Floats> block_scale, std::optional<GivenNorm> norm,
+                    std::optional<GivenNorm> feed_forward_norm, nb::object rest) {
   return {layer,
           std::move(attention),
           std::move(values),
           std::move(projection),
           std::move(residual),
           std::move(output),
+          std::move(block_scale),
           std::move(norm),
           std::move(feed_forward_norm),
           std::move(rest)};
@@ -223,15 +226,15 @@ void bind_edges(nb::module_& module) {
       .def("completeness_error", completeness_of, nb::arg("bias").none(),
            nb::sig("def completeness_error(self, bias: numpy.typing.NDArray[numpy.float32] | None) -> float"));
   module.def("layer_terms", terms_of, nb::arg("layer"), nb::arg("attention"), nb::arg("values"), nb::arg("projection"),
-             nb::arg("residual"), nb::arg("output"), nb::arg("norm").none(), nb::arg("feed_forward_norm").none(),
-             nb::arg("rest").none(),
+             nb::arg("residual"), nb::arg("output"), nb::arg("block_scale").none(), nb::arg("norm").none(),
+             nb::arg("feed_forward_norm").none(), nb::arg("rest").none(),
              nb::sig("def layer_terms(layer: int, attention: numpy.typing.NDArray[numpy.float32], values: "
                      "numpy.typing.NDArray[numpy.float32], projection: numpy.typing.NDArray[numpy.float32], residual: "
-                     "numpy.typing.NDArray[numpy.float32], output: numpy.typing.NDArray[numpy.float32], norm: "
+                     "numpy.typing.NDArray[numpy.float32], output: numpy.typing.NDArray[numpy.float32], block_scale: "
+                     "numpy.typing.NDArray[numpy.float32] | None, norm: tuple[numpy.typing.NDArray[numpy.float32], "
+                     "numpy.typing.NDArray[numpy.float32] | None, float] | None, feed_forward_norm: "
                      "tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.float32] | None, float] | "
-                     "None, feed_forward_norm: tuple[numpy.typing.NDArray[numpy.float32], "
-                     "numpy.typing.NDArray[numpy.float32] | None, float] | None, rest: "
-                     "collections.abc.Callable[[numpy.typing.NDArray[numpy.float32]], "
+                     "None, rest: collections.abc.Callable[[numpy.typing.NDArray[numpy.float32]], "
                      "numpy.typing.NDArray[numpy.float32]] | None) -> LayerTerms"));
   module.def("relevance_layer", relevance_of, nb::arg("layer"), nb::arg("attention"), nb::arg("gradient"),
              nb::arg("residual"), nb::arg("output_gradient"), nb::arg("by_head"),

@@ -7,12 +7,15 @@ everything cancels have no digits of their own.
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
 import tempfile
 import threading
 import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,11 +23,12 @@ from unittest import mock
 import numpy as np
 import torch
 import transformers
-from attnflow.capture import as_given
+from attnflow.capture import _at_work, as_given
+from attnflow.hooks import given_tensor
 from attnflow.layers import known_families, layers_of, parts_of
 
 import attnflow
-from attnflow import _core, edges
+from attnflow import _core, attnlrp, edges
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support import ROOT, PackageTest  # noqa: E402
@@ -40,7 +44,10 @@ ZEROING = 5e-5  # of value zeroing: 1 - cos of vectors that are nearly the same
 RELEVANCE = ("relevance", "relevance-by-head")
 # As tests/families names them, whose first word is the family's.
 AFTER = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert")
-DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "opt", "gpt_neox", "gpt_neox serial")
+DECODERS = (
+    *("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "opt", "gpt_neox", "gpt_neox serial"),
+    *("gemma2", "cohere", "cohere2", "phi", "gptj"),
+)
 CLASSES = ("gpt2 classes", "llama classes")
 # Others have the parts of BERT or Llama, whose mixings are compared one and all. (What GPT-NeoX makes of y is not of y alone.)
 OF_THEIR_OWN = ("gpt2", "opt", "gpt_neox serial", "distilbert")
@@ -179,16 +186,38 @@ class SameAsProgram(EdgesTest):
                 self.same(Golden(golden / name), "relevance")
 
     def test_agreement(self) -> None:
-        bert = self.saved("bert")
-        for mixing in ("alti", "relevance"):
-            with self.subTest(mixing):
-                expected, _ = self.program(bert, mixing)
-                report = attnflow.explain(bert.model, bert.tokenizer, bert.text, mixing=mixing, check=True)
+        """Also where the output token is another than that at which the prediction is made."""
+        bert, gpt2, classes = self.saved("bert"), self.saved("gpt2"), self.saved("gpt2 classes")
+        llama = self.saved("llama classes")  # reads the class before its last token, which is padding
+        for saved in (gpt2, classes, llama):
+            saved.tokenizer.unk_token = "<unk>"  # the program finds it by its spelling
+        for saved, mixing, options in (
+            (bert, "alti", {}),
+            (bert, "relevance", {}),
+            (bert, "relevance", {"output_token": 1}),
+            (gpt2, "relevance", {"output_token": 3}),
+            (classes, "relevance", {"output_token": 5}),
+            (classes, "attention", {}),
+            (llama, "relevance", {}),
+            (llama, "attention", {}),
+        ):
+            with self.subTest(mixing=mixing, **options):
+                expected, _ = self.program(saved, mixing, method="raw,rollout", **options)
+                ask: dict[str, Any] = {"mixing": mixing, "method": "raw,rollout", **options}
+                report = attnflow.explain(saved.model, saved.tokenizer, saved.text, check=True, **ask)
                 found = json.loads(report.to_json())["agreement"]
                 self.assertEqual(found["quantity"], expected["agreement"]["quantity"])
                 for one, other in zip(found["maps"], expected["agreement"]["maps"], strict=True):
                     self.assertEqual(one["first_token"], other["first_token"])
                     self.assertAlmostEqual(one["blanked_value"], other["blanked_value"], places=4)
+                    self.assertAlmostEqual(one.get("rank_correlation", 9), other.get("rank_correlation", 9), places=9)
+        for saved, token in ((bert, 1), (gpt2, 3), (classes, 5), (llama, "last")):
+            with self.subTest("no prediction", token=token):
+                ask = {"mixing": "attention", "output_token": token}
+                self.assertNotIn("agreement", self.program(saved, **ask)[0])
+                self.assertIsNone(attnflow.explain(saved.model, saved.tokenizer, saved.text, **ask).agreement)
+                with self.assertRaisesRegex(attnflow.Error, "expected an output token at which a prediction is made"):
+                    attnflow.explain(saved.model, saved.tokenizer, saved.text, check=True, **ask)
 
     def test_words_and_attention(self) -> None:
         bert = self.saved("bert")
@@ -200,7 +229,7 @@ class SameAsProgram(EdgesTest):
 class Laws(EdgesTest):
     def test_completeness(self) -> None:
         """x_i + sum_j T_ij + b = y_i, in every layer."""
-        for name in ("bert", "distilbert", "gpt2", "llama", "gpt_neox", "opt"):
+        for name in ("bert", "distilbert", "gpt2", "llama", "gpt_neox", "opt", "cohere", "gemma2"):
             saved = self.saved(name)
             errors: list[float] = []
             terms = edges._Run.terms
@@ -289,6 +318,65 @@ class Users(EdgesTest):
         self.assert_same_bits(found.rollout, expected.rollout)
         self.assertEqual(attnflow.explain(llama.model, llama.tokenizer, llama.text).settings["mixing"], "relevance")
 
+    def test_modules_called_by_keyword(self) -> None:
+        """Layers, norms, projections and activations."""
+        ask: dict[str, Any] = {"check": False, "method": "rollout"}
+        for name, paths in (
+            ("llama", ("self_attn.o_proj", "post_attention_layernorm", "mlp.act_fn")),
+            ("gpt_neox", ("attention", "attention.dense", "mlp.act")),
+        ):
+            saved = self.saved(name)
+            mixings = ("alti", "relevance")
+            expected = [
+                attnflow.explain(saved.model, saved.tokenizer, saved.text, mixing=mixing, **ask) for mixing in mixings
+            ]
+            layers = [layer for layer, _ in layers_of(saved.model)]
+            for module in (*layers, *(layer.get_submodule(path) for layer in layers for path in paths)):
+                kind = type(module)
+                names = tuple(inspect.signature(module.forward).parameters)
+
+                def call(own: Any, *given: Any, names: Any = names, kind: Any = kind, **named: Any) -> Any:
+                    # The first comes last.
+                    return kind.__call__(own, **named, **dict(zip(names, given, strict=False)))
+
+                # type() is what rules and parts go by: the class keeps its names.
+                own = type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__})
+                own.__qualname__ = kind.__qualname__
+                module.__class__ = own
+            for mixing, one in zip(mixings, expected, strict=True):
+                with self.subTest(name, mixing=mixing):
+                    found = attnflow.explain(saved.model, saved.tokenizer, saved.text, mixing=mixing, **ask)
+                    np.testing.assert_allclose(found.rollout, one.rollout, atol=1e-6)
+        with self.assertRaisesRegex(
+            attnflow.Error, "Linear to be called with a tensor, found 0 arguments and no keywords"
+        ):
+            given_tensor(torch.nn.Linear(1, 1), (), {})
+
+    def test_projections_that_keep_their_bias_as_a_method(self) -> None:
+        """As quantised layers of PyTorch do."""
+
+        class Quantised(torch.nn.Module):
+            def __init__(self, linear: torch.nn.Linear) -> None:
+                super().__init__()
+                self.linear = linear
+
+            def weight(self) -> Any:
+                return self.linear.weight
+
+            def bias(self) -> Any:
+                return self.linear.bias
+
+            def forward(self, input: Any) -> Any:  # noqa: A002  the name is PyTorch's
+                return self.linear(input)
+
+        opt = self.saved("opt")
+        expected = attnflow.explain(opt.model, opt.tokenizer, opt.text, mixing="alti", check=False)
+        for layer, _ in layers_of(opt.model):
+            self.assertGreater(float(layer.self_attn.out_proj.bias.abs().max()), 0)
+            layer.self_attn.out_proj = Quantised(layer.self_attn.out_proj).eval()
+        found = attnflow.explain(opt.model, opt.tokenizer, opt.text, mixing="alti", check=False)
+        np.testing.assert_allclose(found.rollout, expected.rollout, atol=1e-6)
+
     def test_layers_that_are_made_otherwise_are_refused(self) -> None:
         class Scaled(transformers.models.llama.modeling_llama.LlamaDecoderLayer):  # type: ignore[misc]
             """What attention writes is scaled on its way."""
@@ -318,10 +406,34 @@ class Users(EdgesTest):
         # Hooks are called in turn: that of attnflow, which comes later, sees what is added.
         with self.assertRaisesRegex(attnflow.Error, "to sum to y"):
             attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="alti")
+        neox = self.saved("gpt_neox")
+
+        class Beside(transformers.models.gpt_neox.modeling_gpt_neox.GPTNeoXLayer):  # type: ignore[misc]
+            def __init__(self) -> None: ...
+
+        attnflow.register_layer(Beside, attnflow.LayerParts(projection="attention.dense", attention="mlp"))
+        for layer in neox.model.gpt_neox.layers:
+            layer.__class__ = Beside
+        with self.assertRaisesRegex(attnflow.Error, "layer 1 .* expected mlp to give what the projection gives"):
+            attnflow.explain(neox.model, neox.tokenizer, neox.text, mixing="relevance")
+        gemma = self.saved("gemma2")
+        for layer in gemma.model.model.layers:
+            layer.post_attention_layernorm.register_forward_hook(lambda _, __, output: output + 0.1)
+        with self.assertRaisesRegex(attnflow.Error, "post_attention_layernorm to be an RMS norm, found Gemma2RMSNorm"):
+            attnflow.explain(gemma.model, gemma.tokenizer, gemma.text, mixing="alti")
         with self.assertRaisesRegex(attnflow.Error, "path of a projection"):
             attnflow.LayerParts(projection="o_proj")
         with self.assertRaisesRegex(attnflow.Error, "the class of a layer"):
             attnflow.register_layer(llama.model, right)
+
+    def test_functions_without_a_rule_are_refused(self) -> None:
+        llama = self.saved("llama")
+        llama.model.model.layers[1].mlp.act_fn = torch.nn.LogSoftmax(dim=-1).eval()
+        with self.assertRaisesRegex(attnflow.Error, 'found log_softmax of 1 activation; .* choose mixing="alti"'):
+            attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance")
+        attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="alti", check=False)
+        usual = attnflow.explain(llama.model, llama.tokenizer, llama.text, check=False)
+        self.assertEqual(usual.settings["mixing"], "attention")
 
     def test_other_questions_are_refused(self) -> None:
         bert, gpt2 = self.saved("bert"), self.saved("gpt2")
@@ -392,12 +504,51 @@ class Users(EdgesTest):
             found = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
         self.assert_same_bits(found.rollout, expected.rollout)
 
+    def test_the_model_is_changed_only_while_no_other_capture_is_at_work(self) -> None:
+        llama = self.saved("llama")
+        ask: dict[str, Any] = {"mixing": "relevance", "check": False}
+        entered: list[bool] = []
+        rules, make = attnlrp.rules, _core.relevance_layer
+
+        @contextmanager
+        def watched(model: Any) -> Iterator[None]:
+            entered.append(_at_work.locked())
+            with rules(model):
+                yield
+            entered.append(_at_work.locked())
+
+        refused: list[str] = []
+
+        def beside(*given: Any) -> Any:
+            def explain() -> None:
+                try:
+                    attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
+                except attnflow.Error as error:
+                    refused.append(str(error))
+
+            thread = threading.Thread(target=explain)
+            thread.start()
+            thread.join()
+            self.assertFalse(any(parameter.requires_grad for parameter in llama.model.parameters()))
+            return make(*given)
+
+        with mock.patch.object(attnlrp, "rules", watched), mock.patch.object(_core, "relevance_layer", beside):
+            attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
+        self.assertEqual(entered, [True, True])
+        self.assertEqual(len(refused), len(llama.model.model.layers))
+        self.assertRegex(refused[0], "one capture at a time")
+        self.assertTrue(all(parameter.requires_grad for parameter in llama.model.parameters()))
+
     def test_half_precision(self) -> None:
         llama = self.saved("llama")
         exact = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
         half = attnflow.explain(llama.model.bfloat16(), llama.tokenizer, llama.text, mixing="relevance", check=False)
         correlation = np.corrcoef(half.rollout[-1, -1], exact.rollout[-1, -1])[0, 1]
         self.assertGreater(correlation, 0.9)
+        gemma = self.saved("gemma2")  # whose norm behind the projection is held against what it gives
+        exact = attnflow.explain(gemma.model, gemma.tokenizer, gemma.text, mixing="alti", check=False)
+        half = attnflow.explain(gemma.model.bfloat16(), gemma.tokenizer, gemma.text, mixing="alti", check=False)
+        self.assertLess(np.abs(half.rollout - exact.rollout).max(), 0.05)
 
     def test_parts_of_what_is_no_layer(self) -> None:
         self.assertIsNone(parts_of(torch.nn.Linear(1, 1)))

@@ -9,6 +9,7 @@ import unittest
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -167,13 +168,15 @@ class Generate(PackageTest):
         self.assertEqual(places, [(0, 1), (1, 3), (1, 3), *4 * [(3, 7)], (7, 8)])
 
     def test_refusals(self) -> None:
+        """Before the model runs."""
         refused = [
             ("tokens: expected at least 1", {"tokens": 0}),
             ("system requires chat", {"system": "be short"}),
             ("discard", {"discard": 0.5}),
             ("normalize: expected none or receptive-field", {"normalize": "row"}),
             ("expected method raw", {"heads": 1, "method": "rollout"}),
-            ("expected attention, the only one", {"mixing": "alti"}),
+            ("expected attention, the only one .* found alti; explain", {"mixing": "alti"}),
+            ("expected attention, the only one .* found relevance; explain", {"mixing": "relevance"}),
             ("temperature: expected a number of at least 0, found -1", {"temperature": -1.0}),
             ("temperature: expected a number of at least 0, found nan", {"temperature": float("nan")}),
             ("temperature: expected a number of at least 0, found inf", {"temperature": float("inf")}),
@@ -185,7 +188,8 @@ class Generate(PackageTest):
             ("chat: expected a tokenizer with a chat template", {"chat": True}),
         ]
         for words, options in refused:
-            with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
+            runs = mock.patch.object(self.model, "generate", side_effect=AssertionError("the model has run"))
+            with self.subTest(words), runs, self.assertRaisesRegex(attnflow.Error, words):
                 attnflow.generate(self.model, self.tokenizer, PROMPT, **options)  # type: ignore[arg-type]
         with self.assertRaisesRegex(attnflow.Error, "prompt: expected a text, found int"):
             attnflow.generate(self.model, self.tokenizer, 3)  # type: ignore[arg-type]
