@@ -105,15 +105,16 @@ endfunction()
 # How long a build takes is decided here (docs/building.md has the measurements).
 #
 # Optimisation. A release compiles the sources with hot loops at -O3 and all others at -O1, which takes two thirds of the
-# time: they call libraries and write text. The sanitizers' build optimises the hot sources alone, and only to -O1.
+# time: they call libraries and write text. The sanitizers' build optimises the hot sources alone, to -O2: clang inlines
+# nothing at -O1.
 # Regular expressions over paths below attnflow/.
 set(ATTNFLOW_HOT_SOURCES "^(tensor|graph|rollout|flow|evaluate)/" "^files/array"
                          "^image/(image_processor|overlay|picture|resample_filter|resize)\\." "^model/llama/")
 
-# What the sanitizers' build optimises beside those, because its tests spend minutes there otherwise: sources, and whole test
-# programs, by module.
+# What the sanitizers' build optimises beside those, because its tests spend minutes there otherwise: sources, and of some
+# modules all tests and what makes a library of its own.
 set(ATTNFLOW_SLOW_SOURCES "^report/compact_" "^unicode/unicode_test\\." "^graph/contribution_mixing_test\\.")
-set(ATTNFLOW_SLOW_TESTS flow)
+set(ATTNFLOW_SLOW_MODULES flow draw)
 
 # Batches. Reading the standard library, fmt and JSON takes longer than compiling what most files say, so that the cold
 # sources of a module are compiled several at a time, as if they were one file, and with g++ those headers are precompiled.
@@ -193,13 +194,20 @@ endfunction()
 
 # attnflow_hot_sources(<source>...): optimises the hot ones among them.
 function(attnflow_hot_sources)
-  attnflow_optimise("${ATTNFLOW_HOT_SOURCES}" "$<$<CONFIG:Release>:-O3>;$<$<BOOL:${ATTNFLOW_SANITIZE}>:-O1>" ${ARGN})
+  attnflow_optimise("${ATTNFLOW_HOT_SOURCES}" "$<$<CONFIG:Release>:-O3>;$<$<BOOL:${ATTNFLOW_SANITIZE}>:-O2>" ${ARGN})
 endfunction()
 
 # attnflow_slow_sources(<source>...): the same for those that are slow under the sanitizers.
 function(attnflow_slow_sources)
   if(ATTNFLOW_SANITIZE)
-    attnflow_optimise("${ATTNFLOW_SLOW_SOURCES}" -O1 ${ARGN})
+    attnflow_optimise("${ATTNFLOW_SLOW_SOURCES}" -O2 ${ARGN})
+  endif()
+endfunction()
+
+# attnflow_slow_module(<module> <target>): the same for all that a target of such a module is made of.
+function(attnflow_slow_module module target)
+  if(ATTNFLOW_SANITIZE AND module IN_LIST ATTNFLOW_SLOW_MODULES)
+    target_compile_options(${target} PRIVATE -O2)
   endif()
 endfunction()
 
@@ -244,9 +252,7 @@ function(attnflow_tests module)
   target_link_libraries(${target}_test PRIVATE attnflow_core attnflow_flags ${arg_LIBRARIES} GTest::gtest_main
                                                ${ATTNFLOW_RAPIDCHECK} fmt::fmt nlohmann_json::nlohmann_json)
   attnflow_compile_tests(${target}_test)
-  if(ATTNFLOW_SANITIZE AND module IN_LIST ATTNFLOW_SLOW_TESTS)
-    target_compile_options(${target}_test PRIVATE -O1)
-  endif()
+  attnflow_slow_module(${module} ${target}_test)
   target_compile_definitions(${target}_test PRIVATE ATTNFLOW_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                                     ATTNFLOW_BINARY_DIR="${PROJECT_BINARY_DIR}")
   add_test(NAME ${target} COMMAND ${target}_test)
@@ -312,6 +318,7 @@ function(attnflow_module module)
     PUBLIC attnflow_core ${arg_LIBRARIES}
     PRIVATE attnflow_flags ${arg_PRIVATE_LIBRARIES} fmt::fmt nlohmann_json::nlohmann_json)
   attnflow_compile(attnflow_${module} PRECOMPILED)
+  attnflow_slow_module(${module} attnflow_${module})
   attnflow_tests(${module} LIBRARIES attnflow_${module} LABELS ${arg_TEST_LABELS})
   attnflow_benchmarks(${module} LIBRARIES attnflow_${module})
   attnflow_fuzzers(${module} LIBRARIES attnflow_${module})
