@@ -103,6 +103,8 @@ stage_mutate() {
 package_into() {
   local builder
   builder="$(package_python)" || return 1
+  # Python's own names of the compilers would keep the compiler cache from knowing what the release has compiled.
+  export CC="${CC:-cc}" CXX="${CXX:-c++}"
   rm -rf build/wheels
   "$builder" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir build/wheels \
     --config-settings=cmake.define.ATTNFLOW_WERROR=ON . || return 1
