@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -58,13 +58,16 @@ Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& op
   const std::size_t keys = attention.extent(2);
   internal::check_removal(options.mask_columns, options.discard, options.discard_keeps, keys);
   // Before heads are fused: a maximum would hide a NaN, and a sum a negative weight.
-  for (const Weight w : attention.span()) {
-    if (!(w >= 0 && std::isfinite(w))) {  // written so that NaN fails
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("expected attention weights that are finite and at least 0, found {}; "
-                              "the model's weights are damaged or overflow in float32",
-                              w));
-    }
+  const auto is_wrong = [](Weight w) {  // written so that NaN is
+    return !((w >= 0) & (w <= std::numeric_limits<Weight>::max()));
+  };
+  unsigned wrong = 0;  // all are looked at, because such a loop is vectorized
+  for (const Weight w : attention.span()) wrong |= static_cast<unsigned>(is_wrong(w));
+  if (wrong != 0) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("expected attention weights that are finite and at least 0, found {}; "
+                            "the model's weights are damaged or overflow in float32",
+                            *std::find_if(attention.span().begin(), attention.span().end(), is_wrong)));
   }
   return finish_fused(fused(attention, options.heads, options.head), options);
 }

@@ -242,9 +242,9 @@ def _has_own_mask(file: str) -> bool:
 
 
 @contextmanager
-def _implementation(model: Any, name: str) -> Iterator[None]:
+def _implementation(configs: list[Any], name: str) -> Iterator[None]:
     """Runs with another attention function, and puts the old ones back."""
-    before = [(config, config._attn_implementation) for config in _configs(model)]
+    before = [(config, config._attn_implementation) for config in configs]
     try:
         for config, _ in before:
             config._attn_implementation = name
@@ -347,7 +347,8 @@ def capture_with(
         thread = threading.get_ident()
 
         # What runs with a kernel makes do without weights; if they are asked for, too, they are made whole.
-        kernel = all(config._attn_implementation not in (None, "eager") for config in _configs(model))
+        configs = _configs(model)
+        kernel = all(config._attn_implementation not in (None, "eager") for config in configs)
         by_rows = False
 
         def keep(name: str, weights: Any, *heads: int) -> None:
@@ -368,7 +369,7 @@ def capture_with(
             if module is model and threading.get_ident() == thread:  # copies made meanwhile have this hook, too
                 captured.calls = []  # a list of its own, so that whoever has kept the last run's still has it
                 captured.rounded = False
-                by_rows = fuse is not None and kernel and not _asks_for_attention(model, options)
+                by_rows = fuse is not None and kernel and not _asks_for_attention(configs, options)
 
         begins = model.register_forward_pre_hook(begin, with_kwargs=True)
         try:
@@ -381,7 +382,7 @@ def capture_with(
                     None if see is None else lambda module, *shown: see(module, *shown) if is_own(module) else None,
                 )
                 try:
-                    with _implementation(model, _NAME):
+                    with _implementation(configs, _NAME):
                         yield captured
                 finally:
                     _recorder = None
@@ -401,11 +402,11 @@ def capture_with(
         _at_work.release()
 
 
-def _asks_for_attention(model: Any, options: dict[str, Any]) -> bool:
+def _asks_for_attention(configs: list[Any], options: dict[str, Any]) -> bool:
     """Whether a run is to return attention, by its arguments or the model's configuration."""
     asked = options.get("output_attentions")
     if asked is None:
-        return any(getattr(config, "output_attentions", False) for config in _configs(model))
+        return any(getattr(config, "output_attentions", False) for config in configs)
     return bool(asked)
 
 
@@ -482,7 +483,7 @@ def _output_attentions(
 
     hooks = [model.register_forward_pre_hook(ask, with_kwargs=True), model.register_forward_hook(take)]
     try:
-        with _implementation(model, "eager") if own_masks else nullcontext():
+        with _implementation(_configs(model), "eager") if own_masks else nullcontext():
             yield
     finally:
         for hook in hooks:
