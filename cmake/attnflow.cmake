@@ -208,6 +208,7 @@ endfunction()
 function(attnflow_slow_module module target)
   if(ATTNFLOW_SANITIZE AND module IN_LIST ATTNFLOW_SLOW_MODULES)
     target_compile_options(${target} PRIVATE -O2)
+    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
 

@@ -94,10 +94,7 @@ class RowSink : public AttentionSink {
 // Makes the rows of a network out of those of attention.
 class NetworkSink : public AttentionSink {
  public:
-  NetworkSink(const MixingOptions& mixing, CausalNetwork& network) : mixing_(mixing), network_(network) {
-    // As GraphSink: below the top layer nothing asks for one head.
-    if (mixing_.heads == HeadFusion::kSingle) mixing_.heads = HeadFusion::kMean;
-  }
+  NetworkSink(const MixingOptions& mixing, CausalNetwork& network) : mixing_(below_top(mixing)), network_(network) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
     Tensor<double> rows = fused_rows(attention, mixing_);
     for (std::size_t q = 0; q < rows.extent(0); ++q) {

@@ -225,7 +225,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
     return available;
   };
   // Before any work. Whether an output token's network takes half as much is seen while sums are taken.
-  const auto available = check_memory(/*causal=*/options.output_token.has_value());
+  auto available = check_memory(/*causal=*/options.output_token.has_value());
   // While arcs are made, each thread holds a layer as numbers; of one output token, networks are made later.
   const auto making_threads = [&](bool causal) {
     internal::FlowSize size = problem.size(graph.one_head(), causal);
@@ -244,7 +244,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   FlowResult result;
   if (options.output_token) {
     const bool all_causal = std::count(causal.begin(), causal.end(), 0) == 0;
-    if (!all_causal) check_memory(false);
+    if (!all_causal) available = check_memory(false);
     RowArcs arcs = row_arcs(problem, blocks, all_causal, making_threads(all_causal));
     std::vector<const ArcBlock*> below;
     for (const ArcBlock& block : arcs.below) below.push_back(&block);

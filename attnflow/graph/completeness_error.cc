@@ -10,6 +10,10 @@
 namespace attnflow {
 namespace {
 
+double block_scale(const LayerTerms& terms, std::size_t query) {
+  return terms.block_scale.empty() ? 1.0 : static_cast<double>(terms.block_scale(query));
+}
+
 // y_i - x_i - sum_j T_ij: the heads' values are mixed before they are projected.
 std::vector<double> remainder_of(const LayerTerms& terms, std::size_t query) {
   const std::size_t heads = terms.attention.extent(0);
@@ -19,7 +23,7 @@ std::vector<double> remainder_of(const LayerTerms& terms, std::size_t query) {
   for (std::size_t c = 0; c < hidden; ++c) {
     left[c] = static_cast<double>(terms.output(query, c)) - static_cast<double>(terms.residual(query, c));
   }
-  const double scale = terms.block_scale.empty() ? 1.0 : static_cast<double>(terms.block_scale(query));
+  const double scale = block_scale(terms, query);
   std::vector<double> mixed(width);
   for (std::size_t h = 0; h < heads; ++h) {
     std::fill(mixed.begin(), mixed.end(), 0.0);
@@ -65,14 +69,16 @@ double completeness_error(const LayerTerms& terms, std::span<const float> bias) 
   std::vector<double> constant(bias.begin(), bias.end());
   if (bias.empty()) {
     constant.assign(left[0].size(), 0.0);
-    for (const std::vector<double>& row : left) {
-      for (std::size_t c = 0; c < row.size(); ++c) constant[c] += row[c] / static_cast<double>(n);
+    for (std::size_t q = 0; q < n; ++q) {
+      const double parts = block_scale(terms, q) * static_cast<double>(n);
+      for (std::size_t c = 0; c < constant.size(); ++c) constant[c] += left[q][c] / parts;
     }
   }
   double largest = 0.0;
-  for (const std::vector<double>& row : left) {
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const double error = std::abs(row[c] - constant[c]);
+  for (std::size_t q = 0; q < n; ++q) {
+    const double scale = block_scale(terms, q);
+    for (std::size_t c = 0; c < constant.size(); ++c) {
+      const double error = std::abs(left[q][c] - scale * constant[c]);
       largest = error <= largest ? largest : error;  // NaN stays
     }
   }

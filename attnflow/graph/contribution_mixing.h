@@ -128,9 +128,10 @@ class ContributionGraphSink : public AttentionSink {
 AttentionGraph contribution_graph(TensorView<const double> contributions, const ContributionOptions& options);
 
 // How far the terms of a whole layer are from complete: the largest |y_i - x_i - sum_j T_ij - b| over the largest
-// |y_i|, over all numbers of all positions. About 1e-6 for what a float32 engine hands over. `bias`: b, [hidden];
-// without, the mean over positions of what is left takes its place (one position then proves nothing). O(H n^2 w + n
-// d^2), float64, one thread. Throws Error(kOther) for a chunk of a layer, or shapes that do not fit each other.
+// |y_i|, over all numbers of all positions. About 1e-6 for what a float32 engine hands over. `bias`: b, [hidden], which
+// block_scale multiplies, too; without, the mean over positions of what is left takes its place (one position then
+// proves nothing). O(H n^2 w + n d^2), float64, one thread. Throws Error(kOther) for a chunk of a layer, or shapes that
+// do not fit each other.
 double completeness_error(const LayerTerms& terms, std::span<const float> bias = {});
 
 }  // namespace attnflow

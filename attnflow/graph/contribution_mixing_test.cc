@@ -177,6 +177,22 @@ TEST(ContributionMixing, AllTermsTogetherAreTheOutput) {
   EXPECT_PRED2(contains, message_of([&] { completeness_error(chunk); }, ErrorKind::kOther), "from position 4");
 }
 
+TEST(ContributionMixing, AScaleOfTheBlockMultipliesItsBias) {
+  OwnedTerms layer = random_terms({.tokens = 9, .seed = 8})[0];
+  Tensor<float> scale({9});
+  for (std::size_t i = 0; i < 9; ++i) {
+    scale(i) = 0.5F + 0.25F * static_cast<float>(i);
+    for (std::size_t c = 0; c < layer.output.extent(1); ++c) {
+      layer.output(i, c) = layer.residual(i, c) + scale(i) * (layer.output(i, c) - layer.residual(i, c));
+    }
+  }
+  LayerTerms terms = layer.terms();
+  EXPECT_GT(completeness_error(terms, layer.bias), 1e-3);
+  terms.block_scale = scale.view();
+  EXPECT_LT(completeness_error(terms, layer.bias), 1e-6);
+  EXPECT_LT(completeness_error(terms), 1e-6);
+}
+
 TEST(ContributionMixing, ChunksAndThreadsChangeNoBit) {
   constexpr std::size_t kTokens = 150;
   const std::vector<OwnedTerms> layers = random_terms({.layers = 2,

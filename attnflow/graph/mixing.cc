@@ -74,6 +74,11 @@ Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& op
 
 }  // namespace
 
+MixingOptions below_top(MixingOptions options) {
+  if (options.heads == HeadFusion::kSingle) options.heads = HeadFusion::kMean;
+  return options;
+}
+
 Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head) {
   return fused(attention, fusion, head);
 }
@@ -181,11 +186,7 @@ void GraphSink::keep(std::size_t layer, std::size_t query_begin, const Shape& at
     for (std::size_t q = 0; q < queries; ++q) std::copy_n(weights.data() + q * keys, keys, rows + q * n);
   };
   copy(fused(options_), graph_.weights);
-  if (one_head) {
-    MixingOptions below = options_;
-    below.heads = HeadFusion::kMean;
-    copy(fused(below), graph_.weights_below);
-  }
+  if (one_head) copy(fused(below_top(options_)), graph_.weights_below);
 }
 
 void GraphSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {

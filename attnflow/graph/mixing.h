@@ -76,6 +76,9 @@ struct MixingOptions {
   std::vector<std::size_t> discard_keeps = {};  // key positions that discard leaves alone
 };
 
+// How a layer is mixed where it lies below the one that is asked about: there, one head is the mean of all.
+MixingOptions below_top(MixingOptions options);
+
 // Step 1 alone: [head, query, key] -> [query, key]. O(H n^2).
 // Throws Error(kUsage) when kSingle names a head that is not there.
 Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head = 0);

@@ -51,8 +51,7 @@ std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRollo
   if (!(rho >= 0.0 && rho <= 1.0)) {
     throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", rho));
   }
-  MixingOptions below = options.mixing;
-  if (below.heads == HeadFusion::kSingle) below.heads = HeadFusion::kMean;
+  const MixingOptions below = below_top(options.mixing);
 
   const std::size_t row_bytes = attention.heads() * n * sizeof(float);
   const std::size_t tile = std::max<std::size_t>(1, options.tile_bytes / row_bytes);

@@ -63,7 +63,26 @@ _PRODUCTS: dict[str, tuple[int, str]] = {
 _FUNCTIONS = {
     *("relu", "relu6", "leaky_relu", "gelu", "silu", "mish", "elu", "selu", "celu", "hardtanh", "hardswish"),
     *("hardsigmoid", "sigmoid", "expit", "log_sigmoid", "tanh", "softplus", "softsign", "tanhshrink"),
-    *("erf", "erfc", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logit", "ndtr", "sinc"),
+    *(
+        "erf",
+        "erfc",
+        "erfcx",
+        "log_ndtr",
+        "i0",
+        "i0e",
+        "i1",
+        "i1e",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "logit",
+        "ndtr",
+        "sinc",
+    ),
     *("sqrt", "square", "reciprocal", "sin", "cos", "tan", "sinh", "cosh", "asinh", "arcsinh", "atan", "arctan"),
     "normalize",
 }
@@ -78,9 +97,12 @@ _REFUSED = {
     *("xlogy", "xlog1py", "matrix_exp", "linalg_matrix_exp", "matrix_power", "linalg_matrix_power"),
     *("inverse", "linalg_inv", "linalg_solve", "linalg_det", "det", "logdet", "slogdet", "pinverse", "linalg_pinv"),
     *("cholesky", "linalg_cholesky", "linalg_eigh", "linalg_svd", "svd", "linalg_qr", "qr"),
+    *("cov", "corrcoef", "trapezoid", "trapz", "cumulative_trapezoid"),
     *("acos", "arccos", "asin", "arcsin", "acosh", "arccosh", "atanh", "arctanh", "erfinv", "lgamma", "digamma"),
 }
-_REFUSED_OF_TWO = {"div", "pow"}
+_REFUSED_OF_TWO = {"div", "pow", "ldexp"}
+# Linear but for one argument: its place and its name.
+_REFUSED_OF_ONE: dict[str, tuple[int, str]] = {"addcdiv": (2, "tensor2"), "lerp": (2, "weight")}
 # Of files of transformers and PyTorch with modules that are such a function, made of several steps.
 _OF_FUNCTIONS = "transformers.activations"
 
@@ -115,10 +137,12 @@ def _shared(function: Any, arguments: tuple[Any, ...], options: dict[str, Any], 
             return [share(part) for part in one]
         return one * (1 / count) + one.detach() * (1 - 1 / count) if _is_active(one) else one
 
-    return function(
+    shared = function(
         *(one if i == place else share(one) for i, one in enumerate(arguments)),
         **{key: one if key == name else share(one) for key, one in options.items()},
     )
+    # A third and two thirds round; a half and a half do not.
+    return shared if count == 2 else _with_gradient_of(shared, function(*arguments, **options))
 
 
 def _gated(value: Any, z: Any) -> Any:
@@ -180,7 +204,11 @@ class _Rules:
         if self.within or count == 0:
             return function(*arguments, **options)
         name, in_place = _named(function)
-        if name in _REFUSED or (name in _REFUSED_OF_TWO and count > 1):
+        if (
+            name in _REFUSED
+            or (name in _REFUSED_OF_TWO and count > 1)
+            or _is_refused_argument(name, arguments, options)
+        ):
             raise _without_rule(f"{name} of {count} activation{'s' * (count > 1)}")
         if name in _FUNCTIONS:
             in_place = in_place or any(one is True for one in (*arguments, options.get("inplace")))
@@ -224,6 +252,11 @@ class _Rules:
                 named["input"] = "x"
             return rule(value, *arguments, **{named.get(key, key): one for key, one in options.items()})
         return value
+
+
+def _is_refused_argument(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    place, key = _REFUSED_OF_ONE.get(name, (-1, ""))
+    return place >= 0 and _is_active(arguments[place] if place < len(arguments) else options.get(key))
 
 
 def _exponent(arguments: tuple[Any, ...], options: dict[str, Any]) -> float | None:

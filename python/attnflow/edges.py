@@ -129,7 +129,10 @@ class _Run:
 
     def bias(self) -> Any:
         _, found = self._linear()
-        return None if found is None else _floats(found)
+        if found is None:
+            return None
+        scale, _ = self._scales()
+        return _floats(found if scale is None else found.float() * scale)
 
     def _linear(self) -> tuple[Any, Any]:
         """The matrix of the projection, [in, hidden], and its bias."""

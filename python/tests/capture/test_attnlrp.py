@@ -201,6 +201,10 @@ class Rules(unittest.TestCase):
             "prod": lambda x: x.prod(-1),
             "std": lambda x: x.std(-1),
             "linalg_vector_norm": torch.linalg.vector_norm,
+            "addcdiv of 3": lambda x: torch.addcdiv(x, x, x.exp()),
+            "lerp of 1": lambda x: torch.lerp(x.detach(), x.detach() + 1, x),
+            "ldexp of 2": lambda x: torch.ldexp(x, x),
+            "cov": torch.cov,
             "cosine_similarity": lambda x: functional.cosine_similarity(x, x + 1),
             "scaled_dot_product_attention": lambda x: kernels.scaled_dot_product_attention(x, x, x),
         }
