@@ -92,7 +92,7 @@ Tensor<double> fused_weights(TensorView<const double> attention, const MixingOpt
 
 // Steps 2 to 4 of what fuse_heads() gave: fused_weights() in two parts, for who does not keep the heads until the
 // columns to mask are known. O(n^2). Throws Error(kUsage) as above.
-Tensor<double> finish_fused(Tensor<double> fused, const MixingOptions& options);
+Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options);
 
 // fused_weights() of some rows of a layer, as models that process a prompt in chunks hand them over: the keys may end
 // before the last position, and masked positions may lie behind them. Rows are treated each on its own, so the result
