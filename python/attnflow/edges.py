@@ -85,18 +85,22 @@ class _Run:
         if not _close(self.behind(), self.sum()):
             raise _unlike(where, "the sum of x and what the projection gives behind attention", "something else")
 
-    def terms(self) -> _core.LayerTerms:
+    def terms(self) -> tuple[_core.LayerTerms, Any]:
+        """And the bias that is written beside them."""
         behind = _floats(self.behind())  # first: asking a module for what it does calls it, which is seen
         scale, of_tokens = self._scales()
+        matrix, bias = self._linear()
+        if scale is not None:
+            matrix, bias = matrix.float() * scale, None if bias is None else bias.float() * scale
         norm = last = None
         if self.parts.last_norm:
             norm = _norm(self.layer.get_submodule(self.parts.behind))
             last = _norm(self.layer.get_submodule(self.parts.last_norm))
-        return _core.layer_terms(
+        terms = _core.layer_terms(
             self.number,
             _floats(self.weights[0]),
             _floats(self.value[0].transpose(0, 1)),
-            self._projection(scale),
+            _floats(matrix.reshape(self.weights.shape[1], -1, matrix.shape[-1])),  # [head, width, hidden]
             _floats(self.x[0]),
             behind,
             None if of_tokens is None else _floats(of_tokens),
@@ -104,6 +108,7 @@ class _Run:
             last,
             None if self.parts.rest is None else partial(_rest, self.parts.rest, self.layer, self.x),
         )
+        return terms, None if bias is None else _floats(bias)
 
     def _scales(self) -> tuple[Any, Any]:
         """What an RMS norm behind the projection multiplies by: by [hidden], and by [token], which is a constant of the run."""
@@ -119,20 +124,6 @@ class _Run:
         if not _close((scaled * of_tokens[:, None]).to(self.x.dtype), written.to(self.x.dtype)):
             raise _unlike(f"layer {self.number}", f"{self.parts.written_norm} to be an RMS norm", type(module).__name__)
         return scale, of_tokens
-
-    def _projection(self, scale: Any) -> Any:
-        """[head, width, hidden]"""
-        matrix, _ = self._linear()
-        if scale is not None:
-            matrix = matrix.float() * scale
-        return _floats(matrix.reshape(self.weights.shape[1], -1, matrix.shape[-1]))
-
-    def bias(self) -> Any:
-        _, found = self._linear()
-        if found is None:
-            return None
-        scale, _ = self._scales()
-        return _floats(found if scale is None else found.float() * scale)
 
     def _linear(self) -> tuple[Any, Any]:
         """The matrix of the projection, [in, hidden], and its bias."""
@@ -277,11 +268,9 @@ def contributions(
     made: list[_core.EdgeLayer] = []
 
     def finished(run: _Run) -> None:
-        terms = run.terms()
+        terms, bias = run.terms()
         # The first layer speaks for all: this is as much work as the contributions themselves.
-        if run.number == 1 and not terms.completeness_error(run.bias()) < (
-            1e-4 if run.x.dtype == torch.float32 else 0.05
-        ):
+        if run.number == 1 and not terms.completeness_error(bias) < (1e-4 if run.x.dtype == torch.float32 else 0.05):
             raise _unlike("layer 1", "x and what is written into each token to sum to y", "another sum")
         made.append(terms.contributions(mixing, threads))
         run.forget()

@@ -235,9 +235,9 @@ class Laws(EdgesTest):
             terms = edges._Run.terms
 
             def checked(run: Any, terms: Any = terms, errors: list[float] = errors) -> Any:
-                made = terms(run)
-                errors.append(made.completeness_error(run.bias()))
-                return made
+                made, bias = terms(run)
+                errors.append(made.completeness_error(bias))
+                return made, bias
 
             ids = torch.tensor([saved.tokenizer(saved.text)["input_ids"]])
             with mock.patch.object(edges._Run, "terms", checked):
