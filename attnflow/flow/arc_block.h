@@ -8,18 +8,21 @@
 #include <span>
 #include <vector>
 
+#include "attnflow/base/large_pages.h"
+
 namespace attnflow::internal {
 
 class ArcBlock {
  public:
   ArcBlock() = default;
-  ArcBlock(std::size_t above, std::size_t below) : above_(above), below_(below), units_(above * below) {}
+  ArcBlock(std::size_t above, std::size_t below)
+      : above_(above), below_(below), units_(zeros_in_large_pages<std::int64_t>(above * below)) {}
   // A causal layer without arcs.
   static ArcBlock causal(std::size_t nodes) {
     ArcBlock block;
     block.above_ = block.below_ = nodes;
     block.causal_ = true;
-    block.units_.resize(nodes * (nodes + 1) / 2);
+    block.units_ = zeros_in_large_pages<std::int64_t>(nodes * (nodes + 1) / 2);
     return block;
   }
 

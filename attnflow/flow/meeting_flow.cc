@@ -32,19 +32,20 @@ void MeetingFlow::climb() {
   const std::size_t nodes = passed_.size();
   std::vector<double>& demand = demand_[level_];
   if (demand.empty()) demand = sums_of_columns(arcs);
-  const std::int64_t chain = std::min(chain_, arcs(own_, own_));
+  const std::int64_t* column = columns_.into(level_ + 1, own_);
+  const std::int64_t chain = std::min(chain_, column[own_]);
   passed_[own_] += chain_ - chain;
   chain_ = chain;
   // Nothing is subtracted from a sum that was rounded.
-  auto into_own = static_cast<double>(arcs(own_, own_) - chain);
-  for (std::size_t p = own_ + 1; p < nodes; ++p) into_own += static_cast<double>(arcs(p, own_));
+  auto into_own = static_cast<double>(column[own_] - chain);
+  for (std::size_t p = own_ + 1; p < nodes; ++p) into_own += static_cast<double>(column[p]);
   part_.resize(nodes);
   for (std::size_t q = own_; q < nodes; ++q) {
     const double into = q == own_ ? into_own : demand[q];
     const auto has = static_cast<double>(passed_[q]);
     part_[q] = has < into ? has / into * kRoundedDown : kRoundedDown;
   }
-  passed_[own_] = static_cast<std::int64_t>(static_cast<double>(arcs(own_, own_) - chain) * part_[own_]);
+  passed_[own_] = static_cast<std::int64_t>(static_cast<double>(column[own_] - chain) * part_[own_]);
   for (std::size_t p = own_ + 1; p < nodes; ++p) {
     passed_[p] = sum_of_parts(arcs.row(p).data() + own_, part_.data() + own_, p + 1 - own_);
   }

@@ -27,14 +27,16 @@
 #include <vector>
 
 #include "attnflow/flow/arc_block.h"
+#include "attnflow/flow/neighbor_columns.h"
 
 namespace attnflow::internal {
 
 class MeetingFlow {
  public:
   // below[k - 1] holds the arcs from layer k to layer k - 1, causal but for the lowest, whose columns are input tokens.
-  // They must outlive this.
-  explicit MeetingFlow(const std::vector<const ArcBlock*>& below) : below_(below), demand_(below.size()) {}
+  // `columns` are theirs. All must outlive this.
+  MeetingFlow(const std::vector<const ArcBlock*>& below, NeighborColumns& columns)
+      : below_(below), columns_(columns), demand_(below.size()) {}
 
   // Begins with an input token to which no position before `own` has an arc.
   void start(std::size_t input, std::size_t own);
@@ -49,6 +51,7 @@ class MeetingFlow {
   std::int64_t meet(const ArcBlock& arcs, const std::vector<std::int64_t>& held, std::int64_t enough);
 
   const std::vector<const ArcBlock*>& below_;
+  NeighborColumns& columns_;
   std::vector<std::vector<double>> demand_;  // by layer: sums of its columns
   std::size_t own_ = 0;
   std::size_t level_ = 0;             // the layer of what follows

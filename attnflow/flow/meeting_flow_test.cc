@@ -42,7 +42,8 @@ TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
     const std::vector<UnitBlock> blocks = random_unit_stack(random, 7, n, kind);
     const std::vector<ArcBlock> arcs = arc_blocks(blocks);
     const std::vector<const ArcBlock*> pointers = pointers_to(arcs);
-    MeetingFlow meeting(pointers);
+    NeighborColumns columns(pointers);
+    MeetingFlow meeting(pointers, columns);
     std::vector<std::int64_t> held(n);
     for (std::int64_t& units : held) units = static_cast<std::int64_t>(random() >> 5U) / static_cast<std::int64_t>(n);
     std::map<std::size_t, std::vector<std::int64_t>> most_of;  // by k
@@ -73,7 +74,8 @@ TEST(MeetingFlowTest, EvenLayersPassOnEverything) {
   const std::vector<UnitBlock> blocks = random_unit_stack(random, 4, n, {});
   const std::vector<ArcBlock> arcs = arc_blocks(blocks);
   const std::vector<const ArcBlock*> pointers = pointers_to(arcs);
-  MeetingFlow meeting(pointers);
+  NeighborColumns columns(pointers);
+  MeetingFlow meeting(pointers, columns);
   std::vector<std::int64_t> held(n, 0);
   for (std::size_t p = 10; p < n; ++p) held[p] = (std::int64_t{1} << 53) + static_cast<std::int64_t>(p);
   std::int64_t all = 0;
@@ -96,7 +98,8 @@ TEST(MeetingFlowTest, ColumnsOfTheLowestLayerNeedNotBePositions) {
   blocks[0] = merged;
   const std::vector<ArcBlock> arcs = arc_blocks(blocks);
   const std::vector<const ArcBlock*> pointers = pointers_to(arcs);
-  MeetingFlow meeting(pointers);
+  NeighborColumns columns(pointers);
+  MeetingFlow meeting(pointers, columns);
   std::vector<std::int64_t> held(12, std::int64_t{1} << 54);
   for (std::size_t input = 0; input < 4; ++input) {
     meeting.start(input, first_arc(blocks[0], input));

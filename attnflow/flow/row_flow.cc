@@ -15,8 +15,9 @@ namespace {
 
 using Block = Tensor<std::int64_t>;
 
-// A part of a causal network has one of so many of the input tokens that are left, and for more threads of more.
-constexpr std::size_t kPartsOfTheRest = 4;
+// A part of a causal network has one of so many of the input tokens that are left: with fewer, threads would wait for
+// the first at the end, with more, more networks are made.
+std::size_t parts_of_the_rest(std::size_t threads) { return 2 * (threads + 1); }
 // No fewer, because each part has networks of its own.
 constexpr std::size_t kLeastInPart = 8;
 // Of other networks, which all parts share.
@@ -73,24 +74,24 @@ void even_out(const ArcBlock& arcs, std::size_t first, std::size_t all, std::vec
 }
 
 // Sends what nodes of a causal layer hold one layer down for the sake of the node at position `own`: to it as much as
-// it has room for, the rest straight.
-void carry_down(const ArcBlock& arcs, std::size_t own, std::int64_t room, std::vector<std::int64_t>& held) {
+// it has room for, the rest straight. By position, `into_own` are the arcs to that node, `straight` those straight
+// down.
+void carry_down(const ArcBlock& arcs, const std::int64_t* into_own, const std::int64_t* straight, std::size_t own,
+                std::int64_t room, std::vector<std::int64_t>& held) {
   const std::size_t nodes = held.size();
   room -= std::min(held[own], room);
   for (std::size_t p = own + 1; p < nodes && room > 0; ++p) {
-    const auto row = arcs.row(p);
-    const std::int64_t over = std::min({row[own], held[p], room});
+    const std::int64_t over = std::min({into_own[p], held[p], room});
     room -= over;
     held[own] += over;
     held[p] -= over;
   }
   for (std::size_t p = own + 1; p < nodes; ++p) {
-    const auto row = arcs.row(p);
-    const std::int64_t keep = std::min(held[p], row[p]);
+    const std::int64_t keep = std::min(held[p], straight[p]);
     const std::int64_t left = held[p] - keep;
     held[p] = keep;
     // Nodes before p have had what they send, so that what they get now stays below.
-    if (left > 0) send_to_earlier(row, p, own, own, left, held);
+    if (left > 0) send_to_earlier(arcs.row(p), p, own, own, left, held);
   }
 }
 
@@ -137,7 +138,7 @@ void RowFlow::make_parts() {
   const std::size_t share = (order_.size() + kShares - 1) / kShares;
   for (std::size_t begin = 0; begin < order_.size();) {
     const std::size_t rest = order_.size() - begin;
-    const std::size_t size = causal_ ? std::max(kLeastInPart, rest / (kPartsOfTheRest * threads)) : share;
+    const std::size_t size = causal_ ? std::max(kLeastInPart, rest / parts_of_the_rest(threads)) : share;
     const std::size_t end = begin + std::min(size, rest);
     parts_.push_back({begin, end, lowest_[order_[begin]], lowest_[order_[end - 1]]});
     begin = end;
@@ -147,7 +148,8 @@ void RowFlow::make_parts() {
 // The networks of one part, by how many layers they have.
 class RowFlow::Worker::Network {
  public:
-  Network(const RowFlow& flow, const Part& part, MeetingFlow& meeting) : flow_(flow), part_(part), meeting_(meeting) {
+  Network(const RowFlow& flow, const Part& part, NeighborColumns& columns, MeetingFlow& meeting)
+      : flow_(flow), part_(part), columns_(columns), meeting_(meeting) {
     const std::size_t all = flow_.below_.size();
     if (flow_.causal_) {
       even_layer_ = even_layer(all);
@@ -263,7 +265,7 @@ class RowFlow::Worker::Network {
     // What the straight arcs of that node, which has no others, can bring from a layer to the input token.
     std::vector<std::int64_t> room(even_layer_ + 1, (*flow_.below_[0])(own, input));
     for (std::size_t k = 2; k <= even_layer_; ++k) {
-      room[k] = std::min(room[k - 1], (*flow_.below_[k - 1])(own, own));
+      room[k] = std::min(room[k - 1], columns_.straight(k)[own]);
     }
     std::vector<std::int64_t> held = even_;
     held[own] = std::min(held[own], room[even_layer_]);
@@ -271,7 +273,7 @@ class RowFlow::Worker::Network {
     for (std::size_t k = even_layer_;; --k) {
       if (numbers_[s - 1] == k) carried_[--s] = held;
       if (s == 0) break;
-      carry_down(*flow_.below_[k - 1], own, room[k - 1], held);
+      carry_down(*flow_.below_[k - 1], columns_.into(k, own), columns_.straight(k), own, room[k - 1], held);
     }
   }
 
@@ -350,12 +352,13 @@ class RowFlow::Worker::Network {
   // By stage but the last: what lies at its top for the sake of the input token at hand.
   std::vector<std::vector<std::int64_t>> carried_;
   std::vector<Means> tries_;
+  NeighborColumns& columns_;
   MeetingFlow& meeting_;
   std::uint64_t meetings_ = 0;
   std::deque<Block> flipped_;  // by layer
 };
 
-RowFlow::Worker::Worker(const RowFlow& flow) : flow_(flow), meeting_(flow.below_) {}
+RowFlow::Worker::Worker(const RowFlow& flow) : flow_(flow), columns_(flow.below_), meeting_(flow.below_, columns_) {}
 RowFlow::Worker::~Worker() = default;
 
 bool RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size_t, const SinkValue&)>& found) {
@@ -364,7 +367,7 @@ bool RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size
   if (!network_ || !network_->serves(inputs)) {
     if (network_) counts_ += network_->counts();
     network_.reset();  // before the next takes its memory
-    network_ = std::make_unique<Network>(flow_, inputs, meeting_);
+    network_ = std::make_unique<Network>(flow_, inputs, columns_, meeting_);
   }
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
     check(flow_.options_.stop);

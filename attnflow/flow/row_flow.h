@@ -22,8 +22,8 @@
 // their parts are equal, and share one network in each worker. Where there is no memory for that many layers, some
 // values stay between bounds.
 //
-// Complexity: as flow/sink_solver.h for k layers instead of all. Memory: for each worker 8 bytes an arc, and 16 more
-// for each number of layers that keeps it. Deterministic: what settles a pair never changes its value.
+// Complexity: as flow/sink_solver.h for k layers instead of all. Memory: for each worker 8 bytes an arc, and 8 or 16
+// more for each number of layers that keeps it. Deterministic: what settles a pair never changes its value.
 #ifndef ATTNFLOW_FLOW_ROW_FLOW_H_
 #define ATTNFLOW_FLOW_ROW_FLOW_H_
 
@@ -39,6 +39,7 @@
 #include "attnflow/flow/arc_block.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/flow/meeting_flow.h"
+#include "attnflow/flow/neighbor_columns.h"
 #include "attnflow/flow/sink_solver.h"
 
 namespace attnflow::internal {
@@ -86,6 +87,7 @@ class RowFlow {
     class Network;
 
     const RowFlow& flow_;
+    NeighborColumns columns_;
     MeetingFlow meeting_;
     std::unique_ptr<Network> network_;  // of the last part
     FlowCounts counts_;                 // of those that are gone

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "attnflow/base/large_pages.h"
 #include "attnflow/flow/layered_network.h"
 
 namespace attnflow::internal {
@@ -10,13 +11,22 @@ namespace attnflow::internal {
 SinkNetwork::SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks)
     : blocks_(blocks), layer_(blocks.size() + 1), view_(blocks.size() + 1), own_(blocks.size() + 1) {
   // The largest sizes at once: growing from sink to sink would copy, and hold twice as much for a moment.
-  for (std::size_t k = 2; k < blocks.size(); ++k) {
-    const std::size_t nodes = blocks[k - 1]->extent(0);
-    const std::size_t below = padded(blocks[k - 1]->extent(1));
-    layer_[k].capacity.reserve(nodes * below);
-    layer_[k].flow.reserve(nodes * below);
-    layer_[k - 1].inflow.reserve(below * bit_words(nodes));
+  for (std::size_t k = 2; k < blocks.size(); ++k) reserve_in_large_pages(layer_[k].capacity, largest_capacity(k));
+}
+
+std::size_t SinkNetwork::largest_capacity(std::size_t k) const {
+  return blocks_[k - 1]->extent(0) * padded(blocks_[k - 1]->extent(1));
+}
+
+void SinkNetwork::record() {
+  if (records_) return;
+  records_ = true;
+  for (std::size_t k = 2; k < blocks_.size(); ++k) {
+    const Tensor<std::int64_t>& block = *blocks_[k - 1];
+    reserve_in_large_pages(layer_[k].flow, largest_capacity(k));
+    reserve_in_large_pages(layer_[k - 1].inflow, padded(block.extent(1)) * bit_words(block.extent(0)));
   }
+  for (std::size_t k = 1; k <= layers_; ++k) prepare_record(k);
 }
 
 void SinkNetwork::add_layer(const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high,
@@ -85,7 +95,6 @@ void SinkNetwork::prepare_search(std::size_t k) {
   layer.arc.resize(layer.nodes);
   layer.distance.resize(padded(layer.nodes));
   layer.unreached.resize(bit_words(layer.nodes));
-  layer.flow.resize(layer.nodes * stride);  // all zero between solves, so whatever its shape was
   view_[k] = {.nodes = layer.nodes,
               .stride = stride,
               .capacity = layer.capacity.data(),
@@ -94,18 +103,25 @@ void SinkNetwork::prepare_search(std::size_t k) {
               .cursor_left = layer.cursor_left.data(),
               .straight_left = layer.straight_left.data(),
               .next_alive = layer.next_alive.data(),
-              .flow = layer.flow.data(),
+              .flow = nullptr,
               .inflow = nullptr,
               .inflow_words = 0,
               .distance = layer.distance.data(),
               .unreached = layer.unreached.data(),
               .arc = layer.arc.data()};
-  if (k >= 2) {
-    SinkLayer& below = layer_[k - 1];
-    view_[k - 1].inflow_words = bit_words(layer.nodes);
-    below.inflow.resize(padded(below.nodes) * view_[k - 1].inflow_words);  // all zero, too
-    view_[k - 1].inflow = below.inflow.data();
-  }
+  if (records_) prepare_record(k);
+}
+
+// What is recorded is all zero between solves, so whatever its shape was.
+void SinkNetwork::prepare_record(std::size_t k) {
+  if (k < 2) return;
+  SinkLayer& layer = layer_[k];
+  SinkLayer& below = layer_[k - 1];
+  layer.flow.resize(layer.nodes * view_[k].stride);
+  view_[k].flow = layer.flow.data();
+  view_[k - 1].inflow_words = bit_words(layer.nodes);
+  below.inflow.resize(padded(below.nodes) * view_[k - 1].inflow_words);
+  view_[k - 1].inflow = below.inflow.data();
 }
 
 FlowPass SinkNetwork::pass(std::size_t position) {

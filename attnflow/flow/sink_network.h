@@ -6,7 +6,8 @@
 // what is known as its upper bound. That order depends on the sink only, so each block is permuted once a sink and its
 // rows are then read from left to right by the problems of all sources.
 //
-// Layers are added from the bottom, once their values, or bounds of them, are known. Memory: 16 bytes an arc.
+// Layers are added from the bottom, once their values, or bounds of them, are known. Memory: 8 bytes an arc, and as
+// much again where flow is recorded.
 #ifndef ATTNFLOW_FLOW_SINK_NETWORK_H_
 #define ATTNFLOW_FLOW_SINK_NETWORK_H_
 
@@ -52,12 +53,17 @@ class SinkNetwork {
 
   // A view for a problem whose source, at `position`, lies above the top layer: depth = layers() + 1.
   FlowPass pass(std::size_t position);
+  // From now on passes have room to record their flow, those that there are, too.
+  void record();
 
  private:
+  std::size_t largest_capacity(std::size_t k) const;
   void prepare_search(std::size_t k);
+  void prepare_record(std::size_t k);
 
   const std::vector<const Tensor<std::int64_t>*>& blocks_;
   std::size_t layers_ = 0;
+  bool records_ = false;
   std::vector<SinkLayer> layer_;  // index k; 0 is unused
   std::vector<FlowLayer> view_;   // the same
   std::vector<std::uint32_t> own_;

@@ -182,6 +182,7 @@ class SourceOfPass {
   // `row`: its arcs by position of the network's top layer. The order of the greedy pass is a random one.
   SourceOfPass(SinkNetwork& network, const std::int64_t* row, std::size_t position, std::mt19937_64& random)
       : pass_(network.pass(position)) {
+    network.record();
     const SinkLayer& top = network.layer(network.layers());
     supply_.assign(padded(top.nodes), 0);
     for (std::size_t p = 0; p < top.nodes; ++p) {

@@ -253,6 +253,7 @@ void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue&
     return;
   }
   const bool by_template = value.high < bound;
+  network_.record();
   FlowPass pass = network_.pass(position);
   pass.enough = value.high;
   pass.supply = row_.data();
@@ -278,6 +279,7 @@ std::int64_t SinkSolver::sent(const std::int64_t* row, std::size_t position, std
   const SinkLayer& bottom = network_.layer(1);
   sink_arcs_.assign(padded(bottom.nodes), 0);
   for (std::size_t p = 0; p < bottom.nodes; ++p) sink_arcs_[p] = sink_arcs[bottom.position[p]];
+  if (effort == Effort::kAll) network_.record();
   FlowPass pass = network_.pass(position);
   pass.sink_capacity = sink_arcs_.data();
   pass.enough = enough;

@@ -20,6 +20,7 @@
 
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/large_pages.h"
 
 namespace attnflow {
 
@@ -95,7 +96,7 @@ template <typename T>
 class Tensor {
  public:
   Tensor() = default;
-  explicit Tensor(Shape shape) : shape_(std::move(shape)), data_(element_count(shape_)) {}
+  explicit Tensor(Shape shape) : shape_(std::move(shape)), data_(zeros_in_large_pages<T>(element_count(shape_))) {}
   Tensor(Shape shape, std::vector<T> data) : shape_(std::move(shape)), data_(std::move(data)) {
     assert(element_count(shape_) == data_.size());
   }

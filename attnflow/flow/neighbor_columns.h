@@ -1,0 +1,48 @@
+// Columns of causal layers, for one input token after the other.
+//
+// Flow to the input token at position j (flow/row_flow.h) needs, of many layers, all arcs into the node at that
+// position and all arcs straight down. Layers lie in memory row by row, and in a long prompt each of these arcs is a
+// line of the cache of its own, read from memory: 2 n lines a layer and input token. So the straight arcs are kept, and
+// columns are copied for several neighbors at a time, which share those lines.
+//
+// Memory: 9 n units a layer. Complexity: O(n) a layer and input token, where these come in the order of positions.
+#ifndef ATTNFLOW_FLOW_NEIGHBOR_COLUMNS_H_
+#define ATTNFLOW_FLOW_NEIGHBOR_COLUMNS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "attnflow/flow/arc_block.h"
+
+namespace attnflow::internal {
+
+class NeighborColumns {
+ public:
+  // below[k - 1] holds the arcs from layer k to layer k - 1, causal with as many nodes above as below. They must
+  // outlive this; the lowest is not read.
+  explicit NeighborColumns(const std::vector<const ArcBlock*>& below) : below_(below), layers_(below.size()) {}
+
+  // By position: the arcs of layer k >= 2 to the node at position `to`. Those from earlier positions are not set. Valid
+  // until the next call.
+  const std::int64_t* into(std::size_t k, std::size_t to);
+  // By position: the arcs of layer k >= 2 to the node at the same position.
+  const std::int64_t* straight(std::size_t k);
+
+ private:
+  static constexpr std::size_t kNeighbors = 8;  // a line of the cache
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  struct Layer {
+    std::size_t first = kNone;           // the columns of positions first ... first + kNeighbors - 1
+    std::vector<std::int64_t> columns;   // [kNeighbors, nodes]
+    std::vector<std::int64_t> straight;  // [nodes]
+  };
+
+  const std::vector<const ArcBlock*>& below_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FLOW_NEIGHBOR_COLUMNS_H_
