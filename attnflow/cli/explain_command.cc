@@ -120,9 +120,6 @@ void run_explain(ExplainArguments& arguments) {
   if (from_file && (options.truncate || arguments.device != "cpu")) {
     throw Error(ErrorKind::kUsage, "--truncate and --device require a model, not --attention");
   }
-  if (from_file && options.only_output_token) {
-    throw Error(ErrorKind::kUsage, "--only-output-token requires a decoder (--model), not --attention");
-  }
   if (!arguments.blank.empty()) options.blank = parse_positions(arguments.blank, "blank");
   sort_once(options.blank);
   if (from_file && !options.blank.empty()) {
@@ -204,7 +201,8 @@ void add_explain_command(CLI::App& app) {
   arguments->read_settings = add_settings(command, settings, kForExplain, {.compute = how, .show = show});
   command
       ->add_flag("--only-output-token", arguments->options.only_output_token,
-                 "Decoders: compute only that token's row, without full attention matrices (for long texts)")
+                 "Compute only that token's row: with --attention, or of decoders, there without full attention "
+                 "matrices (for long texts)")
       ->group(how);
   add_integration_steps(command, arguments->options.integration_steps, how);
   command->add_flag("--renormalize", arguments->options.renormalize, "With --attention: divide each row by its sum")
@@ -269,10 +267,7 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
   add_unused_weights_option(command, arguments->allow_unused_weights, run);
   command->callback([arguments, command] {
-    ExplainOptions& options = arguments->options;
-    // Flow is among the usual methods, and takes what this option saves.
-    if (options.only_output_token && command->count("--method") == 0)
-      options.settings.methods = {Method::kRaw, Method::kRollout};
+    leave_out_flow(arguments->options, command->count("--method") > 0);
     run_explain(*arguments);
   });
 }

@@ -89,6 +89,26 @@ TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
   EXPECT_TRUE(silent());
 }
 
+TEST(ExplainAttention, GivesTheRowOfOneOutputTokenAlone) {
+  AttentionInput input;
+  input.stack = random_stack({.layers = 3, .heads = 2, .tokens = 7, .seed = 5});
+  ExplainOptions options;
+  options.settings.output_token = parse_output_token("4");
+  const Report all = explain_attention(input, options);
+  options.only_output_token = true;
+  const Report row = explain_attention(input, options);
+  EXPECT_EQ(row.output_tokens, (std::vector<std::size_t>{4}));
+  EXPECT_EQ(row.settings.layers, (std::vector<std::size_t>{3}));
+  EXPECT_TRUE(row.graph.empty());
+  for (std::size_t j = 0; j < 7; ++j) {
+    EXPECT_EQ(row.raw(0, 0, j), all.raw(2, 4, j));
+    EXPECT_EQ(row.rollout(0, 0, j), all.rollout(2, 4, j));
+    EXPECT_EQ(row.flow(0, 0, j), all.flow(2, 4, j));
+  }
+  options.keep_attention = true;
+  EXPECT_THROW(explain_attention(input, options), Error);
+}
+
 TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
   AttentionInput deep;
   deep.stack = random_stack({.layers = 8, .heads = 4, .tokens = 12, .sharpness = 0.5, .seed = 1});

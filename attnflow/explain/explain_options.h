@@ -22,7 +22,7 @@ inline constexpr std::size_t kIntegrationSteps = 50;
 struct ExplainOptions {
   Settings settings;               // what to compute; `layers` empty: all above start_layer
   bool keep_attention = false;     // Report::attention is filled
-  bool only_output_token = false;  // decoders: the row of one output token, without matrices (fill_report.h)
+  bool only_output_token = false;  // the row of one output token; of decoders without matrices (fill_report.h)
   std::vector<std::string>
       certificates;                     // "OUT,IN": pairs whose flow is proven, from the last layer down to start_layer
   bool truncate = false;                // text that is too long for the model is cut instead of refused
@@ -43,8 +43,13 @@ struct ExplainOptions {
   std::stop_token stop_token = {};
 };
 
-// Throws Error(kUsage) where word pieces are merged and the attention between them is to be kept, and for a time that
-// is none.
+// With only_output_token flow, which is among the usual methods and takes what that option saves, is computed only
+// where methods are named.
+void leave_out_flow(ExplainOptions& options, bool names_methods);
+
+// Throws Error(kUsage) where word pieces are merged and the attention between them is to be kept, where
+// only_output_token meets options that need more than one row (certificates, kept attention, all output tokens), and
+// for a time that is none.
 void check_options(const ExplainOptions& options);
 
 }  // namespace attnflow

@@ -109,7 +109,8 @@ void note_gradients(Report& report, const AttentionGraph& graph) {
              report.settings.normalization == Normalization::kNone) {
     const std::size_t last = report.settings.layers.size() - 1;
     double sum = 0.0;
-    for (std::size_t j = 0; j < report.rollout.extent(2); ++j) sum += report.rollout(last, report.output_token, j);
+    const std::size_t row = row_index(report.output_tokens, report.output_token).value();
+    for (std::size_t j = 0; j < report.rollout.extent(2); ++j) sum += report.rollout(last, row, j);
     report.notes.push_back(
         {NoteCode::kRolloutNotShares,
          {{"output_token", report.output_token}, {"layer", report.settings.layers.back()}, {"sum", sum}}});
@@ -179,9 +180,26 @@ void note_wide_intervals(Report& report, const Attribution& flow, double seconds
                            {"tolerance", asked}}});
 }
 
-// The values of a query, which come as the settings normalize them. Returns how many were too small to be divided by.
-std::size_t fill_values(Report& report, AttentionSource& source, const Query& query, const ExplainOptions& options) {
+// Of the outputs of rollout one.
+void keep_row(Attribution& found, std::size_t output) {
+  const auto keep = [output](Tensor<double>& values) {
+    if (values.empty()) return;
+    Tensor<double> row({values.extent(0), 1, values.extent(2)});
+    for (std::size_t l = 0; l < values.extent(0); ++l) {
+      std::copy_n(values[l][output].data(), values.extent(2), row[l].data());
+    }
+    values = std::move(row);
+  };
+  keep(found.values);
+  keep(found.baseline);
+}
+
+// The values of a query, which come as the settings normalize them; of `row` alone where one is named. Returns how many
+// were too small to be divided by.
+std::size_t fill_values(Report& report, AttentionSource& source, const Query& query, const ExplainOptions& options,
+                        std::optional<std::size_t> row = std::nullopt) {
   Attribution found = attribute(source, query, attribute_options(options));
+  if (row) keep_row(found, *row);
   if (query.method == Method::kFlow) {
     note_degenerate(report, found);
     note_wide_intervals(report, found, options.max_flow_seconds);
@@ -233,10 +251,13 @@ Note flagged_note(std::size_t flagged) {
 
 ReportQuestion resolve_question(const Report& report, const ExplainOptions& options) {
   ReportQuestion question;
-  question.settings = resolve(report.settings, {.input = report.input,
-                                                .layers = report.model.layers,
-                                                .heads = report.model.heads,
-                                                .causal = report.model.causal});
+  Settings settings = report.settings;
+  // Each layer costs a pass over those below it.
+  if (options.only_output_token && settings.layers.empty()) settings.layers = {report.model.layers};
+  question.settings = resolve(settings, {.input = report.input,
+                                         .layers = report.model.layers,
+                                         .heads = report.model.heads,
+                                         .causal = report.model.causal});
   question.certified = certified_pairs(options, report.input.tokens, report.model.causal);
   return question;
 }
@@ -247,14 +268,18 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   report.all_output_tokens = settings.output_token.kind == OutputToken::Kind::kAll;
   note_sink(report, source.graph(), output);
   note_next_sink(report, source.graph(), output);
-  const bool all_flows = report.all_output_tokens || source.graph().tokens() <= kMaxTokensForAllFlows;
+  const bool one_row = options.only_output_token;
+  const bool one_flow = one_row || (!report.all_output_tokens && source.graph().tokens() > kMaxTokensForAllFlows);
   TokenGroups words;
   if (settings.words) words = merge_words(report, output);
   const std::size_t n = report.input.tokens.size();
   const TokenGroups outputs = words.empty() ? single_tokens(n) : words;
   report.output_token = output;
-  report.output_tokens.resize(n);
-  std::iota(report.output_tokens.begin(), report.output_tokens.end(), std::size_t{0});
+  report.output_tokens = {output};
+  if (!one_row) {
+    report.output_tokens.resize(n);
+    std::iota(report.output_tokens.begin(), report.output_tokens.end(), std::size_t{0});
+  }
 
   std::size_t flagged = 0;
   for (const Method method : kAggregations) {
@@ -262,17 +287,24 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
     if (!settings.wants(method)) continue;
     Query query = query_of(method, settings, words);
     query.outputs = outputs;
-    if (method == Method::kFlow) {
-      report.flow_output_tokens = all_flows ? report.output_tokens : std::vector<std::size_t>{output};
-      if (!all_flows) query.outputs = {outputs[output]};
+    // One row of rollout by itself is multiplied from the other end, and rounded otherwise: it is cut out of all.
+    std::optional<std::size_t> cut;
+    if (method == Method::kRollout && one_row) {
+      cut = output;
+    } else if (method == Method::kFlow ? one_flow : one_row) {
+      query.outputs = {outputs[output]};
     }
-    flagged += fill_values(report, source, query, options);
+    if (method == Method::kFlow) {
+      report.flow_output_tokens = one_flow ? std::vector<std::size_t>{output} : report.output_tokens;
+    }
+    flagged += fill_values(report, source, query, options, cut);
   }
   add_certificates(report, source, question.certified, options);
   if (flagged > 0) report.notes.push_back(flagged_note(flagged));
   check_finite("raw", report.raw, settings);
   check_finite("rollout", report.rollout, settings);
   check_finite("flow", report.flow, settings);
+  if (one_row) return;
 
   // What the pictures of the graph draw: with one head, that head in the top layer and the mean below it.
   AttentionGraph graph = source.take();
@@ -330,7 +362,7 @@ void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestio
   check_finite("flow", report.flow, settings);
 }
 
-void check_row_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens) {
+void check_replay_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens) {
   const auto refuse = [](const std::string& what) {
     throw Error(ErrorKind::kUsage, fmt::format("--only-output-token: expected {}", what));
   };
@@ -341,10 +373,7 @@ void check_row_options(const ExplainOptions& options, const ReportModel& model, 
   if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
     refuse(fmt::format("--mixing attention, whose rows can be recomputed, found {}", to_text(settings.mixing)));
   }
-  if (!options.certificates.empty()) refuse("no --certificate, which needs the matrices of all layers, found one");
-  if (options.keep_attention) refuse("no --keep-attention, which keeps the full matrices, found both");
   if (settings.discard > 0.0) refuse("no --discard, which selects the smallest weights of whole layers, found both");
-  if (settings.output_token.kind == OutputToken::Kind::kAll) refuse("one --output-token, found all");
   // Flow alone takes matrices. What it needs at the least is said before the model runs.
   std::optional<std::size_t> available = available_memory();
   if (options.max_memory > 0) available = std::min(options.max_memory, available.value_or(options.max_memory));

@@ -30,12 +30,13 @@ struct ReportQuestion {
   std::vector<CertifiedPair> certified;
 };
 
-// Resolves the settings of a report whose model and input are set. Throws Error(kUsage) for options that do not fit
-// them.
+// Resolves the settings of a report whose model and input are set; with options.only_output_token the layer is the last
+// one, unless layers are named. Throws Error(kUsage) for options that do not fit them.
 ReportQuestion resolve_question(const Report& report, const ExplainOptions& options);
 
 // Fills arrays, layers, output tokens and certificates of the report. With settings.words the tokens become words, and
-// the positions of predictions and referents those of words.
+// the positions of predictions and referents those of words. With options.only_output_token there is one row, which is
+// that of all output tokens to the bit, and Report::graph stays empty.
 void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options);
 
 // The same of the attention of all heads, which the report keeps with options.keep_attention.
@@ -43,16 +44,16 @@ void fill_report(Report& report, AttentionStack stack, const ReportQuestion& que
 void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion& question,
                  const ExplainOptions& options);
 
-// What options.only_output_token gives: raw attention, rollout and flow of one output token, [layer, 1, input token],
-// for texts that are too long for matrices of all output tokens (30 layers of 4,096 tokens are 4 GB an array). Flow
-// alone takes the matrices of the layers, while it is computed. Report::graph stays empty.
+// What options.only_output_token gives of a decoder: raw attention, rollout and flow of one output token, [layer, 1,
+// input token], for texts that are too long for matrices of all output tokens (30 layers of 4,096 tokens are 4 GB an
+// array). Flow alone takes the matrices of the layers, while it is computed. Report::graph stays empty.
 void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
                         const ExplainOptions& options);
 
-// Throws Error(kUsage) for a model that is no decoder, and for options that need more than one row: certificates,
-// discard, kept attention, all output tokens; Error(kOther) when flow of so many tokens needs more memory than there
-// is, or than options.max_memory.
-void check_row_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens);
+// Throws Error(kUsage) for a model that is no decoder, and for options that need whole matrices: discard, mixings other
+// than attention; Error(kOther) when flow of so many tokens needs more memory than there is, or than
+// options.max_memory.
+void check_replay_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens);
 
 }  // namespace attnflow
 

@@ -99,8 +99,7 @@ ExplainRequest read_explain_request(std::string_view json) {
   fields.read("blank", options.blank, [](const std::string& text) { return parse_position_list("blank", text); });
   sort_once(options.blank);
   fields.read("compact", request.compact);
-  // Flow is among the usual methods, and needs what this option saves.
-  if (options.only_output_token && !fields.has("method")) options.settings.methods = {Method::kRaw, Method::kRollout};
+  leave_out_flow(options, fields.has("method"));
   fields.finish();
   validate(options.settings);
   check_referents(options.referents);

@@ -88,7 +88,8 @@ def flow(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64
     """Attention flow down to the input: [layer, output_token, input_token].
 
     Weights are capacities: each value is the maximum flow between two tokens (Abnar and Zuidema, ACL 2020). Above 128
-    tokens there is one row, that of `output_token`, unless output_token="all". attribute() says more: how far each value
-    is certified, and where flow only shows one layer.
+    tokens there is one row, that of `output_token`, unless output_token="all". With only_output_token=True there is that
+    row alone of a text of any length, much sooner. attribute() says more: how far each value is certified, and where flow
+    only shows one layer.
     """
     return _values("flow", attentions, options)

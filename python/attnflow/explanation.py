@@ -55,7 +55,7 @@ def explain(
     target_text: of an encoder-decoder, what its decoder is given, behind its first token ("": that alone). Tokens of both
         texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says otherwise.
     check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is made
-        at the output token. None: only if that takes a fraction of a second.
+        at the output token. None: only if that takes a fraction of a second, and not with only_output_token.
     """
     if check is not None and not isinstance(check, bool):
         raise Error(f"check: expected True, False or None, found {check!r}", kind="usage")
@@ -135,7 +135,8 @@ def _explain_text(
     texts = [part.text for part in parts if part.text is not None]
     said = predictions(model, tokenizer, parts, found.output, found.position)
     runs = None
-    if said and not is_joint and check is not False:
+    wants_check = bool(check) or (check is None and not asked.get("only_output_token"))
+    if said and not is_joint and wants_check:
         runs = check_of(model, tokenizer, inputs, bool(check), said[0][0] == "next")
     with Progress("flow") as progress:
         core = _core.explain(

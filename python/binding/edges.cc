@@ -173,14 +173,15 @@ TargetChoice target_choice(const nb::dict& options, const std::string& kind, con
 // What Mixing::kAuto stands for; `has_terms`: layers of the model are known.
 std::string chosen_mixing(const nb::dict& options, bool causal, bool predicts, std::uint64_t parameters, bool has_terms,
                           std::size_t tokens, Notes& notes) {
-  Settings settings = read_options(options).settings;
+  const ExplainOptions asked = read_options(options);
+  Settings settings = asked.settings;
   choose_mixing(settings,
                 {.causal = causal,
                  .predicts = predicts,
                  .parameters = parameters,
                  .has_terms = has_terms,
                  .has_gradients = [&] { return has_terms; }},
-                {.tokens = tokens}, notes.all);
+                {.tokens = tokens, .only_row = asked.only_output_token}, notes.all);
   validate(settings);
   return to_text(settings.mixing);
 }

@@ -120,6 +120,9 @@ constexpr const char* kOfReports = "attribute explain";
 constexpr PlainOption kPlain[] = {
     {"renormalize", "bool", "Divide each row by its sum"},
     {"any_weights", "bool", "Accept rows that do not sum to 1"},
+    {"only_output_token", "bool",
+     "Compute the row of output_token alone, in the last layer and without flow unless layers and method say otherwise",
+     "attribute values explain"},
     {"keep_attention", "bool", "Keep the attention of all heads in the report", kOfReports},
     {"certificate", "str | Sequence[str]",
      "Certify the flow of these pairs, such as \"cls,5\" (arc flows and a minimum cut)", kOfReports},
@@ -197,11 +200,14 @@ ExplainOptions read_options(const nb::dict& given) {
   OptionFields fields = fields_of(given);
   ExplainOptions options = read_common(fields, kForExplain);
   fields.read("keep_attention", options.keep_attention);
+  fields.read("only_output_token", options.only_output_token);
+  leave_out_flow(options, fields.has("method"));
   fields.read("max_flow_seconds", options.max_flow_seconds);
   fields.read_pairs("certificate", options.certificates);
   fields.read("referents", options.referents);
   fields.finish();
   validate(options.settings);
+  check_options(options);
   check_attention_options(options);
   check_referents(options.referents);
   return options;

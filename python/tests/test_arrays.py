@@ -76,6 +76,80 @@ class ArraysIn(PackageTest):
             self.assert_same_bits(attnflow.rollout(rounded, any_weights=True), expected)
 
 
+class OneRow(PackageTest):
+    """The row of one output token alone is that of all output tokens, to the bit."""
+
+    everything = ("raw", "rollout", "flow", "flow_gap", "flow_degenerate")
+
+    def test_is_that_of_all(self) -> None:
+        cases: list[dict[str, Any]] = [
+            {},
+            {"heads": "max", "residual": 0.3},
+            {"heads": 1},
+            {"layers": [1, 3, 4], "discard": 0.3, "mask_columns": [0]},
+            {"start_layer": 1, "normalize": "receptive-field"},
+            {"normalize": "row", "threads": 1},
+        ]
+        for causal in (False, True):
+            attention = random_attention(layers=4, tokens=11, seed=2, causal=causal)
+            for options in cases:
+                for output in (0, 7, "last"):
+                    with self.subTest(causal=causal, output=output, **options):
+                        self.check(attention, {"layers": [2, 4], "output_token": output} | options)
+
+    def test_of_contributions(self) -> None:
+        contributions = random_attention(tokens=9).mean(axis=1, dtype=np.float64)
+        for mixing in ("alti", "value-zeroing"):
+            self.check(contributions, {"mixing": mixing, "layers": [1, 2, 3], "output_token": 4})
+
+    def test_is_above_the_limit_of_all_flows(self) -> None:
+        attention = random_attention(layers=3, heads=1, tokens=140, causal=True)
+        self.check(attention, {"layers": [2, 3], "output_token": 130})
+
+    def check(self, attention: Any, options: dict[str, Any]) -> None:
+        asked = {"method": ["raw", "rollout", "flow"]} | options
+        every = attnflow.attribute(attention, **asked)
+        one = attnflow.attribute(attention, only_output_token=True, **asked)
+        self.assertEqual(one.output_tokens.tolist(), [every.output_token])
+        self.assertEqual(one.flow_output_tokens.tolist(), [every.output_token])
+        self.assertEqual((one.output_token, one.layers.tolist()), (every.output_token, every.layers.tolist()))
+        self.assertEqual(
+            [note for note in one.notes if "flow" not in note], [n for n in every.notes if "flow" not in n]
+        )
+        for name in self.everything:
+            outputs = every.flow_output_tokens if name.startswith("flow") else every.output_tokens
+            row = outputs.tolist().index(every.output_token)
+            self.assert_same_bits(getattr(one, name), getattr(every, name)[:, row : row + 1].copy(), name)
+        for function in (attnflow.raw, attnflow.rollout, attnflow.flow):
+            values = function(attention, only_output_token=True, **options)
+            self.assert_same_bits(values, getattr(one, function.__name__), function.__name__)
+
+    def test_usual_layers_and_methods(self) -> None:
+        attention = random_attention()
+        report = attnflow.attribute(attention, only_output_token=True)
+        self.assertEqual((report.methods, report.layers.tolist()), (["raw", "rollout"], [3]))
+        self.assert_same_bits(attnflow.flow(attention, only_output_token=True), attnflow.flow(attention)[2:, :1].copy())
+        self.assertEqual(attnflow.attribute(attention, only_output_token=False).methods, ["raw", "rollout", "flow"])
+
+    def test_shows_itself(self) -> None:
+        report = attnflow.attribute(random_attention(), list("abcdef"), method="flow", only_output_token=True)
+        self.assertIn("<svg", report.to_svg(view="heatmap"))
+        self.assertIn("<html", report.to_html())
+        self.assertEqual(attnflow.Report.from_json(report.to_json()).to_json(), report.to_json())
+        self.assertEqual(report.to_pandas()["output_token"].tolist(), [0] * 6)
+        self.assertEqual(pickle.loads(pickle.dumps(report)).to_csv(), report.to_csv())
+
+    def test_refuses_what_needs_more_rows(self) -> None:
+        refused: list[tuple[str, dict[str, Any]]] = [
+            ("only_output_token: expected no keep_attention", {"keep_attention": True}),
+            ("only_output_token: expected no certificate", {"certificate": "0,1"}),
+            ("only_output_token: expected one output_token, found all", {"output_token": "all"}),
+        ]
+        for words, options in refused:
+            with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
+                attnflow.attribute(random_attention(), only_output_token=True, **options)
+
+
 class ArraysOut(PackageTest):
     def test_no_copies(self) -> None:
         report = attnflow.attribute(random_attention())

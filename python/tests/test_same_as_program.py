@@ -39,6 +39,8 @@ class SameAsProgram(PackageTest):
             {"normalize": "row", "output_token": "##s"},
             {"normalize": "receptive-field", "flow_tolerance": 1e-9},
             {"threads": 1, "top_k": 3},
+            {"only_output_token": True},
+            {"only_output_token": True, "method": ["raw", "rollout", "flow"], "layers": [1, 3], "output_token": 2},
         ]
         for causal in (False, True):
             attention = random_attention(causal=causal)
@@ -49,8 +51,9 @@ class SameAsProgram(PackageTest):
                 with self.subTest(causal=causal, **options):
                     arguments = []
                     for name, value in options.items():
-                        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-                        arguments += ["--" + name.replace("_", "-"), text]
+                        arguments.append("--" + name.replace("_", "-"))
+                        if value is not True:
+                            arguments.append(",".join(map(str, value)) if isinstance(value, list) else str(value))
                     self.run_program("explain", "--attention", path, *arguments, "-o", "out.npz")
                     report = attnflow.attribute(attention, self.tokens, special=self.special, **options)
                     self.assert_same_arrays(report, self.folder / "out.npz")

@@ -224,8 +224,6 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
 
   // Everything that can be wrong with the options is found before the model runs.
   const bool has_target = options.settings.has_target();
-  // Each layer costs a pass over those below it.
-  if (options.only_output_token && report.settings.layers.empty()) report.settings.layers = {info.layers};
   const bool of_class = info.head == ModelHead::kClassification;
   AskedTarget asked;
   const bool explains = options.settings.explains_prediction();
@@ -376,7 +374,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     score_methods(report, methods);
   };
   if (options.only_output_token) {
-    check_row_options(options, report.model, n);
+    check_replay_options(options, report.model, n);
     Decoder& decoder = *model.decoder();
     Tensor<float> logits;
     const std::unique_ptr<AttentionReplay> replay = decoder.run_for_replay(

@@ -278,6 +278,27 @@ class Fusing(PackageTest):
             self.assertEqual(one.attentions[0].shape[1], 1)
             self.assert_same_bits(attnflow.raw(one), attnflow.raw(captured, heads=heads), heads)
 
+    def test_one_row_is_that_of_all(self) -> None:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
+        model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
+        given: list[dict[str, Any]] = [{}, {"output_token": "key", "words": True}, {"mixing": "alti", "heads": "mean"}]
+        for options in given:
+            with self.subTest(options=options):
+                asked = {"method": ["raw", "rollout", "flow"], "layers": "1-2"} | options
+                every = attnflow.explain(model, tokenizer, "the [MASK] key to the cabinets", **asked)
+                one = attnflow.explain(
+                    model, tokenizer, "the [MASK] key to the cabinets", only_output_token=True, **asked
+                )
+                self.assertEqual(one.output_tokens.tolist(), [every.output_token])
+                self.assertEqual((one.tokens, one.predictions), (every.tokens, every.predictions))
+                self.assertIsNone(one.agreement)
+                row = slice(every.output_token, every.output_token + 1)
+                for name in ("raw", "rollout", "flow", "flow_gap"):
+                    self.assert_same_bits(getattr(one, name), getattr(every, name)[:, row].copy(), name)
+        checked = attnflow.explain(model, tokenizer, "the [MASK]", only_output_token=True, check=True)
+        every = attnflow.explain(model, tokenizer, "the [MASK]", method=["raw", "rollout"], layers=2, check=True)
+        self.assertEqual(checked.agreement, every.agreement)
+
     def test_errors_name_the_layer(self) -> None:
         tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
         model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
