@@ -36,7 +36,12 @@ struct MadeEdges {
   std::size_t heads = 0;
   bool causal = false;
   std::optional<ReportTarget> target = {};  // what relevance is for
+  // Of contributions, [layer][position]: the share of attention on position 0, as the mean over heads.
+  std::vector<std::vector<double>> first_shares = {};
 };
+
+// MadeEdges::first_shares of a layer, [head, query, key].
+std::vector<double> first_shares(TensorView<const float> attention);
 
 // Attention from elsewhere. tokens: empty, or one entry a position. There is one of stack, fused, contributions
 // and edges; stack may stand beside edges.

@@ -6,8 +6,6 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/explain/fill_report.h"
-#include "attnflow/graph/contribution_mixing.h"
-#include "attnflow/graph/relevance_mixing.h"
 
 namespace attnflow {
 namespace {
@@ -28,7 +26,7 @@ Tensor<double> stacked(const std::vector<PositiveRelevance>& layers) {
 AttentionGraph graph_of(std::vector<PositiveRelevance> layers, const ResolvedMixing& mixing, std::size_t threads,
                         std::vector<Note>& notes) {
   if (mixing_info(mixing.kind).needs == MixingNeeds::kTerms) {
-    return contribution_graph(stacked(layers).view(), mixing.contributions(threads));
+    return contribution_graph(std::move(layers), mixing.contributions(threads));
   }
   RelevanceGraph made = relevance_graph(std::move(layers), mixing.removal());
   note_negative_share(notes, made.negative_share);
@@ -58,6 +56,12 @@ Report explain_edges(AttentionInput input, const ExplainOptions& options) {
   AttentionGraph graph = graph_of(std::move(edges.layers), question.settings, options.threads, report.notes);
   fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
   return report;
+}
+
+AttentionGraph contribution_graph(std::vector<PositiveRelevance> layers, const ContributionOptions& options) {
+  const Tensor<double> all = stacked(layers);
+  layers.clear();
+  return contribution_graph(all.view(), options);
 }
 
 void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share) {

@@ -8,11 +8,17 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/explain/explain_attention.h"
+#include "attnflow/graph/contribution_mixing.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/graph/relevance_mixing.h"
 
 namespace attnflow {
 
 // Throws as contribution_graph() and relevance_graph(), and Error(kUsage) for --keep-attention without attention.
 Report explain_edges(AttentionInput input, const ExplainOptions& options);
+
+// The graph of such layers, which are used up. Throws as contribution_graph().
+AttentionGraph contribution_graph(std::vector<PositiveRelevance> layers, const ContributionOptions& options);
 
 // Says that a share of what was measured is not shown; nothing where none was measured.
 void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share);

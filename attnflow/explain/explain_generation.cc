@@ -11,6 +11,7 @@
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/source.h"
 #include "attnflow/base/error.h"
+#include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/fill_generation.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/graph/layers.h"
@@ -68,6 +69,7 @@ class CausalGraphSource : public AttentionSource {
   AttentionGraph first(std::size_t tokens) const {
     AttentionGraph part;
     part.residual = graph_.residual;
+    part.residual_rule = graph_.residual_rule;
     part.weights = Tensor<double>({graph_.layers(), tokens, tokens});
     const std::size_t n = graph_.tokens();
     for (std::size_t l = 0; l < graph_.layers(); ++l) {
@@ -90,6 +92,10 @@ struct Extent {
 };
 
 Extent extent_of(const GenerationInput& input) {
+  if (!input.edges.layers.empty()) {
+    const std::size_t tokens = input.edges.layers.front().weights.extent(0);
+    return {input.edges.layers.size(), input.edges.heads, tokens, input.edges.causal || tokens == 1};
+  }
   if (!input.fused.layers.empty()) {
     return {input.fused.layers.size(), input.fused.heads, input.fused.layers.front().extent(0), input.fused.causal};
   }
@@ -106,6 +112,10 @@ Tensor<double> first_shares(const GenerationInput& input, const Extent& extent, 
   for (std::size_t l = 0; l < extent.layers; ++l) {
     for (std::size_t q = first_row; q < extent.tokens; ++q) {
       double& share = shares(l, q - first_row);
+      if (!input.edges.layers.empty()) {
+        share = input.edges.first_shares[l][q];
+        continue;
+      }
       if (!input.fused.layers.empty()) {
         share = input.fused.layers[l](q, 0);
         continue;
@@ -121,6 +131,14 @@ Tensor<double> first_shares(const GenerationInput& input, const Extent& extent, 
   return shares;
 }
 
+AttentionGraph graph_of(GenerationInput& input, const ResolvedMixing& resolved, std::size_t threads) {
+  if (!input.edges.layers.empty()) {
+    return contribution_graph(std::move(input.edges.layers), resolved.contributions(threads));
+  }
+  if (!input.fused.layers.empty()) return attention_graph(input.fused, resolved.mixing);
+  return std::visit([&](const auto& stack) { return attention_graph(stack, resolved.mixing); }, input.stack);
+}
+
 }  // namespace
 
 Report explain_generation(GenerationInput input, const ExplainOptions& given, const GenerationColumns& columns) {
@@ -128,10 +146,11 @@ Report explain_generation(GenerationInput input, const ExplainOptions& given, co
   if (settings.mixing == Mixing::kAuto) settings.mixing = Mixing::kAttention;
   check_generation_settings(settings);
   require_aggregations(settings.methods, "attention of a generation");
-  if (settings.mixing != Mixing::kAttention) {
-    throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected attention, the only one of a generation without "
-                                               "the program's own models, found {}",
-                                               to_text(settings.mixing)));
+  const MixingNeeds needs = input.edges.layers.empty() ? MixingNeeds::kAttention : MixingNeeds::kTerms;
+  if (mixing_info(settings.mixing).needs != needs) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--mixing: expected {}, which the generation was read with, found {}",
+                            needs == MixingNeeds::kTerms ? "contributions" : "attention", to_text(settings.mixing)));
   }
   const Extent extent = extent_of(input);
   const std::size_t m = input.prompt.tokens.size();
@@ -170,11 +189,7 @@ Report explain_generation(GenerationInput input, const ExplainOptions& given, co
   }
   const Tensor<double> shares = first_shares(input, extent, m - 1);
   question.first_share = [&](std::size_t layer, std::size_t position) { return shares(layer - 1, position - (m - 1)); };
-  const MixingOptions mixing = resolve_mixing(settings, tokens, extent.heads).mixing;
-  AttentionGraph graph =
-      input.fused.layers.empty()
-          ? std::visit([&](const auto& stack) { return attention_graph(stack, mixing); }, input.stack)
-          : attention_graph(input.fused, mixing);
+  AttentionGraph graph = graph_of(input, resolve_mixing(settings, tokens, extent.heads), given.threads);
   question.sources.assign(generated, std::make_shared<CausalGraphSource>(std::move(graph)));
   place_outputs(report);
   fill_generation(report, question);

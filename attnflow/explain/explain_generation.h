@@ -14,10 +14,11 @@ namespace attnflow {
 
 // A prompt of m tokens and what a decoder made of it.
 struct GenerationInput {
-  // Causal attention between the m tokens of the prompt and all generated tokens but the last, which nothing has read:
-  // one of the two.
+  // Causal attention between the m tokens of the prompt and all generated tokens but the last, which nothing has read,
+  // or contributions, with settings.mixing of those: one of the three.
   AnyAttentionStack stack;
   FusedAttention fused = {};  // heads fused by their mean
+  MadeEdges edges = {};
   ReportInput prompt = {};
   Generation generation = {};  // text, tokens, why it ended
   std::string name;            // of the model
@@ -31,8 +32,9 @@ struct GenerationColumns {
   std::vector<std::size_t> flow_layers = {};  // layers that flow starts from; empty: the last of settings.layers
 };
 
-// Throws Error(kUsage) for settings that no generation takes, and mixings that need a model; Error(kBadFile) for
-// attention of another number of tokens; Error(kUnsupportedModel) for attention that is not causal; Cancelled.
+// Throws Error(kUsage) for settings that no generation takes, and mixings other than what the input is made of;
+// Error(kBadFile) for attention of another number of tokens; Error(kUnsupportedModel) for attention that is not causal;
+// Cancelled.
 Report explain_generation(GenerationInput input, const ExplainOptions& given, const GenerationColumns& columns = {});
 
 }  // namespace attnflow

@@ -150,6 +150,13 @@ void check_generation_settings(const Settings& settings) {
          "adds row after row");
   expect(settings.normalization != Normalization::kRow,
          "--normalize: expected none or receptive-field for a generation, found row");
+  // While the model runs, the baseline knows no diagonal of its own.
+  const MixingInfo& mixing = mixing_info(settings.mixing);
+  expect(settings.normalization != Normalization::kReceptiveField || mixing.needs != MixingNeeds::kTerms ||
+             mixing.takes_residual(),
+         fmt::format("--normalize receptive-field: expected --mixing attention, value-zeroing or relevance for a "
+                     "generation, found {}",
+                     mixing.name));
   // Rows of rollout are kept as they come, and below a head's own layer lie the mean's.
   expect(
       !settings.heads.is_single() || (!settings.wants(Method::kRollout) && !settings.wants(Method::kFlow)),

@@ -259,6 +259,11 @@ def _module(layer: Any, path: str) -> Any:
         ) from None
 
 
+def shape_alone(weights: Any, _: int) -> Any:
+    """What is kept of attention where edges are wanted alone."""
+    return weights.detach().new_empty(1).cpu().expand(weights.shape)
+
+
 def contributions(
     model: Any, inputs: dict[str, Any], mixing: str, keep: Callable[[Any, int], Any], threads: int = 0
 ) -> Edges:

@@ -10,9 +10,11 @@ from typing import Any, Unpack
 from attnflow import _core
 from attnflow.arrays import as_array
 from attnflow.capture import capture_with, check_explained, divide_rows
+from attnflow.edges import contributions, shape_alone
 from attnflow.errors import Error
 from attnflow.hints import GenerationOptions, describes_options
 from attnflow.joint import is_encoder_decoder
+from attnflow.layers import require_layers
 from attnflow.progress import Progress
 from attnflow.report import Report
 from attnflow.runs import check_ids, model_name, positions
@@ -38,7 +40,8 @@ def generate(
     """Continues a prompt with a loaded decoder of Transformers, and says what each generated token depends on.
 
     The text is made by the model's own generate(), with its kernels and its cache. Then prompt and text are read once more,
-    in one pass, whose attention the report is of: row t of its arrays is that of the position that chose generated token t.
+    in one pass, whose attention (or contributions, see `mixing`) the report is of: row t of its arrays is that of the
+    position that chose generated token t.
 
     tokens: how many, at most. temperature, top_p, seed: 0 takes the most probable token.
     chat, system: whether the prompt is the user's turn in the tokenizer's chat template, and the system's turn before it.
@@ -62,12 +65,16 @@ def generate(
         raise Error("system requires chat", kind="usage")
     asked: dict[str, Any] = dict(options)
     _core.check_generation_options(asked)
-    if asked.get("mixing") not in (None, "auto", "attention"):
+    mixing = asked.get("mixing") or "auto"
+    needs = _core.needs_of(mixing)
+    if needs == "gradients":
         raise Error(
-            f"mixing: expected attention, the only one of a generation of a loaded model, found {asked['mixing']}; explain() "
-            "has contributions and relevance of one text, the command `attnflow generate` those of a generation",
+            "mixing: expected attention or contributions of a generation of a loaded model, found "
+            f"{mixing}; explain() has it of one text, the command `attnflow generate` of a generation",
             kind="usage",
         )
+    if needs == "terms":
+        require_layers(model, mixing)
     if asked.get("words"):
         require_words(tokenizer)
     encoded = _encode_prompt(model, tokenizer, prompt, chat, system)
@@ -81,7 +88,7 @@ def generate(
     ended = len(made) < most or (made[-1] in ends and not ignore_end)
     stopped = "end" if ended else "length" if len(made) >= tokens else "context"
     text, places = _placed(tokenizer, encoded.ids, made)
-    layers, logits, asked = _read(model, encoded.ids + made[:-1], len(encoded.ids), asked)
+    layers, edges, logits, asked = _read(model, encoded.ids + made[:-1], len(encoded.ids), asked)
     fused = [layer for layer in layers if isinstance(layer, _core.FusedLayer)]
     with Progress("flow") as progress:
         core = _core.explain_generation(
@@ -103,6 +110,7 @@ def generate(
             str(model.config.model_type),
             asked,
             progress,
+            edges,
         )
     return Report(core)
 
@@ -226,11 +234,19 @@ def _placed(tokenizer: Any, prompt: Sequence[int], made: Sequence[int]) -> tuple
 
 def _read(
     model: Any, ids: Sequence[int], prompt: int, asked: dict[str, Any]
-) -> tuple[list[Any], list[Any], dict[str, Any]]:
-    """The attention of a pass over prompt and text, the logits of the positions that chose the text, and the options with
-    what the attention's rows need.
+) -> tuple[list[Any], list[_core.EdgeLayer], list[Any], dict[str, Any]]:
+    """The attention of a pass over prompt and text, or its edges, the logits of the positions that chose the text, and the
+    options with what the attention's rows need.
     """
     import torch
+
+    device = next(model.parameters()).device
+    inputs = {"input_ids": torch.tensor([list(ids)], device=device)}
+    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+    mixing = asked.get("mixing") or "auto"
+    if _core.needs_of(mixing) == "terms":
+        made = contributions(model, inputs, mixing, shape_alone, int(asked.get("threads") or 0))
+        return [], made.layers, _logits(model, made.output, prompt), asked
 
     # The mean over heads is what generations say of the first token as well; of others all heads are needed.
     fuses = asked.get("heads") in (None, "mean")
@@ -242,17 +258,20 @@ def _read(
         of_rows = {name: asked[name] for name in _OF_ROWS if name in asked}
         return _core.fuse_layer([as_array(kept[0])], layer, divide_rows(of_rows, captured.rounded))
 
-    device = next(model.parameters()).device
-    inputs = torch.tensor([list(ids)], device=device)
     with capture_with(model, keep) as captured, torch.no_grad():
-        output = model(input_ids=inputs, attention_mask=torch.ones_like(inputs))
-    logits = getattr(output, "logits", None)
-    if logits is None or logits.dim() != 3:
-        raise Error(f"expected a model with a language modeling head, found {type(model).__name__}", kind="usage")
+        output = model(**inputs)
     layers = list(captured.attentions)
     if not fuses:
         layers = [as_array(layer[0]) for layer in layers]
-    return layers, [numbers(row) for row in logits[0, prompt - 1 :]], divide_rows(asked, captured.rounded)
+    return layers, [], _logits(model, output, prompt), divide_rows(asked, captured.rounded)
+
+
+def _logits(model: Any, output: Any, prompt: int) -> list[Any]:
+    """Of the positions that chose the text."""
+    logits = getattr(output, "logits", None)
+    if logits is None or logits.dim() != 3:
+        raise Error(f"expected a model with a language modeling head, found {type(model).__name__}", kind="usage")
+    return [numbers(row) for row in logits[0, prompt - 1 :]]
 
 
 _OF_ROWS = ("renormalize", "any_weights", "threads")

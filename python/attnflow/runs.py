@@ -104,7 +104,7 @@ def _run(reading: Reading, asked: dict[str, Any], notes: _core.Notes) -> Found:
     needs = _core.needs_of(asked["mixing"])
     if needs == "attention":
         return _attention(reading, asked, notes)
-    keep = as_given if asked.get("keep_attention") else _shape_alone
+    keep = as_given if asked.get("keep_attention") else edges.shape_alone
     mixing = asked["mixing"]
     position = None
     if needs == "terms":
@@ -124,10 +124,6 @@ def _run(reading: Reading, asked: dict[str, Any], notes: _core.Notes) -> Found:
         notes=notes,
         position=position,
     )
-
-
-def _shape_alone(weights: Any, _: int) -> Any:
-    return weights.detach().new_empty(1).cpu().expand(weights.shape)
 
 
 class _Question:

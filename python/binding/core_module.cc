@@ -21,6 +21,7 @@
 #include <variant>
 #include <vector>
 
+#include "attnflow/attribution/mixings.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/probabilities.h"
 #include "attnflow/attribution/query.h"
@@ -313,11 +314,12 @@ std::size_t output_position(const std::vector<std::string>& tokens, const std::v
 }
 
 // A generated token: its id, how the tokenizer spells it, its bytes in the text, whether it is special, and the logits
-// that it was chosen by.
+// that it was chosen by, at `position`.
 using Generated = std::tuple<std::int64_t, std::string, std::size_t, std::size_t, bool,
                              nb::ndarray<const float, nb::ndim<1>, nb::c_contig>>;
 
-GeneratedToken generated_token(const Generated& given, std::size_t choices, const IdToText& name) {
+GeneratedToken generated_token(const Generated& given, std::size_t choices, const IdToText& name, Mixing mixing,
+                               std::size_t position) {
   const auto& [id, piece, begin, end, special, values] = given;
   const std::span<const float> logits(values.data(), values.size());
   GeneratedToken token;
@@ -329,6 +331,10 @@ GeneratedToken generated_token(const Generated& given, std::size_t choices, cons
   token.probability = candidate_predictions(logits, std::span(&id, 1), name).front().probability;
   for (const Prediction& p : top_predictions(logits, choices, name))
     token.choices.push_back({p.text, p.probability, p.id});
+  if (mixing_info(mixing).needs == MixingNeeds::kAttention) return token;
+  // What edges that show what predictions depend on are read for.
+  const AskedTarget chosen{.label = static_cast<std::size_t>(id), .against = usual_against(/*of_class=*/false)};
+  token.target = target_among(chosen, "next", logits, name, position);
   return token;
 }
 
@@ -338,7 +344,8 @@ Report explain_generation_arrays(const nb::list& attention, const std::vector<co
                                  const std::string& text, const std::string& stopped,
                                  const std::tuple<double, double, std::uint64_t>& sampling, bool chat,
                                  const nb::callable& name_of, const std::string& name, const std::string& architecture,
-                                 const nb::dict& options, const nb::object& progress) {
+                                 const nb::dict& options, const nb::object& progress,
+                                 const std::vector<EdgeLayer*>& edges) {
   GenerationOptions asked = read_generation_options(options);
   constexpr std::size_t kChoices = 5;  // as the program keeps
   const GivenArrays weights(attention);
@@ -351,7 +358,11 @@ Report explain_generation_arrays(const nb::list& attention, const std::vector<co
   generation.sampling = {std::get<0>(sampling), std::get<1>(sampling), std::get<2>(sampling)};
   generation.chat = chat;
   const IdToText id_to_text = [&](std::int64_t id) { return nb::cast<std::string>(name_of(id)); };
-  for (const Generated& token : generated) generation.tokens.push_back(generated_token(token, kChoices, id_to_text));
+  for (std::size_t t = 0; t < generated.size(); ++t) {
+    generation.tokens.push_back(
+        generated_token(generated[t], kChoices, id_to_text, asked.explain.settings.mixing, tokens.size() + t - 1));
+  }
+  if (!edges.empty()) input.edges = edges_of(edges, nullptr);
   if (special.size() != tokens.size()) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("tokens: expected {} special flags, found {}", tokens.size(), special.size()));
@@ -449,14 +460,15 @@ NB_MODULE(_core, module) {
   module.def("explain_generation", explain_generation_arrays, nb::arg("attention"), nb::arg("fused"), nb::arg("tokens"),
              nb::arg("special"), nb::arg("texts"), nb::arg("generated"), nb::arg("text"), nb::arg("stopped"),
              nb::arg("sampling"), nb::arg("chat"), nb::arg("name_of"), nb::arg("name"), nb::arg("architecture"),
-             nb::arg("options"), nb::arg("progress").none(),
+             nb::arg("options"), nb::arg("progress").none(), nb::arg("edges"),
              nb::sig("def explain_generation(attention: list[numpy.typing.NDArray[typing.Any]], fused: "
                      "collections.abc.Sequence[FusedLayer], tokens: collections.abc.Sequence[str], special: "
                      "collections.abc.Sequence[bool], texts: collections.abc.Sequence[GivenText], generated: "
                      "collections.abc.Sequence[tuple[int, str, int, int, bool, numpy.typing.NDArray[numpy.float32]]], "
                      "text: str, stopped: str, sampling: tuple[float, float, int], chat: bool, name_of: "
                      "collections.abc.Callable[[int], str], name: str, architecture: str, options: dict[str, object], "
-                     "progress: collections.abc.Callable[[int, int], None] | None) -> Report"));
+                     "progress: collections.abc.Callable[[int, int], None] | None, edges: "
+                     "collections.abc.Sequence[EdgeLayer]) -> Report"));
   module.def(
       "check_generation_options", [](const nb::dict& options) { read_generation_options(options); }, nb::arg("options"),
       nb::sig("def check_generation_options(options: dict[str, object]) -> None"));

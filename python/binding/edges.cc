@@ -111,6 +111,7 @@ EdgeLayer contributions_of(const GivenTerms& given, const std::string& mixing, s
   made.made.weights = rows.rows(terms);
   made.heads = terms.attention.extent(0);
   made.causal = is_causal(terms.attention);
+  made.first_shares = first_shares(terms.attention);
   return made;
 }
 
@@ -206,6 +207,7 @@ MadeEdges edges_of(const std::vector<EdgeLayer*>& layers, const ReportTarget* ta
   edges.causal = !layers.empty();
   for (EdgeLayer* layer : layers) {
     edges.layers.push_back(std::move(layer->made));
+    edges.first_shares.push_back(std::move(layer->first_shares));
     edges.heads = layer->heads;
     edges.causal = edges.causal && layer->causal;
   }

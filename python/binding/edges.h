@@ -19,6 +19,7 @@ struct EdgeLayer {
   PositiveRelevance made;  // of contributions the weights alone
   std::size_t heads = 0;
   bool causal = false;
+  std::vector<double> first_shares = {};  // of contributions: as MadeEdges has them
 };
 
 // What is to be said of the values, collected while a report is made.

@@ -138,7 +138,6 @@ constexpr PlainOption kPlain[] = {
 bool is_offered(std::string_view name, std::string_view asks) {
   if (name == "target" || name == "against") return asks == "explain";  // of a prediction, which a model makes
   if (name == "words") return asks == "explain" || asks == "generate";  // arrays have no text
-  if (name == "mixing") return asks != "generate";
   if (name == "method" || name == "top_k") return asks != "values";
   return true;
 }

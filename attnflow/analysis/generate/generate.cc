@@ -426,17 +426,8 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   const bool by_default = options.settings.mixing == Mixing::kAuto;
   choose_mixing(options.settings, decoder,
                 {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs}, report.notes);
-  validate(options.settings);
+  check_generation_settings(options.settings);
   report.settings.mixing = options.settings.mixing;
-  // While the model runs, the baseline knows no diagonal of its own.
-  const MixingInfo& chosen = mixing_info(options.settings.mixing);
-  if (options.settings.normalization == Normalization::kReceptiveField && chosen.needs == MixingNeeds::kTerms &&
-      !chosen.takes_residual()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--normalize receptive-field: expected --mixing attention, value-zeroing "
-                            "or relevance for a generation, found {}",
-                            chosen.name));
-  }
   const Settings& settings = options.settings;
   std::vector<std::size_t> asked_layers = settings.layers;
   if (info.target && asked_layers.empty()) asked_layers = decoder_layers(*info.target, settings.start_layer);

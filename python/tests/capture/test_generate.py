@@ -32,19 +32,19 @@ def loaded(name: str) -> tuple[Any, Any]:
 
 
 class SameAsProgram(PackageTest):
-    def check(self, name: str, tokens: int = 5, **options: Any) -> Any:
+    def check(self, name: str, tokens: int = 5, mixing: str = "attention", **options: Any) -> Any:
         arguments: list[str] = []
         for option, value in options.items():
             arguments.append("--" + option.replace("_", "-"))
             if value is not True:
                 arguments.append(",".join(value) if isinstance(value, list) else str(value))
         self.run_program(
-            *("generate", PROMPT, "--model", DECODERS / name, "-n", tokens, "--mixing", "attention", "--ignore-end"),
+            *("generate", PROMPT, "--model", DECODERS / name, "-n", tokens, "--mixing", mixing, "--ignore-end"),
             *(*arguments, "-o", "program.json"),
         )
         program = attnflow.Report.from_json((self.folder / "program.json").read_text(encoding="utf-8"))
         model, tokenizer = loaded(name)
-        report = attnflow.generate(model, tokenizer, PROMPT, tokens=tokens, ignore_end=True, **options)
+        report = attnflow.generate(model, tokenizer, PROMPT, tokens=tokens, ignore_end=True, mixing=mixing, **options)
         self.assertEqual(report.methods, program.methods)
         for method in report.methods:
             np.testing.assert_allclose(getattr(report, method), getattr(program, method), atol=1e-5)
@@ -60,7 +60,26 @@ class SameAsProgram(PackageTest):
             self.assertEqual([one.get(key) for key in ("begin", "end")], [other.get(key) for key in ("begin", "end")])
             self.assertAlmostEqual(one["probability"], other["probability"], places=5)
             self.assertEqual([c["label"] for c in one["choices"]], [c["label"] for c in other["choices"]])
+            self.same_target(one.get("target"), other.get("target"))
+        shares = []
+        for one in (report, program):
+            one.to_npz(self.folder / "shares.npz")
+            with np.load(self.folder / "shares.npz") as arrays:
+                shares.append(arrays["sink_share"])
+        np.testing.assert_allclose(shares[0], shares[1], atol=1e-6)
         return report
+
+    def same_target(self, found: Any, expected: Any) -> None:
+        if expected is None:
+            self.assertIsNone(found)
+            return
+        for one, other in ((found, expected), (found["against"], expected["against"])):
+            self.assertEqual(one.keys(), other.keys())
+            for key, value in other.items():
+                if isinstance(value, float):
+                    self.assertAlmostEqual(one[key], value, places=4)
+                elif key != "against":
+                    self.assertEqual(one[key], value)
 
     def test_llama(self) -> None:
         report = self.check("llama_grouped")
@@ -76,6 +95,14 @@ class SameAsProgram(PackageTest):
 
     def test_windows(self) -> None:
         self.check("mistral_window", tokens=8)
+
+    def test_contributions(self) -> None:
+        for mixing in ("norm", "alti", "ifr", "value-zeroing"):
+            self.check("llama_grouped", mixing=mixing, method=["raw", "rollout", "flow"])
+        self.check("gpt2_tied", mixing="alti", generated_columns=True, words=True, mask_columns="first")
+        self.check("gpt2_tied", mixing="value-zeroing", residual=0.3, normalize="receptive-field")
+        self.check("mistral_window", tokens=8, mixing="alti", layers="1-2", method=["rollout", "flow"])
+        self.check("llama_grouped", tokens=1, mixing="ifr")
 
     def test_words(self) -> None:
         self.check("llama_grouped", words=True, method=["rollout", "flow"])
@@ -175,8 +202,11 @@ class Generate(PackageTest):
             ("discard", {"discard": 0.5}),
             ("normalize: expected none or receptive-field", {"normalize": "row"}),
             ("expected method raw", {"heads": 1, "method": "rollout"}),
-            ("expected attention, the only one .* found alti; explain", {"mixing": "alti"}),
-            ("expected attention, the only one .* found relevance; explain", {"mixing": "relevance"}),
+            ("expected attention or contributions .* found relevance; explain", {"mixing": "relevance"}),
+            (
+                "receptive-field: expected mixing attention, value-zeroing",
+                {"mixing": "alti", "normalize": "receptive-field"},
+            ),
             ("temperature: expected a number of at least 0, found -1", {"temperature": -1.0}),
             ("temperature: expected a number of at least 0, found nan", {"temperature": float("nan")}),
             ("temperature: expected a number of at least 0, found inf", {"temperature": float("inf")}),
