@@ -100,13 +100,17 @@ FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, 
 
 AttentionGraph attention_graph(FusedAttention& fused, const MixingOptions& mixing) {
   const std::size_t n = fused.layers.front().extent(0);
+  Shape shape{fused.layers.size(), n, n};
+  // Memory that is only reserved is not taken yet: each layer is given back as its copy grows.
+  std::vector<double> all;
+  all.reserve(element_count(shape));
+  for (Tensor<double>& layer : fused.layers) {
+    const Tensor<double> weights = finish_fused(std::exchange(layer, {}), mixing);
+    all.insert(all.end(), weights.span().begin(), weights.span().end());
+  }
   AttentionGraph graph;
   graph.residual = mixing.residual;
-  graph.weights = Tensor<double>({fused.layers.size(), n, n});
-  for (std::size_t l = 0; l < fused.layers.size(); ++l) {
-    const Tensor<double> weights = finish_fused(std::exchange(fused.layers[l], {}), mixing);
-    std::copy_n(weights.data(), weights.size(), graph.weights.data() + l * n * n);
-  }
+  graph.weights = Tensor<double>(std::move(shape), std::move(all));
   return graph;
 }
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
+import mmap
 import re
 import textwrap
 from functools import cache
@@ -75,17 +77,26 @@ def blocks_of(reference: Any, query: Any, mask: Any) -> list[slice]:
     return [slice(part * n // count, (part + 1) * n // count) for part in range(count)]
 
 
+def _kept(shape: tuple[int, ...]) -> Any:
+    """Zeros, float64, in memory of their own: what stays between the short-lived tensors of a pass would leave gaps in the
+    heap that are too small for the next ones.
+    """
+    import numpy as np
+
+    memory = mmap.mmap(-1, 8 * math.prod(shape), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(memory, dtype=np.float64).reshape(shape)
+
+
 def fuse_by_rows(heads: str, reference: Any, blocks: list[slice], inputs: Any, options: Any) -> tuple[Any, Any]:
     """The output of a reference function, and its weights with their heads fused: float64 [batch, 1, query, key].
 
     inputs: module, query, key, value, mask.
     """
-    import numpy as np
     import torch
 
     module, query, key, value, mask = inputs
     outputs = []
-    fused = np.empty((len(query), 1, query.shape[2], key.shape[2]))
+    fused = _kept((len(query), 1, query.shape[2], key.shape[2]))
     for rows in blocks:
         its_mask = mask if mask is None or mask.shape[2] == 1 else mask[:, :, rows]
         output, weights = reference(module, query[:, :, rows], key, value, its_mask, **options)

@@ -25,6 +25,11 @@ class GivenArrays {
   // shapes.
   std::variant<Tensor<float>, Tensor<double>> stacked() const;
 
+  // What function(view) makes of the first of them, without a copy.
+  auto of_first(const auto& function) const {
+    return std::visit([&](const auto& views) { return function(views.front()); }, views_);
+  }
+
   bool empty() const { return owners_.empty(); }
 
  private:

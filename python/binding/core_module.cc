@@ -67,8 +67,7 @@ ContributionArrays contributions_of(const GivenArrays& given, const Settings& se
 // One layer with its heads fused, as it came: what Python keeps in place of [head, query, key].
 struct FusedLayer {
   FusedAttention only;  // of this layer
-
-  std::size_t tokens() const { return only.layers.front().extent(0); }
+  std::size_t tokens = 0;
 };
 
 // heads: how many the layer counts as, where layers have different numbers; 0: those it has.
@@ -76,7 +75,8 @@ FusedLayer fuse_layer(const nb::list& attention, std::size_t layer, const nb::di
   const ExplainOptions asked = read_options(options);
   const GivenArrays given(attention);
   const nb::gil_scoped_release released;
-  FusedLayer fused{fused_layer(given.stacked(), layer, kSource, asked)};
+  FusedLayer fused{.only = fused_layer(given.stacked(), layer, kSource, asked)};
+  fused.tokens = fused.only.layers.front().extent(0);
   if (heads != 0) fused.only.heads = heads;
   return fused;
 }
@@ -91,17 +91,17 @@ nb::object fuse_heads_of(const nb::list& attention, const std::string& heads) {
   auto fused = std::make_unique<Tensor<double>>();
   {
     const nb::gil_scoped_release released;
-    *fused = std::visit([&](const auto& weights) { return fused_weights(std::as_const(weights)[0], mixing); },
-                        given.stacked());
+    *fused = given.of_first([&](const auto& weights) { return fused_weights(weights, mixing); });
   }
   const Tensor<double>& kept = *fused;
   const nb::capsule owner(fused.release(), [](void* tensor) noexcept { delete static_cast<Tensor<double>*>(tensor); });
   return as_numpy(kept.data(), kept.shape(), owner);
 }
 
-FusedAttention stack_of(const std::vector<const FusedLayer*>& layers) {
+// The layers are used up: a text of 512 tokens has 2 MiB in each.
+FusedAttention stack_of(const std::vector<FusedLayer*>& layers) {
   FusedAttention all;
-  for (const FusedLayer* layer : layers) append(all, layer->only, kSource);
+  for (FusedLayer* layer : layers) append(all, std::move(layer->only), kSource);
   return all;
 }
 
@@ -246,7 +246,7 @@ using Joint = std::tuple<std::size_t, std::size_t, std::size_t>;
 
 Report explain_arrays(const nb::list& attention, const nb::list& contributions, const std::vector<std::string>& tokens,
                       const std::vector<bool>& special, const std::string& name, const nb::dict& options,
-                      const nb::object& progress, const std::vector<const FusedLayer*>& fused,
+                      const nb::object& progress, const std::vector<FusedLayer*>& fused,
                       const std::vector<GivenText>& texts, const std::string& architecture,
                       const std::vector<Said>& predictions, const std::optional<Joint>& joint,
                       const std::optional<Check>& check, const std::vector<EdgeLayer*>& edges,
@@ -338,7 +338,7 @@ GeneratedToken generated_token(const Generated& given, std::size_t choices, cons
   return token;
 }
 
-Report explain_generation_arrays(const nb::list& attention, const std::vector<const FusedLayer*>& fused,
+Report explain_generation_arrays(const nb::list& attention, const std::vector<FusedLayer*>& fused,
                                  const std::vector<std::string>& tokens, const std::vector<bool>& special,
                                  const std::vector<GivenText>& texts, const std::vector<Generated>& generated,
                                  const std::string& text, const std::string& stopped,
@@ -406,7 +406,7 @@ NB_MODULE(_core, module) {
   nb::class_<FusedLayer>(module, "FusedLayer")
       .def_prop_ro(
           "shape",
-          [](const FusedLayer& fused) { return nb::make_tuple(1, fused.only.heads, fused.tokens(), fused.tokens()); },
+          [](const FusedLayer& fused) { return nb::make_tuple(1, fused.only.heads, fused.tokens, fused.tokens); },
           nb::sig("def shape(self) -> tuple[int, int, int, int]"));
   module.def("fuse_layer", fuse_layer, nb::arg("attention"), nb::arg("layer"), nb::arg("options"), nb::arg("heads") = 0,
              nb::sig("def fuse_layer(attention: list[numpy.typing.NDArray[typing.Any]], layer: int, options: "
