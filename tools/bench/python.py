@@ -25,6 +25,7 @@ import attnflow
 
 RUNS = 9
 PROCESSES = 5
+LEAST = 0.05  # seconds: a call after a pause takes half a millisecond more than the next ones
 
 
 def encoder(implementation: str) -> Any:
@@ -34,7 +35,7 @@ def encoder(implementation: str) -> Any:
 
 
 def medians(work: dict[str, Callable[[], Any]], runs: int = RUNS) -> dict[str, float]:
-    """Seconds of each, the median of runs in turn.
+    """Seconds of each, the median of runs in turn; a run of less than LEAST is the mean of as many as take that long.
 
     Each begins when the one before is over: NumPy's threads look for work for a tenth of a second after a product.
     """
@@ -42,9 +43,11 @@ def medians(work: dict[str, Callable[[], Any]], runs: int = RUNS) -> dict[str, f
     for _ in range(runs):
         for name, run in work.items():
             time.sleep(0.3)
-            begin = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - begin)
+            begin, count, passed = time.perf_counter(), 0, 0.0
+            while passed < LEAST:
+                run()
+                count, passed = count + 1, time.perf_counter() - begin
+            times[name].append(passed / count)
     return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
