@@ -416,10 +416,10 @@ describe("what is asked of the server", () => {
       return Promise.resolve({ ...document, settings: { ...document.settings, ...settings } });
     };
     const state = new ServerState({ explain, locked: { value: false } } as unknown as Client);
-    state.text.value = "a b c";
-    expect(await state.explainText()).toBe(true);
-    const shown = state.shown.value;
-    if (!shown || !("viewer" in shown)) throw new Error(state.problem.value);
+    state.question.text.value = "a b c";
+    expect(await state.explanations.explainText()).toBe(true);
+    const shown = state.results.shown.value;
+    if (!shown || !("viewer" in shown)) throw new Error(state.work.problem.value);
     const { viewer } = shown;
     const { choices } = viewer.state;
     choices.residual.value = 0.25;
@@ -436,14 +436,14 @@ describe("what is asked of the server", () => {
       mask_columns: "first",
       discard: 0.5,
     };
-    await state.blank(viewer, [1]);
+    await state.variants.blank(viewer, [1]);
     expect(asked.at(-1)).toMatchObject({ text: "a b c", blank: [1], ...recipe });
     expect(viewer.other.value?.settings).toMatchObject(recipe);
-    state.text.value = "d e";
-    await state.compareText();
+    state.question.text.value = "d e";
+    await state.variants.compareText();
     expect(asked.at(-1)).toMatchObject({ text: "d e", ...recipe });
-    state.mixing.value = "gradient";
-    await state.compareText();
+    state.question.mixing.value = "gradient";
+    await state.variants.compareText();
     expect(asked.at(-1)).toMatchObject({ mixing: "gradient", start_layer: 1, mask_columns: "first" });
     expect(asked.at(-1)).not.toHaveProperty("residual");
     expect(asked.at(-1)).not.toHaveProperty("heads");
@@ -477,10 +477,10 @@ describe("what is asked of the server", () => {
       });
     };
     const state = new ServerState({ explain, locked: { value: false } } as unknown as Client);
-    state.text.value = "unknown c";
-    await state.explainText();
-    const shown = state.shown.value;
-    if (!shown || !("viewer" in shown)) throw new Error(state.problem.value);
+    state.question.text.value = "unknown c";
+    await state.explanations.explainText();
+    const shown = state.results.shown.value;
+    if (!shown || !("viewer" in shown)) throw new Error(state.work.problem.value);
     const merged = shown.viewer.merged.value;
     if (!merged) throw new Error("no word has several pieces");
     merged.state.choices.token.value = 2;

@@ -12,8 +12,9 @@ import { notesHere } from "../report/notes";
 import { format } from "../report/text";
 import { dark } from "../theme";
 import { whyNotEvaluated } from "./why_not_evaluated";
+import { EVALUATING, evaluate } from "./evaluate";
 import { TOKENS, rho, type Evaluation } from "./evaluation";
-import { EVALUATING, type ServerState } from "./server_state";
+import type { ServerState } from "./server_state";
 
 /** Longer texts have no strips: the table says it all. */
 const MOST_TOKENS = 160;
@@ -25,11 +26,11 @@ const DOES: Record<string, string> = {
 
 export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewer }) {
   const { report } = viewer;
-  const model = state.explaining();
+  const model = state.explanations.explaining();
   if (report.document.input.kind !== "text" || !model?.evaluates) return null;
   const reason = whyNotEvaluated(model, report);
-  const evaluation = state.evaluation.value;
-  const running = state.working.value === EVALUATING;
+  const evaluation = state.results.evaluation.value;
+  const running = state.work.working.value === EVALUATING;
   const score = model.head === "causal" ? "gradients" : "blank-out";
   return (
     <Card
@@ -50,9 +51,9 @@ export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewe
         <button
           type="button"
           id="evaluate"
-          disabled={state.working.value !== "" || reason !== ""}
+          disabled={state.work.working.value !== "" || reason !== ""}
           aria-describedby={reason ? "evaluation-reason" : undefined}
-          onClick={() => void state.evaluate(viewer)}
+          onClick={() => void evaluate(viewer, state.work, state.results)}
         >
           {evaluation ? "Evaluate again" : "Evaluate"}
         </button>
@@ -71,9 +72,9 @@ export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewe
           {report.mixing.name !== "attention" && ` What is ranked is attention as it is, not ${report.mixing.weights}.`}
         </p>
       </div>
-      {state.evaluationProblem.value && (
+      {state.results.evaluationProblem.value && (
         <p class="problem" role="alert" id="evaluation-problem">
-          {state.evaluationProblem.value}
+          {state.results.evaluationProblem.value}
         </p>
       )}
       {evaluation && <Result evaluation={evaluation} viewer={viewer} />}
@@ -82,7 +83,7 @@ export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewe
 }
 
 function EvaluationProgress({ state }: { state: ServerState }) {
-  const progress = state.progress.value;
+  const progress = state.work.progress.value;
   const known = progress && progress.position === null && progress.total > 0;
   return (
     <span class="row status" id="evaluation-progress">

@@ -73,7 +73,7 @@ function written(kind: keyof Fields, body: Record<string, unknown>): string {
 
 export const writeTextAsk = (body: Record<string, unknown>) => written("text", body);
 export const writePromptAsk = (body: Record<string, unknown>) => written("prompt", body);
-/** @param edges what of the prediction is asked (ServerState.edges) */
+/** @param edges what of the prediction is asked (Question.edges) */
 export const writePictureAsk = (picture: string, model: string, example = false, edges: object = {}) =>
   written("picture", { picture, model, ...(example && { example }), ...edges });
 

@@ -32,12 +32,12 @@ export function askAhead(state: ServerState, pieces: Viewer): () => void {
     const viewer = pieces.shown;
     const wanted = lackedBy(viewer);
     const ask = pieces.askServer.value;
-    const linked = state.linked.value === pieces;
+    const linked = state.results.linked.value === pieces;
     const asking = pieces.asking.value;
     // Other work is not ended for this; an earlier question of this is.
     const own = asking !== null && asking === mine?.wanted;
-    if (state.working.value !== "" && !own) return;
-    if (linked && !wanted) state.linked.value = null;
+    if (state.work.working.value !== "" && !own) return;
+    if (linked && !wanted) state.results.linked.value = null;
     if (!wanted || !ask || !(linked || isSmall(pieces.report))) return;
     const key = JSON.stringify([viewer === pieces, wanted]);
     if (asked.has(key)) return;
@@ -46,7 +46,7 @@ export function askAhead(state: ServerState, pieces: Viewer): () => void {
         if (own && mine) asked.delete(mine.key);
         asked.add(key);
         mine = { wanted, key };
-        if (linked) state.linked.value = null;
+        if (linked) state.results.linked.value = null;
         ask(viewer, wanted);
       },
       linked ? 0 : QUIET,

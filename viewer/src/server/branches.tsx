@@ -7,9 +7,9 @@ import { percentage } from "../report/text";
 import type { ServerState } from "./server_state";
 
 export function Branches({ state, live }: { state: ServerState; live: GenerationLive }) {
-  const branches = state.branches.value.flatMap((one) => {
+  const branches = state.generations.branches.value.flatMap((one) => {
     const report = one.viewer.value?.report;
-    return report ? [{ one, report, ids: state.idsOf(one) }] : [];
+    return report ? [{ one, report, ids: state.generations.idsOf(one) }] : [];
   });
   if (branches.length < 2) return null;
   const [{ ids: first }, ...others] = branches;
@@ -25,7 +25,12 @@ export function Branches({ state, live }: { state: ServerState; live: Generation
           ];
           return (
             <li key={k} aria-current={one === live ? "true" : undefined}>
-              <button type="button" class="quiet" disabled={one === live} onClick={() => state.showBranch(one)}>
+              <button
+                type="button"
+                class="quiet"
+                disabled={one === live}
+                onClick={() => state.generations.showBranch(one)}
+              >
                 <Own text={tail?.text || "(nothing)"} most={160} />
               </button>
               <span class="number">

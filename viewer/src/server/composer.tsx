@@ -11,7 +11,8 @@ import { Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
 import { describe, leastTokens } from "./describe";
 import { addressOf, fileOf, picturesOf } from "./examples";
-import { USUAL_TOKENS, type ServerState, type Task } from "./server_state";
+import { USUAL_TOKENS, type Question, type Task } from "./question";
+import type { ServerState } from "./server_state";
 
 const TASKS: { task: Task; label: string; model: string }[] = [
   { task: "text", label: "Explain a text", model: "DIR" },
@@ -20,14 +21,17 @@ const TASKS: { task: Task; label: string; model: string }[] = [
 ];
 
 export function Composer({ state }: { state: ServerState }) {
-  const task = state.task.value;
+  const { question } = state;
+  const task = question.task.value;
   const available = (kind: Task) =>
-    state.table.value?.models.some((model) => model.kind === kind || (kind === "text" && model.kind === "generation"));
+    question.table.value?.models.some(
+      (model) => model.kind === kind || (kind === "text" && model.kind === "generation"),
+    );
   const folded = useFolding(state);
   const submit = (event: Event) => {
     event.preventDefault();
-    if (task === "text") void state.explainText();
-    if (task === "generation") void state.generate();
+    if (task === "text") void state.explanations.explainText();
+    if (task === "generation") void state.generations.generate();
   };
   return (
     // Options are folded away: the browser could not show what it finds wrong in them. The server says it.
@@ -51,40 +55,42 @@ export function Composer({ state }: { state: ServerState }) {
               title: available(value) ? undefined : `No model for this: start with attnflow serve --model ${model}`,
               disabled: !available(value),
             }))}
-            choose={(name) => state.choose(name)}
+            choose={(name) => question.choose(name)}
           />
         </fieldset>
         <div class="control">
           <label for="model-choice">Model</label>
           <Select
             id="model-choice"
-            value={state.chosen.value?.name ?? ""}
+            value={question.chosen.value?.name ?? ""}
             aria-describedby="model-help"
-            options={state.models.value.map((model) => [model.name])}
-            choose={(name) => state.chooseWith(() => (state.model.value = { ...state.model.value, [task]: name }))}
+            options={question.models.value.map((model) => [model.name])}
+            choose={(name) =>
+              question.chooseWith(() => (question.model.value = { ...question.model.value, [task]: name }))
+            }
           />
         </div>
       </div>
-      {state.chosen.value && (
+      {question.chosen.value && (
         <p class="help" id="model-help">
-          {describe(state.chosen.value)}
+          {describe(question.chosen.value)}
         </p>
       )}
       {task === "text" && <TextFields state={state} />}
       {task === "image" && <PictureField state={state} />}
-      {task === "generation" && <PromptFields state={state} />}
+      {task === "generation" && <PromptFields question={question} />}
       <Problem state={state} />
-      {task === "text" && state.long.value && <LongText state={state} />}
+      {task === "text" && question.long.value && <LongText question={question} />}
       <div class="row composer-foot">
         {task === "image" ? (
           <PictureExamples state={state} />
         ) : (
-          <Examples state={state} into={task === "text" ? state.text : state.prompt} />
+          <Examples question={question} into={task === "text" ? question.text : question.prompt} />
         )}
         <Status state={state} />
       </div>
       <p class="help" id="server-notice" role="status">
-        {state.notice}
+        {state.work.notice}
       </p>
     </form>
   );
@@ -93,8 +99,8 @@ export function Composer({ state }: { state: ServerState }) {
 /** Whether the form is folded to a line: once there is an answer, until somebody edits what was asked. */
 function useFolding(state: ServerState) {
   const folded = useSignal(false);
-  const shown = state.shown.value;
-  const wanted = state.wanted.value;
+  const shown = state.results.shown.value;
+  const wanted = state.explanations.wanted.value;
   useLayoutEffect(() => {
     const answered = shown !== null && (wanted === null || wanted.there);
     folded.value = answered;
@@ -114,7 +120,7 @@ function useFolding(state: ServerState) {
 
 /** What was asked, in a line. */
 function AskedLine({ state, edit }: { state: ServerState; edit: () => void }) {
-  const task = state.task.value;
+  const task = state.question.task.value;
   const asked = state.askedWords();
   const open = () => {
     edit();
@@ -124,7 +130,7 @@ function AskedLine({ state, edit }: { state: ServerState; edit: () => void }) {
   return (
     <div class="row asked">
       <p>
-        <span class="index">{state.chosen.value?.name}</span> <Own text={asked} most={asked.length} />
+        <span class="index">{state.question.chosen.value?.name}</span> <Own text={asked} most={asked.length} />
       </p>
       <button type="button" id="edit" onClick={open}>
         Edit
@@ -133,8 +139,8 @@ function AskedLine({ state, edit }: { state: ServerState; edit: () => void }) {
   );
 }
 
-function Examples({ state, into }: { state: ServerState; into: Signal<string> }) {
-  const examples = state.examples.value;
+function Examples({ question, into }: { question: Question; into: Signal<string> }) {
+  const examples = question.examples.value;
   if (examples.length === 0) return null;
   return (
     <ul class="chips" id="examples" aria-label="Examples">
@@ -151,13 +157,17 @@ function Examples({ state, into }: { state: ServerState; into: Signal<string> })
 
 /** Pictures of the kind that the model was trained on. */
 function PictureExamples({ state }: { state: ServerState }) {
-  const examples = picturesOf(state.chosen.value);
+  const examples = picturesOf(state.question.chosen.value);
   if (examples.length === 0) return null;
   return (
     <ul class="chips" id="picture-examples" aria-label="Examples">
       {examples.map((example) => (
         <li key={example.name}>
-          <button type="button" class="quiet" onClick={() => void state.explainPicture(fileOf(example), true)}>
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => void state.explanations.explainPicture(fileOf(example), true)}
+          >
             <img src={addressOf(example)} alt="" width={28} height={28} />
             {example.name}
           </button>
@@ -168,47 +178,48 @@ function PictureExamples({ state }: { state: ServerState }) {
 }
 
 function TextFields({ state }: { state: ServerState }) {
-  const shown = state.shown.value;
-  const busy = state.working.value !== "";
-  const masked = state.chosen.value?.head === "masked";
-  const changed = [state.pair, state.candidates, state.referents].some(({ value }) => value !== "");
+  const { question } = state;
+  const shown = state.results.shown.value;
+  const busy = state.work.working.value !== "";
+  const masked = question.chosen.value?.head === "masked";
+  const changed = [question.pair, question.candidates, question.referents].some(({ value }) => value !== "");
   return (
-    <AskArea id="ask-text" label="Text" text={state.text}>
-      <button type="submit" class="primary" id="explain" disabled={state.text.value.trim() === ""}>
+    <AskArea id="ask-text" label="Text" text={question.text}>
+      <button type="submit" class="primary" id="explain" disabled={question.text.value.trim() === ""}>
         Explain
       </button>
       <button
         type="button"
         id="compare-ask"
         hidden={!(shown && "viewer" in shown)}
-        disabled={state.text.value.trim() === "" || busy}
+        disabled={question.text.value.trim() === "" || busy}
         title="Explain this text with this model beside what is shown"
-        onClick={() => void state.compareText()}
+        onClick={() => void state.variants.compareText()}
       >
         Run as B and compare
       </button>
-      <Popover id="options" label="Options" title="Options" badge={changed || edgesChanged(state) ? "•" : ""}>
-        <Line id="ask-pair" label="Second text (of a pair)" value={state.pair} />
+      <Popover id="options" label="Options" title="Options" badge={changed || edgesChanged(question) ? "•" : ""}>
+        <Line id="ask-pair" label="Second text (of a pair)" value={question.pair} />
         {masked && (
-          <Line id="ask-candidates" label="Candidates at the mask, comma-separated" value={state.candidates} />
+          <Line id="ask-candidates" label="Candidates at the mask, comma-separated" value={question.candidates} />
         )}
-        <Line id="ask-referents" label="Candidate antecedents, comma-separated" value={state.referents} />
-        <Edges state={state} />
+        <Line id="ask-referents" label="Candidate antecedents, comma-separated" value={question.referents} />
+        <Edges question={question} />
       </Popover>
     </AskArea>
   );
 }
 
 /** Whether anything else than usual is asked of the prediction. */
-const edgesChanged = ({ mixing, target, against, scores }: ServerState) =>
+const edgesChanged = ({ mixing, target, against, scores }: Question) =>
   mixing.value !== "auto" || target.value.trim() !== "" || against.value.trim() !== "" || scores.value.length > 0;
 
 /** What the layers' matrices are made of. */
-function MixingField({ state }: { state: ServerState }) {
-  const model = state.chosen.value;
+function MixingField({ question }: { question: Question }) {
+  const model = question.chosen.value;
   const causal = model?.head === "causal";
   const usual =
-    state.task.value === "generation"
+    question.task.value === "generation"
       ? "contributions that come with each token (alti)"
       : causal
         ? "relevance where gradients are quick, else contributions"
@@ -219,29 +230,29 @@ function MixingField({ state }: { state: ServerState }) {
       <label for="ask-mixing">Mixing: what the layers’ matrices are made of</label>
       <Select
         id="ask-mixing"
-        value={state.mixing.value}
+        value={question.mixing.value}
         options={[["auto", `auto: ${usual}`], ...offered.map(({ name, help }) => [name, `${name}: ${help}`] as const)]}
-        choose={(name: MixingName | "auto") => (state.mixing.value = name)}
+        choose={(name: MixingName | "auto") => (question.mixing.value = name)}
       />
     </div>
   );
 }
 
 /** What is asked of the prediction: mixing, target, and methods beside the graph. */
-function Edges({ state }: { state: ServerState }) {
-  const model = state.chosen.value;
+function Edges({ question }: { question: Question }) {
+  const model = question.chosen.value;
   const offered = SCORE_METHODS.filter((method) => model?.methods.includes(method));
-  const scores = state.scores.value;
+  const scores = question.scores.value;
   const choose = (method: ScoreMethod, on: boolean) => {
-    state.scores.value = SCORE_METHODS.filter((one) => (one === method ? on : scores.includes(one)));
+    question.scores.value = SCORE_METHODS.filter((one) => (one === method ? on : scores.includes(one)));
   };
   return (
     <>
-      <MixingField state={state} />
+      <MixingField question={question} />
       {model && model.head !== "none" && (
         <>
-          <Line id="ask-target" label="Target: which class or token is explained (auto)" value={state.target} />
-          <Line id="ask-against" label="Against which one (auto)" value={state.against} />
+          <Line id="ask-target" label="Target: which class or token is explained (auto)" value={question.target} />
+          <Line id="ask-against" label="Against which one (auto)" value={question.against} />
           <fieldset class="stack" id="ask-scores">
             <legend>Methods beside raw, rollout and flow</legend>
             {offered.map((method) => (
@@ -335,43 +346,43 @@ const METHOD_HELP: Record<Aggregation, string> = {
   flow: "slower",
 };
 
-const PromptFields = ({ state }: { state: ServerState }) => (
-  <AskArea id="ask-prompt" label="Prompt" text={state.prompt}>
-    <button type="submit" class="primary" id="continue" disabled={state.prompt.value.trim() === ""}>
+const PromptFields = ({ question }: { question: Question }) => (
+  <AskArea id="ask-prompt" label="Prompt" text={question.prompt}>
+    <button type="submit" class="primary" id="continue" disabled={question.prompt.value.trim() === ""}>
       Generate
     </button>
-    {state.chosen.value?.chat && (
+    {question.chosen.value?.chat && (
       <CheckBox
         id="ask-chat"
         class="check"
         title="The prompt is a user's turn, in the model's chat template; otherwise the model continues the text"
-        on={inOtherForm(state.chat.value, (on) => state.chooseWith(() => (state.chatChoice.value = on)))}
+        on={inOtherForm(question.chat.value, (on) => question.chooseWith(() => (question.chatChoice.value = on)))}
       >
         Chat
       </CheckBox>
     )}
-    <PromptOptions state={state} />
+    <PromptOptions question={question} />
   </AskArea>
 );
 
 /** What a continuation is asked with, folded: the defaults are those of attnflow generate, with fewer tokens. */
-function PromptOptions({ state }: { state: ServerState }) {
-  const methods = state.methods.value;
-  const samples = state.temperature.value > 0;
+function PromptOptions({ question }: { question: Question }) {
+  const methods = question.methods.value;
+  const samples = question.temperature.value > 0;
   const changed =
     samples ||
-    state.maskFirst.value ||
-    state.mixing.value !== "auto" ||
-    state.layers.value.trim() !== "" ||
+    question.maskFirst.value ||
+    question.mixing.value !== "auto" ||
+    question.layers.value.trim() !== "" ||
     methods.join() !== "raw,rollout" ||
-    state.tokens.value !== USUAL_TOKENS;
+    question.tokens.value !== USUAL_TOKENS;
   const check = (method: Method, on: boolean) => {
-    state.methods.value = METHODS.filter((one) => (one === method ? on : methods.includes(one)));
+    question.methods.value = METHODS.filter((one) => (one === method ? on : methods.includes(one)));
   };
-  const offered = METHODS.filter((one) => !isScore(one) || state.chosen.value?.methods.includes(one));
+  const offered = METHODS.filter((one) => !isScore(one) || question.chosen.value?.methods.includes(one));
   return (
     <Popover id="sampling" label="Options" title="Options" badge={changed ? "•" : ""}>
-      <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} step={1} />
+      <NumberLine id="ask-tokens" label="Tokens" value={question.tokens} min={1} step={1} />
       <fieldset class="stack" id="ask-methods">
         <legend>Methods</legend>
         {offered.map((method) => (
@@ -388,32 +399,32 @@ function PromptOptions({ state }: { state: ServerState }) {
           </CheckBox>
         ))}
       </fieldset>
-      <MixingField state={state} />
-      <Line id="ask-layers" label="Layers (all; e.g. 1-6,8)" value={state.layers} />
-      <CheckBox id="ask-mask-first" on={state.maskFirst} class="check">
+      <MixingField question={question} />
+      <Line id="ask-layers" label="Layers (all; e.g. 1-6,8)" value={question.layers} />
+      <CheckBox id="ask-mask-first" on={question.maskFirst} class="check">
         Mask the first token (the sink)
       </CheckBox>
       <NumberLine
         id="ask-temperature"
         label="Temperature (0: the most probable)"
-        value={state.temperature}
+        value={question.temperature}
         min={0}
         step={0.1}
       />
       {samples && (
         <>
-          <NumberLine id="ask-top-p" label="Top p" value={state.topP} min={0.01} max={1} step={0.01} />
-          <NumberLine id="ask-seed" label="Seed" value={state.seed} min={0} step={1} />
+          <NumberLine id="ask-top-p" label="Top p" value={question.topP} min={0.01} max={1} step={0.01} />
+          <NumberLine id="ask-seed" label="Seed" value={question.seed} min={0} step={1} />
         </>
       )}
-      {state.chat.value && <Line id="ask-system" label="System prompt" value={state.system} />}
+      {question.chat.value && <Line id="ask-system" label="System prompt" value={question.system} />}
     </Popover>
   );
 }
 
 function PictureField({ state }: { state: ServerState }) {
-  const sent = state.sent.value;
-  const wanted = state.wanted.value;
+  const sent = state.explanations.sent.value;
+  const wanted = state.explanations.wanted.value;
   return (
     <div class="row drop">
       <FileButton
@@ -422,10 +433,10 @@ function PictureField({ state }: { state: ServerState }) {
         accept="image/png,image/jpeg,image/webp"
         name="A picture"
         class="primary"
-        take={(picture) => void state.explainPicture(picture)}
+        take={(picture) => void state.explanations.explainPicture(picture)}
       />
-      <Popover id="options" label="Options" title="Options" badge={edgesChanged(state) ? "•" : ""}>
-        <Edges state={state} />
+      <Popover id="options" label="Options" title="Options" badge={edgesChanged(state.question) ? "•" : ""}>
+        <Edges question={state.question} />
       </Popover>
       <p class="help">or drop one anywhere in the page, or paste it. It goes to this server and nowhere else.</p>
       {wanted && !wanted.there && (
@@ -453,9 +464,9 @@ export function bytesText(bytes: number): string {
 }
 
 function Status({ state }: { state: ServerState }) {
-  const working = state.working.value;
-  const progress = state.progress.value;
-  const ending = state.ending.value;
+  const working = state.work.working.value;
+  const progress = state.work.progress.value;
+  const ending = state.work.ending.value;
   const waiting = progress?.position ?? null;
   let said = working;
   if (working && waiting !== null) {
@@ -480,12 +491,12 @@ function Status({ state }: { state: ServerState }) {
               id="stop"
               disabled={ending === "asked"}
               title="Stop here and show the results for the tokens so far"
-              onClick={() => void state.stop()}
+              onClick={() => void state.generations.stop()}
             >
               {ending === "asked" ? "Stopping…" : "Stop"}
             </button>
           )}
-          <button type="button" id="cancel" onClick={() => (ending ? state.discard() : state.cancel())}>
+          <button type="button" id="cancel" onClick={() => (ending ? state.work.discard() : state.work.cancel())}>
             {ending ? "Discard" : "Cancel"}
           </button>
         </>
@@ -494,14 +505,16 @@ function Status({ state }: { state: ServerState }) {
   );
 }
 
-function LongText({ state }: { state: ServerState }) {
+function LongText({ question }: { question: Question }) {
   return (
     <div class="row problem-line" id="long-text">
       <p class="help">
-        {state.onlyLast.value ? "A long text: only its last token is explained." : "A long text: this takes minutes."}
+        {question.onlyLast.value
+          ? "A long text: only its last token is explained."
+          : "A long text: this takes minutes."}
       </p>
-      {(state.onlyLast.value || state.allTokens.value) && (
-        <CheckBox class="check" id="ask-all-tokens" on={state.allTokens}>
+      {(question.onlyLast.value || question.allTokens.value) && (
+        <CheckBox class="check" id="ask-all-tokens" on={question.allTokens}>
           All tokens
         </CheckBox>
       )}
@@ -511,17 +524,18 @@ function LongText({ state }: { state: ServerState }) {
 
 /** Below the field that it is about: what went wrong, or a text that is longer than the model takes; and the way out. */
 function Problem({ state }: { state: ServerState }) {
-  const { problem, cuttable, task, chosen } = state;
-  const least = task.value === "text" ? leastTokens(state.text.value, state.pair.value) : 0;
+  const { problem, cuttable, working } = state.work;
+  const { task, chosen, text, pair } = state.question;
+  const least = task.value === "text" ? leastTokens(text.value, pair.value) : 0;
   const limit = chosen.value?.max_tokens ?? 0;
   const beyond = limit > 0 && least > limit;
   const cut = (
     <button
       type="button"
       id="cut-text"
-      disabled={state.working.value !== ""}
+      disabled={working.value !== ""}
       title={`Explain only its first ${limit} tokens`}
-      onClick={() => void state.explainText(true)}
+      onClick={() => void state.explanations.explainText(true)}
     >
       Truncate the text
     </button>

@@ -18,20 +18,20 @@ import "../styles/server.css";
 export function ServerApp({ state }: { state: ServerState }) {
   useEffect(() => acceptPictures(state), [state]);
   useEffect(() => {
-    const { prevail, stop } = keepDrafts({ text: state.text, prompt: state.prompt }, askOfAddress);
+    const { prevail, stop } = keepDrafts({ text: state.question.text, prompt: state.question.prompt }, askOfAddress);
     void state.begin().then(() => {
-      void state.followAddress();
+      void state.links.follow();
       // What the link says has been asked, and what was typed since stands there to be sent.
       prevail();
     });
-    const onMove = () => void state.followAddress();
+    const onMove = () => void state.links.follow();
     addEventListener("popstate", onMove);
     return () => {
       stop();
       removeEventListener("popstate", onMove);
     };
   }, [state]);
-  const shown = state.shown.value;
+  const shown = state.results.shown.value;
   return (
     <>
       <section id="server" aria-label="attnflow">
@@ -44,10 +44,10 @@ export function ServerApp({ state }: { state: ServerState }) {
         {state.client.locked.value ? <Login state={state} /> : <Composer state={state} />}
         <Tour state={state} />
         <p class="visually-hidden" aria-live="polite">
-          {state.announcement}
+          {state.work.announcement}
         </p>
       </section>
-      <div id="result" aria-busy={state.working.value !== ""}>
+      <div id="result" aria-busy={state.work.working.value !== ""}>
         {!shown && <Welcome state={state} />}
         {shown && "viewer" in shown && (
           <ReportApp
@@ -107,7 +107,7 @@ function Login({ state }: { state: ServerState }) {
         event.preventDefault();
         const field = event.currentTarget.elements.namedItem("token") as HTMLInputElement;
         state.client.useToken(field.value);
-        void state.begin().then(() => state.followAddress());
+        void state.begin().then(() => state.links.follow());
       }}
     >
       <div class="field">
@@ -120,7 +120,7 @@ function Login({ state }: { state: ServerState }) {
         </div>
       </div>
       <p class="problem" role="alert">
-        {state.problem.value}
+        {state.work.problem.value}
       </p>
     </form>
   );
@@ -129,14 +129,14 @@ function Login({ state }: { state: ServerState }) {
 /** Pictures dropped anywhere or pasted are explained. */
 function acceptPictures(state: ServerState): () => void {
   const picture = (files: FileList | undefined) => [...(files ?? [])].find(({ type }) => type.startsWith("image/"));
-  const able = () => state.table.value?.models.some(({ kind }) => kind === "image") ?? false;
+  const able = () => state.question.table.value?.models.some(({ kind }) => kind === "image") ?? false;
   const dropping = (now: boolean) => document.documentElement.classList.toggle("dropping", now);
   const onDrop = (event: DragEvent) => {
     dropping(false);
     const file = picture(event.dataTransfer?.files);
     if (!file || !able()) return;
     event.preventDefault();
-    void state.explainPicture(file);
+    void state.explanations.explainPicture(file);
   };
   const onDragOver = (event: DragEvent) => {
     if (!able() || !event.dataTransfer?.types.includes("Files")) return;
@@ -151,7 +151,7 @@ function acceptPictures(state: ServerState): () => void {
     const file = picture(event.clipboardData?.files);
     if (!file || !able()) return;
     event.preventDefault();
-    void state.explainPicture(file);
+    void state.explanations.explainPicture(file);
   };
   document.addEventListener("drop", onDrop);
   document.addEventListener("dragover", onDragOver);

@@ -111,7 +111,7 @@ const STEPS: readonly Step[] = [
 
 /** The model that knows the sentence, where this server has it. */
 export const tourModel = (state: ServerState): ServedModel | undefined =>
-  state.table.value?.models.find((model) => model.evaluates && textsOf(model).includes(TEXT));
+  state.question.table.value?.models.find((model) => model.evaluates && textsOf(model).includes(TEXT));
 
 function Name({ viewer, token }: { viewer: Viewer; token: number }) {
   return (
@@ -173,14 +173,15 @@ function decisiveOf(viewer: Viewer): number | null {
 /** Asks for the sentence over a step's edges. */
 async function ask(state: ServerState, mixing: MixingName) {
   const model = tourModel(state);
+  const { question } = state;
   if (!model) return;
-  state.choose("text");
-  state.model.value = { ...state.model.peek(), text: model.name };
-  state.text.value = TEXT;
-  state.pair.value = state.target.value = state.against.value = "";
-  state.mixing.value = mixing;
-  state.scores.value = ["blank-out"];
-  await state.explainText();
+  question.choose("text");
+  question.model.value = { ...question.model.peek(), text: model.name };
+  question.text.value = TEXT;
+  question.pair.value = question.target.value = question.against.value = "";
+  question.mixing.value = mixing;
+  question.scores.value = ["blank-out"];
+  await state.explanations.explainText();
 }
 
 function go(state: ServerState, step: number) {
@@ -191,7 +192,7 @@ function go(state: ServerState, step: number) {
 
 /** Whether what is shown is what a step tells of. */
 function fits(state: ServerState, { mixing }: Step): boolean {
-  const shown = state.shown.value;
+  const shown = state.results.shown.value;
   if (!shown || !("viewer" in shown)) return false;
   const { input, settings } = shown.viewer.report.document;
   return input.text === TEXT && settings.mixing === mixing && shown.viewer.report.methods.includes("blank-out");
@@ -199,8 +200,8 @@ function fits(state: ServerState, { mixing }: Step): boolean {
 
 function end(state: ServerState) {
   state.tour.value = null;
-  state.mixing.value = "auto";
-  state.scores.value = [];
+  state.question.mixing.value = "auto";
+  state.question.scores.value = [];
 }
 
 export function TourButton({ state }: { state: ServerState }) {
@@ -218,7 +219,7 @@ export function TourButton({ state }: { state: ServerState }) {
 export function Tour({ state }: { state: ServerState }) {
   const at = state.tour.value;
   const step = at === null ? null : STEPS[at];
-  const shown = state.shown.value;
+  const shown = state.results.shown.value;
   const viewer = step && shown && "viewer" in shown && fits(state, step) ? shown.viewer : null;
   useEffect(() => {
     if (viewer && step) viewer.state.choices.method.value = step.method;
@@ -226,7 +227,7 @@ export function Tour({ state }: { state: ServerState }) {
   if (at === null || !step) return null;
   const decisive = viewer && decisiveOf(viewer);
   // Another text was asked: the tour is left behind.
-  const away = shown !== null && !viewer && state.working.value === "";
+  const away = shown !== null && !viewer && state.work.working.value === "";
   const last = at === STEPS.length - 1;
   return (
     <section id="tour" class="card wide" aria-label="Tour">

@@ -16,7 +16,7 @@ function Replace({ state, viewer, label }: { state: ServerState; viewer: Viewer;
       class="row what-if"
       onSubmit={(event) => {
         event.preventDefault();
-        void state.replace(viewer, picked.value, instead.value);
+        void state.variants.replace(viewer, picked.value, instead.value);
       }}
     >
       <label for="replaced">{label}</label>
@@ -37,7 +37,7 @@ function Replace({ state, viewer, label }: { state: ServerState; viewer: Viewer;
         value={instead.value}
         onInput={({ currentTarget }) => (instead.value = currentTarget.value)}
       />
-      <button type="submit" id="replace" disabled={state.working.value !== ""}>
+      <button type="submit" id="replace" disabled={state.work.working.value !== ""}>
         See what changes
       </button>
     </form>
@@ -49,9 +49,9 @@ export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }
   const ordinary = report.tokens.filter(({ special }) => !special);
   const asked = report.document.input.kind === "text" && !report.settings.words;
   if (!asked || ordinary.length === 0) return null;
-  const blanks = state.explaining()?.blanks;
-  const blanked = state.blanked.value;
-  const busy = state.working.value !== "";
+  const blanks = state.explanations.explaining()?.blanks;
+  const blanked = state.results.blanked.value;
+  const busy = state.work.working.value !== "";
   return (
     <Card id="what-if" title="What if a word were missing, or different?" wide>
       {blanks && (
@@ -59,7 +59,7 @@ export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }
           report={report}
           blanked={blanked}
           busy={busy}
-          choose={(positions) => void state.blank(viewer, positions)}
+          choose={(positions) => void state.variants.blank(viewer, positions)}
         />
       )}
       <Replace state={state} viewer={viewer} label={blanks ? "Or replace" : "Replace"} />

@@ -1,0 +1,88 @@
+// The text that is shown, changed, beside the original: another text, blanked tokens, other words in place of one.
+import { batch } from "@preact/signals";
+import type { Viewer } from "../context";
+import type { Report } from "../report/report";
+import { withInstead } from "../report/text";
+import { WordReport } from "../report/words";
+import type { Explanations } from "./explanations";
+import type { Question } from "./question";
+import type { Results } from "./results";
+
+/** Shows a report as the other one, and its card. */
+function compareWith(viewer: Viewer, report: Report, card: "compare-card" | "what-if-card") {
+  const { choices } = viewer.state;
+  batch(() => {
+    viewer.problem.value = "";
+    choices.comparison.value = { method: choices.method.value, layer: choices.layer.value, shares: false };
+    viewer.other.value = report;
+  });
+  // The card that asked stays in sight above.
+  requestAnimationFrame(() =>
+    document.getElementById(card)?.scrollIntoView({ block: card === "compare-card" ? "nearest" : "start" }),
+  );
+}
+
+export class Variants {
+  constructor(
+    private readonly question: Question,
+    private readonly results: Results,
+    private readonly explanations: Explanations,
+  ) {}
+
+  private ask(viewer: Viewer, body: Record<string, unknown>, what: string) {
+    return this.explanations.ask({ text: this.explanations.beside(viewer, body) }, what);
+  }
+
+  /** Explains what the composer holds. */
+  async compareText() {
+    const shown = this.results.shown.peek();
+    if (!shown || !("viewer" in shown)) return;
+    const report = await this.ask(shown.viewer, this.question.request(), "Explaining the other");
+    if (report) compareWith(shown.viewer, report, "compare-card");
+  }
+
+  /** The same text with some of its tokens blanked; with none, nothing is compared any more. */
+  async blank(viewer: Viewer, positions: readonly number[]) {
+    if (positions.length === 0) {
+      this.results.blanked.value = positions;
+      viewer.other.value = null;
+      viewer.state.choices.comparison.value = null;
+      return;
+    }
+    const { text: asked } = this.results.asked;
+    if (!asked) return;
+    // Of a model that classifies each token, or finds an answer, "auto" may be another token now.
+    const { output_token: own, predictions = [] } = viewer.report.document;
+    const words = viewer.report instanceof WordReport ? viewer.report : null;
+    const same =
+      own !== undefined && predictions.some(({ kind }) => kind === "token-class" || kind === "answer")
+        ? { output_token: words ? words.groups[own][0] : own }
+        : {};
+    const report = await this.ask(viewer, { ...asked.text, ...same, blank: positions }, "Blanking");
+    if (!report) return;
+    this.results.blanked.value = positions;
+    viewer.gone.value = { report, tokens: positions };
+    compareWith(viewer, report, "what-if-card");
+  }
+
+  /** The same text with other words in place of a token. */
+  async replace(viewer: Viewer, token: number, instead: string) {
+    const { text: asked } = this.results.asked;
+    if (!asked) return;
+    const { begin, end, segment } = viewer.report.tokens[token];
+    const field = segment === 1 ? "pair" : "text";
+    const text = asked.text[field];
+    if (typeof text !== "string") return;
+    const report = await this.ask(
+      viewer,
+      { ...asked.text, [field]: withInstead(text, begin, end, instead) },
+      "Replacing",
+    );
+    if (!report) return;
+    batch(() => {
+      this.results.blanked.value = [];
+      viewer.gone.value = null;
+    });
+    compareWith(viewer, report, "what-if-card");
+  }
+}
