@@ -31,6 +31,7 @@ from pathlib import Path
 
 import environment
 import stacks as attention
+import written
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -221,13 +222,6 @@ def run_study(program, folder, quick):
     }
 
 
-def dump(path, text):
-    """Writes `path` whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     quick = os.environ.get("ATTNFLOW_BENCH_QUICK", "") not in ("", "0")
@@ -251,7 +245,7 @@ def main():
         print(f"bench degeneracy: {error}", file=sys.stderr)
         return 1
     json_file = arguments.out / "degeneracy.json"
-    dump(json_file, json.dumps(document, indent=1) + "\n")
+    written.write(json_file, json.dumps(document, indent=1) + "\n")
     steps = [
         [PARTS / "report.py", json_file],
         [PARTS / "plot.py", json_file, images],

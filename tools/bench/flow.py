@@ -34,6 +34,7 @@ from pathlib import Path
 
 import environment
 import stacks as attention
+import written
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -125,13 +126,6 @@ def run_json(command):
     if result.returncode != 0:
         raise BenchmarkError(f"{Path(command[0]).name} ended with {result.returncode}; see its message above")
     return json.loads(result.stdout)
-
-
-def dump(path, data):
-    """Writes `path` whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(data if isinstance(data, str) else json.dumps(data))
-    os.replace(temporary, path)
 
 
 def machine():
@@ -239,8 +233,8 @@ class Stack:
         token = 0 if self.kind == "enc" else self.tokens - 1
         row = [{"layer": self.layers, "output_token": token, "input_token": j} for j in range(self.tokens)]
         pairs_file, row_file = self.folder / "pairs.json", self.folder / "row.json"
-        dump(pairs_file, self.pairs + row)
-        dump(row_file, row)
+        written.write(pairs_file, json.dumps(self.pairs + row))
+        written.write(row_file, json.dumps(row))
         times = {}
         times["one_thread"], one = self.values(runs, seconds, "--threads", 1, "--pairs", pairs_file)
         times["version"], times["compiler"] = one["version"], one["compiler"]
@@ -253,7 +247,7 @@ class Stack:
         if self.tokens <= TOP_LAYER_ALONE_UP_TO:
             top = ["--layer", self.layers]
             times["top_layer_one_thread"], _ = self.values(runs, seconds, "--threads", 1, *top)
-        dump(pairs_file, self.pairs)
+        written.write(pairs_file, json.dumps(self.pairs))
         alone = run_json([PROGRAMS / "attnflow_time_flow", "pairs", self.path, pairs_file])["values"]
         mean, error, by_layer = stratified(self.pairs, [v["seconds"] for v in alone], range(1, self.layers + 1))
         times["flow_of_pair"] = {"pairs": len(alone), "mean_s": mean, "standard_error_s": error}
@@ -264,7 +258,7 @@ class Stack:
             pair["low"], pair["high"] = intersect(self.name, pair, enclosure(together), enclosure(single), certified)
         for pair, together, single in zip(row, one["values"][len(self.pairs) :], row_values["values"], strict=True):
             intersect(self.name, pair, enclosure(together), enclosure(single))
-        dump(pairs_file, self.pairs)
+        written.write(pairs_file, json.dumps(self.pairs))
         self.pairs_file = pairs_file
         return times
 
@@ -452,7 +446,7 @@ def main():
     for peer in arguments.peers:
         versions = {stack["peers_paths"][peer]["version"] for stack in results.values() if peer in stack["peers_paths"]}
         document["peers"][peer]["version"] = ", ".join(sorted(versions)) or None
-    dump(arguments.out / "flow.json", json.dumps(document, indent=2) + "\n")
+    written.write(arguments.out / "flow.json", json.dumps(document, indent=2) + "\n")
     report = subprocess.run([sys.executable, PARTS / "report.py", arguments.out / "flow.json"]).returncode
     plot = subprocess.run([sys.executable, PARTS / "plot.py", arguments.out / "flow.json"]).returncode
     return report or plot

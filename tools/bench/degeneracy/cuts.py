@@ -8,7 +8,6 @@ of those of sampled pairs.
 """
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -17,8 +16,9 @@ from pathlib import Path
 import numpy as np
 from svg import BLUE, INK, ORANGE, PALE, QUIET, Drawing
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 import stacks as attention  # noqa: E402  (after the path to it)
+import written  # noqa: E402
 
 RESIDUAL = 0.5
 SEED, SAMPLE = 1, 150
@@ -203,12 +203,6 @@ def table(counted):
     return "\n".join(rows)
 
 
-def dump(path, text):
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-
-
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -229,9 +223,9 @@ def main():
             document["cuts"].append(record | {"share_of_layer": cut.share, "sides": cut.rows})
         draw(cuts, images / name, title)
     document["shapes"] = shapes(program, paths[SHAPES_OF])
-    dump(out / "flow-cuts.json", json.dumps(document, indent=1) + "\n")
+    written.write(out / "flow-cuts.json", json.dumps(document, indent=1) + "\n")
     text = f"Minimum cuts of {SAMPLE} sampled pairs of {SHAPES_OF} that are not degenerate:\n\n{table(document['shapes'])}\n"
-    dump(out / "flow-cuts.md", text)
+    written.write(out / "flow-cuts.md", text)
     print(text)
     return 0
 

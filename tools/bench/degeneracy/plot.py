@@ -4,7 +4,6 @@ plot.py DEGENERACY.json DIR
 """
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -12,6 +11,9 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402  (after the choice of backend)
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+import written  # noqa: E402  (after the path to it)
 
 MODELS = {"enc": "MiniLM, bidirectional", "dec": "SmolLM2, causal"}
 # Okabe and Ito's colours, told apart by every kind of colour vision.
@@ -23,14 +25,11 @@ def share(record):
     return 100 * (record["column"] + record["row"])
 
 
-def dress(axes, kind, layers):
+def layers_along(axes, kind, layers):
     axes.set_xlim(2, layers)
     axes.set_ylim(0, 100)
     axes.set_xticks(range(2, layers + 1) if kind == "enc" else (2, 5, 10, 15, 20, 25, 30))
-    axes.grid(True, color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    written.dress(axes)
 
 
 def depth(document, path):
@@ -44,7 +43,7 @@ def depth(document, path):
         column, row = ([100 * r[end] for r in records] for end in ("column", "row"))
         areas = axes.stackplot(x, column, row, colors=(COLUMN, ROW), edgecolor="white", linewidth=0.8)
         areas[1].set_hatch("///")
-        dress(axes, kind, x[-1])
+        layers_along(axes, kind, x[-1])
         axes.set_title(f"{name}, {tokens} tokens", loc="left", fontsize=10.5)
         axes.set_xlabel("layer l")
     panels[0].set_ylabel("pairs, %")
@@ -52,7 +51,7 @@ def depth(document, path):
     labels = ("lowest layer's arcs into the input token", "top layer's arcs out of the output token")
     figure.legend(areas, labels, loc="lower center", ncols=2, frameon=False, fontsize=9)
     figure.subplots_adjust(left=0.06, right=0.985, top=0.91, bottom=0.25, wspace=0.08)
-    save(figure, path)
+    written.save(figure, path)
 
 
 def lines(axes, groups, label, named):
@@ -95,32 +94,18 @@ def settings(document, path):
             f"residual, {document['settings']['residual_tokens'][kind]} tokens",
         )
         for axes, title in zip(row, (*titles, f"spans, {tokens} tokens: mean and range"), strict=True):
-            dress(axes, kind, layers)
+            layers_along(axes, kind, layers)
             axes.set_title(title, loc="left", fontsize=10)
         row[0].set_ylabel("degenerate pairs, %")
     figure.subplots_adjust(left=0.05, right=0.985, top=0.95, bottom=0.08, wspace=0.09, hspace=0.34)
-    save(figure, path)
-
-
-def save(figure, path):
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    figure.savefig(temporary, format="svg", metadata={"Date": None})
-    os.replace(temporary, path)
+    written.save(figure, path)
 
 
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     document, folder = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
-    plt.rcParams.update(
-        {
-            "svg.fonttype": "path",  # looks the same wherever it is shown
-            "svg.hashsalt": "attnflow",  # same numbers, same file
-            "font.family": "DejaVu Sans",
-            "hatch.color": "white",
-            "hatch.linewidth": 0.6,
-        }
-    )
+    plt.rcParams.update(written.SETTINGS | {"hatch.color": "white", "hatch.linewidth": 0.6})
     depth(document, folder / "flow-degeneracy.svg")
     settings(document, folder / "flow-degeneracy-settings.svg")
     return 0

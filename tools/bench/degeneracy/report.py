@@ -4,9 +4,11 @@ report.py DEGENERACY.json
 """
 
 import json
-import os
 import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+import written  # noqa: E402  (after the path to it)
 
 MODELS = {"enc": "MiniLM (bidirectional, 6 layers)", "dec": "SmolLM2 (causal, 30 layers)"}
 LAYERS = {"enc": (2, 3, 4, 5, 6), "dec": (2, 3, 4, 5, 7, 10, 15, 20, 25, 30)}
@@ -163,9 +165,7 @@ def main():
         sys.exit(__doc__)
     path = Path(sys.argv[1])
     text = report(json.loads(path.read_text()))
-    temporary = path.with_name(f".{path.stem}.md.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path.with_suffix(".md"))
+    written.write(path.with_suffix(".md"), text)
     print(text)
     return 0
 

@@ -1,8 +1,12 @@
 """Just enough SVG for the figures of cuts: text stays text, same numbers, same file. The panel is opaque, so that a
 figure reads the same on light and on dark pages."""
 
-import os
+import sys
+from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+import written  # noqa: E402  (after the path to it)
 
 # Okabe and Ito's blue and orange: told apart by every kind of colour vision, and in grey by how dark they are.
 BLUE, ORANGE = "#0072B2", "#F0B95D"
@@ -42,6 +46,4 @@ class Drawing:
         self.add("text", words, x=x, y=y, font_size=height, text_anchor=anchor, fill=fill, font_weight=weight)
 
     def save(self, path):
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_text("\n".join([*self.parts, "</svg>", ""]), encoding="utf-8")
-        os.replace(temporary, path)
+        written.write(path, "\n".join([*self.parts, "</svg>", ""]))

@@ -10,8 +10,11 @@ import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from plot import SETTINGS, by_tokens
-from report import duration, put_into, replace_file, table
+from plot import by_tokens
+from report import duration, put_into, table
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+import written  # noqa: E402  (after the path to it)
 
 # Okabe and Ito's colours, told apart by every kind of colour vision; markers differ as well.
 LINES = {
@@ -43,7 +46,7 @@ def report(document: dict) -> str:
 
 
 def draw(document: dict, path: Path) -> None:
-    plt.rcParams.update(SETTINGS)
+    plt.rcParams.update(written.SETTINGS)
     figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
     tokens = [one["tokens"] for one in document["lengths"]]
     for key, (label, colour, marker) in LINES.items():
@@ -54,7 +57,7 @@ def draw(document: dict, path: Path) -> None:
     by_tokens(axes, tokens)
     axes.set_ylabel("seconds")
     axes.legend(frameon=False)
-    figure.savefig(path, metadata={"Date": None})
+    written.save(figure, path)
 
 
 def main() -> int:
@@ -63,7 +66,7 @@ def main() -> int:
     path = Path(sys.argv[1])
     document = json.loads(path.read_text())
     text = report(document)
-    replace_file(path.with_suffix(".md"), text)
+    written.write(path.with_suffix(".md"), text)
     draw(document, path.with_suffix(".svg"))
     if len(sys.argv) == 3:
         put_into(Path(sys.argv[2]), text, "bench-long")

@@ -4,7 +4,6 @@ plot.py FLOW.json
 """
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -12,6 +11,9 @@ import matplotlib
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402  (after the choice of backend)
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+import written  # noqa: E402  (after the path to it)
 
 TITLES = {"enc": "MiniLM: {} layers, bidirectional", "dec": "SmolLM2: {} layers, causal"}
 # Okabe and Ito's colours, told apart by every kind of colour vision; markers differ as well.
@@ -26,12 +28,6 @@ STYLES = {
     "ortools": ("#E69F00", "P"),
     "scipy": ("#56B4E9", "X"),
     "networkx": ("#7F7F7F", "*"),
-}
-SETTINGS = {
-    "svg.fonttype": "path",  # looks the same wherever it is shown
-    "svg.hashsalt": "attnflow",  # same numbers, same file
-    "font.family": "DejaVu Sans",
-    "mathtext.fontset": "dejavusans",
 }
 LABEL_SIZE = 8.5
 LABEL_HEIGHT = 0.05  # of the panel's height
@@ -97,10 +93,7 @@ def by_tokens(axes, tokens):
     axes.minorticks_off()
     axes.set_xlim(tokens[0] / 1.25, tokens[-1] * 1.25)
     axes.set_xlabel("tokens n")
-    axes.grid(True, color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    written.dress(axes)
 
 
 def panel(axes, document, kind):
@@ -140,7 +133,7 @@ def label_lines(axes, lines):
 
 
 def draw(document, path):
-    plt.rcParams.update(SETTINGS)
+    plt.rcParams.update(written.SETTINGS)
     kinds = [kind for kind in TITLES if any(stack["kind"] == kind for stack in document["stacks"].values())]
     figure, panels = plt.subplots(1, len(kinds), figsize=(7.4 * len(kinds), 5.4), sharey=True, squeeze=False)
     drawn = [panel(axes, document, kind) for axes, kind in zip(panels[0], kinds, strict=True)]
@@ -152,9 +145,7 @@ def draw(document, path):
     )
     for axes, lines in zip(panels[0], drawn, strict=True):
         label_lines(axes, lines)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    figure.savefig(temporary, format="svg", metadata={"Date": None})
-    os.replace(temporary, path)
+    written.save(figure, path)
 
 
 def main():

@@ -6,10 +6,12 @@ With a page, puts the tables there as well, between its lines <!-- bench --> and
 """
 
 import json
-import os
 import sys
 from decimal import Decimal
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+import written  # noqa: E402  (after the path to it)
 
 KINDS = {"enc": "MiniLM (enc, {} layers, bidirectional)", "dec": "SmolLM2 (dec, {} layers, causal)"}
 
@@ -214,12 +216,6 @@ def report(document):
     return "\n".join(lines)
 
 
-def replace_file(path, text):
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-
-
 def put_into(page, text, mark="bench"):
     """The tables, one heading level lower and without the title, between the marks of a page."""
     begin, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->\n"
@@ -228,7 +224,7 @@ def put_into(page, text, mark="bench"):
         sys.exit(f"{page}: expected the lines {begin.strip()} and {end.strip()} once each, in this order")
     lines = [f"#{line}" if line.startswith("#") else line for line in text.splitlines()[2:]]
     before, after = old.split(begin)[0], old.split(end)[1]
-    replace_file(page, before + begin + "\n" + "\n".join(lines).strip() + "\n\n" + end + after)
+    written.write(page, before + begin + "\n" + "\n".join(lines).strip() + "\n\n" + end + after)
 
 
 def main():
@@ -236,7 +232,7 @@ def main():
         sys.exit(__doc__)
     path = Path(sys.argv[1])
     text = report(json.loads(path.read_text()))
-    replace_file(path.with_suffix(".md"), text)
+    written.write(path.with_suffix(".md"), text)
     if len(sys.argv) == 3:
         put_into(Path(sys.argv[2]), text)
     print(text)

@@ -1,0 +1,38 @@
+"""What benchmarks write: files that are whole or not there, and one look for all plots."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SETTINGS = {
+    "svg.fonttype": "path",  # looks the same wherever it is shown
+    "svg.hashsalt": "attnflow",  # same numbers, same file
+    "font.family": "DejaVu Sans",
+    "mathtext.fontset": "dejavusans",
+}
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Where to write what takes the place of `path` at the end."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    yield temporary
+    os.replace(temporary, path)
+
+
+def write(path: Path, text: str) -> None:
+    with whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def dress(axes) -> None:
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def save(figure, path: Path) -> None:
+    with whole(path) as temporary:
+        figure.savefig(temporary, format="svg", metadata={"Date": None})
