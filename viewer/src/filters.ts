@@ -62,7 +62,7 @@ export function readPattern(text: string): { expression: RegExp | null; problem:
   }
 }
 
-export const matches = (pattern: RegExp, label: string) => pattern.test(label.slice(0, LONGEST_TEXT));
+const matches = (pattern: RegExp, label: string) => pattern.test(label.slice(0, LONGEST_TEXT));
 
 export interface Filters {
   /** special tokens, wherever they stand; also those that the report's rule of that name holds */

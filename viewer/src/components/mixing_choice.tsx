@@ -7,7 +7,7 @@ import { Select } from "./fields";
 import { Info } from "./guide";
 
 /** Those that a model of this kind may have; "globenc" is of encoders of BERT's kind. */
-export const fitsModel = ({ name }: MixingInfo, causal: boolean): boolean => name !== "globenc" || !causal;
+const fitsModel = ({ name }: MixingInfo, causal: boolean): boolean => name !== "globenc" || !causal;
 
 /** What the report could have been made of; numbers from a file are all that there is. */
 export function mixingsOf({ report, askMixing }: Viewer): readonly MixingInfo[] {

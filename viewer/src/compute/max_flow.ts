@@ -44,7 +44,7 @@ export interface PairFlow {
 }
 
 /** Arcs between all layers; more would keep the page busy for long. */
-export const MOST_FLOW_ARCS = 4e6;
+const MOST_FLOW_ARCS = 4e6;
 
 /** Whether the flow of a pair is small enough for the page. */
 export const flowFits = (n: number, layers: number): boolean => layers * n * n <= MOST_FLOW_ARCS;

@@ -33,7 +33,7 @@ const MOST_DISCARD_TOKENS = 256;
 /** Heads are kept as the model has them, without gradients: they make up matrices of attention alone. */
 const usesHeads = (report: Report): boolean => report.hasHeads && report.mixing.needs === "attention";
 
-export const isHead = (heads: string): boolean => /^\d+$/.test(heads);
+const isHead = (heads: string): boolean => /^\d+$/.test(heads);
 
 /** Positions, of pieces where words are merged, whose columns are set to zero. */
 function maskedColumns(report: Report, mask: string): number[] {

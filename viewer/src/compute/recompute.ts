@@ -151,7 +151,7 @@ function* plainRow(
 }
 
 /** Divides by the sum; rows that sum to 0 stay 0. */
-export function normalizedRow(values: Numbers): Float64Array {
+function normalizedRow(values: Numbers): Float64Array {
   const row = Float64Array.from(values);
   const sum = row.reduce((a, b) => a + b, 0);
   if (sum !== 0) for (let j = 0; j < row.length; ++j) row[j] /= sum;

@@ -4,7 +4,7 @@ import { xmlText } from "./picture";
 
 const COLOUR = /rgba?\([^)]*\)|color\([^)]*\)/g;
 
-export const opaque = (colour: string) => colour !== "transparent" && !/^rgba\(.*, 0\)$|\/ 0\)$/.test(colour);
+const opaque = (colour: string) => colour !== "transparent" && !/^rgba\(.*, 0\)$|\/ 0\)$/.test(colour);
 export const short = (value: number) => String(Math.round(value * 100) / 100);
 
 /** What is referred to: each thing once. */

@@ -105,7 +105,7 @@ interface Size {
 }
 
 /** The size that a document says it has. */
-export function sizeOf(svg: string): Size {
+function sizeOf(svg: string): Size {
   const head = /^<svg\b[^>]*>/.exec(svg)?.[0] ?? "";
   const side = (name: string) => Number(new RegExp(` ${name}="([\\d.]+)"`).exec(head)?.[1] ?? 0);
   return { width: side("width"), height: side("height") };

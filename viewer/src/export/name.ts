@@ -41,7 +41,7 @@ const slug = (text: string) =>
     .toLowerCase();
 
 /** What the report is called: its page's file, else the model and the beginning of the text. */
-export function reportName({ model, input }: ReportDocument): string {
+function reportName({ model, input }: ReportDocument): string {
   const file = location.protocol === "file:" ? decodeURIComponent(location.pathname.split("/").at(-1) ?? "") : "";
   const own = slug(file.replace(/\.html?$/i, ""));
   if (own) return own.slice(0, 60);
@@ -49,7 +49,7 @@ export function reportName({ model, input }: ReportDocument): string {
 }
 
 /** NAME-VIEW-METHOD-layerL-tokenT, or what the view says of itself. */
-export function stemOf(document: ReportDocument, title: string, shown: Shown, usual: readonly string[]): string {
+function stemOf(document: ReportDocument, title: string, shown: Shown, usual: readonly string[]): string {
   const parts = [slug(shown.title ?? title), ...(shown.file ?? usual).map(slug)];
   return [reportName(document), ...parts.filter(Boolean)].join("-");
 }
@@ -66,12 +66,11 @@ export const tokenWords = (position: number, label: string) => `${quoted(label, 
 export const namedToken = ({ tokens, pictured }: Report, position: number) =>
   pictured ? quoted(tokens[position].label, 30) : tokenWords(position, tokens[position]?.label ?? "");
 /** "12 of 12 “.”": the place of a generated token, counted from 1. */
-export const placeWords = (token: number, count: number, label: string) =>
-  `${token + 1} of ${count} ${quoted(label, 30)}`;
-export const titleOf = (title: string, { title: own, panel }: Shown) => (own ?? title) + (panel ? `: ${panel}` : "");
+const placeWords = (token: number, count: number, label: string) => `${token + 1} of ${count} ${quoted(label, 30)}`;
+const titleOf = (title: string, { title: own, panel }: Shown) => (own ?? title) + (panel ? `: ${panel}` : "");
 
 /** Facts that say something. */
-export const telling = (facts: readonly (readonly [string, string | null | undefined])[]) =>
+const telling = (facts: readonly (readonly [string, string | null | undefined])[]) =>
   facts.filter((fact): fact is readonly [string, string] => Boolean(fact[1]));
 
 /** What is excluded from rankings and colours, in words; "" for nothing. */

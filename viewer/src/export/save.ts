@@ -46,7 +46,7 @@ async function makeFile(kind: ExportKind, view: View, exporter: Exporter, saving
   }
 }
 
-export function download(blob: Blob, name: string) {
+function download(blob: Blob, name: string) {
   const link = document.createElement("a");
   const url = URL.createObjectURL(blob);
   link.href = url;

@@ -37,7 +37,7 @@ const SPANS_OF_JOINT: typeof SPANS = [
 const pace = signal(900);
 
 /** Shows one token after another while the state says so; stops at the end. */
-export function playWhile(state: State): () => void {
+function playWhile(state: State): () => void {
   const { token } = state.choices;
   return effect(() => {
     if (!state.playing.value) return;

@@ -247,7 +247,7 @@ export interface ReportDocument {
 }
 
 /** The newest version that this page reads. */
-export const NEWEST_VERSION = 3;
+const NEWEST_VERSION = 3;
 
 /** Checks what everything else relies on; throws with a sentence for the user. */
 export function checkDocument(value: unknown): { version: number } {

@@ -4,7 +4,7 @@ import { Report } from "./report";
 const MOST_BYTES = 256 * 2 ** 20;
 
 /** The report document in the text of a .json or .html file. */
-export function documentIn(text: string): unknown {
+function documentIn(text: string): unknown {
   const start = text.trimStart();
   if (!start.startsWith("<")) return JSON.parse(text);
   const page = new DOMParser().parseFromString(text, "text/html");

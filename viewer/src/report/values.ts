@@ -44,7 +44,7 @@ async function bytesOf({ encoding, data }: EncodedBytes | LogArray): Promise<Uin
 }
 
 /** Float16 codes to numbers. */
-export function halvesToFloats(codes: Uint16Array): Float32Array {
+function halvesToFloats(codes: Uint16Array): Float32Array {
   const floats = new Float32Array(codes.length);
   for (let i = 0; i < codes.length; ++i) {
     const exponent = (codes[i] >> 10) & 31;

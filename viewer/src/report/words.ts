@@ -6,7 +6,7 @@ import { Report } from "./report";
 import { denseValues, type Numbers, type Values } from "./values";
 
 /** Positions of the pieces of each word, in order; a token that belongs to no word stands alone. */
-export function wordGroups(report: Report): number[][] {
+function wordGroups(report: Report): number[][] {
   const groups: number[][] = [];
   for (const [i, token] of report.tokens.entries()) {
     const before = report.tokens[i - 1];

@@ -457,7 +457,7 @@ function PictureField({ state }: { state: ServerState }) {
 }
 
 /** "1.4 MB" */
-export function bytesText(bytes: number): string {
+function bytesText(bytes: number): string {
   if (bytes < 1000) return `${bytes} ${bytes === 1 ? "byte" : "bytes"}`;
   const [value, unit] = bytes < 999_500 ? [bytes / 1e3, "kB"] : [bytes / 1e6, "MB"];
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit}`;

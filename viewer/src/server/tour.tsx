@@ -110,7 +110,7 @@ const STEPS: readonly Step[] = [
 ];
 
 /** The model that knows the sentence, where this server has it. */
-export const tourModel = (state: ServerState): ServedModel | undefined =>
+const tourModel = (state: ServerState): ServedModel | undefined =>
   state.question.table.value?.models.find((model) => model.evaluates && textsOf(model).includes(TEXT));
 
 function Name({ viewer, token }: { viewer: Viewer; token: number }) {

@@ -40,7 +40,7 @@ export const fromLeastIn = ({ state }: Viewer, method: Method) =>
   state.choices.fromLeast.value ?? (method === "flow" ? "close" : false);
 
 /** The scale of a method's map. */
-export const scaleIn = (viewer: Viewer, method: Method, map: Numbers | null): MapScale =>
+const scaleIn = (viewer: Viewer, method: Method, map: Numbers | null): MapScale =>
   isScore(method)
     ? pictureIn(viewer.report).signedScale(map)
     : pictureIn(viewer.report).scale([map], viewer.state.choices.token.value, fromLeastIn(viewer, method));

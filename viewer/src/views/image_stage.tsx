@@ -9,7 +9,7 @@ import type { Numbers } from "../report/values";
 import "../styles/image.css";
 
 /** A smooth map has about this many pixels a side; the browser smoothes the rest. */
-export const SMOOTH_SIDE = 480;
+const SMOOTH_SIDE = 480;
 
 /** The decoded pixels, or why there are none. */
 export interface Bitmap {

@@ -30,7 +30,7 @@ function namesOf(report: Report): string[] {
  * Weights of one method, [layer][referent], or null where there are none: the method lacks the row, or it is flow and a
  * referent has several tokens (the flow to a word is not the sum of the flows to its pieces).
  */
-export function weightsOf(explanation: Explanation, method: Method, token: number): Weight[][] | null {
+function weightsOf(explanation: Explanation, method: Method, token: number): Weight[][] | null {
   const { report } = explanation;
   const referents = report.document.referents ?? [];
   const flow = method === "flow";
@@ -54,7 +54,7 @@ export function weightsOf(explanation: Explanation, method: Method, token: numbe
 }
 
 /** "Among the candidates: his 62.0%, her 38.0%."; "" without candidates at the output token. */
-export function candidateShares(report: Report, token: number): string {
+function candidateShares(report: Report, token: number): string {
   const at = report.document.predictions?.find((p) => p.position === token && (p.candidates ?? []).length > 0);
   const sum = at?.candidates.reduce((all, { probability }) => all + probability, 0) ?? 0;
   if (!at || !(sum > 0 && sum < Infinity)) return "";
