@@ -1,0 +1,21 @@
+// The page's table of mixings is the program's.
+import { expect, test } from "vitest";
+import { MIXING_NAMES, MIXINGS } from "../src/report/mixings";
+import table from "../../attnflow/attribution/mixings.cc?raw";
+
+const ROW = /\{Mixing::k\w+, "([a-z-]+)", MixingNeeds::k(\w+), "([^"]+)",\s*"[^"]*",\s*Rule::k(\w+)/g;
+const spelled = (name: string) => name.replace(/(?<=.)[A-Z]/g, "-$&").toLowerCase();
+
+test("mixings have the names, needs, words and rules that the program gives them", () => {
+  const rows = [...table.matchAll(ROW)].map(([, name, needs, weights, rule]) => [
+    name,
+    spelled(needs),
+    weights,
+    spelled(rule),
+  ]);
+  expect(rows.length).toBe([...table.matchAll(/\{Mixing::k/g)].length);
+  // What the program chooses has another name in a report.
+  const reported = rows.filter(([name]) => name !== "auto");
+  expect(MIXINGS.map(({ name, needs, weights, rule }) => [name, needs, weights, rule])).toEqual(reported);
+  expect(MIXING_NAMES).toEqual(reported.map(([name]) => name));
+});
