@@ -10,11 +10,13 @@
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/setting_options.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/files/atomic_file.h"
 
 namespace attnflow::settings_test {
 namespace {
+
+using test::expect_error;
 
 std::vector<InputToken> tokens_of(std::initializer_list<const char*> pieces) {
   std::vector<InputToken> tokens;
@@ -114,12 +116,10 @@ TEST(Methods, StandInTheOrderOfTheEnumerationAndSayWhatTheyAre) {
     EXPECT_NE(info.aggregates(), info.has_target());
   }
   EXPECT_NO_THROW(require_aggregations({Method::kRaw, Method::kFlow}, "--attention"));
-  try {
+  // An array file cannot be run again.
+  expect_error(ErrorKind::kUsage, {"with --attention, found attnlrp"}, [] {
     require_aggregations({Method::kRaw, Method::kAttnLrp}, "--attention");
-    FAIL() << "an array file cannot be run again";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("with --attention, found attnlrp"), std::string::npos) << error.what();
-  }
+  });
 }
 
 TEST(ValidateSettings, ATargetIsOfAMixingOrOfAMethodThatExplainsOnePrediction) {
@@ -193,15 +193,10 @@ TEST(SettingOptions, AreInTheDocumentation) {
 }
 
 TEST(SettingOptions, SayTheirRange) {
-  const auto message = [](auto change) -> std::string {
+  const auto message = [](auto change) {
     Settings settings;
     change(settings);
-    try {
-      validate(settings);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return test::refusal(ErrorKind::kUsage, [&] { validate(settings); });
   };
   EXPECT_EQ(message([](Settings& s) { s.residual = 1.5; }), "--residual: expected a weight from 0 to 1, found 1.5");
   EXPECT_EQ(message([](Settings& s) { s.discard = 1.0; }),

@@ -8,7 +8,7 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 
 namespace attnflow::words_test {
 namespace {
@@ -37,14 +37,8 @@ Found find(const InputText& input, const std::string& asked, bool merges_words =
 }
 
 std::string refusal(const InputText& input, const std::string& asked) {
-  try {
-    find(input, asked);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  ADD_FAILURE() << asked << " was not refused";
-  return "";
+  SCOPED_TRACE(asked);
+  return test::refusal(ErrorKind::kUsage, [&] { find(input, asked); });
 }
 
 TEST(OutputTokenByText, KeywordsAndPositionsKeepTheirMeaning) {

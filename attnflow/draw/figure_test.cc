@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -18,8 +17,9 @@
 #include "attnflow/attribution/graph_arcs.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/base64.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/draw/layout_checks_for_test.h"
+#include "attnflow/draw/png_reader_for_test.h"
 #include "attnflow/draw/svg_reader_for_test.h"
 #include "attnflow/draw/synthetic_report_for_test.h"
 #include "attnflow/draw/views.h"
@@ -373,37 +373,18 @@ TEST(FigureSvg, LargeMatrixIsAnImageOfTheValues) {
   const std::string code = matrix->attributes.at("xlink:href").substr(prefix.size());
   std::string png(code.size() / 4 * 3 - static_cast<std::size_t>(std::count(code.begin(), code.end(), '=')), '\0');
   ASSERT_TRUE(base64_decode(code, std::as_writable_bytes(std::span(png))));
-  struct Source {
-    const std::string* bytes;
-    std::size_t at;
-  } source{&png, 0};
-  cairo_surface_t* surface = cairo_image_surface_create_from_png_stream(
-      [](void* closure, unsigned char* data, unsigned int length) {
-        auto& from = *static_cast<Source*>(closure);
-        if (from.at + length > from.bytes->size()) return CAIRO_STATUS_READ_ERROR;
-        std::memcpy(data, from.bytes->data() + from.at, length);
-        from.at += length;
-        return CAIRO_STATUS_SUCCESS;
-      },
-      &source);
-  ASSERT_EQ(cairo_surface_status(surface), CAIRO_STATUS_SUCCESS);
-  ASSERT_EQ(cairo_image_surface_get_width(surface), static_cast<int>(n));
-  ASSERT_EQ(cairo_image_surface_get_height(surface), static_cast<int>(n));
+  const internal::Image image = internal::read_png(png);
+  ASSERT_EQ(image.width, n);
+  ASSERT_EQ(image.height, n);
   double top = 0.0;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) top = std::max(top, report.raw(1, i, j));
   }
-  const unsigned char* pixels = cairo_image_surface_get_data(surface);
-  const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface));
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
-      std::uint32_t pixel = 0;
-      std::memcpy(&pixel, pixels + i * stride + j * 4, 4);
-      const internal::Color color = internal::scale_color(report.raw(1, i, j) / top);
-      ASSERT_EQ(pixel & 0xFFFFFFu, (std::uint32_t{color.red} << 16) | (std::uint32_t{color.green} << 8) | color.blue);
+      ASSERT_EQ(image.pixels[i * n + j], internal::scale_color(report.raw(1, i, j) / top));
     }
   }
-  cairo_surface_destroy(surface);
 }
 
 TEST(FigureSvg, ValuesThatAreMissingAreGreyAndSaidSo) {
@@ -536,13 +517,7 @@ TEST(WriteFigure, WritesEachKindByItsEnding) {
   EXPECT_EQ(cairo_image_surface_get_height(surface), 2 * std::stoi(svg.attribute("svg", "height")));
   cairo_surface_destroy(surface);
 
-  try {
-    write_figure(folder / "a.gif", report);
-    FAIL() << "a figure of an unknown kind was written";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_NE(std::string(error.what()).find(".svg, .pdf or .png"), std::string::npos);
-  }
+  test::expect_error(ErrorKind::kUsage, {".svg, .pdf or .png"}, [&] { write_figure(folder / "a.gif", report); });
   EXPECT_FALSE(std::filesystem::exists(folder / "a.gif"));
   EXPECT_THROW(write_figure(folder / "missing" / "a.svg", report), Error);
   std::filesystem::remove_all(folder);
@@ -551,13 +526,7 @@ TEST(WriteFigure, WritesEachKindByItsEnding) {
 // ---- mistakes -------------------------------------------------------------------------------------------------------
 
 void expect_error(const Report& report, const FigureOptions& options, ErrorKind kind, const std::string& part) {
-  try {
-    figure_svg(report, options);
-    FAIL() << "expected an error with '" << part << "'";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
+  test::expect_error(kind, {part}, [&] { figure_svg(report, options); });
 }
 
 TEST(FigureErrors, OptionsThatTheReportCannotMeet) {

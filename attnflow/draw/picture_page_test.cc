@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "attnflow/base/base64.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/layout_checks_for_test.h"
 #include "attnflow/draw/picture_row.h"
@@ -397,13 +397,7 @@ TEST(PicturePage, DescribesItselfToThoseWhoDoNotSeeIt) {
 }
 
 void expect_error(const PicturePage& page, ErrorKind kind, const std::string& part) {
-  try {
-    (void)picture_page_pdf(page);
-    ADD_FAILURE() << "no error; expected " << part;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
+  test::expect_error(kind, {part}, [&] { (void)picture_page_pdf(page); });
 }
 
 TEST(PicturePage, SaysWhatIsWrongWithIt) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/golden_evaluate_for_test.h"
 
@@ -133,13 +133,7 @@ TEST(RankCorrelation, RanksInfiniteValues) {
 TEST(RankCorrelation, RefusesWhatCannotBeRanked) {
   const Values good{1, 2, 3};
   const auto expect_usage = [](const auto& call, const std::string& words) {
-    try {
-      call();
-      ADD_FAILURE() << "no error about " << words;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
-    }
+    test::expect_error(ErrorKind::kUsage, {words}, call);
   };
   expect_usage([&] { spearman(good, Values{1, 2}); }, "found 3 and 2");
   expect_usage([&] { spearman(Values{1, kNaN, 3}, good); }, "value 1 of 3 is NaN");

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 
 namespace attnflow::referents_test {
 namespace {
@@ -31,13 +31,7 @@ Positions positions_of(const std::string& asked, const Report& report) {
 }
 
 std::string refusal(const std::vector<std::string>& asked, const Report& report) {
-  try {
-    resolve_referents(asked, report);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "accepted";
+  return test::refusal(ErrorKind::kUsage, [&] { resolve_referents(asked, report); });
 }
 
 void expect_says(const std::string& message, const std::vector<std::string>& parts) {

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 
 namespace attnflow::test {
 
@@ -69,21 +69,6 @@ std::string bytes_of(T value) {
   std::string bytes(sizeof value, '\0');
   std::memcpy(bytes.data(), &value, sizeof value);
   return bytes;
-}
-
-// Runs `action`, which must throw Error of `kind` with every one of `words` in its message.
-template <typename Action>
-void expect_error(ErrorKind kind, const std::vector<std::string>& words, const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    for (const std::string& word : words)
-      EXPECT_NE(std::string_view(error.what()).find(word), std::string_view::npos)
-          << "no \"" << word << "\" in: " << error.what();
-    return;
-  }
-  ADD_FAILURE() << "expected an Error with \"" << (words.empty() ? "" : words[0]) << "\", nothing was thrown";
 }
 
 }  // namespace attnflow::test

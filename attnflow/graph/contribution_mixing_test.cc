@@ -10,11 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/graph/terms_for_test.h"
 
 namespace attnflow::contribution_mixing_test {
 namespace {
+
+using test::expect_error;
 
 constexpr std::array<Contribution, 5> kAll = {Contribution::kNorm, Contribution::kGlobenc, Contribution::kAlti,
                                               Contribution::kIfr, Contribution::kValueZeroing};
@@ -57,17 +59,6 @@ double largest_difference(const Tensor<double>& a, const Tensor<double>& b) {
 }
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string message_of(const std::function<void()>& f, ErrorKind kind) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
 
 bool applies(Contribution method, NormsForTest norms) {
   return method != Contribution::kGlobenc || norms != NormsForTest::kBefore;
@@ -174,7 +165,7 @@ TEST(ContributionMixing, AllTermsTogetherAreTheOutput) {
   OwnedTerms part = layer.chunk(4, 9);
   LayerTerms chunk = part.terms();
   chunk.query_begin = 4;
-  EXPECT_PRED2(contains, message_of([&] { completeness_error(chunk); }, ErrorKind::kOther), "from position 4");
+  expect_error(ErrorKind::kOther, {"from position 4"}, [&] { completeness_error(chunk); });
 }
 
 TEST(ContributionMixing, AScaleOfTheBlockMultipliesItsBias) {
@@ -240,11 +231,10 @@ TEST(ContributionMixing, MaskedColumnsAndDiscardSpareWhatTheResidualCarries) {
   few.terms(layer.terms());
   const AttentionGraph rest = few.take();
   for (std::size_t i = 0; i < 8; ++i) EXPECT_GT(rest.weights(0, i, i), 0.0);
-  EXPECT_PRED2(contains,
-               message_of([&] { ContributionGraphSink(1, {.removal = {.discard = 0.5}}, 8); }, ErrorKind::kUsage),
-               "remove --discard");
+  expect_error(ErrorKind::kUsage, {"remove --discard"},
+               [&] { ContributionGraphSink(1, {.removal = {.discard = 0.5}}, 8); });
   ContributionGraphSink beyond(1, {.removal = {.mask_columns = {8}}});
-  EXPECT_PRED2(contains, message_of([&] { beyond.terms(layer.terms()); }, ErrorKind::kUsage), "found 8");
+  expect_error(ErrorKind::kUsage, {"found 8"}, [&] { beyond.terms(layer.terms()); });
 }
 
 TEST(ContributionMixing, ASmallPartOfALargeResidualKeepsItsDigits) {
@@ -271,7 +261,7 @@ TEST(ContributionMixing, DamagedNumbersAreNamedByLayerAndPosition) {
     damage(layer);
     ContributionGraphSink sink(3, {.contribution = method});
     sink.terms(with_rest(good[0].terms(1)));
-    return message_of([&] { sink.terms(with_rest(layer.terms(2))); }, ErrorKind::kBadFile);
+    return test::refusal(ErrorKind::kBadFile, [&] { sink.terms(with_rest(layer.terms(2))); });
   };
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const Contribution method : kAll) {
@@ -292,22 +282,20 @@ TEST(ContributionMixing, MissingTermsAreNamed) {
   const std::vector<OwnedTerms> layers = random_terms({.layers = 2, .tokens = 6});
   ContributionGraphSink none(2, {.contribution = Contribution::kAlti});
   EXPECT_TRUE(none.wants_terms());
-  EXPECT_PRED2(contains, message_of([&] { none.take(); }, ErrorKind::kUnsupportedModel), "--mixing attention");
-  EXPECT_PRED2(contains,
-               message_of([&] { none.layer(1, 0, layers[0].attention.view()); }, ErrorKind::kUnsupportedModel),
-               "found attention alone");
+  expect_error(ErrorKind::kUnsupportedModel, {"--mixing attention"}, [&] { none.take(); });
+  expect_error(ErrorKind::kUnsupportedModel, {"found attention alone"},
+               [&] { none.layer(1, 0, layers[0].attention.view()); });
   none.terms(layers[0].terms(1));
-  EXPECT_PRED2(contains, message_of([&] { none.terms(layers[0].terms(1)); }, ErrorKind::kOther), "each once");
-  EXPECT_PRED2(contains, message_of([&] { none.terms(layers[0].terms(3)); }, ErrorKind::kOther), "layers 1 to 2");
-  EXPECT_PRED2(contains, message_of([&] { none.take(); }, ErrorKind::kOther), "found 0 in layer 2");
+  expect_error(ErrorKind::kOther, {"each once"}, [&] { none.terms(layers[0].terms(1)); });
+  expect_error(ErrorKind::kOther, {"layers 1 to 2"}, [&] { none.terms(layers[0].terms(3)); });
+  expect_error(ErrorKind::kOther, {"found 0 in layer 2"}, [&] { none.take(); });
 
   ContributionGraphSink globenc(2, {.contribution = Contribution::kGlobenc});
-  EXPECT_PRED2(contains, message_of([&] { globenc.terms(layers[0].terms(1)); }, ErrorKind::kUnsupportedModel),
-               "choose --mixing norm or alti");
+  expect_error(ErrorKind::kUnsupportedModel, {"choose --mixing norm or alti"},
+               [&] { globenc.terms(layers[0].terms(1)); });
   ContributionGraphSink zeroing(2, {.contribution = Contribution::kValueZeroing});
-  EXPECT_PRED2(contains, message_of([&] { zeroing.terms(layers[0].terms(1)); }, ErrorKind::kUnsupportedModel),
-               "the rest of a layer apart");
-  EXPECT_PRED2(contains, message_of([] { ContributionGraphSink(1, {.residual = 1.5}); }, ErrorKind::kUsage), "1.5");
+  expect_error(ErrorKind::kUnsupportedModel, {"the rest of a layer apart"}, [&] { zeroing.terms(layers[0].terms(1)); });
+  expect_error(ErrorKind::kUsage, {"1.5"}, [] { ContributionGraphSink(1, {.residual = 1.5}); });
 }
 
 TEST(ContributionMixing, ShapesAndOrderOfChunksAreChecked) {
@@ -315,17 +303,17 @@ TEST(ContributionMixing, ShapesAndOrderOfChunksAreChecked) {
   ContributionRows rows(1, {}, true);
   LayerTerms terms = layer.terms();
   terms.values = layer.residual.view();
-  EXPECT_PRED2(contains, message_of([&] { rows.rows(terms); }, ErrorKind::kOther), "expected values");
+  expect_error(ErrorKind::kOther, {"expected values"}, [&] { rows.rows(terms); });
   terms = layer.terms();
   terms.residual = layer.values.view();
-  EXPECT_PRED2(contains, message_of([&] { rows.rows(terms); }, ErrorKind::kOther), "expected a residual");
+  expect_error(ErrorKind::kOther, {"expected a residual"}, [&] { rows.rows(terms); });
   terms = layer.terms();
   terms.query_begin = 3;
-  EXPECT_PRED2(contains, message_of([&] { rows.rows(terms); }, ErrorKind::kOther), "at position 0, found queries from");
+  expect_error(ErrorKind::kOther, {"at position 0, found queries from"}, [&] { rows.rows(terms); });
   // A chunk that looks ahead: no values of those positions.
   OwnedTerms part = layer.chunk(0, 4);
   part.attention = Tensor<float>({4, 4, 8}, std::vector<float>(128, 0.125F));
-  EXPECT_PRED2(contains, message_of([&] { rows.rows(part.terms()); }, ErrorKind::kOther), "have to come whole");
+  expect_error(ErrorKind::kOther, {"have to come whole"}, [&] { rows.rows(part.terms()); });
 }
 
 TEST(ContributionMixing, MaskedKeysBehindTheLastPositionAreIgnored) {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/graph/gradient_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"
 
@@ -227,13 +227,7 @@ TEST(Relevance, RefusesDamagedLayers) {
   layers.residual(1, 2, 0) = std::numeric_limits<float>::quiet_NaN();
   RelevanceGraphSink sink(kLayers);
   sink.layer(layers[3]);
-  try {
-    sink.layer(layers[2]);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadFile);
-    EXPECT_NE(std::string(error.what()).find("layer 2, position 2"), std::string::npos) << error.what();
-  }
+  test::expect_error(ErrorKind::kBadFile, {"layer 2, position 2"}, [&] { sink.layer(layers[2]); });
   LayerGradients without = layers[1];
   without.residual = {};
   EXPECT_THROW(sink.layer(without), Error);

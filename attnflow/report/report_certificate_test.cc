@@ -70,17 +70,9 @@ TEST(Certificate, RoundTripKeepsEveryBit) {
 }
 
 TEST(Certificate, WrongFieldsAreRefusedByTheirPlace) {
-  const json good = json::parse(report_to_json(report_with_certificate()));
-  const auto expect_refused = [&](const char* pointer, json value, const char* place) {
-    json document = good;
-    document[json::json_pointer(pointer)] = std::move(value);
-    try {
-      report_from_json(document.dump());
-      ADD_FAILURE() << "accepted " << pointer;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kBadFile);
-      EXPECT_NE(std::string(error.what()).find(place), std::string::npos) << error.what();
-    }
+  const Report good = report_with_certificate();
+  const auto expect_refused = [&](const char* pointer, const json& value, const char* place) {
+    test::expect_field_refused(good, pointer, value, place);
   };
   expect_refused("/certificates", 1, "certificates");
   expect_refused("/certificates/0", 1, "certificates[0]");

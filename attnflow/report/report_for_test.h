@@ -3,10 +3,13 @@
 #define ATTNFLOW_REPORT_REPORT_FOR_TEST_H_
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/report/report.h"
+#include "attnflow/report/report_json.h"
 
 namespace attnflow::test {
 
@@ -45,6 +48,15 @@ inline Report small_report() {
   report.flow_degenerate(1, 0, 3) = 1;
   report.flow_degenerate(1, 1, 0) = 2;
   return report;
+}
+
+// The document of a report with another value in one place is refused, by words that name `place`.
+inline void expect_field_refused(const Report& report, const char* pointer, const nlohmann::json& value,
+                                 const char* place) {
+  SCOPED_TRACE(pointer);
+  nlohmann::json document = nlohmann::json::parse(report_to_json(report));
+  document[nlohmann::json::json_pointer(pointer)] = value;
+  expect_error(ErrorKind::kBadFile, {place}, [&] { report_from_json(document.dump()); });
 }
 
 }  // namespace attnflow::test

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "attnflow/base/base64.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/safetensors.h"
 #include "attnflow/report/csv_for_test.h"
@@ -162,20 +162,10 @@ TEST(GenerationJson, ReadsBackBitByBit) {
 
 TEST(GenerationJson, RefusesWhatContradictsItself) {
   const nlohmann::json good = nlohmann::json::parse(report_to_json(small_generation()));
-  const auto problem = [&](const std::function<void(nlohmann::json&)>& change) {
+  const auto expect = [&](const std::string& part, const auto& change) {
     nlohmann::json json = good;
     change(json);
-    try {
-      report_from_json(json.dump());
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kBadFile);
-      return std::string(error.what());
-    }
-    return std::string("none");
-  };
-  const auto expect = [&](const std::string& part, const std::function<void(nlohmann::json&)>& change) {
-    const std::string found = problem(change);
-    EXPECT_NE(found.find(part), std::string::npos) << found;
+    test::expect_error(ErrorKind::kBadFile, {part}, [&] { report_from_json(json.dump()); });
   };
   expect("field \"generation\"", [](auto& json) { json.erase("generation"); });
   expect("at least one generated token", [](auto& json) { json["generation"]["tokens"] = nlohmann::json::array(); });

@@ -13,7 +13,7 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/base64.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/report_array_table.h"
 
@@ -174,14 +174,8 @@ void expect_same(const Report& a, const Report& b) {
 
 // The message of the Error(kBadFile) that reading throws.
 std::string refusal(std::string_view text) {
-  try {
-    report_from_json(text);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadFile);
-    return error.what();
-  }
-  ADD_FAILURE() << "accepted: " << text.substr(0, 200);
-  return "";
+  SCOPED_TRACE(text.substr(0, 200));
+  return test::refusal(ErrorKind::kBadFile, [&] { report_from_json(text); });
 }
 
 testing::AssertionResult refused_with(const json& document, const std::string& part) {
@@ -542,13 +536,7 @@ TEST(ReportJson, FilesAreReadBackAndNamedInErrors) {
   write_report_json(path, full_report());
   expect_same(full_report(), read_report_json(path));
   write_file(path, "{\"format\": 1}");
-  try {
-    read_report_json(path);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadFile);
-    EXPECT_NE(std::string(error.what()).find(path.string()), std::string::npos);
-  }
+  test::expect_error(ErrorKind::kBadFile, {path.string()}, [&] { read_report_json(path); });
   std::filesystem::remove(path);
 }
 

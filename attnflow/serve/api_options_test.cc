@@ -2,26 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 
 namespace attnflow::api_options_test {
 namespace {
 
 // The message of what is thrown, which must be a mistake of the user's.
-std::string message_of(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
+std::string message_of(const auto& read) { return test::refusal(ErrorKind::kUsage, read); }
 
 void expect_wrong(const std::string& json, const std::string& words) {
   const std::string message = message_of([&] { read_explain_request(json); });

@@ -16,6 +16,7 @@ namespace {
 
 using internal::ChatTemplate;
 using nlohmann::json;
+using test::refusal;
 
 // The date that templates see, for as long as this lives.
 class DateIs {
@@ -46,7 +47,7 @@ TEST(ChatTemplate, WritesWhatTransformersWrites) {
         EXPECT_EQ(chat.render(messages, special_tokens), example.at("text")) << family.at("name");
         ++written;
       } else {
-        const std::string message = error_of(ErrorKind::kUsage, [&] { (void)chat.render(messages, special_tokens); });
+        const std::string message = refusal(ErrorKind::kUsage, [&] { (void)chat.render(messages, special_tokens); });
         expect_mentions(message, example.at("refused").get<std::string>());
         ++refused;
       }
@@ -72,7 +73,7 @@ TEST(ChatTemplate, TokensAreThoseOfTransformers) {
 class ChatFolder : public ModelFolder {
  protected:
   std::string chat_error(ErrorKind kind, const std::vector<ChatMessage>& messages = {{"user", "Hi"}}) const {
-    return error_of(kind, [&] { (void)ChatTemplate(Folder(folder_)).render(messages, {}); });
+    return refusal(kind, [&] { (void)ChatTemplate(Folder(folder_)).render(messages, {}); });
   }
   std::string chat() const { return ChatTemplate(Folder(folder_)).render({{"user", "Hi"}}, {}); }
 };
@@ -141,7 +142,7 @@ TEST_F(ChatFolder, AWrongTemplateDoesNotKeepATokenizerFromLoading) {
   write("chat_template.jinja", "{% if %}\xff");
   const Tokenizer tokenizer = Tokenizer::load(folder_);
   EXPECT_EQ(tokenizer.bytes(tokenizer.encode("a").tokens.at(0).id), "a");
-  (void)error_of(ErrorKind::kBadFile, [&] { (void)tokenizer.chat({{"user", "Hi"}}); });
+  refusal(ErrorKind::kBadFile, [&] { (void)tokenizer.chat({{"user", "Hi"}}); });
 }
 
 TEST_F(ChatFolder, WhatEncodeAddsIsNotWrittenTwice) {

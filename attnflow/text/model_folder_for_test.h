@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/text/tokenizer.h"
 
 namespace attnflow {
@@ -31,19 +31,6 @@ inline std::vector<std::int64_t> ids_of(const Encoding& encoding) {
   std::vector<std::int64_t> ids;
   for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);
   return ids;
-}
-
-// The message of the Error that `call` throws, which must have this kind.
-template <typename Call>
-std::string error_of(ErrorKind kind, const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return "";
 }
 
 inline void expect_mentions(const std::string& message, std::string_view part) {
@@ -70,7 +57,7 @@ class ModelFolder : public testing::Test {
                                std::filesystem::copy_options::overwrite_existing);
   }
   std::string load_error(const std::string& model_type = "") const {
-    return error_of(ErrorKind::kBadFile, [&] { (void)Tokenizer::load(folder_, model_type); });
+    return test::refusal(ErrorKind::kBadFile, [&] { (void)Tokenizer::load(folder_, model_type); });
   }
   void write_byte_level(std::string_view vocabulary, std::string_view merges) const {
     write("vocab.json", vocabulary);

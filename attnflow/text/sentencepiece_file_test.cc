@@ -18,13 +18,15 @@
 namespace attnflow::internal {
 namespace {
 
+using test::refusal;
+
 const std::string kUnknown = piece_field("<unk>", 0, PieceType::kUnknown);
 
 // An empty trie and the text "x".
 const std::string kCharsmap("\4\0\0\0\0\0\0\0x\0", 10);
 
 std::string failure(const std::string& bytes) {
-  return error_of(ErrorKind::kBadFile, [&] { (void)parse_sentencepiece(bytes, "m.model"); });
+  return refusal(ErrorKind::kBadFile, [&] { (void)parse_sentencepiece(bytes, "m.model"); });
 }
 
 TEST(SentencePieceFile, WhatIsNotThereHasTheFormatsDefaults) {

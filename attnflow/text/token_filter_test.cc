@@ -17,6 +17,9 @@
 namespace attnflow::token_filter_test {
 namespace {
 
+using test::expect_error;
+using test::refusal;
+
 std::vector<FilterToken> tokens_of(const std::vector<std::string>& texts) {
   std::vector<FilterToken> tokens;
   for (const std::string& text : texts) tokens.push_back({.text = text, .word = "", .special = false});
@@ -110,12 +113,11 @@ TEST(TokenFilter, PatternsAreFoundAnywhereInTheText) {
 TEST(TokenFilter, WrongPatternsAreNamed) {
   const std::vector<FilterToken> tokens = tokens_of({"a"});
   for (const char* wrong : {"(", "[a", "a{2", "(?=a)", R"((a)\1)", "((a{1000}){1000}){1000}", "*"}) {
-    const std::string message =
-        error_of(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {.patterns = {wrong}}); });
+    const std::string message = refusal(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {.patterns = {wrong}}); });
     expect_mentions(message, internal::quote_name(wrong));
   }
-  expect_mentions(error_of(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {.patterns = {"\xff"}}); }), "UTF-8");
-  (void)error_of(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {.patterns = {std::string(100000, '(')}}); });
+  expect_error(ErrorKind::kUsage, {"UTF-8"}, [&] { (void)filter_tokens(tokens, {.patterns = {"\xff"}}); });
+  refusal(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {.patterns = {std::string(100000, '(')}}); });
 }
 
 // Expressions that make matchers which go back try exponentially many ways, or recurse once for each character.
@@ -131,19 +133,18 @@ TEST(TokenFilter, IndicesCountFromZero) {
   EXPECT_EQ(kept(tokens, {.indices = {"0", "2-3", "3-3"}}), (Texts{"b", "e"}));
   EXPECT_EQ(kept(tokens, {.indices = {"0-4"}}), Texts{});
   for (const char* wrong : {"", "x", "-1", "1-", "3-2", "1-2-3", " 1", "+1", "1.5", "99999999999999999999"}) {
-    const std::string message = error_of(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {.indices = {wrong}}); });
+    const std::string message = refusal(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {.indices = {wrong}}); });
     expect_mentions(message, std::string("\"") + wrong + "\"");
   }
   for (const char* beyond : {"5", "0-5", "18446744073709551615"}) {
-    const std::string message =
-        error_of(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {.indices = {beyond}}); });
+    const std::string message = refusal(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {.indices = {beyond}}); });
     expect_mentions(message, "5 tokens");
   }
 }
 
 TEST(TokenFilter, TextsMustBeUtf8) {
   const std::vector<FilterToken> tokens = {{.text = "a"}, {.text = "a", .word = "\xff"}};
-  expect_mentions(error_of(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {}); }), "position 1");
+  expect_error(ErrorKind::kUsage, {"position 1"}, [&] { (void)filter_tokens(tokens, {}); });
 }
 
 TEST(StopWords, ListsAreInTheFormThatWordsAreComparedIn) {
@@ -160,7 +161,7 @@ TEST(StopWords, ListsAreInTheFormThatWordsAreComparedIn) {
     }
   }
   const auto unknown = [] { (void)stop_words("xx"); };
-  expect_mentions(error_of(ErrorKind::kUsage, unknown), "de, en, es");
+  expect_error(ErrorKind::kUsage, {"de, en, es"}, unknown);
 }
 
 }  // namespace

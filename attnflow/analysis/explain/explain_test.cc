@@ -16,6 +16,7 @@
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/mixing.h"
@@ -272,13 +273,8 @@ TEST(ExplainText, AnswersAreAPartOfThePair) {
   EXPECT_EQ(ask(options).output_token, ask(options).predictions.front().position);
 
   for (const std::optional<std::string>& pair : {std::optional<std::string>(), std::optional<std::string>(" ")}) {
-    try {
-      explain_text(model, small_tokenizer(), "the key", pair, {});
-      FAIL();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      EXPECT_NE(std::string(error.what()).find("--pair"), std::string::npos) << error.what();
-    }
+    test::expect_error(ErrorKind::kUsage, {"--pair"},
+                       [&, &second = pair] { explain_text(model, small_tokenizer(), "the key", second, {}); });
   }
 }
 

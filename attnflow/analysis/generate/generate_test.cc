@@ -9,6 +9,7 @@
 #include "attnflow/analysis/generate/generated_text.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/report/report_ranking.h"
@@ -387,12 +388,7 @@ TEST(Generate, RefusesWhatItCannotDo) {
     GenerateOptions options = options_for({"raw", "rollout"});
     std::string prompt = kPrompt;
     change(options, prompt);
-    try {
-      generate(decoder, ByteCodec(), prompt, options);
-      ADD_FAILURE() << "not refused";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << error.what();
-    }
+    test::refusal(kind, [&] { generate(decoder, ByteCodec(), prompt, options); });
   };
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.tokens = 0; });
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.discard = 0.5; });
