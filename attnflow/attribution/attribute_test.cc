@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "attnflow/graph/gradient_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"
 #include "attnflow/graph/stack_replay_for_test.h"
+#include "attnflow/rollout/naive_rollout_for_test.h"
 
 namespace attnflow::attribute_test {
 namespace {
@@ -41,24 +43,9 @@ double merged(const std::vector<long double>& values, const std::vector<std::siz
 
 // V_l of raw attention and rollout, by their definitions.
 std::vector<long double> naive(Method method, const AttentionGraph& graph, std::size_t l, std::size_t m) {
-  constexpr std::size_t n = kTokens;
-  std::vector<long double> product(n * n, 0.0L);
-  if (method == Method::kRaw) {
-    for (std::size_t e = 0; e < n * n; ++e) product[e] = static_cast<long double>(graph.weights[l - 1].data()[e]);
-    return product;
-  }
-  for (std::size_t i = 0; i < n; ++i) product[i * n + i] = 1.0L;
-  for (std::size_t k = l; k > m; --k) {
-    const Tensor<double> a = k == l ? graph.top(k) : graph.below(k);
-    std::vector<long double> next(n * n, 0.0L);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t p = 0; p < n; ++p) {
-        for (std::size_t j = 0; j < n; ++j) next[i * n + j] += product[i * n + p] * static_cast<long double>(a(p, j));
-      }
-    }
-    product = next;
-  }
-  return product;
+  if (method == Method::kRollout) return test::naive_rollout(graph, l, m);
+  const std::span<const double> weights = graph.weights[l - 1].span();
+  return {weights.begin(), weights.end()};
 }
 
 TEST(Attribute, RawAndRolloutAreMeansOfSumsForEveryMaskFusionAndStart) {
