@@ -112,6 +112,7 @@ TEST(Html, TheServersPageMayAskItsServerOnly) {
   const std::string page = viewer_server_page();
   const std::string policy(viewer_server_policy());
   EXPECT_EQ(policy.rfind("default-src 'none'; connect-src 'self'; script-src 'sha256-", 0), 0U);
+  EXPECT_NE(policy.find("style-src 'sha256-"), std::string::npos);
   EXPECT_EQ(policy.find("unsafe-"), std::string::npos);
   EXPECT_NE(page.find("http-equiv=\"Content-Security-Policy\" content=\"" + policy + "\""), std::string::npos);
   EXPECT_EQ(report_of(page), "null");

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "attnflow/draw/viewer_page.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/serve/api_error.h"
-#include "attnflow/serve/start_page.h"
 
 namespace attnflow {
 namespace {
@@ -200,9 +200,11 @@ LoadedModel& Api::load(ShelfModel& model) const {
 void Api::get_page(const std::shared_ptr<HttpExchange>& exchange) {
   HttpResponse response;
   response.content_type = "text/html; charset=utf-8";
+  // What a meta element cannot say is said here.
   response.headers = {{"Cache-Control", "no-cache"},
-                      {"Content-Security-Policy", content_security_policy(start_page())}};
-  response.body = start_page();
+                      {"Content-Security-Policy", std::string(viewer_server_policy()) + "; frame-ancestors 'none'"}};
+  static const std::string page = viewer_server_page();
+  response.body = page;
   exchange->respond(std::move(response));
 }
 

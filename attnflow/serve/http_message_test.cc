@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "attnflow/serve/api_error.h"
-#include "attnflow/serve/start_page.h"
 
 namespace attnflow::http_message_test {
 namespace {
@@ -32,24 +31,6 @@ TEST(ApiError, IsJsonWhateverTheMessage) {
             "{\"error\":{\"kind\":\"kind\",\"message\":\"a \\\"b\\\"\\n\\\\xff\\\\x07\"}}\n");
   EXPECT_EQ(error_response(503, "x", "y").headers.back().first, "Retry-After");
   EXPECT_EQ(error_response(401, "x", "y").headers.back().first, "WWW-Authenticate");
-}
-
-TEST(StartPage, PolicyIsThatOfThePage) {
-  const std::string policy = content_security_policy(start_page());
-  EXPECT_NE(policy.find("default-src 'none'"), std::string::npos);
-  EXPECT_NE(policy.find("script-src 'sha256-"), std::string::npos);
-  EXPECT_NE(policy.find("style-src 'sha256-"), std::string::npos);
-  EXPECT_TRUE(policy.ends_with("; frame-ancestors 'none'"));
-  EXPECT_EQ(policy.find("unsafe"), std::string::npos);
-  EXPECT_EQ(start_page().find('@' + std::string("SCRIPT@")), std::string::npos);
-}
-
-TEST(StartPage, PolicyOfOtherPages) {
-  EXPECT_EQ(content_security_policy("<html>"), "default-src 'none'; frame-ancestors 'none'");
-  EXPECT_EQ(content_security_policy("<meta http-equiv=\"Content-Security-Policy\" content=\"a 'b';\n  c;\">"),
-            "a 'b'; c; frame-ancestors 'none'");
-  EXPECT_EQ(content_security_policy("<meta http-equiv=\"Content-Security-Policy\">content=\"x\""),
-            "default-src 'none'; frame-ancestors 'none'");
 }
 
 }  // namespace
