@@ -63,18 +63,6 @@ void flatten_over_white(std::vector<std::uint8_t>& samples) {
 }  // namespace
 }  // namespace internal
 
-const char* picture_format_name(PictureFormat format) {
-  switch (format) {
-    case PictureFormat::kPng:
-      return "PNG";
-    case PictureFormat::kJpeg:
-      return "JPEG";
-    case PictureFormat::kWebp:
-      break;
-  }
-  return "WebP";
-}
-
 Picture decode_picture(std::span<const std::byte> bytes, const std::string& source, const PictureOptions& options) {
   const internal::DecoderInput input{bytes, source, options};
   internal::DecodedPicture decoded;

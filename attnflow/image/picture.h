@@ -45,9 +45,6 @@ namespace attnflow {
 
 enum class PictureFormat { kPng, kJpeg, kWebp };
 
-// "PNG", "JPEG", "WebP".
-const char* picture_format_name(PictureFormat format);
-
 // What a picture was before it became 8-bit RGB.
 struct PictureOrigin {
   std::optional<PictureFormat> format = {};  // absent: made here, not read

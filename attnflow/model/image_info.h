@@ -49,7 +49,6 @@ struct ImageTokens {
   std::size_t columns = 0;
 
   std::size_t leading() const { return roles.size() - rows * columns; }
-  std::size_t token_of_patch(std::size_t row, std::size_t column) const { return leading() + row * columns + column; }
 };
 
 // The tokens of a picture of `height` x `width` pixels. Throws Error(kUsage) unless both are positive multiples of the

@@ -23,8 +23,6 @@ TEST(ImageInfo, TokensFollowFromThePictureAndThePatch) {
   EXPECT_EQ(tokens.roles[0], TokenRole::kClass);
   EXPECT_EQ(tokens.roles[1], TokenRole::kRegister);
   for (std::size_t t = 2; t < 12; ++t) EXPECT_EQ(tokens.roles[t], TokenRole::kPatch);
-  EXPECT_EQ(tokens.token_of_patch(0, 0), 2U);
-  EXPECT_EQ(tokens.token_of_patch(1, 3), 10U);
 }
 
 TEST(ImageInfo, NamesOfRoles) {

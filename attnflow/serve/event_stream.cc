@@ -20,6 +20,4 @@ std::string sse_event(std::string_view name, std::string_view data) {
   return event;
 }
 
-std::string sse_comment(std::string_view text) { return ": " + std::string(text) + "\n\n"; }
-
 }  // namespace attnflow

@@ -12,10 +12,6 @@ namespace attnflow {
 // A line feed at the end of `data` is dropped. `name` holds no line break.
 std::string sse_event(std::string_view name, std::string_view data);
 
-// A line that readers ignore: shows a client that has nothing to read that the server is there, and the server that the
-// client is.
-std::string sse_comment(std::string_view text);
-
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_SERVE_EVENT_STREAM_H_

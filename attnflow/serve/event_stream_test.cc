@@ -13,7 +13,5 @@ TEST(EventStream, SeveralLines) {
   EXPECT_EQ(sse_event("x", ""), "event: x\ndata: \n\n");
 }
 
-TEST(EventStream, Comment) { EXPECT_EQ(sse_comment("still here"), ": still here\n\n"); }
-
 }  // namespace
 }  // namespace attnflow::event_stream_test

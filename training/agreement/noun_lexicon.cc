@@ -190,16 +190,6 @@ void NounLexiconBuilder::add(const std::vector<ProseWord>& sentence) {
   if (before != nullptr) ++before->before_end;
 }
 
-NounLexicon NounLexicon::from_pairs(std::vector<NounPair> pairs) {
-  NounLexicon lexicon;
-  for (const NounPair& pair : pairs) {
-    lexicon.numbers_[pair.singular] = GrammaticalNumber::kSingular;
-    lexicon.numbers_[pair.plural] = GrammaticalNumber::kPlural;
-  }
-  lexicon.pairs_ = std::move(pairs);
-  return lexicon;
-}
-
 NounLexicon NounLexiconBuilder::build(const NounLexiconOptions& options) const {
   const auto counts_of = [this](const std::string& word) -> const Counts* {
     const auto found = counts_.find(word);

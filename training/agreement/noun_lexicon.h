@@ -42,10 +42,6 @@ struct NounLexiconOptions {
 
 class NounLexicon {
  public:
-  NounLexicon() = default;
-  // A lexicon of these pairs alone, in the order given (as pairs() of another one, written to a file).
-  static NounLexicon from_pairs(std::vector<NounPair> pairs);
-
   // The number of a word in lower case; kUnknown when it is no noun of the lexicon. O(1).
   GrammaticalNumber number(std::string_view word) const;
 
