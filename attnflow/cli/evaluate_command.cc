@@ -24,6 +24,7 @@
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
+#include "attnflow/explain/asked_target.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/text/tokenizer.h"
 
@@ -75,7 +76,7 @@ class Phases {
 
 // The class that a sentiment model calls positive; of two classes without names, the second.
 std::string positive_class(const ModelInfo& info) {
-  if (find_label("positive", info)) return "positive";
+  if (label_named("positive", info.labels)) return "positive";
   // LABEL_0 and LABEL_1: transformers' names for classes without any.
   if (info.labels.size() == 2 && info.labels[1].starts_with("LABEL_")) return info.labels[1];
   throw Error(

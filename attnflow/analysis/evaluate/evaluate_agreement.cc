@@ -10,6 +10,7 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
+#include "attnflow/explain/asked_target.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/json_text.h"
 
@@ -20,7 +21,9 @@ constexpr const char* kPrefixes = "prefixes.tsv";
 constexpr const char* kTraining = "training.json";
 
 void check_labels(const ModelInfo& info) {
-  if (info.head == ModelHead::kClassification && find_label("singular", info) && find_label("plural", info)) return;
+  if (info.head == ModelHead::kClassification && label_named("singular", info.labels) &&
+      label_named("plural", info.labels))
+    return;
   throw Error(ErrorKind::kUnsupportedModel,
               fmt::format("expected a verb-number model, with the classes singular and plural, found {}: {}; for other "
                           "classifiers use 'evaluate sentences FILE'",

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
-#include "attnflow/analysis/evaluate/evaluate_samples.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/evaluate/picture_curves.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/perturbation_curve.h"
+#include "attnflow/explain/asked_target.h"
 #include "attnflow/graph/layers.h"
 
 namespace attnflow {
@@ -183,7 +183,7 @@ std::size_t label_separator(const std::string& line, const std::filesystem::path
   if (is_file(line)) return std::string::npos;
   std::optional<std::size_t> first;
   for (std::size_t comma = line.find(','); comma != std::string::npos; comma = line.find(',', comma + 1)) {
-    if (!find_label(line.substr(comma + 1), info)) continue;
+    if (!label_named(line.substr(comma + 1), info.labels)) continue;
     if (is_file(line.substr(0, comma))) return comma;
     if (!first) first = comma;
   }
@@ -215,7 +215,7 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
     }
     if (cut != std::string::npos) {
       const std::string label = line.substr(cut + 1);
-      entry.label = find_label(label, info);
+      entry.label = label_named(label, info.labels);
       if (!entry.label) {
         throw Error(ErrorKind::kBadFile,
                     fmt::format("{}, line {}: expected a class of {} (a name, a number below {}, or id:N for a number "

@@ -126,9 +126,9 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
                                      const ImageEvaluationOptions& options);
 
 // A text file of pictures: on each line a file (relative to the list) and, behind a tab or a comma, a label of the
-// model by name, number, or id:N (find_label() of evaluate_samples.h). Names of both may have commas: a tab is never
-// misread. Throws Error(kBadFile) naming the line, for files that are missing, too.
-// `limits` are those of each picture.
+// model by name, number, or id:N (label_named() of explain/asked_target.h). Names of both may have commas: a tab is
+// never misread. Throws Error(kBadFile) naming the line, for files that are missing, too. `limits` are those of each
+// picture.
 PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info,
                              const PictureOptions& limits = {});
 

@@ -194,7 +194,7 @@ class Reader {
     }
     if (columns.label) {
       const std::string& label = row.cells[*columns.label];
-      sample.label = find_label(label, info_);
+      sample.label = label_named(label, info_.labels);
       if (!sample.label) {
         fail(row.line, fmt::format("expected a label of {} ({}) or a number from 0 to {}, found '{}'", info_.name,
                                    fmt::join(info_.labels, ", "), info_.labels.size() - 1, clean_line(label)));
@@ -216,10 +216,6 @@ class Reader {
 };
 
 }  // namespace
-
-std::optional<std::size_t> find_label(const std::string& label, const ModelInfo& info) {
-  return label_named(label, info.labels);
-}
 
 SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info) {
   const std::string extension = internal::lower_extension(path);

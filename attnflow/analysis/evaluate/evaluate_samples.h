@@ -51,9 +51,6 @@ SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info
 // The same of a .tsv that has been read already; `name` begins every message.
 SampleFile parse_samples_tsv(std::string content, const std::string& name, const ModelInfo& info);
 
-// label_named() among the model's classes (explain/asked_target.h).
-std::optional<std::size_t> find_label(const std::string& label, const ModelInfo& info);
-
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SAMPLES_H_

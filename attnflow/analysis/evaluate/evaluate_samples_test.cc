@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/explain/asked_target.h"
 #include "attnflow/files/files_for_test.h"
 
 namespace attnflow::evaluate_samples_test {
@@ -95,15 +96,15 @@ TEST_F(Samples, JsonLinesAndPlainText) {
 // A name wins over a number: in a model whose classes are called 1 and 0, "1" is class 0.
 TEST_F(Samples, NamesBeforeNumbers) {
   info_.labels = {"1", "0"};
-  EXPECT_EQ(find_label("1", info_), 0U);
-  EXPECT_EQ(find_label("id:1", info_), 1U);  // the number all the same
-  EXPECT_EQ(find_label("id:0", info_), 0U);
+  EXPECT_EQ(label_named("1", info_.labels), 0U);
+  EXPECT_EQ(label_named("id:1", info_.labels), 1U);  // the number all the same
+  EXPECT_EQ(label_named("id:0", info_.labels), 0U);
   info_.labels = {"up", "UP"};
-  EXPECT_EQ(find_label("UP", info_), 1U);
-  EXPECT_EQ(find_label("Up", info_), 0U);
-  EXPECT_EQ(find_label("1", info_), 1U);
+  EXPECT_EQ(label_named("UP", info_.labels), 1U);
+  EXPECT_EQ(label_named("Up", info_.labels), 0U);
+  EXPECT_EQ(label_named("1", info_.labels), 1U);
   for (const char* const wrong : {"2", "-1", "", "1.0", "1 ", "down", "id:2", "id:", "id:1x", "id:-1"})
-    EXPECT_FALSE(find_label(wrong, info_)) << wrong;
+    EXPECT_FALSE(label_named(wrong, info_.labels)) << wrong;
 }
 
 TEST_F(Samples, BadFilesAreRefusedWithTheLine) {

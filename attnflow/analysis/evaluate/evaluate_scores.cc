@@ -11,6 +11,7 @@
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/base/error.h"
 #include "attnflow/evaluate/importance.h"
+#include "attnflow/explain/asked_target.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {
@@ -185,7 +186,7 @@ TargetRule parse_target(const std::string& name, const ModelInfo& info) {
     rule.which = TargetClass::kPredicted;
     return rule;
   }
-  const std::optional<std::size_t> label = find_label(which, info);
+  const std::optional<std::size_t> label = label_named(which, info.labels);
   if (!label) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--targets: expected correct, predicted or a class of {} ({}) after the colon, found '{}'",
