@@ -104,6 +104,19 @@ void add_unused_weights_option(CLI::App* command, bool& allowed, const char* gro
   if (group != nullptr) option->group(group);
 }
 
+void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std::string>& certificates,
+                       const char* group) {
+  command->add_flag("--keep-attention", keep_attention, "Include the attention of all heads (npz, safetensors, json)")
+      ->group(group);
+  command
+      ->add_option("--certificate", certificates,
+                   "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated")
+      ->type_name("OUT,IN")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
 void add_integration_steps(CLI::App* command, std::size_t& steps, const char* group) {
   command
       ->add_option("--integration-steps", steps,

@@ -50,6 +50,10 @@ std::vector<Mixing> parse_mixings(const std::vector<std::string>& names);
 // --allow-unused-weights, in the help's group `group` (null: the usual one): for commands that read a model's folder.
 void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group = nullptr);
 
+// --keep-attention and --certificate
+void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std::string>& certificates,
+                       const char* group);
+
 // --integration-steps
 void add_integration_steps(CLI::App* command, std::size_t& steps, const char* group);
 

@@ -236,18 +236,7 @@ void add_explain_command(CLI::App& app) {
                                  "second occurrence, a number is a position"))
       ->type_name("WORD,WORD")
       ->group(show);
-  command
-      ->add_flag("--keep-attention", arguments->options.keep_attention,
-                 "Include the attention of all heads (npz, safetensors, json)")
-      ->group(show);
-
-  command
-      ->add_option("--certificate", arguments->options.certificates,
-                   "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated")
-      ->type_name("OUT,IN")
-      ->take_all()
-      ->allow_extra_args(false)
-      ->group(show);
+  add_report_extras(command, arguments->options.keep_attention, arguments->options.certificates, show);
 
   const char* run = "Runtime";
   command

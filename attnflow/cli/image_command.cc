@@ -147,17 +147,7 @@ void add_image_command(CLI::App& app) {
   command->add_option("--opacity", arguments->figure.opacity, "Opacity of the map, 0 to 1")
       ->capture_default_str()
       ->group(show);
-  command
-      ->add_flag("--keep-attention", arguments->options.keep_attention,
-                 "Include the attention of all heads (npz, safetensors, json)")
-      ->group(show);
-  command
-      ->add_option("--certificate", arguments->options.certificates,
-                   "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated")
-      ->type_name("OUT,IN")
-      ->take_all()
-      ->allow_extra_args(false)
-      ->group(show);
+  add_report_extras(command, arguments->options.keep_attention, arguments->options.certificates, show);
 
   const char* run = "Runtime";
   command->add_option("--max-megapixels", arguments->max_megapixels, "Reject images with more megapixels (2^20 pixels)")
