@@ -9,6 +9,7 @@ import safetensors.torch
 import small_tokenizers
 import torch
 import transformers
+from decoders import load
 from golden_io import cut_to, describe, mask_predictions, softmax, write_json, write_npz
 from small_tokenizers import MAX_TOKENS
 from texts import SMALL, SMALL_PAIR, SMALL_WORDS
@@ -179,19 +180,6 @@ def write_folder(recipe, folder, seed):
     if len(shards) != (2 if recipe.shard_size else 1):
         raise AssertionError(f"{recipe.name}: weights in {shards}")
     return backend, model.float()
-
-
-def load(recipe, folder, built):
-    """The model as transformers reads it from the folder; every weight must come from the files."""
-    model, info = getattr(transformers, recipe.model_class).from_pretrained(
-        folder, attn_implementation="eager", dtype=torch.float32, output_loading_info=True
-    )
-    if info["missing_keys"] or info["mismatched_keys"]:
-        raise AssertionError(f"{recipe.name}: {info}")
-    for name, parameter in model.named_parameters():
-        if not torch.equal(parameter, built.get_parameter(name)):
-            raise AssertionError(f"{recipe.name}: {name} was not read back as written")
-    return model.eval()
 
 
 def make_cases(recipe, backend):
