@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,28 @@ class ModelCopy {
   TempFolder folder_;
   std::filesystem::path path_;
 };
+
+// A made-up model of `plan` misses any of its tensors by its name, unless that is one of `marks`, by which a head is
+// known, and refuses it in another shape. `find` looks for its weights.
+template <typename Find>
+void expect_each_needed(const ModelCopy& model, const std::vector<PlannedTensor>& plan, const Find& find,
+                        const std::set<std::string>& marks = {}) {
+  const std::filesystem::path file = model.path() / "model.safetensors";
+  const WeightsFile intact = WeightsFile::read(file);
+  for (const PlannedTensor& tensor : plan) {
+    SCOPED_TRACE(tensor.name);
+    WeightsFile damaged = intact;
+    damaged.header[tensor.name]["shape"].push_back(1);
+    damaged.write(file);
+    expect_error(ErrorKind::kBadFile, {tensor.name, "expected ["}, [&] { find(model.path()); });
+    if (marks.contains(tensor.name)) continue;
+    damaged = intact;
+    damaged.rename(tensor.name, "set.aside");
+    damaged.write(file);
+    expect_error(ErrorKind::kBadFile, {"missing", tensor.name}, [&] { find(model.path()); });
+  }
+  intact.write(file);
+}
 
 }  // namespace attnflow::test
 

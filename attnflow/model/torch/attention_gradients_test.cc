@@ -19,12 +19,11 @@ namespace {
 
 using Json = nlohmann::json;
 using test::expect_error;
+using test::kGradientTolerance;
+using test::kRoundings;
+using test::largest;
 using test::largest_difference;
 using test::StackSink;
-
-// As in gradients_test.cc, but relative to the largest gradient of the layer.
-constexpr double kGradientTolerance = 1e-5;
-constexpr double kRoundings = 4;
 
 // Keeps everything, bottom layer first, and checks that layers come as the interface promises.
 class GradientStack : public AttentionGradientSink {
@@ -116,12 +115,6 @@ std::vector<Case> golden_cases() {
     }
   }
   return cases;
-}
-
-double largest(std::span<const float> values) {
-  double result = 0.0;
-  for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
-  return result;
 }
 
 TEST(AttentionGradients, AgreeWithAutograd) {

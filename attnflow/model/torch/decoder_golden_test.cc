@@ -19,16 +19,17 @@ namespace attnflow::decoder_golden_test {
 namespace {
 
 using Json = nlohmann::json;
+using test::expect_close;
 using test::kAttentionTolerance;
+using test::kGradientTolerance;
+using test::kRoundings;
+using test::largest;
 using test::largest_difference;
 using test::StackedRows;
 
 // Relative to the largest logit where that is above 1: the random models' logits reach 10, and float32 sums in another
 // order differ by some units of 6e-7 there.
 constexpr double kLogitTolerance = 2e-5;
-// gradients_test.cc says why.
-constexpr double kGradientTolerance = 1e-5;
-constexpr double kRoundings = 4;
 
 struct GoldenCase {
   std::size_t number = 0;
@@ -57,16 +58,6 @@ std::vector<GoldenDecoder> decoders() {
     all.push_back({json, name, test::golden_decoders() / name});
   }
   return all;
-}
-
-double largest(std::span<const float> values) {
-  double result = 0.0;
-  for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
-  return result;
-}
-
-void expect_close(std::span<const float> found, std::span<const float> expected, double tolerance) {
-  EXPECT_LE(largest_difference<float>(found, expected), tolerance * std::max(1.0, largest(expected)));
 }
 
 // Rows of a stack [layer, head, query, key] against golden [layer, head, rows, key].
@@ -102,7 +93,7 @@ TEST(DecoderGolden, AttentionAndLogitsOfEveryModel) {
                        test::to_positions(one.array("queries").to_int64("queries")));
       const Tensor<float> logits = one.array("logits").to_float("logits");
       ASSERT_EQ(output.logits.shape(), logits.shape());
-      expect_close(output.logits.span(), logits.span(), kLogitTolerance);
+      expect_close(output.logits, logits, kLogitTolerance);
       EXPECT_EQ(decoder->length(), one.ids.size());
       ++cases;
     }
@@ -123,9 +114,9 @@ TEST(DecoderGolden, TwoChunks) {
       const Tensor<float> logits = one.array("append_logits").to_float("logits");
       decoder->clear();
       const std::span<const std::int64_t> ids = one.ids;
-      expect_close(decoder->append(ids.first(split), nullptr).span(), logits[0].span(), kLogitTolerance);
+      expect_close(decoder->append(ids.first(split), nullptr), logits[0], kLogitTolerance);
       StackedRows sink;
-      expect_close(decoder->append(ids.subspan(split), &sink).span(), logits[1].span(), kLogitTolerance);
+      expect_close(decoder->append(ids.subspan(split), &sink), logits[1], kLogitTolerance);
       std::vector<std::size_t> queries;
       for (std::size_t query = split; query < ids.size(); ++query) queries.push_back(query);
       expect_attention(sink, one.array("append_attention").to_float("attention"), queries);
@@ -158,11 +149,11 @@ TEST(DecoderGolden, Gradients) {
         SCOPED_TRACE(golden.name + ", case " + std::to_string(number) + ", " + name);
         const Tensor<float> embedding = one.array("embedding").to_float("embedding");
         ASSERT_EQ(found[t].embedding.shape(), embedding.shape());
-        expect_close(found[t].embedding.span(), embedding.span(), 1e-6);
+        expect_close(found[t].embedding, embedding, 1e-6);
         const Tensor<float> gradient = one.array(name + "_gradient").to_float("gradient");
         ASSERT_EQ(found[t].gradient.shape(), gradient.shape());
         const double rounding = one.array(name + "_gradient_rounding").to_double("rounding").data()[0];
-        expect_close(found[t].gradient.span(), gradient.span(), std::max(kGradientTolerance, kRoundings * rounding));
+        expect_close(found[t].gradient, gradient, std::max(kGradientTolerance, kRoundings * rounding));
         const double value = one.array(name + "_value").to_double("value").data()[0];
         // A logit is as exact as the largest of its row.
         const Tensor<float> logits = one.array("logits").to_float("logits");
@@ -261,7 +252,7 @@ TEST(DecoderGolden, GptNanoSort) {
       }
     }
     EXPECT_LE(largest_difference<float>(first, attention[i].span()), 1e-6);
-    expect_close(output.logits.span(), logits[i].span(), kLogitTolerance);
+    expect_close(output.logits, logits[i], kLogitTolerance);
     for (std::size_t p = 0; p < 11; ++p) {
       const std::vector<double> found = softmax(output.logits[p].span());
       for (std::size_t token = 0; token < 3; ++token) {

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -132,29 +131,7 @@ class WideDecoder {
       if (config.contains("layer_types")) config["layer_types"] = {"full_attention", "sliding_attention"};
       if (config.contains("sliding_window")) config["sliding_window"] = 70;
     });
-    copy_.edit_weights([&](test::WeightsFile& weights) {
-      std::mt19937 random(1);
-      std::vector<float> values;
-      nlohmann::json header;
-      for (const auto& [name, tensor] : weights.header.items()) {
-        if (name == "__metadata__" || name.find("layers.2.") != std::string::npos) continue;
-        std::size_t count = 1;
-        std::vector<std::size_t> shape;
-        for (const std::size_t extent : tensor.at("shape")) {
-          shape.push_back(wider.contains(extent) ? wider.at(extent) : extent);
-          count *= shape.back();
-        }
-        const float mean = name.find("norm") != std::string::npos ? 1.0F : 0.0F;
-        const std::size_t begin = values.size() * sizeof(float);
-        for (std::size_t i = 0; i < count; ++i) {
-          const auto uniform = static_cast<float>(static_cast<double>(random()) / 4294967296.0 - 0.5);
-          values.push_back(mean + 0.2F * uniform);
-        }
-        header[name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {begin, values.size() * sizeof(float)}}};
-      }
-      weights.header = header;
-      weights.data.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-    });
+    test::widen(copy_, wider, "layers.2.", "norm");
   }
 
   const std::filesystem::path& path() const { return copy_.path(); }

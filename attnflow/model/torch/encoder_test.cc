@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,30 +43,7 @@ class WideBert {
       config["num_attention_heads"] = 12;
       config["num_hidden_layers"] = 2;
     });
-    copy_.edit_weights([&](test::WeightsFile& weights) {
-      std::mt19937 random(1);
-      std::vector<float> values;
-      nlohmann::json header;
-      for (const auto& [name, tensor] : weights.header.items()) {
-        if (name == "__metadata__" || name.find("layer.2.") != std::string::npos) continue;
-        std::size_t count = 1;
-        std::vector<std::size_t> shape;
-        for (const std::size_t extent : tensor.at("shape")) {
-          shape.push_back(wider.contains(extent) ? wider.at(extent) : extent);
-          count *= shape.back();
-        }
-        const bool zero = !positions_matter && name.find("position") != std::string::npos;
-        const float mean = name.find("LayerNorm.weight") != std::string::npos ? 1.0F : 0.0F;
-        const std::size_t begin = values.size() * sizeof(float);
-        for (std::size_t i = 0; i < count; ++i) {
-          const auto uniform = static_cast<float>(static_cast<double>(random()) / 4294967296.0 - 0.5);
-          values.push_back(zero ? 0.0F : mean + 0.2F * uniform);
-        }
-        header[name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {begin, values.size() * sizeof(float)}}};
-      }
-      weights.header = header;
-      weights.data.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-    });
+    test::widen(copy_, wider, "layer.2.", "LayerNorm.weight", positions_matter ? "" : "position");
   }
 
   const std::filesystem::path& path() const { return copy_.path(); }

@@ -5,16 +5,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/files/array_file.h"
 #include "attnflow/graph/attention_sink.h"
+#include "attnflow/model/model.h"
 #include "attnflow/model/model_for_test.h"
 
 namespace attnflow::test {
@@ -23,6 +28,18 @@ namespace attnflow::test {
 // room for another BLAS.
 inline constexpr double kAttentionTolerance = 2e-5;
 inline constexpr double kPredictionTolerance = 1e-4;
+// Relative to the largest gradient where that is above 1. The golden gradients are float64 arithmetic; where PyTorch's
+// own float32 pass is further from them than this, so may ours be, a few times as far.
+inline constexpr double kGradientTolerance = 1e-5;
+inline constexpr double kRoundings = 4;
+
+// What the golden gradients of classifiers are of, and their names in the arrays.
+inline constexpr std::array<ScoreTarget, 3> kTargets = {{
+    {ScoreTarget::Kind::kLogit, 1, 0},
+    {ScoreTarget::Kind::kProbability, 0, 0},
+    {ScoreTarget::Kind::kProbabilityDifference, 2, 0},
+}};
+inline const std::array<std::string, 3> kTargetNames = {"logit", "probability", "difference"};
 
 // The largest difference; infinite when a value is not a number, so that NaN fails every bound.
 template <typename T>
@@ -35,6 +52,48 @@ double largest_difference(std::span<const T> a, std::span<const T> b) {
       largest = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
   }
   return largest;
+}
+
+// The largest absolute value.
+inline double largest(std::span<const float> values) {
+  double result = 0.0;
+  for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
+  return result;
+}
+
+// Tensors or views of the same shape, within `tolerance` of the largest number expected, or of 1.
+template <typename Found, typename Expected>
+void expect_close(const Found& found, const Expected& expected, double tolerance) {
+  ASSERT_EQ(found.shape(), expected.shape());
+  EXPECT_LE(largest_difference<float>(found.span(), expected.span()),
+            tolerance * std::max(1.0, largest(expected.span())));
+}
+
+// Random weights in place of a copy's own, each extent as `wider` has it, and without the tensors whose names hold
+// `without`: norms' scales, whose names hold `scale`, near 1, those whose names hold `zero` 0.
+inline void widen(const ModelCopy& copy, const std::map<std::size_t, std::size_t>& wider, const std::string& without,
+                  const std::string& scale, const std::string& zero = {}) {
+  copy.edit_weights([&](WeightsFile& weights) {
+    std::mt19937 random(1);
+    WeightsFile made;
+    for (const auto& [name, tensor] : weights.header.items()) {
+      if (name == "__metadata__" || name.find(without) != std::string::npos) continue;
+      Shape shape;
+      for (const std::size_t extent : tensor.at("shape")) {
+        shape.push_back(wider.contains(extent) ? wider.at(extent) : extent);
+      }
+      const bool is_zero = !zero.empty() && name.find(zero) != std::string::npos;
+      const float mean = name.find(scale) != std::string::npos ? 1.0F : 0.0F;
+      std::vector<float> values(element_count(shape));
+      for (float& value : values) {
+        const auto uniform = static_cast<float>(static_cast<double>(random()) / 4294967296.0 - 0.5);
+        value = is_zero ? 0.0F : mean + 0.2F * uniform;
+      }
+      made.add(name, values);
+      made.header[name]["shape"] = shape;
+    }
+    weights = std::move(made);
+  });
 }
 
 // Keeps the whole stack, and checks that layers come as the interface promises.

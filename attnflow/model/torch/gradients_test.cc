@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -21,24 +20,17 @@ namespace attnflow::gradients_test {
 namespace {
 
 using Json = nlohmann::json;
+using test::expect_close;
 using test::expect_error;
 using test::golden_input;
-using test::largest_difference;
+using test::kGradientTolerance;
+using test::kRoundings;
+using test::kTargetNames;
+using test::kTargets;
 
-// Relative to the largest value where that is above 1. The golden gradients are float64 arithmetic; where PyTorch's own
-// float32 pass is further from them than this, so may ours be, a few times as far.
-constexpr double kGradientTolerance = 1e-5;
-constexpr double kRoundings = 4;
 // Two float32 passes over the same numbers, cut differently: some units in the last place of 6e-8, which the large
 // weights of these models multiply; how many depends on the processor's vectors (5e-6 was seen on one with AVX-512).
 constexpr double kBatchTolerance = 1e-5;
-
-constexpr std::array<ScoreTarget, 3> kTargets = {{
-    {ScoreTarget::Kind::kLogit, 1, 0},
-    {ScoreTarget::Kind::kProbability, 0, 0},
-    {ScoreTarget::Kind::kProbabilityDifference, 2, 0},
-}};
-const std::array<std::string, 3> kTargetNames = {"logit", "probability", "difference"};
 
 struct GoldenClassifier {
   std::string name;
@@ -60,18 +52,6 @@ std::unique_ptr<Encoder> load(const std::string& name, std::size_t threads = 0) 
   LoadOptions options;
   options.threads = threads;
   return ModelFiles(test::golden_models() / name).load_encoder(options);
-}
-
-double largest(std::span<const float> values) {
-  double result = 0.0;
-  for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
-  return result;
-}
-
-void expect_close(const Tensor<float>& found, const Tensor<float>& expected, double tolerance) {
-  ASSERT_EQ(found.shape(), expected.shape());
-  EXPECT_LE(largest_difference<float>(found.span(), expected.span()),
-            tolerance * std::max(1.0, largest(expected.span())));
 }
 
 TEST(Gradients, AgreeWithAutograd) {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -19,41 +18,29 @@ namespace attnflow::vision_test {
 namespace {
 
 using Json = nlohmann::json;
+using test::expect_close;
 using test::expect_error;
 using test::golden_vision;
 using test::kAttentionTolerance;
+using test::kGradientTolerance;
 using test::kPredictionTolerance;
+using test::kRoundings;
+using test::kTargetNames;
+using test::kTargets;
 using test::largest_difference;
 using test::StackSink;
 using test::vision_array;
 using test::vision_index;
 using test::vision_input;
 
-// As in gradients_test.cc.
-constexpr double kGradientTolerance = 1e-5;
-constexpr double kRoundings = 4;
 // Two float32 passes over the same numbers, cut differently: the large weights of these models, and the product in a
 // gated net, multiply what one unit in the last place is.
 constexpr double kBatchTolerance = 1e-5;
-
-constexpr std::array<ScoreTarget, 3> kTargets = {{
-    {ScoreTarget::Kind::kLogit, 1, 0},
-    {ScoreTarget::Kind::kProbability, 0, 0},
-    {ScoreTarget::Kind::kProbabilityDifference, 2, 0},
-}};
-const std::array<std::string, 3> kTargetNames = {"logit", "probability", "difference"};
 
 std::unique_ptr<VisionModel> load(const std::string& name, std::size_t threads = 0) {
   LoadOptions options;
   options.threads = threads;
   return ModelFiles(golden_vision() / name).load_vision(options);
-}
-
-void expect_close(const Tensor<float>& found, const Tensor<float>& expected, double tolerance) {
-  ASSERT_EQ(found.shape(), expected.shape());
-  double largest = 1.0;
-  for (const float value : expected.span()) largest = std::max(largest, std::abs(static_cast<double>(value)));
-  EXPECT_LE(largest_difference<float>(found.span(), expected.span()), tolerance * largest);
 }
 
 // Calls check(model, golden, name) for every golden model.
