@@ -117,7 +117,7 @@ set(ATTNFLOW_SLOW_SOURCES "^report/compact_" "^unicode/unicode_test\\." "^graph/
 set(ATTNFLOW_SLOW_MODULES flow draw)
 
 # Batches. Reading the standard library, fmt and JSON takes longer than compiling what most files say, so that the cold
-# sources of a module are compiled several at a time, as if they were one file, and with g++ those headers are precompiled.
+# sources of a module are compiled several at a time, as if they were one file, and those headers are precompiled.
 # Names at the top of a file therefore differ within a module. Every file still includes what it uses: clang-tidy compiles
 # each by itself. 0: no batches.
 set(ATTNFLOW_BATCH 8 CACHE STRING "Source files that are compiled at a time; 0: each alone")

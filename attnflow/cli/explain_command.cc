@@ -142,7 +142,7 @@ void run_explain(ExplainArguments& arguments) {
 
   ProgressBar reading("tokens read");
   options.reading = reading.function();
-  ProgressBar bar(options.only_output_token ? "layers and flow" : "flow");
+  ProgressBar bar(options.only_output_token && !from_file ? "layers and flow" : "flow");
   options.progress = bar.function();
   Report report;
   if (from_file) {

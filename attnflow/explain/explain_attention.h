@@ -36,7 +36,7 @@ struct MadeEdges {
   std::size_t heads = 0;
   bool causal = false;
   std::optional<ReportTarget> target = {};  // what relevance is for
-  // Of contributions, [layer][position]: the share of attention on position 0, as the mean over heads.
+  // Of contributions of a generation, [layer][position]: the share of attention on position 0, as the mean over heads.
   std::vector<std::vector<double>> first_shares = {};
 };
 

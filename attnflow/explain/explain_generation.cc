@@ -91,9 +91,24 @@ struct Extent {
   bool causal = false;
 };
 
+// Throws Error(kBadFile) where made edges do not say of each position what falls on the first.
+void check_first_shares(const MadeEdges& edges, std::size_t tokens) {
+  const auto& shares = edges.first_shares;
+  if (shares.size() != edges.layers.size()) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("first_shares: expected those of {} layers, found {}", edges.layers.size(), shares.size()));
+  }
+  for (std::size_t l = 0; l < shares.size(); ++l) {
+    if (shares[l].size() == tokens) continue;
+    throw Error(ErrorKind::kBadFile, fmt::format("first_shares of layer {}: expected those of {} tokens, found {}",
+                                                 l + 1, tokens, shares[l].size()));
+  }
+}
+
 Extent extent_of(const GenerationInput& input) {
   if (!input.edges.layers.empty()) {
     const std::size_t tokens = input.edges.layers.front().weights.extent(0);
+    check_first_shares(input.edges, tokens);
     return {input.edges.layers.size(), input.edges.heads, tokens, input.edges.causal || tokens == 1};
   }
   if (!input.fused.layers.empty()) {

@@ -36,7 +36,7 @@ ReportQuestion resolve_question(const Report& report, const ExplainOptions& opti
 
 // Fills arrays, layers, output tokens and certificates of the report. With settings.words the tokens become words, and
 // the positions of predictions and referents those of words. With options.only_output_token there is one row, which is
-// that of all output tokens to the bit, and Report::graph stays empty.
+// that of all output tokens to the bit (unless flow's intervals may stay wide), and Report::graph stays empty.
 void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options);
 
 // The same of the attention of all heads, which the report keeps with options.keep_attention.

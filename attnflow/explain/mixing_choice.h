@@ -31,7 +31,7 @@ inline constexpr double kDefaultWork = 1e12;
 struct DefaultQuestion {
   std::size_t tokens = 0;       // of the longest input
   std::size_t predictions = 1;  // that are explained
-  bool only_row = false;        // ExplainOptions::only_output_token
+  bool only_row = false;        // there are no matrices, only the rows of one output token
   bool as_it_runs = false;      // values are wanted while the model runs
 };
 

@@ -69,8 +69,9 @@ def generate(
     needs = _core.needs_of(mixing)
     if needs == "gradients":
         raise Error(
-            "mixing: expected attention or contributions of a generation of a loaded model, found "
-            f"{mixing}; explain() has it of one text, the command `attnflow generate` of a generation",
+            f"mixing: expected attention or contributions of a generation of a loaded model, found {mixing}; "
+            + ("explain() has it of one text, " if mixing.startswith("relevance") else "")
+            + "the command `attnflow generate` has it",
             kind="usage",
         )
     if needs == "terms":

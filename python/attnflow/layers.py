@@ -193,4 +193,12 @@ def require_layers(model: Any, mixing: str) -> list[tuple[Any, LayerParts]]:
             'mixing="attention"',
             kind="unsupported_model",
         )
+    if mixing == "globenc":
+        without = [number for number, (_, parts) in enumerate(found, 1) if not parts.last_norm]
+        if without:
+            raise Error(
+                "mixing globenc: expected layers with a norm behind the attention and one behind the feed-forward net, as "
+                f"BERT has them, found layer {without[0]} without; choose mixing norm or alti",
+                kind="unsupported_model",
+            )
     return found

@@ -182,7 +182,7 @@ std::string chosen_mixing(const nb::dict& options, bool causal, bool predicts, s
                  .parameters = parameters,
                  .has_terms = has_terms,
                  .has_gradients = [&] { return has_terms; }},
-                {.tokens = tokens, .only_row = asked.only_output_token}, notes.all);
+                {.tokens = tokens}, notes.all);  // one row alone is made from whole matrices here
   validate(settings);
   return to_text(settings.mixing);
 }

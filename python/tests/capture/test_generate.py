@@ -61,13 +61,18 @@ class SameAsProgram(PackageTest):
             self.assertAlmostEqual(one["probability"], other["probability"], places=5)
             self.assertEqual([c["label"] for c in one["choices"]], [c["label"] for c in other["choices"]])
             self.same_target(one.get("target"), other.get("target"))
-        shares = []
-        for one in (report, program):
-            one.to_npz(self.folder / "shares.npz")
-            with np.load(self.folder / "shares.npz") as arrays:
-                shares.append(arrays["sink_share"])
-        np.testing.assert_allclose(shares[0], shares[1], atol=1e-6)
+        found, expected = (self.arrays_of(one) for one in (report, program))
+        self.assertEqual(found.keys(), expected.keys())
+        self.assertIn("sink_share", found)
+        for key, values in expected.items():
+            if values.dtype.kind == "f":
+                np.testing.assert_allclose(found[key], values, atol=1e-5, err_msg=key)
         return report
+
+    def arrays_of(self, report: Any) -> dict[str, Any]:
+        report.to_npz(self.folder / "arrays.npz")
+        with np.load(self.folder / "arrays.npz") as arrays:
+            return dict(arrays)
 
     def same_target(self, found: Any, expected: Any) -> None:
         if expected is None:
@@ -203,6 +208,8 @@ class Generate(PackageTest):
             ("normalize: expected none or receptive-field", {"normalize": "row"}),
             ("expected method raw", {"heads": 1, "method": "rollout"}),
             ("expected attention or contributions .* found relevance; explain", {"mixing": "relevance"}),
+            ("gradient; the command `attnflow generate` has it", {"mixing": "gradient"}),
+            ("globenc: expected layers with a norm behind .* found layer 1 without", {"mixing": "globenc"}),
             (
                 "receptive-field: expected mixing attention, value-zeroing",
                 {"mixing": "alti", "normalize": "receptive-field"},

@@ -19,6 +19,7 @@ from support import ROOT, PackageTest  # noqa: E402
 
 transformers.logging.set_verbosity_error()
 MODELS = ROOT / "tests" / "golden" / "models"
+DECODERS = ROOT / "tests" / "golden" / "decoders"
 TEXTS = (
     "the key to the cabinets",
     "The  keys , [MASK]!  ",
@@ -298,6 +299,15 @@ class Fusing(PackageTest):
         checked = attnflow.explain(model, tokenizer, "the [MASK]", only_output_token=True, check=True)
         every = attnflow.explain(model, tokenizer, "the [MASK]", method=["raw", "rollout"], layers=2, check=True)
         self.assertEqual(checked.agreement, every.agreement)
+
+    def test_one_row_of_a_decoder_is_of_the_same_mixing(self) -> None:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(DECODERS / "llama_grouped")
+        model = transformers.AutoModelForCausalLM.from_pretrained(DECODERS / "llama_grouped").eval()
+        every = attnflow.explain(model, tokenizer, "the key to the cabinets is")
+        one = attnflow.explain(model, tokenizer, "the key to the cabinets is", only_output_token=True)
+        self.assertEqual(one.settings["mixing"], "relevance")
+        self.assertEqual(one.settings["mixing"], every.settings["mixing"])
+        self.assert_same_bits(one.rollout, every.rollout[-1:, -1:].copy(), "rollout")
 
     def test_errors_name_the_layer(self) -> None:
         tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
