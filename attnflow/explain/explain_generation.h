@@ -33,8 +33,8 @@ struct GenerationColumns {
 };
 
 // Throws Error(kUsage) for settings that no generation takes, and mixings other than what the input is made of;
-// Error(kBadFile) for attention, and first_shares, of another number of tokens; Error(kUnsupportedModel) for attention that is not causal;
-// Cancelled.
+// Error(kBadFile) for attention, and first_shares, of another number of tokens; Error(kUnsupportedModel) for attention
+// that is not causal; Cancelled.
 Report explain_generation(GenerationInput input, const ExplainOptions& given, const GenerationColumns& columns = {});
 
 }  // namespace attnflow
