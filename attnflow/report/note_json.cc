@@ -5,12 +5,11 @@
 #include <string>
 #include <variant>
 
+#include "attnflow/report/report_json_parts.h"
 #include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json value_json(const std::string& value) { return repair_utf8(value, "?"); }
 Json value_json(const std::vector<std::string>& values) {
