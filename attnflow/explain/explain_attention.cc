@@ -54,18 +54,22 @@ std::size_t positions(const AttentionInput& input) {
                        : input.contributions.contributions.extent(1);
 }
 
-}  // namespace
-
-std::vector<double> first_shares(TensorView<const float> attention) {
+template <typename T>
+std::vector<double> shares_of(TensorView<const T> attention) {
   const std::size_t keys = attention.extent(2);
   std::vector<double> shares(attention.extent(1));
   for (std::size_t h = 0; h < attention.extent(0); ++h) {
-    const TensorView<const float> head = attention[h];
+    const TensorView<const T> head = attention[h];
     for (std::size_t q = 0; q < shares.size(); ++q) shares[q] += static_cast<double>(head.data()[q * keys]);
   }
   for (double& share : shares) share /= static_cast<double>(attention.extent(0));
   return shares;
 }
+
+}  // namespace
+
+std::vector<double> first_shares(TensorView<const float> attention) { return shares_of(attention); }
+std::vector<double> first_shares(TensorView<const double> attention) { return shares_of(attention); }
 
 AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
                                   const ExplainOptions& options) {

@@ -42,6 +42,7 @@ struct MadeEdges {
 
 // MadeEdges::first_shares of a layer, [head, query, key].
 std::vector<double> first_shares(TensorView<const float> attention);
+std::vector<double> first_shares(TensorView<const double> attention);
 
 // Attention from elsewhere. tokens: empty, or one entry a position. There is one of stack, fused, contributions
 // and edges; stack may stand beside edges.

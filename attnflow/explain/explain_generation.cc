@@ -121,29 +121,16 @@ Extent extent_of(const GenerationInput& input) {
       input.stack);
 }
 
-// The mean over heads, of every position from the prompt's last on, that falls on position 0: [layer, position].
-Tensor<double> first_shares(const GenerationInput& input, const Extent& extent, std::size_t first_row) {
-  Tensor<double> shares({extent.layers, extent.tokens - first_row});
-  for (std::size_t l = 0; l < extent.layers; ++l) {
-    for (std::size_t q = first_row; q < extent.tokens; ++q) {
-      double& share = shares(l, q - first_row);
-      if (!input.edges.layers.empty()) {
-        share = input.edges.first_shares[l][q];
-        continue;
-      }
-      if (!input.fused.layers.empty()) {
-        share = input.fused.layers[l](q, 0);
-        continue;
-      }
-      std::visit(
-          [&](const auto& stack) {
-            for (std::size_t h = 0; h < extent.heads; ++h) share += static_cast<double>(stack.weights()(l, h, q, 0));
-          },
-          input.stack);
-      share /= static_cast<double>(extent.heads);
-    }
+// The mean over heads, of every position of a layer, that falls on position 0.
+std::vector<double> first_shares(const GenerationInput& input, std::size_t l) {
+  if (!input.edges.layers.empty()) return input.edges.first_shares[l];
+  if (!input.fused.layers.empty()) {
+    const Tensor<double>& fused = input.fused.layers[l];
+    std::vector<double> shares(fused.extent(0));
+    for (std::size_t q = 0; q < shares.size(); ++q) shares[q] = fused(q, 0);
+    return shares;
   }
-  return shares;
+  return std::visit([l](const auto& stack) { return first_shares(stack.weights().view()[l]); }, input.stack);
 }
 
 AttentionGraph graph_of(GenerationInput& input, const ResolvedMixing& resolved, std::size_t threads) {
@@ -202,8 +189,9 @@ Report explain_generation(GenerationInput input, const ExplainOptions& given, co
                              ? std::vector<std::size_t>{report.settings.layers.back()}
                              : resolve_layers(columns.flow_layers, settings.start_layer, extent.layers);
   }
-  const Tensor<double> shares = first_shares(input, extent, m - 1);
-  question.first_share = [&](std::size_t layer, std::size_t position) { return shares(layer - 1, position - (m - 1)); };
+  std::vector<std::vector<double>> shares;  // [layer][position]
+  for (std::size_t l = 0; l < extent.layers; ++l) shares.push_back(first_shares(input, l));
+  question.first_share = [&](std::size_t layer, std::size_t position) { return shares[layer - 1][position]; };
   AttentionGraph graph = graph_of(input, resolve_mixing(settings, tokens, extent.heads), given.threads);
   question.sources.assign(generated, std::make_shared<CausalGraphSource>(std::move(graph)));
   place_outputs(report);

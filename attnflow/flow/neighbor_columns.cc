@@ -9,7 +9,7 @@ const std::int64_t* NeighborColumns::into(std::size_t k, std::size_t to) {
   const ArcBlock& arcs = *below_[k - 1];
   Layer& layer = layers_[k - 1];
   const std::size_t nodes = arcs.above();
-  if (layer.first == kNone || to < layer.first || to >= layer.first + kNeighbors) {
+  if (to < layer.first || to - layer.first >= kNeighbors) {
     layer.first = to;
     layer.columns.resize(kNeighbors * nodes);
     for (std::size_t p = to; p < nodes; ++p) {

@@ -25,7 +25,7 @@ class NeighborColumns {
   explicit NeighborColumns(const std::vector<const ArcBlock*>& below) : below_(below), layers_(below.size()) {}
 
   // By position: the arcs of layer k >= 2 to the node at position `to`. Those from earlier positions are not set. Valid
-  // until the next call.
+  // until the next call for the layer.
   const std::int64_t* into(std::size_t k, std::size_t to);
   // By position: the arcs of layer k >= 2 to the node at the same position.
   const std::int64_t* straight(std::size_t k);
@@ -34,7 +34,7 @@ class NeighborColumns {
   static constexpr std::size_t kNeighbors = 8;  // a line of the cache
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   struct Layer {
-    std::size_t first = kNone;           // the columns of positions first ... first + kNeighbors - 1
+    std::size_t first = kNone;           // what there is: the columns of positions first ... first + kNeighbors - 1
     std::vector<std::int64_t> columns;   // [kNeighbors, nodes]
     std::vector<std::int64_t> straight;  // [nodes]
   };
