@@ -14,7 +14,6 @@
 #ifndef ATTNFLOW_BASE_ERROR_H_
 #define ATTNFLOW_BASE_ERROR_H_
 
-#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -30,16 +29,11 @@ enum class ErrorKind : int {
 };
 
 // With \x00 for each NUL, at which what() would end: messages quote what users gave.
-inline std::string without_nul(std::string message) {
-  for (std::size_t at = message.find('\0'); at != std::string::npos; at = message.find('\0', at)) {
-    message.replace(at, 1, "\\x00");
-  }
-  return message;
-}
+std::string without_nul(std::string message);
 
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, const std::string& message) : std::runtime_error(without_nul(message)), kind_(kind) {}
+  Error(ErrorKind kind, const std::string& message);
   ErrorKind kind() const noexcept { return kind_; }
   int exit_code() const noexcept { return static_cast<int>(kind_); }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -55,7 +54,6 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
     if (!scores.values.empty()) buffer += std::string(",") + method_info(scores.method).array;
   }
   buffer += "\n";
-  const auto out = std::back_inserter(buffer);
   std::vector<std::string> texts;
   for (std::size_t token = 0; token < report.input.tokens.size(); ++token) {
     texts.push_back(internal::csv_field(display_text(report.input, token)));
@@ -76,12 +74,12 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
         places.push_back(at && row ? std::optional(std::pair(*at, *row)) : std::nullopt);
       }
       for (std::size_t input = 0; input < texts.size(); ++input) {
-        fmt::format_to(out, "{},{},{},{},{},{}", layer, number, text, input, texts[input],
-                       report.input.tokens[input].special ? 1 : 0);
+        buffer += fmt::format("{},{},{},{},{},{}", layer, number, text, input, texts[input],
+                              report.input.tokens[input].special ? 1 : 0);
         if (report.generation) buffer += rules[input].empty() ? ",0" : ",1";
         for (std::size_t c = 0; c < columns.size(); ++c) {
           buffer += ',';
-          if (places[c]) fmt::format_to(out, "{}", columns[c].value(places[c]->first, places[c]->second, input));
+          if (places[c]) buffer += fmt::format("{}", columns[c].value(places[c]->first, places[c]->second, input));
         }
         buffer.append(scores, ',');
         buffer += '\n';
@@ -100,11 +98,11 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
             ? fmt::format("{},{}", prediction, internal::csv_field(generated_text(*report.generation, prediction)))
             : ",";
     for (std::size_t input = 0; input < texts.size(); ++input) {
-      fmt::format_to(out, ",{},{},{},{}", output, input, texts[input], report.input.tokens[input].special ? 1 : 0);
+      buffer += fmt::format(",{},{},{},{}", output, input, texts[input], report.input.tokens[input].special ? 1 : 0);
       if (report.generation) buffer += rules[input].empty() ? ",0" : ",1";
       buffer.append(columns.size(), ',');
       for (const MethodScores& one : report.scores) {
-        if (!one.values.empty()) fmt::format_to(out, ",{}", one.values(prediction, input));
+        if (!one.values.empty()) buffer += fmt::format(",{}", one.values(prediction, input));
       }
       buffer += '\n';
     }

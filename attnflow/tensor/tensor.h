@@ -27,14 +27,7 @@ namespace attnflow {
 using Shape = std::vector<std::size_t>;
 
 // "[6, 12, 128, 128]", for messages.
-inline std::string shape_to_string(std::span<const std::size_t> shape) {
-  std::string text = "[";
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (d != 0) text += ", ";
-    text += std::to_string(shape[d]);
-  }
-  return text + "]";
-}
+std::string shape_to_string(std::span<const std::size_t> shape);
 
 // The number of elements of a shape. Throws Error(kOther) when the product overflows.
 inline std::size_t element_count(std::span<const std::size_t> shape) {
