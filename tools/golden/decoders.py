@@ -1,6 +1,7 @@
 """Small random decoders: a Hugging Face folder for each, and what transformers computes from it."""
 
 import json
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,6 +10,7 @@ import small_tokenizers
 import torch
 import transformers
 from golden_io import write_json, write_npz
+from random_weights import fill, load
 from torch import nn
 
 # Enough positions for more than one chunk of queries, and for rotations that are far apart.
@@ -132,23 +134,6 @@ def make_config(recipe, vocabulary):
     return config
 
 
-def fill(model, seed):
-    """Random weights, large enough that attention is far from uniform; norms and biases are random too."""
-    random = np.random.RandomState(seed)
-    with torch.no_grad():
-        for name, parameter in sorted(model.named_parameters()):
-            noise = random.standard_normal(tuple(parameter.shape))
-            if name.endswith("bias"):
-                noise = 0.2 * noise
-            elif "norm" in name or "ln_" in name:
-                noise = 1.0 + 0.2 * noise
-            elif "embed" in name or "wte" in name or "wpe" in name:
-                noise = 0.5 * noise
-            else:
-                noise = 0.4 * noise
-            parameter.copy_(torch.from_numpy(noise.astype(np.float32)))
-
-
 def add_masks(folder, layers):
     """The causal masks that GPT-2's first files hold beside the weights."""
     path = folder / "model.safetensors"
@@ -165,7 +150,9 @@ def write_folder(recipe, folder, seed):
     config = make_config(recipe, vocabulary)
     model_class = getattr(transformers, recipe.model_class)
     model = model_class._from_config(config, attn_implementation="eager", dtype=torch.float32)
-    fill(model, seed)
+    parameters = sorted(model.named_parameters())
+    is_norm = re.compile("norm|ln_").search
+    fill(parameters, np.random.RandomState(seed), is_norm, {"embed": 0.5, "wte": 0.5, "wpe": 0.5})
     model = model.to(recipe.dtype).eval()
     written = model.transformer if recipe.base_only else model
     written.save_pretrained(folder, max_shard_size=recipe.shard_size or "1GB")
@@ -176,19 +163,6 @@ def write_folder(recipe, folder, seed):
     if len(shards) != (2 if recipe.shard_size else 1):
         raise AssertionError(f"{recipe.name}: weights in {shards}")
     return model.float()
-
-
-def load(recipe, folder, built):
-    """The model as transformers reads it from the folder; every weight must come from the files."""
-    model, info = getattr(transformers, recipe.model_class).from_pretrained(
-        folder, attn_implementation="eager", dtype=torch.float32, output_loading_info=True
-    )
-    if info["missing_keys"] or info["mismatched_keys"]:
-        raise AssertionError(f"{recipe.name}: {info}")
-    for name, parameter in model.named_parameters():
-        if not torch.equal(parameter, built.get_parameter(name)):
-            raise AssertionError(f"{recipe.name}: {name} was not read back as written")
-    return model.eval()
 
 
 def run(model, ids, queries, positions):

@@ -7,9 +7,9 @@ import numpy as np
 import small_tokenizers
 import torch
 import transformers
-from decoders import load
 from golden_io import write_json, write_npz
 from joint_graph import joined
+from random_weights import fill, load
 
 POSITIONS = 40
 TEXT = "the author talk about the key on her table"
@@ -72,34 +72,20 @@ def make_config(recipe, vocabulary):
     return config
 
 
-def fill(model, recipe, seed):
-    """Random weights, large enough that attention is far from uniform; norms and biases are random too."""
-    random = np.random.RandomState(seed)
-    if recipe.name == "t5_untied":
-        model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.lm_head.weight))
-    with torch.no_grad():
-        for name, parameter in sorted(model.named_parameters()):
-            if not parameter.requires_grad:  # sinusoidal positions follow from the config
-                continue
-            noise = random.standard_normal(tuple(parameter.shape))
-            if name.endswith("bias"):
-                noise = 0.2 * noise
-            elif "norm" in name:
-                noise = 1.0 + 0.2 * noise
-            else:
-                noise = 0.4 * noise
-            parameter.copy_(torch.from_numpy(noise.astype(np.float32)))
-        if hasattr(model, "final_logits_bias"):
-            noise = random.standard_normal(tuple(model.final_logits_bias.shape))
-            model.final_logits_bias.copy_(torch.from_numpy(noise.astype(np.float32)))
-
-
 def write_folder(recipe, folder, seed):
     folder.mkdir()
     backend, vocabulary = small_tokenizers.source_and_target(folder)
     model_class = getattr(transformers, recipe.model_class)
     model = model_class._from_config(make_config(recipe, vocabulary), attn_implementation="eager", dtype=torch.float32)
-    fill(model, recipe, seed)
+    if recipe.name == "t5_untied":
+        model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.lm_head.weight))
+    # Sinusoidal positions, which need no gradient, follow from the config.
+    parameters = [(name, parameter) for name, parameter in sorted(model.named_parameters()) if parameter.requires_grad]
+    random = np.random.RandomState(seed)
+    fill(parameters, random, lambda name: "norm" in name, {})
+    if hasattr(model, "final_logits_bias"):
+        noise = random.standard_normal(tuple(model.final_logits_bias.shape))
+        model.final_logits_bias.copy_(torch.from_numpy(noise.astype(np.float32)))
     model.generation_config = transformers.GenerationConfig(
         decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, **recipe.generation
     )

@@ -9,8 +9,8 @@ import safetensors.torch
 import small_tokenizers
 import torch
 import transformers
-from decoders import load
 from golden_io import cut_to, describe, mask_predictions, softmax, write_json, write_npz
+from random_weights import fill, load
 from small_tokenizers import MAX_TOKENS
 from texts import SMALL, SMALL_PAIR, SMALL_WORDS
 
@@ -111,27 +111,12 @@ def make_config(recipe, vocabulary):
     return config
 
 
-def fill(model, seed):
-    """Random weights, large enough that attention is far from uniform; norms and biases are random too."""
-    random = np.random.RandomState(seed)
-    parameters = sorted(model.named_parameters())
+def tie_biases(parameters):
+    """Where the head's bias is stored under two names it is one bias (an untied decoder.bias in transformers 5)."""
     with torch.no_grad():
-        for name, parameter in parameters:
-            noise = random.standard_normal(tuple(parameter.shape))
-            if name.endswith("bias"):
-                noise = 0.2 * noise
-            elif "norm" in name.lower() or name.endswith(".ln.weight"):
-                noise = 1.0 + 0.2 * noise
-            elif "embeddings" in name:
-                noise = 0.5 * noise
-            else:
-                noise = 0.4 * noise
-            parameter.copy_(torch.from_numpy(noise.astype(np.float32)))
-        # Where the head's bias is stored under two names it is one bias (an untied decoder.bias in transformers 5).
-        by_name = dict(parameters)
-        for name, parameter in parameters:
-            if name.endswith("decoder.bias") and name.replace("decoder.bias", "bias") in by_name:
-                parameter.copy_(by_name[name.replace("decoder.bias", "bias")])
+        for name, parameter in parameters.items():
+            if name.endswith("decoder.bias") and name.replace("decoder.bias", "bias") in parameters:
+                parameter.copy_(parameters[name.replace("decoder.bias", "bias")])
 
 
 def rename_to_legacy(folder, head):
@@ -170,7 +155,14 @@ def write_folder(recipe, folder, seed):
     model_class = getattr(transformers, recipe.model_class)
     config = make_config(recipe, vocabulary)
     model = model_class._from_config(config, attn_implementation="eager", dtype=torch.float32)
-    fill(model, seed)
+    parameters = sorted(model.named_parameters())
+    fill(
+        parameters,
+        np.random.RandomState(seed),
+        lambda name: "norm" in name.lower() or name.endswith(".ln.weight"),
+        {"embeddings": 0.5},
+    )
+    tie_biases(dict(parameters))
     model = model.to(recipe.dtype).eval()
     model.save_pretrained(folder, max_shard_size=recipe.shard_size or "1GB")
     if recipe.legacy:
