@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import safetensors.numpy
 import small_tokenizers
+import target_gradients
 import torch
 import transformers
 from golden_io import write_json, write_npz
@@ -192,28 +193,11 @@ def append(model, ids, split):
 
 def differentiate(model, recipe, ids):
     """Gradients of the logits behind the last token with respect to what the first layer is given."""
-    kept = []
-
-    def keep(module, inputs, output):
-        # A leaf of its own, so that gradients stop where the embedding ends.
-        leaf = output.detach().requires_grad_(True)
-        kept.append(leaf)
-        return leaf
-
     # GPT-2 adds its position embedding before a dropout, which does nothing here.
     module = model.transformer.drop if recipe.is_gpt2 else model.model.embed_tokens
-    handle = module.register_forward_hook(keep)
-    logits = model(input_ids=torch.tensor([ids])).logits[0, -1]
-    handle.remove()
-    if len(kept) != 1:
-        raise AssertionError(f"{recipe.name}: the embedding ran {len(kept)} times")
-    arrays = {"embedding": kept[0].detach()[0]}
-    for name, target in TARGETS.items():
-        value = target(logits)
-        (gradient,) = torch.autograd.grad(value, kept, retain_graph=True)
-        arrays[f"{name}_value"] = value.detach()
-        arrays[f"{name}_gradient"] = gradient[0]
-    return {name: array.numpy() for name, array in arrays.items()}
+    leaf, output = target_gradients.with_leaf(module, lambda: model(input_ids=torch.tensor([ids])))
+    arrays = {"embedding": leaf.detach()[0].numpy()}
+    return arrays | target_gradients.differentiate(TARGETS, output.logits[0, -1], leaf)
 
 
 def gradients(model, recipe, folder, ids):
@@ -223,14 +207,7 @@ def gradients(model, recipe, folder, ids):
         folder, attn_implementation="eager", dtype=torch.float32
     )
     rounded = differentiate(model, recipe, ids)
-    arrays = {}
-    for name, array in differentiate(double.eval().double(), recipe, ids).items():
-        if not np.isfinite(array).all() or (name.endswith("gradient") and not array.any()):
-            raise AssertionError(f"{recipe.name}: {name} is zero or not finite")
-        arrays[name] = array.astype(np.float64 if array.ndim == 0 else np.float32)
-        if name.endswith("gradient"):
-            arrays[f"{name}_rounding"] = np.float64(np.abs(rounded[name] - array).max())
-    return arrays
+    return target_gradients.with_rounding(recipe.name, differentiate(double.eval().double(), recipe, ids), rounded)
 
 
 def make_cases(recipe, model, folder, vocabulary, seed):

@@ -2,7 +2,7 @@
 
 import json
 
-import numpy as np
+import target_gradients
 import torch
 import transformers
 from golden_io import write_npz
@@ -17,29 +17,12 @@ TARGETS = {
 
 def differentiate(model, architecture, case):
     """Embeddings [n, width], and for each target its value and gradient [n, width]; all in float64."""
-    kept = []
-
-    def keep(module, inputs, output):
-        # A leaf of its own, so that gradients stop where the embedding module ends.
-        leaf = output.detach().requires_grad_(True)
-        kept.append(leaf)
-        return leaf
-
     inputs = {"input_ids": torch.tensor([case["ids"]])}
     if architecture != "distilbert":
         inputs["token_type_ids"] = torch.tensor([case["type_ids"]])
-    handle = model.base_model.embeddings.register_forward_hook(keep)
-    logits = model(**inputs).logits[0]
-    handle.remove()
-    if len(kept) != 1:
-        raise AssertionError(f"the embedding module ran {len(kept)} times")
-    arrays = {"embedding": kept[0].detach()[0]}
-    for name, target in TARGETS.items():
-        value = target(logits)
-        (gradient,) = torch.autograd.grad(value, kept, retain_graph=True)
-        arrays[f"{name}_value"] = value.detach()
-        arrays[f"{name}_gradient"] = gradient[0]
-    return {name: array.numpy() for name, array in arrays.items()}
+    leaf, output = target_gradients.with_leaf(model.base_model.embeddings, lambda: model(**inputs))
+    arrays = {"embedding": leaf.detach()[0].numpy()}
+    return arrays | target_gradients.differentiate(TARGETS, output.logits[0], leaf)
 
 
 def generate(models, out):
@@ -58,11 +41,7 @@ def generate(models, out):
         arrays = {}
         for number, case in enumerate(entry["cases"]):
             rounded = differentiate(single, entry["architecture"], case)
-            for name, array in differentiate(double, entry["architecture"], case).items():
-                if not np.isfinite(array).all() or (name.endswith("gradient") and not array.any()):
-                    raise AssertionError(f"{entry['name']}, {case['name']}: {name} is zero or not finite")
-                key = f"case{number}_{name}"
-                arrays[key] = array.astype(np.float64 if array.ndim == 0 else np.float32)
-                if name.endswith("gradient"):
-                    arrays[f"{key}_rounding"] = np.float64(np.abs(rounded[name] - array).max())
+            exact = differentiate(double, entry["architecture"], case)
+            found = target_gradients.with_rounding(f"{entry['name']}, {case['name']}", exact, rounded)
+            arrays |= {f"case{number}_{name}": array for name, array in found.items()}
         write_npz(out / f"{entry['name']}.npz", arrays)

@@ -6,18 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import target_gradients
 import torch
 import transformers
 from golden_io import softmax, write_json, write_npz
+from gradients import TARGETS
 from random_weights import fill, load
 
 LABELS = ["shirt", "boot", "bag"]
-# What is differentiated: as in gradients.py.
-TARGETS = {
-    "logit": lambda logits: logits[1],
-    "probability": lambda logits: torch.softmax(logits, dim=-1)[0],
-    "difference": lambda logits: torch.softmax(logits, dim=-1)[2] - torch.softmax(logits, dim=-1)[0],
-}
 # [height, width] of the pictures, in patches of 4 x 4. The first is the one of the training: 5 x 5 patches.
 TRAINED = (20, 20)
 SIZES = {"trained": TRAINED, "wide": (12, 28), "large": (24, 24), "small": (8, 12)}
@@ -139,31 +135,16 @@ def leading_roles(recipe, config):
 
 def with_embedding(recipe, model, pixels):
     """What the embedding module gives, as a leaf of its own, and the output."""
-    kept = []
-
-    def keep(module, inputs, output):
-        leaf = output.detach().requires_grad_(True)
-        kept.append(leaf)
-        return leaf
-
-    handle = model.base_model.embeddings.register_forward_hook(keep)
-    output = model(pixel_values=pixels, output_attentions=True, **recipe.interpolates)
-    handle.remove()
-    if len(kept) != 1:
-        raise AssertionError(f"the embedding module ran {len(kept)} times")
-    return kept[0], output
+    return target_gradients.with_leaf(
+        model.base_model.embeddings,
+        lambda: model(pixel_values=pixels, output_attentions=True, **recipe.interpolates),
+    )
 
 
 def gradients(recipe, model, pixels):
     """For each target its value and gradient [n, hidden]."""
     embedding, output = with_embedding(recipe, model, pixels)
-    arrays = {}
-    for name, target in TARGETS.items():
-        value = target(output.logits[0])
-        (gradient,) = torch.autograd.grad(value, embedding, retain_graph=True)
-        arrays[f"{name}_value"] = value.detach().numpy()
-        arrays[f"{name}_gradient"] = gradient[0].numpy()
-    return arrays
+    return target_gradients.differentiate(TARGETS, output.logits[0], embedding)
 
 
 def run(recipe, model, size, random):
@@ -181,18 +162,6 @@ def run(recipe, model, size, random):
         if array.dtype not in (np.float32, np.float64) or not np.isfinite(array).all():
             raise AssertionError(f"{recipe.name}: {key} is {array.dtype} or not finite")
     return pixels, arrays
-
-
-def run_gradients(recipe, model, double, pixels):
-    rounded = gradients(recipe, model, pixels)
-    arrays = {}
-    for name, array in gradients(recipe, double, pixels.double()).items():
-        if not np.isfinite(array).all() or (name.endswith("gradient") and not array.any()):
-            raise AssertionError(f"{recipe.name}: {name} is zero or not finite")
-        arrays[name] = array.astype(np.float64 if array.ndim == 0 else np.float32)
-        if name.endswith("gradient"):
-            arrays[f"{name}_rounding"] = np.float64(np.abs(rounded[name] - array).max())
-    return arrays
 
 
 def generate(out):
@@ -218,7 +187,8 @@ def generate(out):
                 raise AssertionError(f"{recipe.name}: attention is near uniform or near one-hot ({sharpest:.3f})")
             has_gradients = recipe.classifies and name in WITH_GRADIENTS
             if has_gradients:
-                found |= run_gradients(recipe, model, double, pixels)
+                exact = gradients(recipe, double, pixels.double())
+                found |= target_gradients.with_rounding(recipe.name, exact, gradients(recipe, model, pixels))
             arrays |= {f"case{number}_{key}": value for key, value in found.items()}
             cases.append({"name": name, "rows": rows, "columns": columns, "n": n, "gradients": has_gradients})
         write_npz(out / f"{recipe.name}.npz", arrays)
