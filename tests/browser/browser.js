@@ -96,3 +96,38 @@ export async function violations(page) {
     nodes.slice(0, 3).map((node) => `${id}: ${node.html.slice(0, 120)} ${node.failureSummary}`),
   );
 }
+
+/** Pairs of elements that are in sight and overlap, by their names. @param {import("playwright-core").Page} page */
+export async function overlaps(page, selector) {
+  const boxes = await page.$$eval(selector, (all) =>
+    all
+      .filter((element) => element.checkVisibility())
+      .map((element) => {
+        const { left, right, top, bottom } = element.getBoundingClientRect();
+        return { left, right, top, bottom, name: element.id || element.textContent };
+      }),
+  );
+  const apart = (a, b) =>
+    a.right <= b.left + 1 || b.right <= a.left + 1 || a.bottom <= b.top + 1 || b.bottom <= a.top + 1;
+  return boxes.flatMap((a, i) =>
+    boxes
+      .slice(i + 1)
+      .filter((b) => !apart(a, b))
+      .map((b) => `${a.name} and ${b.name}`),
+  );
+}
+
+/** The beginnings of elements that are in sight and have no name. @param {import("playwright-core").Page} page */
+export const unnamed = (page, selector) =>
+  page.$$eval(selector, (all) =>
+    all
+      .filter((element) => element.checkVisibility())
+      .filter(
+        (element) =>
+          !element.getAttribute("aria-label") &&
+          !element.getAttribute("aria-labelledby") &&
+          !element.labels?.length &&
+          !element.textContent.trim(),
+      )
+      .map((element) => element.outerHTML.slice(0, 80)),
+  );

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { drawn, numberOf, open, startBrowser } from "./browser.js";
+import { drawn, numberOf, open, startBrowser, unnamed } from "./browser.js";
 import { relativeError, samplePages } from "./viewer_pages.js";
 
 const pages = samplePages("");
@@ -254,19 +254,8 @@ describe("pages", () => {
       });
 
       test("names what can be operated", async () => {
-        const unnamed = await page.$$eval("button, input, select, [role=listbox], [role=option], [role=img]", (all) =>
-          all
-            .filter((element) => element.checkVisibility())
-            .filter(
-              (element) =>
-                !element.getAttribute("aria-label") &&
-                !element.getAttribute("aria-labelledby") &&
-                !element.labels?.length &&
-                !element.textContent.trim(),
-            )
-            .map((element) => element.outerHTML.slice(0, 80)),
-        );
-        assert.deepEqual(unnamed, []);
+        const found = await unnamed(page, "button, input, select, [role=listbox], [role=option], [role=img]");
+        assert.deepEqual(found, []);
       });
     });
   }
