@@ -7,20 +7,17 @@ at 32 tokens, an attention file of 12 tokens, and peak memory at 512 tokens besi
 The peer's packages are those of the golden files (`./dev golden` makes the environment; made here when it is missing).
 """
 
-import json
 import os
-import platform
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+import measured
 import numpy as np
+from measured import ROOT, in_turn, median, run_timed
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAM = os.environ.get("ATTNFLOW", str(ROOT / "build" / "release" / "bin" / "attnflow"))
+PROGRAM = str(measured.PROGRAM)
 BARE = str(Path(PROGRAM).parent / "attnflow_bare_forward")
 MINILM = os.environ.get("ATTNFLOW_MINILM_DIR", str(ROOT / ".cache" / "models" / "minilm"))
 SENTENCE = "The key to the cabinets is on the table."  # 12 tokens with [CLS] and [SEP]
@@ -43,35 +40,26 @@ np.savez(out, raw=raw, rollout=np.stack(rollout))
 """
 
 
-def run(command: list[str]) -> tuple[float, float]:
-    """Wall seconds and peak memory in MiB of one finished process."""
+def run(command: list[str]) -> dict:
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     # The warm-up leaves compiled bytecode behind, as everyday use does: compiling each time would slow the peer down.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
-    error = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{command}: {error.decode()}")
-    return wall, usage.ru_maxrss / 1024
+    return run_timed(command, environment)
 
 
 def measure(*commands: list[str]) -> list[dict]:
     """The commands in turn, RUNS times after one warm-up each: medians."""
     for command in commands:
         run(command)
-    samples = [[run(command) for command in commands] for _ in range(RUNS)]
+    samples = in_turn({place: lambda command=command: run(command) for place, command in enumerate(commands)}, RUNS)
     return [
         {
-            "wall_s": statistics.median(sample[c][0] for sample in samples),
-            "wall_min_s": min(sample[c][0] for sample in samples),
-            "wall_max_s": max(sample[c][0] for sample in samples),
-            "peak_mib": statistics.median(sample[c][1] for sample in samples),
+            "wall_s": median(of, "seconds"),
+            "wall_min_s": min(sample["seconds"] for sample in of),
+            "wall_max_s": max(sample["seconds"] for sample in of),
+            "peak_mib": median(of, "peak_memory_kib") / 1024,
         }
-        for c in range(len(commands))
+        for of in samples.values()
     ]
 
 
@@ -103,8 +91,7 @@ def main() -> None:
             sys.exit(f"the rollouts differ by {error}")
         print(f"rollout of both: largest difference {error:.1e}")
 
-        machine = platform.processor() or platform.machine()
-        results = {"machine": f"{machine}, {os.cpu_count()} processors", "runs": RUNS}
+        results = {"machine": measured.machine(), "runs": RUNS}
         results["sentence_ours"], results["sentence_transformers"] = measure(mine, peer)
         ratio = results["sentence_ours"]["wall_s"] / results["sentence_transformers"]["wall_s"]
         print(
@@ -131,9 +118,7 @@ def main() -> None:
         peak, bare = mine_512["peak_mib"], bare_512["peak_mib"]
         print(f"512 tokens, rollout: peak {peak:.0f} MiB, bare forward pass {bare:.0f} MiB, ratio {peak / bare:.2f}")
 
-    out = ROOT / "build" / "bench"
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "explain.json").write_text(json.dumps(results, indent=2) + "\n")
+    measured.store("explain", results)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -22,10 +22,12 @@ def run_json(command: list[str]) -> dict:
     return json.loads(done.stdout)
 
 
-def run_timed(command: list[str]) -> dict:
+def run_timed(command: list[str], environment: dict[str, str] | None = None) -> dict:
     """Wall and CPU seconds and peak memory of a whole process."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
+    )
     error = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
@@ -39,9 +41,9 @@ def run_timed(command: list[str]) -> dict:
     }
 
 
-def in_turn(takes: dict[str, Callable[[], dict]], runs: int) -> dict[str, list[dict]]:
+def in_turn(takes: dict[Hashable, Callable[[], dict]], runs: int) -> dict[Hashable, list[dict]]:
     """Each of them once, then each once more, `runs` times: what slows the machine down for a while hits all alike."""
-    samples: dict[str, list[dict]] = {name: [] for name in takes}
+    samples: dict[Hashable, list[dict]] = {name: [] for name in takes}
     for _ in range(runs):
         for name, take in takes.items():
             samples[name].append(take())
