@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "attnflow/attribution/question_rows.h"
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
 #include "attnflow/flow/causal_network.h"
@@ -22,25 +23,6 @@ bool is_every(const std::vector<std::size_t>& positions, std::size_t n) {
   }
   return true;
 }
-
-std::size_t columns_of(const RowQuestion& question) {
-  return *std::max_element(question.positions.begin(), question.positions.end()) + 1;
-}
-
-// Values of [layer, position], each a row that may end early.
-class Rows {
- public:
-  Rows(const RowQuestion& question, std::size_t columns)
-      : values_({question.layers.size(), question.positions.size(), columns}) {}
-  void set(std::size_t layer, std::size_t position, std::span<const double> row) {
-    const std::size_t columns = values_.extent(2);
-    std::copy_n(row.data(), std::min(row.size(), columns), values_[layer][position].data());
-  }
-  Tensor<double> take() { return std::move(values_); }
-
- private:
-  Tensor<double> values_;
-};
 
 // Rows of a replay that are at hand at the same time, of all heads.
 constexpr std::size_t kReplayedBytes = std::size_t{64} << 20;
@@ -77,38 +59,24 @@ FlowResult empty_flow(const RowQuestion& question, std::size_t columns) {
   return {Tensor<double>(shape), Tensor<double>(shape), Tensor<std::uint8_t>(shape)};
 }
 
-// Takes the one row that a replay hands over.
+// Hands on each row that a replay gives, fused: as many values as its position sees.
 class RowSink : public AttentionSink {
  public:
-  explicit RowSink(const MixingOptions& mixing) : mixing_(mixing) {}
-  void layer(std::size_t, std::size_t, TensorView<const float> attention) override {
-    const Tensor<double> rows = fused_rows(attention, mixing_);
-    row.assign(rows.span().begin(), rows.span().end());
-  }
-  std::vector<double> row;
-
- private:
-  const MixingOptions& mixing_;
-};
-
-// Makes the rows of a network out of those of attention.
-class NetworkSink : public AttentionSink {
- public:
-  NetworkSink(const MixingOptions& mixing, CausalNetwork& network) : mixing_(below_top(mixing)), network_(network) {}
+  using Take = std::function<void(std::size_t layer, std::size_t position, std::span<double> row)>;
+  RowSink(MixingOptions mixing, Take take) : mixing_(std::move(mixing)), take_(std::move(take)) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
-    Tensor<double> rows = fused_rows(attention, mixing_);
+    const Tensor<double> rows = fused_rows(attention, mixing_);
     for (std::size_t q = 0; q < rows.extent(0); ++q) {
       const std::size_t p = query_begin + q;
       row_.assign(p + 1, 0.0);
       std::copy_n(rows[q].data(), std::min(row_.size(), rows.extent(1)), row_.data());
-      add_residual(row_, p, mixing_.residual);
-      network_.set_row(layer, p, row_);
+      take_(layer, p, row_);
     }
   }
 
  private:
   MixingOptions mixing_;
-  CausalNetwork& network_;
+  Take take_;
   std::vector<double> row_;
 };
 
@@ -127,14 +95,9 @@ AttributeOptions part_of(const AttributeOptions& options, std::size_t part, std:
 
 Tensor<double> GraphSource::raw(const RowQuestion& question, const AttributeOptions&) {
   const std::size_t n = graph_.tokens();
-  Rows rows(question, n);
-  for (std::size_t l = 0; l < question.layers.size(); ++l) {
-    const double* weights = graph_.weights.data() + (question.layers[l] - 1) * n * n;
-    for (std::size_t p = 0; p < question.positions.size(); ++p) {
-      rows.set(l, p, {weights + question.positions[p] * n, n});
-    }
-  }
-  Tensor<double> values = rows.take();
+  Tensor<double> values = internal::rows_of(question, n, [&](std::size_t layer, std::size_t position) {
+    return std::span<const double>(graph_.weights.data() + ((layer - 1) * n + position) * n, n);
+  });
   for (double& value : values.span()) value *= graph_.unit;
   return values;
 }
@@ -143,13 +106,9 @@ Tensor<double> GraphSource::rollout(const RowQuestion& question, const Attribute
   if (is_every(question.positions, graph_.tokens())) {
     return attnflow::rollout(graph_, {question.layers, question.start_layer, options.threads});
   }
-  Rows rows(question, graph_.tokens());
-  for (std::size_t l = 0; l < question.layers.size(); ++l) {
-    for (std::size_t p = 0; p < question.positions.size(); ++p) {
-      rows.set(l, p, rollout_row(graph_, question.positions[p], question.layers[l], question.start_layer));
-    }
-  }
-  return rows.take();
+  return internal::rows_of(question, graph_.tokens(), [&](std::size_t layer, std::size_t position) {
+    return rollout_row(graph_, position, layer, question.start_layer);
+  });
 }
 
 // Calls `function` while the graph has the rule of residuals that flow takes.
@@ -199,37 +158,29 @@ std::unique_ptr<AttentionSource> GraphSource::uniform() const {
 }
 
 Tensor<double> ReplaySource::raw(const RowQuestion& question, const AttributeOptions&) {
-  Rows rows(question, attention_.tokens());
-  RowSink sink(mixing_);
-  for (std::size_t l = 0; l < question.layers.size(); ++l) {
-    for (std::size_t p = 0; p < question.positions.size(); ++p) {
-      attention_.rows(question.layers[l], question.positions[p], question.positions[p] + 1, sink);
-      // Keys behind the last one that the position sees have nothing.
-      rows.set(l, p, {sink.row.data(), std::min(sink.row.size(), question.positions[p] + 1)});
-    }
-  }
-  return rows.take();
+  std::vector<double> found;
+  RowSink sink(mixing_, [&](std::size_t, std::size_t, std::span<double> row) { found.assign(row.begin(), row.end()); });
+  return internal::rows_of(question, attention_.tokens(), [&](std::size_t layer, std::size_t position) {
+    attention_.rows(layer, position, position + 1, sink);
+    return std::span<const double>(found);
+  });
 }
 
 Tensor<double> ReplaySource::rollout(const RowQuestion& question, const AttributeOptions& options) {
-  Rows rows(question, attention_.tokens());
   std::size_t all = 0, done = 0;  // layers
   for (const std::size_t layer : question.layers) all += question.positions.size() * (layer - question.start_layer);
-  for (std::size_t p = 0; p < question.positions.size(); ++p) {
-    for (std::size_t l = 0; l < question.layers.size(); ++l) {
-      ReplayRolloutOptions ask;
-      ask.output_token = question.positions[p];
-      ask.layer = question.layers[l];
-      ask.start_layer = question.start_layer;
-      ask.mixing = mixing_;
-      ask.stop_token = options.stop_token;
-      ask.progress = [&](std::size_t, std::size_t) {
-        if (options.progress) options.progress(++done, all);
-      };
-      rows.set(l, p, replay_rollout(attention_, ask));
-    }
-  }
-  return rows.take();
+  return internal::rows_of(question, attention_.tokens(), [&](std::size_t layer, std::size_t position) {
+    ReplayRolloutOptions ask;
+    ask.output_token = position;
+    ask.layer = layer;
+    ask.start_layer = question.start_layer;
+    ask.mixing = mixing_;
+    ask.stop_token = options.stop_token;
+    ask.progress = [&](std::size_t, std::size_t) {
+      if (options.progress) options.progress(++done, all);
+    };
+    return replay_rollout(attention_, ask);
+  });
 }
 
 FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
@@ -239,7 +190,10 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
   const std::size_t rows = std::max<std::size_t>(1, kReplayedBytes / (attention_.heads() * n * sizeof(float)));
   const std::optional<std::size_t> available = available_memory();  // before the network takes its part
   CausalNetwork network(layers, n);
-  NetworkSink sink(mixing_, network);
+  RowSink sink(below_top(mixing_), [&](std::size_t layer, std::size_t position, std::span<double> row) {
+    add_residual(row, position, mixing_.residual);
+    network.set_row(layer, position, row);
+  });
   const AttributeOptions reading = part_of(options, 0, 2), solving = part_of(options, 1, 2);
   const std::size_t all = (n + rows - 1) / rows * (layers - question.start_layer);
   std::size_t done = 0;
@@ -251,7 +205,10 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
     }
   }
   FlowResult result = empty_flow(question, inputs == nullptr ? n : inputs->size());
-  RowSink top(mixing_);
+  RowSink top(mixing_, [&](std::size_t layer, std::size_t position, std::span<double> row) {
+    add_residual(row, position, mixing_.residual);
+    network.set_top(layer, {row.begin(), row.end()});
+  });
   FlowOptions flow = flow_options(question, inputs, tolerance, solving);
   flow.memory_limit = available;
   if (options.max_memory > 0) flow.memory_limit = std::min(options.max_memory, available.value_or(options.max_memory));
@@ -259,9 +216,6 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
     flow.output_token = question.positions[p];
     for (const std::size_t l : question.layers) {
       attention_.rows(l, question.positions[p], question.positions[p] + 1, top);
-      top.row.resize(question.positions[p] + 1, 0.0);
-      add_residual(top.row, question.positions[p], mixing_.residual);
-      network.set_top(l, top.row);
     }
     flow.progress = part_of(solving, p, question.positions.size()).progress;
     add_row(attention_flow(network, flow), p, result);
@@ -274,25 +228,20 @@ std::unique_ptr<AttentionSource> ReplaySource::uniform() const {
 }
 
 Tensor<double> UniformCausalSource::raw(const RowQuestion& question, const AttributeOptions&) {
-  Rows rows(question, columns_ > 0 ? columns_ : columns_of(question));
-  for (std::size_t p = 0; p < question.positions.size(); ++p) {
-    const std::size_t seen = question.positions[p] + 1;
-    const std::vector<double> row(seen, 1.0 / static_cast<double>(seen));
-    for (std::size_t l = 0; l < question.layers.size(); ++l) rows.set(l, p, row);
-  }
-  return rows.take();
+  return internal::rows_of(
+      question, columns_ > 0 ? columns_ : internal::columns_of(question),
+      [](std::size_t, std::size_t p) { return std::vector<double>(p + 1, 1.0 / static_cast<double>(p + 1)); });
 }
 
 Tensor<double> UniformCausalSource::rollout(const RowQuestion& question, const AttributeOptions&) {
-  Rows rows(question, columns_ > 0 ? columns_ : columns_of(question));
-  for (std::size_t p = 0; p < question.positions.size(); ++p) {
-    const Tensor<double> by_layer =
-        uniform_rollout_rows(question.positions[p] + 1, question.layers.back() - question.start_layer, residual_);
-    for (std::size_t l = 0; l < question.layers.size(); ++l) {
-      rows.set(l, p, by_layer[question.layers[l] - question.start_layer - 1].span());
+  const std::size_t columns = columns_ > 0 ? columns_ : internal::columns_of(question);
+  Tensor<double> by_layer;  // of one position
+  return internal::rows_of(question, columns, [&](std::size_t layer, std::size_t position) {
+    if (by_layer.empty() || by_layer.extent(1) != position + 1) {
+      by_layer = uniform_rollout_rows(position + 1, question.layers.back() - question.start_layer, residual_);
     }
-  }
-  return rows.take();
+    return by_layer[layer - question.start_layer - 1].span();
+  });
 }
 
 FlowResult UniformCausalSource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
@@ -318,7 +267,7 @@ FlowResult causal_flow(const std::function<AttentionGraph(std::size_t)>& graph, 
     }
     return seen;
   };
-  const std::size_t columns = std::max(least_columns, columns_of(question));
+  const std::size_t columns = std::max(least_columns, internal::columns_of(question));
   FlowResult result = empty_flow(question, inputs == nullptr ? columns : seen_by(columns).size());
   for (std::size_t p = 0; p < question.positions.size(); ++p) {
     const std::size_t tokens = question.positions[p] + 1;

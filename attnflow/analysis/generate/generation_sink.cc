@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "attnflow/attribution/question_rows.h"
+
 namespace attnflow::internal {
 namespace {
 
@@ -15,19 +17,6 @@ IncrementalRolloutOptions rollout_options(const GenerationSinkOptions& options) 
   rollout.mixing = options.mixing;
   rollout.threads = options.threads;
   return rollout;
-}
-
-// The rows of a question that `row_of` gives, each of which may end early.
-Tensor<double> rows_of(const RowQuestion& question, const auto& row_of) {
-  const std::size_t columns = *std::max_element(question.positions.begin(), question.positions.end()) + 1;
-  Tensor<double> rows({question.layers.size(), question.positions.size(), columns});
-  for (std::size_t l = 0; l < question.layers.size(); ++l) {
-    for (std::size_t p = 0; p < question.positions.size(); ++p) {
-      const std::span<const double> row = row_of(question.layers[l], question.positions[p]);
-      std::copy(row.begin(), row.end(), rows[l][p].data());
-    }
-  }
-  return rows;
 }
 
 }  // namespace
@@ -125,12 +114,14 @@ std::size_t GenerationSink::bytes(const GenerationSinkOptions& options, std::siz
 }
 
 Tensor<double> GenerationSource::raw(const RowQuestion& question, const AttributeOptions&) {
-  return rows_of(question, [&](std::size_t layer, std::size_t position) { return sink_.raw(layer, position); });
+  return rows_of(question, columns_of(question),
+                 [&](std::size_t layer, std::size_t position) { return sink_.raw(layer, position); });
 }
 
 // All rows are down to the sink's start_layer, which the question's is.
 Tensor<double> GenerationSource::rollout(const RowQuestion& question, const AttributeOptions&) {
-  return rows_of(question, [&](std::size_t layer, std::size_t position) { return sink_.rollout(layer, position); });
+  return rows_of(question, columns_of(question),
+                 [&](std::size_t layer, std::size_t position) { return sink_.rollout(layer, position); });
 }
 
 FlowResult GenerationSource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,

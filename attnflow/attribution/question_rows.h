@@ -1,0 +1,34 @@
+// The answer to a question of rows, row by row; not part of the library's interface.
+#ifndef ATTNFLOW_ATTRIBUTION_QUESTION_ROWS_H_
+#define ATTNFLOW_ATTRIBUTION_QUESTION_ROWS_H_
+
+#include <algorithm>
+#include <cstddef>
+
+#include "attnflow/attribution/source.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow::internal {
+
+// Input positions up to the last one that any row sees.
+inline std::size_t columns_of(const RowQuestion& question) {
+  return *std::max_element(question.positions.begin(), question.positions.end()) + 1;
+}
+
+// [layer, position, column]. `row_of(layer, position)` gives the numbers of one row, which may end early, and of which
+// those behind the last column are left out. It is asked for all layers of a position before the next position.
+template <typename RowOf>
+Tensor<double> rows_of(const RowQuestion& question, std::size_t columns, const RowOf& row_of) {
+  Tensor<double> rows({question.layers.size(), question.positions.size(), columns});
+  for (std::size_t p = 0; p < question.positions.size(); ++p) {
+    for (std::size_t l = 0; l < question.layers.size(); ++l) {
+      const auto& row = row_of(question.layers[l], question.positions[p]);
+      std::copy_n(row.data(), std::min(row.size(), columns), rows[l][p].data());
+    }
+  }
+  return rows;
+}
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_ATTRIBUTION_QUESTION_ROWS_H_
