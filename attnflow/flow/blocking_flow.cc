@@ -77,12 +77,6 @@ HWY_INLINE std::uint32_t alive(std::uint32_t* next, std::uint32_t q) {
   return q;
 }
 
-HWY_INLINE void record_flow(const FlowPass& pass, std::size_t k, std::size_t p, std::size_t q, std::int64_t units) {
-  const FlowLayer& below = pass.layers[k - 1];
-  pass.layers[k].flow[p * pass.layers[k].stride + q] += units;
-  set_bit(below.inflow + q * below.inflow_words, p);
-}
-
 // Sends up to `amount` from node p of layer 2 to layer 1, and returns what went.
 template <bool kRecord>
 std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t amount) {

@@ -93,6 +93,13 @@ std::int64_t augment_flow(const FlowPass& pass, std::int64_t flow);
 // Forgets the recorded flow.
 void clear_flow(const FlowPass& pass);
 
+// Adds to the recorded flow of the arc from node `node` of layer k to node `end` of the layer below.
+inline void record_flow(const FlowPass& pass, std::size_t k, std::size_t node, std::size_t end, std::int64_t units) {
+  const FlowLayer& below = pass.layers[k - 1];
+  pass.layers[k].flow[node * pass.layers[k].stride + end] += units;
+  below.inflow[end * below.inflow_words + node / 64] |= std::uint64_t{1} << (node % 64);
+}
+
 // Calls visit(k, node, end, units) for every arc below the source that was ever given flow, from node `node` of layer
 // k.
 template <typename Visit>

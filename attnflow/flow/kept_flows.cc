@@ -60,10 +60,7 @@ std::int64_t KeptFlows::restore(const FlowPass& pass, std::size_t position) cons
   std::copy_n(pass.supply, padded(pass.layers[top].nodes), pass.supply_left);
   std::copy_n(pass.sink_capacity, padded(pass.layers[1].nodes), pass.sink_left);
   const auto record = [&](std::size_t k, std::size_t node, std::size_t end, std::int64_t units) {
-    const FlowLayer& layer = pass.layers[k];
-    const FlowLayer& below = pass.layers[k - 1];
-    layer.flow[node * layer.stride + end] = units;
-    below.inflow[end * below.inflow_words + node / 64] |= std::uint64_t{1} << (node % 64);
+    record_flow(pass, k, node, end, units);
     if (k == 2) pass.sink_left[end] -= units;
   };
   pass.supply_left[pass.own[top]] -= kept.value;
