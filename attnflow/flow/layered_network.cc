@@ -132,15 +132,4 @@ IntegerNetwork to_units(const LayeredNetwork& network, FixedPoint fixed_point) {
   return integer;
 }
 
-std::int64_t max_inner_cut_arcs(const IntegerNetwork& network, std::size_t depth) {
-  std::size_t all = 0;   // most arcs below a layer that is wholly on the source side
-  std::size_t none = 0;  // ... wholly on the sink side
-  for (std::size_t k = 2; k < depth; ++k) {
-    const std::size_t next_all = std::max(all, none + network.layers[k - 1].size());
-    none = std::max(all, none);
-    all = next_all;
-  }
-  return static_cast<std::int64_t>(std::max(all, none));
-}
-
 }  // namespace attnflow

@@ -77,12 +77,6 @@ struct IntegerNetwork {
 Tensor<std::int64_t> to_units(const Tensor<double>& block, FixedPoint fixed_point);
 IntegerNetwork to_units(const LayeredNetwork& network, FixedPoint fixed_point);
 
-// How many arcs with both ends between layer depth - 1 and layer 1 a cut can have at the most. A cut has
-// s_k (n_(k-1) - s_(k-1)) arcs between layers with s_k nodes on the source side; that is linear in each s_k, so its
-// maximum has every s_k at 0 or n_k. With the arcs of the two ends, it says how many units the true maximum flow can
-// lie above the one in units.
-std::int64_t max_inner_cut_arcs(const IntegerNetwork& network, std::size_t depth);
-
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_FLOW_LAYERED_NETWORK_H_
