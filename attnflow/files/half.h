@@ -1,4 +1,4 @@
-// The two 16-bit float formats of model files, as float32 (exact), and float32 as either of them (rounded).
+// The two 16-bit float formats of model files, as float32 (exact), and floats as binary16 (rounded).
 #ifndef ATTNFLOW_FILES_HALF_H_
 #define ATTNFLOW_FILES_HALF_H_
 
@@ -65,16 +65,6 @@ std::uint16_t float_to_half(Float value) {
 // bfloat16 is the upper half of a float32.
 inline float bfloat16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-// The nearest bfloat16 number, of two equally near ones the even one. Magnitudes from (2 - 2^-8) 2^127 on become
-// infinity. A NaN keeps its sign and stays one. float_to_bfloat16(bfloat16_to_float(b)) == b for every b but signalling
-// NaNs, which become quiet.
-inline std::uint16_t float_to_bfloat16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
-  const std::uint32_t even = (bits >> 16) & 1U;
-  return static_cast<std::uint16_t>((bits + 0x7FFFU + even) >> 16);
 }
 
 }  // namespace attnflow
