@@ -68,6 +68,10 @@ Json model_json(const ReportModel& model) {
           {"causal", model.causal}};
 }
 
+Json named_model_json(const ReportModel& model) {
+  return {{"name", model.name}, {"architecture", model.architecture}, {"layers", model.layers}, {"heads", model.heads}};
+}
+
 Json token_json(const InputToken& token) {
   Json json = Json::object();
   json["text"] = valid_utf8(token.text);

@@ -36,6 +36,8 @@ void append_field(std::string& out, std::string_view name, const Json& value);
 Json text_list(const std::vector<std::string>& texts);
 Json settings_json(const Settings& settings);
 Json model_json(const ReportModel& model);
+// As documents of evaluations have it.
+Json named_model_json(const ReportModel& model);
 Json token_json(const InputToken& token);
 Json choices_json(const std::vector<ReportChoice>& choices);
 

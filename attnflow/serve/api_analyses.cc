@@ -36,10 +36,7 @@ std::string evaluation_json(const TextEvaluation& evaluation) {
   Json json;
   json["format"] = "attnflow-text-evaluation";
   json["version"] = 2;
-  json["model"] = {{"name", report.model.name},
-                   {"architecture", report.model.architecture},
-                   {"layers", report.model.layers},
-                   {"heads", report.model.heads}};
+  json["model"] = internal::named_model_json(report.model);
   Json tokens = Json::array();
   for (std::size_t t = 0; t < report.input.tokens.size(); ++t) {
     tokens.push_back({{"text", report.input.tokens[t].text},

@@ -9,6 +9,7 @@
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/note_json.h"
+#include "attnflow/report/report_json_parts.h"
 
 namespace attnflow {
 namespace {
@@ -152,11 +153,8 @@ std::string correlations_json(const CorrelationReport& report) {
   document["version"] = kCorrelationsVersion;
   document["task"] = report.task;
   document["settings"] = settings_json(report.options);
-  document["model"] = {{"name", report.model.name},
-                       {"architecture", report.model.architecture},
-                       {"layers", report.model.layers},
-                       {"heads", report.model.heads},
-                       {"labels", report.labels}};
+  document["model"] = internal::named_model_json(report.model);
+  document["model"]["labels"] = report.labels;
   document["data"] = data_json(report.data);
   document["blank"] = {{"piece", report.blank}, {"already_blank", report.already_blank}};
   document["accuracy"] = Json::array();

@@ -107,13 +107,6 @@ std::string accuracy_words(const Accuracy& one) {
                      one.interval.high, one.correct, one.count);
 }
 
-// "rollout", or "rollout over relevance" where there is more than attention.
-std::string series_name(const CorrelationReport& report, const std::string& method,
-                        const std::optional<Mixing>& mixing) {
-  const bool plain = !mixing || report.options.mixings == std::vector<Mixing>{Mixing::kAttention};
-  return plain ? method : method + " over " + to_text(*mixing);
-}
-
 // The series over one mixing, or beside the graph, as places in CorrelationReport::series.
 struct SeriesGroup {
   std::optional<Mixing> mixing;
@@ -334,11 +327,12 @@ std::string comparison_markdown(const CorrelationReport& report, const std::stri
       continue;
     }
     const Summary& difference = one.comparison.difference;
-    text +=
-        fmt::format("| {} minus {} | {} | {} | {} | {} | {} | {} |\n", series_name(report, one.first, one.first_mixing),
-                    series_name(report, one.second, one.second_mixing), one.layer, three_places(difference.mean),
-                    interval_text(difference.low, difference.high), p_text(one.comparison.sign_flip_p),
-                    one.comparison.wilcoxon ? p_text(one.comparison.wilcoxon->p) : "-", difference.count);
+    text += fmt::format("| {} minus {} | {} | {} | {} | {} | {} | {} |\n",
+                        mixed_name(one.first, one.first_mixing, report.options.mixings),
+                        mixed_name(one.second, one.second_mixing, report.options.mixings), one.layer,
+                        three_places(difference.mean), interval_text(difference.low, difference.high),
+                        p_text(one.comparison.sign_flip_p),
+                        one.comparison.wilcoxon ? p_text(one.comparison.wilcoxon->p) : "-", difference.count);
   }
   if (text.empty()) return text;
   return "| difference | layer | mean | interval | p (sign flip) | p (Wilcoxon) | samples |\n"
@@ -418,7 +412,7 @@ std::string correlations_markdown(const CorrelationReport& report) {
   std::vector<std::string> layered;  // series over mixings, which come first
   std::vector<std::string> beside;
   for (const CorrelationSeries& series : report.series) {
-    (series.mixing ? layered : beside).push_back(series_name(report, series.method, series.mixing));
+    (series.mixing ? layered : beside).push_back(mixed_name(series.method, series.mixing, report.options.mixings));
   }
   const std::string confidence = fmt::format("{:g}%", 100.0 * report.options.confidence);
   std::string text = fmt::format("# Correlation of attention with importance: {}\n\n", report.task);

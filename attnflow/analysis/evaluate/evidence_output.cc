@@ -11,6 +11,7 @@
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/note_json.h"
+#include "attnflow/report/report_json_parts.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -28,13 +29,10 @@ struct TableRow {
 std::vector<TableRow> table_rows(const EvidenceReport& report) {
   std::vector<TableRow> rows;
   for (const EvidenceCell& cell : report.cells) {
-    std::string name = cell.method;
-    if (cell.mixing) {
-      if (report.mixings != std::vector<Mixing>{Mixing::kAttention}) name += " over " + to_text(*cell.mixing);
-      // Where there are no variants but one, it needs no name.
-      if (report.model.causal && cell.mixing == Mixing::kAttention)
-        name += fmt::format(", {}", variant_name(cell.variant));
-    }
+    std::string name = mixed_name(cell.method, cell.mixing, report.mixings);
+    // Where there are no variants but one, it needs no name.
+    if (report.model.causal && cell.mixing == Mixing::kAttention)
+      name += fmt::format(", {}", variant_name(cell.variant));
     if (cell.layer == 0) {
       rows.push_back({name, &cell, nullptr});
     } else {
@@ -69,13 +67,9 @@ std::vector<std::string> remarks(const EvidenceReport& report) {
   return lines;
 }
 
-Json evidence_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 const char* place_name(PlaceFrom from) { return from == PlaceFrom::kStart ? "start" : "end"; }
 
-Json difference_json(const Summary& s) {
-  return {{"mean", evidence_number(s.mean)}, {"low", evidence_number(s.low)}, {"high", evidence_number(s.high)}};
-}
+Json difference_json(const Summary& s) { return {{"mean", s.mean}, {"low", s.low}, {"high", s.high}}; }
 
 // The cell that a row is judged by: of its last layer, or its only one.
 const EvidenceCell& judged(const TableRow& row) { return row.last == nullptr ? *row.mean : *row.last; }
@@ -94,25 +88,21 @@ std::string evidence_json(const EvidenceReport& report) {
                      {"mixing", cell.mixing ? Json(to_text(*cell.mixing)) : Json(nullptr)},
                      {"variant", variant_name(cell.variant)},
                      {"layer", cell.layer == 0 ? Json("mean") : Json(cell.layer)},
-                     {"mean", evidence_number(s.mean)},
-                     {"std", evidence_number(s.std)},
-                     {"low", evidence_number(s.low)},
-                     {"high", evidence_number(s.high)},
+                     {"mean", s.mean},
+                     {"std", s.std},
+                     {"low", s.low},
+                     {"high", s.high},
                      {"count", s.count}});
     if (cell.method == "random") continue;
     Json& last = cells.back();
-    last["positional"] = {{"mean", evidence_number(cell.positional_rank)}, {"from", place_name(cell.place_from)}};
+    last["positional"] = {{"mean", cell.positional_rank}, {"from", place_name(cell.place_from)}};
     last["above_position"] = difference_json(cell.above_position);
     last["above_chance"] = difference_json(cell.above_chance);
   }
   const Json json = {{"format", "attnflow-evidence"},
                      {"version", 3},
                      {"file", report.file},
-                     {"model",
-                      {{"name", report.model.name},
-                       {"architecture", report.model.architecture},
-                       {"layers", report.model.layers},
-                       {"heads", report.model.heads}}},
+                     {"model", internal::named_model_json(report.model)},
                      {"settings",
                       {{"method", to_texts(report.settings.methods)},
                        {"mixing", to_texts(report.mixings)},

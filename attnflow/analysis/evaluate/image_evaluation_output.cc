@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/note_json.h"
+#include "attnflow/report/report_json_parts.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -19,18 +19,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json image_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json summary_json(const Summary& s) {
-  return {{"mean", image_number(s.mean)},
-          {"std", image_number(s.std)},
-          {"low", image_number(s.low)},
-          {"high", image_number(s.high)}};
-}
+Json summary_json(const Summary& s) { return {{"mean", s.mean}, {"std", s.std}, {"low", s.low}, {"high", s.high}}; }
 
 Json image_comparison_json(const PairedComparison& c) {
   Json json = summary_json(c.difference);
-  json["sign_flip_p"] = image_number(c.sign_flip_p);
+  json["sign_flip_p"] = c.sign_flip_p;
   return json;
 }
 
@@ -55,10 +48,8 @@ std::string image_evaluation_about(const ImageEvaluationReport& report) {
   return text;
 }
 
-// "rollout", or "rollout over relevance" where there is more than attention.
 std::string order_name(const ImageEvaluationReport& report, const ImageCurve& curve) {
-  const bool plain = !curve.mixing || report.mixings == std::vector<Mixing>{Mixing::kAttention};
-  return plain ? curve.method : curve.method + " over " + to_text(*curve.mixing);
+  return mixed_name(curve.method, curve.mixing, report.mixings);
 }
 
 bool compares_with_gradient(const ImageEvaluationReport& report) {
@@ -100,11 +91,7 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
   const Json json = {{"format", "attnflow-image-evaluation"},
                      {"version", 2},
                      {"source", report.source},
-                     {"model",
-                      {{"name", report.model.name},
-                       {"architecture", report.model.architecture},
-                       {"layers", report.model.layers},
-                       {"heads", report.model.heads}}},
+                     {"model", internal::named_model_json(report.model)},
                      {"settings",
                       {{"method", to_texts(report.settings.methods)},
                        {"mixing", to_texts(report.mixings)},

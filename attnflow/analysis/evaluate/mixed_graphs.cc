@@ -157,6 +157,12 @@ PossibleMixings possible_mixings(const std::function<void(Mixing)>& attempt) {
   return result;
 }
 
+std::string mixed_name(const std::string& method, const std::optional<Mixing>& mixing,
+                       std::span<const Mixing> compared) {
+  const bool plain = !mixing || (compared.size() == 1 && compared.front() == Mixing::kAttention);
+  return plain ? method : method + " over " + to_text(*mixing);
+}
+
 std::vector<std::string> impossible_texts(const std::map<std::string, std::string>& impossible) {
   std::vector<std::string> lines;
   for (const auto& [mixing, reason] : impossible) {

@@ -71,6 +71,10 @@ struct PossibleMixings {
 // Error(kUnsupportedModel) where it cannot be had.
 PossibleMixings possible_mixings(const std::function<void(Mixing)>& attempt);
 
+// What a method is called over a mixing: "rollout", or "rollout over relevance" where more than attention is compared.
+std::string mixed_name(const std::string& method, const std::optional<Mixing>& mixing,
+                       std::span<const Mixing> compared);
+
 // "Without --mixing globenc: ...", a line for each, for people.
 std::vector<std::string> impossible_texts(const std::map<std::string, std::string>& impossible);
 
