@@ -180,15 +180,20 @@ ReportInput read_input(const Field& json) {
   return input;
 }
 
+// Of a list that may be missing.
+template <typename Read>
+void for_each_element(const std::optional<Field>& list, const Read& read) {
+  const std::size_t count = list ? list->length() : 0;
+  for (std::size_t i = 0; i < count; ++i) read(list->element(i));
+}
+
 std::vector<ReportChoice> read_choices(const std::optional<Field>& json) {
   std::vector<ReportChoice> choices;
-  const std::size_t count = json ? json->length() : 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Field choice = json->element(i);
+  for_each_element(json, [&](const Field& choice) {
     choice.at("label").get(choices.emplace_back().label);
     choice.at("probability").get(choices.back().probability);
     if (const auto id = choice.find("id")) id->get(choices.back().id.emplace());
-  }
+  });
   return choices;
 }
 
@@ -211,9 +216,7 @@ std::optional<ReportTarget> read_target(const std::optional<Field>& json) {
 
 std::vector<ReportPrediction> read_predictions(const std::optional<Field>& json, std::size_t tokens) {
   std::vector<ReportPrediction> predictions;
-  const std::size_t count = json ? json->length() : 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Field field = json->element(i);
+  for_each_element(json, [&](const Field& field) {
     ReportPrediction& prediction = predictions.emplace_back();
     field.read("kind", prediction.kind);
     field.read("position", prediction.position);
@@ -223,7 +226,7 @@ std::vector<ReportPrediction> read_predictions(const std::optional<Field>& json,
     }
     prediction.choices = read_choices(field.find("choices"));
     prediction.candidates = read_choices(field.find("candidates"));
-  }
+  });
   return predictions;
 }
 
@@ -238,12 +241,10 @@ Method read_method(const Field& json) {
 
 ScoreSum read_sum(const Field& json) {
   ScoreSum sum;
-  const auto parts = json.find("parts");
-  for (std::size_t p = 0; parts && p < parts->length(); ++p) {
-    const Field part = parts->element(p);
+  for_each_element(json.find("parts"), [&](const Field& part) {
     part.at("name").get(sum.parts.emplace_back().name);
     part.at("value").get(sum.parts.back().value);
-  }
+  });
   json.read("total", sum.total);
   return sum;
 }
@@ -251,9 +252,7 @@ ScoreSum read_sum(const Field& json) {
 // Without their values, which are arrays.
 std::vector<MethodScores> read_scores(const std::optional<Field>& json, const Report& report) {
   std::vector<MethodScores> all;
-  const std::size_t count = json ? json->length() : 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Field field = json->element(i);
+  for_each_element(json, [&](const Field& field) {
     MethodScores scores{.method = read_method(field)};
     if (method_info(scores.method).aggregates() ||
         std::any_of(all.begin(), all.end(), [&](const auto& other) { return other.method == scores.method; })) {
@@ -271,7 +270,7 @@ std::vector<MethodScores> read_scores(const std::optional<Field>& json, const Re
       scores.sums.push_back(read_sum(field));
     }
     all.push_back(std::move(scores));
-  }
+  });
   return all;
 }
 
@@ -280,9 +279,7 @@ BlankOutAgreement read_agreement(const Field& json, const Report& report) {
   json.read("quantity", agreement.quantity);
   json.at("value").get(agreement.value);
   json.read("blank", agreement.blank);
-  const Field maps = json.at("maps");
-  for (std::size_t i = 0; i < maps.length(); ++i) {
-    const Field field = maps.element(i);
+  for_each_element(json.at("maps"), [&](const Field& field) {
     MapAgreement& map = agreement.maps.emplace_back();
     map.method = read_method(field);
     field.read("layer", map.layer);
@@ -304,7 +301,7 @@ BlankOutAgreement read_agreement(const Field& json, const Report& report) {
       fail(field.path() + ".layer", fmt::format("a layer from 1 to {}", report.model.layers),
            std::to_string(*map.layer));
     }
-  }
+  });
   return agreement;
 }
 
@@ -370,10 +367,8 @@ void check_layers(const std::string& name, const std::vector<std::size_t>& layer
 template <typename Arc, typename Value>
 std::vector<Arc> read_arcs(const std::optional<Field>& json, Value Arc::*value, const Report& report) {
   std::vector<Arc> arcs;
-  const std::size_t count = json ? json->length() : 0;
   const std::size_t n = report.input.tokens.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const Field entry = json->element(i);
+  for_each_element(json, [&](const Field& entry) {
     if (entry.length() != 4) {
       fail(entry.path(), "[layer, from, to, value]", fmt::format("{} entries", entry.length()));
     }
@@ -386,16 +381,14 @@ std::vector<Arc> read_arcs(const std::optional<Field>& json, Value Arc::*value, 
       fail(entry.path(), fmt::format("a layer from 1 to {} and positions below {}", report.model.layers, n),
            fmt::format("[{}, {}, {}]", arc.layer, arc.from, arc.to));
     }
-  }
+  });
   return arcs;
 }
 
 std::vector<ReportCertificate> read_certificates(const std::optional<Field>& json, const Report& report) {
   std::vector<ReportCertificate> certificates;
-  const std::size_t count = json ? json->length() : 0;
   const std::size_t n = report.input.tokens.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const Field field = json->element(i);
+  for_each_element(json, [&](const Field& field) {
     ReportCertificate& certificate = certificates.emplace_back();
     field.at("layer").get(certificate.layer);
     field.read("to_layer", certificate.start_layer);  // before version 3
@@ -423,9 +416,7 @@ std::vector<ReportCertificate> read_certificates(const std::optional<Field>& jso
       checked->read("high", certificate.high);
       checked->read("problem", certificate.problem);
     }
-    const auto shares = field.find("cut_shares");
-    for (std::size_t s = 0; shares && s < shares->length(); ++s) {
-      const Field entry = shares->element(s);
+    for_each_element(field.find("cut_shares"), [&](const Field& entry) {
       CutShare& share = certificate.cut_shares.emplace_back();
       entry.at("layer").get(share.layer);
       entry.read("arcs", share.arcs);
@@ -435,26 +426,24 @@ std::vector<ReportCertificate> read_certificates(const std::optional<Field>& jso
         fail(entry.path(), fmt::format("a layer from {} to {}", certificate.start_layer + 1, certificate.layer),
              std::to_string(share.layer));
       }
-    }
+    });
     field.read("only_minimum_cut", certificate.only_minimum_cut);
     certificate.minimum_cut = read_arcs(field.find("minimum_cut"), &ReportCutArc::capacity, report);
     field.read("unit_exponent", certificate.unit_exponent);
     certificate.arc_flows = read_arcs(field.find("arc_flows"), &FlowArc::units, report);
-  }
+  });
   return certificates;
 }
 
 std::vector<ReportReferent> read_referents(const std::optional<Field>& json, std::size_t tokens) {
   std::vector<ReportReferent> referents;
-  const std::size_t count = json ? json->length() : 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Field field = json->element(i);
+  for_each_element(json, [&](const Field& field) {
     ReportReferent& referent = referents.emplace_back();
     field.read("text", referent.text);
     field.at("tokens").get(referent.tokens);
     if (referent.tokens.empty()) fail(field.path() + ".tokens", "at least one position", "none");
     check_positions(field.path() + ".tokens", referent.tokens, 0, tokens);
-  }
+  });
   return referents;
 }
 
@@ -484,14 +473,12 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
     report.generation = read_generation(generation, report);
     first = n - 1;
     end = first + report.generation->tokens.size();
-    const auto rules = generation.find("excluded");
-    for (std::size_t i = 0; rules && i < rules->length(); ++i) {
-      const Field rule = rules->element(i);
+    for_each_element(generation.find("excluded"), [&](const Field& rule) {
       ExcludedTokens& excluded = report.generation->excluded.emplace_back();
       rule.at("rule").get(excluded.rule);
       rule.at("tokens").get(excluded.tokens);
       check_positions(rule.path() + ".tokens", excluded.tokens, 0, n);
-    }
+    });
     document.read("flow_layers", report.flow_layers);
     check_layers("flow_layers", report.flow_layers, report.model);
     report.output_token = first;
@@ -524,10 +511,8 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   if (const auto agreement = document.find("agreement")) report.agreement = read_agreement(*agreement, report);
   report.certificates = read_certificates(document.find("certificates"), report);
   report.referents = read_referents(document.find("referents"), n);
-  if (const auto notes = document.find("notes")) {
-    const std::size_t count = notes->length();
-    for (std::size_t i = 0; i < count; ++i) report.notes.push_back(internal::read_note(notes->element(i)));
-  }
+  for_each_element(document.find("notes"),
+                   [&](const Field& note) { report.notes.push_back(internal::read_note(note)); });
   if (const auto arrays = document.find("arrays")) internal::read_report_arrays(*arrays, options, report);
   return report;
 }
