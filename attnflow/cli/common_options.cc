@@ -118,11 +118,8 @@ void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std:
 }
 
 void add_integration_steps(CLI::App* command, std::size_t& steps, const char* group) {
-  command
-      ->add_option("--integration-steps", steps,
+  add_whole_number(command, "--integration-steps", steps,
                    "integrated-gradients: number of points on the way from the blank input to this one")
-      ->check(whole_number)
-      ->capture_default_str()
       ->group(group);
 }
 

@@ -2,6 +2,7 @@
 #ifndef ATTNFLOW_CLI_COMMON_OPTIONS_H_
 #define ATTNFLOW_CLI_COMMON_OPTIONS_H_
 
+#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -12,15 +13,16 @@
 #include "attnflow/attribution/mixings.h"
 #include "attnflow/attribution/setting_options.h"
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace attnflow {
 
 // For CLI::Option::check on unsigned options: CLI11 alone takes -1 for a very large number. Empty when all is well.
 std::string whole_number(const std::string& text);
+
+// An option that is such a number, with its default in the help.
+template <typename Number>
+CLI::Option* add_whole_number(CLI::App* command, const std::string& name, Number& value, const std::string& help) {
+  return command->add_option(name, value, help)->check(whole_number)->capture_default_str();
+}
 
 // Makes an option of several values take them from one argument, joined by commas, and from each time it is given:
 // CLI11 alone takes every argument up to the next option, so `--method flow "The key"` would swallow the text.

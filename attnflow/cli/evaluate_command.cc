@@ -168,14 +168,9 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
                     "Include every sample in the JSON: its tokens, scores, relevance and correlations");
 
   const char* samples = "Samples";
-  command->add_option("--samples", options.samples, "Maximum number of samples (random subset); 0: all")
-      ->check(whole_number)
-      ->capture_default_str()
+  add_whole_number(command, "--samples", options.samples, "Maximum number of samples (random subset); 0: all")
       ->group(samples);
-  command->add_option("--seed", options.seed, "Random seed for sampling and resampling")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(samples);
+  add_whole_number(command, "--seed", options.seed, "Random seed for sampling and resampling")->group(samples);
   command
       ->add_flag("--truncate", options.truncate,
                  "Truncate samples that are too long for the model instead of skipping them")
@@ -209,16 +204,13 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
                  "Comma-separated list of row (of the output token), column-max, column-sum (over output tokens)"))
       ->capture_default_str()
       ->group(how);
-  command->add_option("--resamples", options.resamples, "Number of resamples for the bootstrap and sign-flip tests")
-      ->check(whole_number)
-      ->capture_default_str()
+  add_whole_number(command, "--resamples", options.resamples,
+                   "Number of resamples for the bootstrap and sign-flip tests")
       ->group(how);
 
   const char* run = "Runtime";
-  command
-      ->add_option("--threads", options.threads, "Number of threads; 0: one per processor. Does not change the results")
-      ->check(whole_number)
-      ->capture_default_str()
+  add_whole_number(command, "--threads", options.threads,
+                   "Number of threads; 0: one per processor. Does not change the results")
       ->group(run);
   command->add_option("--device", arguments.device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
   add_unused_weights_option(command, arguments.allow_unused_weights, run);

@@ -81,12 +81,8 @@ void add_evidence_task(CLI::App& evaluate) {
       ->type_name("FILE.csv");
   add_outputs(task, arguments->outputs, ".md .json .csv", "print a table");
   task->add_flag("--json", arguments->json, "Print the JSON on standard output");
-  task->add_option("--samples", options.samples, "Maximum number of samples (random subset); 0: all")
-      ->check(whole_number)
-      ->capture_default_str();
-  task->add_option("--seed", options.seed, "Random seed for sampling and resampling")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_whole_number(task, "--samples", options.samples, "Maximum number of samples (random subset); 0: all");
+  add_whole_number(task, "--seed", options.seed, "Random seed for sampling and resampling");
   task->add_option("--begin", options.begin, "Text to prepend to every prefix, such as '<|im_start|>'");
   comma_list(task->add_option("--scores", options.scores,
                               "Other scores to rank by: blank-out, gradient, gradient-x-input, attnlrp, logit, "
@@ -98,15 +94,10 @@ void add_evidence_task(CLI::App& evaluate) {
   task->add_option("--flow-layers", arguments->flow_layers,
                    "Layers that flow starts from; default: a quarter, half, three quarters and all of them")
       ->group(how);
-  task->add_option("--resamples", options.resampling.resamples, "Number of bootstrap resamples")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(how);
+  add_whole_number(task, "--resamples", options.resampling.resamples, "Number of bootstrap resamples")->group(how);
   add_unused_weights_option(task, arguments->allow_unused_weights);
-  task->add_option("--threads", options.threads,
-                   "Number of threads; 0: one per processor (GGUF: per idle processor). Does not change the results")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_whole_number(task, "--threads", options.threads,
+                   "Number of threads; 0: one per processor (GGUF: per idle processor). Does not change the results");
   task->callback([arguments] { run_evidence(*arguments); });
 }
 

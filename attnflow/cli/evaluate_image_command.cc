@@ -106,12 +106,8 @@ void add_image_evaluation_task(CLI::App& evaluate) {
       ->type_name("FILE|DIR");
   add_outputs(task, arguments->outputs, ".md .json .csv", "print a table");
   task->add_flag("--json", arguments->json, "Print the JSON on standard output");
-  task->add_option("--samples", options.samples, "Maximum number of samples (random subset); 0: all")
-      ->check(whole_number)
-      ->capture_default_str();
-  task->add_option("--seed", options.seed, "Random seed (sampling, ties, random orders, bootstrap)")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_whole_number(task, "--samples", options.samples, "Maximum number of samples (random subset); 0: all");
+  add_whole_number(task, "--seed", options.seed, "Random seed (sampling, ties, random orders, bootstrap)");
   const char* how = "Analysis";
   arguments->read_settings = add_settings(task, options.settings, kForImageCurves, {.compute = how},
                                           {{"layers", "The last of these is used; default: the model's last layer"},
@@ -124,26 +120,18 @@ void add_image_evaluation_task(CLI::App& evaluate) {
   task->add_option("--class", arguments->scored, "Class to track: predicted, or own (the image's label)")
       ->capture_default_str()
       ->group(how);
-  task->add_option("--steps", options.steps, "Steps per curve; 0: one per patch, at most 50")
-      ->check(whole_number)
-      ->capture_default_str()
+  add_whole_number(task, "--steps", options.steps, "Steps per curve; 0: one per patch, at most 50")->group(how);
+  add_whole_number(task, "--random-orders", options.random_orders, "Random orders per image, for comparison")
       ->group(how);
-  task->add_option("--random-orders", options.random_orders, "Random orders per image, for comparison")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(how);
-  task->add_option("--resamples", options.resampling.resamples,
+  add_whole_number(task, "--resamples", options.resampling.resamples,
                    "Number of resamples for the bootstrap and sign-flip test")
-      ->check(whole_number)
-      ->capture_default_str()
       ->group(how);
   task->add_option("--max-megapixels", arguments->max_megapixels, "Reject images with more megapixels (2^20 pixels)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
       ->capture_default_str();
   add_unused_weights_option(task, arguments->allow_unused_weights);
-  task->add_option("--threads", options.threads, "Number of threads; 0: one per processor. Does not change the results")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_whole_number(task, "--threads", options.threads,
+                   "Number of threads; 0: one per processor. Does not change the results");
   task->callback([arguments] { run_image_evaluation(*arguments); });
 }
 

@@ -247,11 +247,8 @@ void add_explain_command(CLI::App& app) {
       ->group(run);
   command->add_flag("--truncate", arguments->options.truncate, "Truncate a text that is too long for the model")
       ->group(run);
-  command
-      ->add_option("--threads", arguments->options.threads,
+  add_whole_number(command, "--threads", arguments->options.threads,
                    "Number of threads; 0: one per processor (GGUF: per idle processor)")
-      ->check(whole_number)
-      ->capture_default_str()
       ->group(run);
   command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
   add_unused_weights_option(command, arguments->allow_unused_weights, run);

@@ -190,9 +190,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--model", arguments->model, "GGUF file, or folder of a Hugging Face decoder")
       ->required()
       ->type_name("FILE.gguf|DIR");
-  command->add_option("-n,--tokens", options.tokens, "Maximum number of tokens to generate")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_whole_number(command, "-n,--tokens", options.tokens, "Maximum number of tokens to generate");
   add_outputs(command, arguments->outputs, output_endings(), "print a table below the text");
   command->add_flag("--json", arguments->json, "Print the report as JSON on standard output instead of the text");
 
@@ -205,10 +203,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--top-p", options.sampling.top_p, "Nucleus sampling: cumulative probability")
       ->capture_default_str()
       ->group(say);
-  command->add_option("--seed", options.sampling.seed, "Random seed")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(say);
+  add_whole_number(command, "--seed", options.sampling.seed, "Random seed")->group(say);
   comma_list(
       command->add_option("--begin-with", options.begin_with,
                           "Token ids that the generation starts with, such as 464,3290 (choices in a .json report)"))
@@ -272,10 +267,8 @@ void add_generate_command(CLI::App& app) {
       ->group(show);
 
   const char* run = "Runtime";
-  command
-      ->add_option("--threads", options.threads, "Number of threads; 0: one per processor (GGUF: per idle processor)")
-      ->check(whole_number)
-      ->capture_default_str()
+  add_whole_number(command, "--threads", options.threads,
+                   "Number of threads; 0: one per processor (GGUF: per idle processor)")
       ->group(run);
   command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
   add_unused_weights_option(command, arguments->allow_unused_weights, run);

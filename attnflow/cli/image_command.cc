@@ -154,9 +154,7 @@ void add_image_command(CLI::App& app) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
       ->capture_default_str()
       ->group(run);
-  command->add_option("--threads", arguments->options.threads, "Number of threads; 0: one per processor")
-      ->check(whole_number)
-      ->capture_default_str()
+  add_whole_number(command, "--threads", arguments->options.threads, "Number of threads; 0: one per processor")
       ->group(run);
   command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
   add_unused_weights_option(command, arguments->allow_unused_weights, run);

@@ -1,8 +1,8 @@
 // attnflow serve: the page and the JSON API, over HTTP.
 
 #include <fmt/format.h>
-
 #include <charconv>
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -70,49 +70,27 @@ void add_serve_command(CLI::App& app) {
       ->allow_extra_args(false);
 
   const char* limits = "Limits";
-  command->add_option("--workers", options.workers, "Concurrent analyses")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(limits);
-  command->add_option("--queue", options.queue, "Queue length; further requests get a 503")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(limits);
-  command->add_option("--timeout", arguments->timeout, "Timeout per analysis in seconds")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(limits);
-  command
-      ->add_option("--max-body", options.max_body_bytes,
+  add_whole_number(command, "--workers", options.workers, "Concurrent analyses")->group(limits);
+  add_whole_number(command, "--queue", options.queue, "Queue length; further requests get a 503")->group(limits);
+  add_whole_number(command, "--timeout", arguments->timeout, "Timeout per analysis in seconds")->group(limits);
+  add_whole_number(command, "--max-body", options.max_body_bytes,
                    "Maximum image size in bytes; JSON requests are limited to 1 MiB")
-      ->check(whole_number)
-      ->capture_default_str()
       ->group(limits);
-  command->add_option("--max-megapixels", options.max_megapixels, "Reject images with more megapixels (2^20 pixels)")
-      ->check(whole_number)
-      ->capture_default_str()
+  add_whole_number(command, "--max-megapixels", options.max_megapixels,
+                   "Reject images with more megapixels (2^20 pixels)")
       ->group(limits);
-  command
-      ->add_option("--max-memory", options.max_memory_mib,
+  add_whole_number(command, "--max-memory", options.max_memory_mib,
                    "Memory limit per analysis in MiB; 0: half of free memory, divided among the workers")
-      ->check(whole_number)
-      ->capture_default_str()
       ->group(limits);
-  command->add_option("--max-connections", options.max_connections, "Maximum number of connections")
-      ->check(whole_number)
-      ->capture_default_str()
+  add_whole_number(command, "--max-connections", options.max_connections, "Maximum number of connections")
       ->group(limits);
-  command
-      ->add_option("--max-connections-per-address", options.max_connections_per_address,
+  add_whole_number(command, "--max-connections-per-address", options.max_connections_per_address,
                    "Maximum connections per address (behind a proxy: same as --max-connections)")
-      ->check(whole_number)
-      ->capture_default_str()
       ->group(limits);
 
   const char* run = "Runtime";
-  command->add_option("--threads", options.threads, "Threads per analysis; 0: processors divided among the workers")
-      ->check(whole_number)
-      ->capture_default_str()
+  add_whole_number(command, "--threads", options.threads,
+                   "Threads per analysis; 0: processors divided among the workers")
       ->group(run);
   command->add_option("--device", options.device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
   command->callback([arguments] { run_serve(*arguments); });

@@ -29,18 +29,15 @@ std::string minutes(double seconds) {
 
 }  // namespace
 
-void add_seed(CLI::App* command, std::uint64_t& seed) {
-  command->add_option("--seed", seed, "Random seed")->check(whole_number)->capture_default_str();
-}
+void add_seed(CLI::App* command, std::uint64_t& seed) { add_whole_number(command, "--seed", seed, "Random seed"); }
 
 void add_threads(CLI::App* command, std::size_t& threads) {
-  command->add_option("--threads", threads, "Number of threads; 0: one per processor. Does not change the result")
-      ->check(whole_number)
-      ->capture_default_str();
+  add_whole_number(command, "--threads", threads,
+                   "Number of threads; 0: one per processor. Does not change the result");
 }
 
 void add_count(CLI::App* command, const char* name, std::size_t& value, const char* what) {
-  command->add_option(name, value, what)->check(whole_number)->capture_default_str()->group("Recipe");
+  add_whole_number(command, name, value, what)->group("Recipe");
 }
 
 void add_number(CLI::App* command, const char* name, double& value, const char* what) {
