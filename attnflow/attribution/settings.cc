@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/parse_number.h"
 
 namespace attnflow {
 namespace {
@@ -52,13 +52,6 @@ std::optional<Choice> find(const std::array<Name<Choice>, n>& names, std::string
   return std::nullopt;
 }
 
-std::optional<std::size_t> parse_number(std::string_view text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -90,7 +83,7 @@ std::string to_text(Normalization normalization) { return text_of(kNormalization
 
 HeadChoice parse_heads(std::string_view text) {
   if (const auto fusion = find(kFusions, text)) return {.fusion = *fusion};
-  if (const auto head = parse_number(text)) return {.fusion = HeadFusion::kSingle, .head = *head};
+  if (const auto head = internal::parse_number(text)) return {.fusion = HeadFusion::kSingle, .head = *head};
   throw unknown("heads", "mean, max, min or the index of a head", text);
 }
 
@@ -105,7 +98,8 @@ OutputToken parse_output_token(std::string_view text) {
                 "--output-token: expected auto, cls, mask, last, all, a position or the text of a token, found none");
   }
   if (const auto kind = find(kOutputTokens, text)) return {.kind = *kind};
-  if (const auto position = parse_number(text)) return {.kind = OutputToken::Kind::kPosition, .position = *position};
+  if (const auto position = internal::parse_number(text))
+    return {.kind = OutputToken::Kind::kPosition, .position = *position};
   return {.kind = OutputToken::Kind::kText, .text = std::string(text)};
 }
 
@@ -119,8 +113,8 @@ std::vector<std::size_t> parse_layers(std::string_view text) {
   if (text.empty()) return layers;
   for (const std::string_view part : split(text)) {
     const std::size_t dash = part.find('-');
-    const auto first = parse_number(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
+    const auto first = internal::parse_number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : internal::parse_number(part.substr(dash + 1));
     if (!first || !last || *first == 0 || *last < *first || *last > kMaxLayers) {
       throw unknown("layers", "layers such as 6, 1-6 or 1,3,5-6 (the first layer is 1)", text);
     }
@@ -134,7 +128,7 @@ std::vector<std::size_t> parse_layers(std::string_view text) {
 std::vector<std::size_t> parse_positions(std::string_view text, std::string_view option) {
   std::vector<std::size_t> positions;
   for (const std::string_view part : split(text)) {
-    const auto position = parse_number(part);
+    const auto position = internal::parse_number(part);
     if (!position) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("--{}: expected positions such as 0 or 0,5, found '{}'", option, text));

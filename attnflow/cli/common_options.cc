@@ -7,17 +7,16 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cassert>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <list>
 #include <memory>
-#include <system_error>
 #include <type_traits>
 #include <variant>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/parse_number.h"
 #include "attnflow/files/command_files.h"
 
 namespace attnflow {
@@ -32,9 +31,7 @@ internal::CommandFiles& command_list() {
 }  // namespace
 
 std::string whole_number(const std::string& text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (!text.empty() && error == std::errc{} && end == text.data() + text.size()) return "";
+  if (internal::parse_number<std::uint64_t>(text)) return "";
   return fmt::format("expected a whole number of at least 0, found '{}'", text);
 }
 

@@ -4,12 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "attnflow/analysis/explain/explain.h"
@@ -17,6 +15,7 @@
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
+#include "attnflow/base/parse_number.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
 #include "attnflow/cli/messages.h"
@@ -54,13 +53,12 @@ void read_arcs(const std::string& arcs, FigureOptions* figure) {
   if (figure->view != FigureView::kGraph) throw Error(ErrorKind::kUsage, "--arcs requires --view graph");
   figure->every_arc = arcs == "all";
   if (figure->every_arc) return;
-  std::size_t count = 0;
-  const auto [end, error] = std::from_chars(arcs.data(), arcs.data() + arcs.size(), count);
-  if (error != std::errc() || end != arcs.data() + arcs.size() || count == 0) {
+  const std::optional<std::size_t> count = internal::parse_number(arcs);
+  if (!count || *count == 0) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--arcs: expected all, or how many arcs of each node, at least 1, found '{}'", arcs));
   }
-  figure->arcs_per_node = count;
+  figure->arcs_per_node = *count;
 }
 
 TableOptions terminal_options() {

@@ -1,15 +1,14 @@
 // attnflow serve: the page and the JSON API, over HTTP.
 
 #include <fmt/format.h>
-#include <charconv>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <system_error>
 
+#include "attnflow/base/parse_number.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
 #include "attnflow/cli/messages.h"
@@ -20,11 +19,8 @@ namespace attnflow {
 namespace {
 
 std::string port_number(const std::string& text) {
-  std::uint16_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = !text.empty() && error == std::errc{} && end == text.data() + text.size();
   // A 0 in front would be read as an octal number.
-  if (whole && (text.size() == 1 || text[0] != '0')) return "";
+  if (internal::parse_number<std::uint16_t>(text) && (text.size() == 1 || text[0] != '0')) return "";
   return fmt::format("expected a port from 0 to 65535, found '{}'", text);
 }
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <string_view>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/parse_number.h"
 
 namespace attnflow {
 namespace {
@@ -23,10 +23,8 @@ std::string lower(std::string_view text) {
 
 // The whole of `digits`, below `limit`.
 std::optional<std::size_t> number_below(std::size_t limit, std::string_view digits) {
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return number < limit ? std::optional(number) : std::nullopt;
+  const std::optional<std::size_t> number = internal::parse_number(digits);
+  return number && *number < limit ? number : std::nullopt;
 }
 
 std::size_t class_named(const char* option, const std::string& asked, const TargetNames& names) {

@@ -3,23 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/parse_number.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {
-
-std::optional<std::size_t> parse_referent_number(std::string_view text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 [[noreturn]] void not_found(const std::vector<TextWord>& words, const std::string& asked, std::size_t tokens) {
   if (words.empty()) {
@@ -61,7 +54,7 @@ ReportReferent referent_at(const Report& report, const std::vector<TextWord>& wo
 ReportReferent resolve(const std::string& asked, const Report& report, const std::vector<TextWord>& words) {
   const std::size_t n = report.input.tokens.size();
   const std::vector<std::size_t> found = find_words(words, asked);
-  if (const auto position = parse_referent_number(asked)) {
+  if (const auto position = internal::parse_number(asked)) {
     const bool is_that_word = found.size() == 1 && words[found.front()].tokens == std::vector<std::size_t>{*position};
     if (!found.empty() && !is_that_word) {
       throw Error(ErrorKind::kUsage,
@@ -76,7 +69,7 @@ ReportReferent resolve(const std::string& asked, const Report& report, const std
   if (!found.empty()) ambiguous(words, found, asked);
 
   const std::size_t colon = asked.rfind(':');
-  const auto count = colon == std::string::npos ? std::nullopt : parse_referent_number(asked.substr(colon + 1));
+  const auto count = colon == std::string::npos ? std::nullopt : internal::parse_number(asked.substr(colon + 1));
   if (!count) not_found(words, asked, n);
   const std::string text = asked.substr(0, colon);
   const std::vector<std::size_t> occurrences = find_words(words, text);

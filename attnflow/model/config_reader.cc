@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "attnflow/base/parse_number.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/adapter.h"
@@ -116,17 +116,6 @@ std::vector<std::string> ConfigReader::texts(std::string_view key) const {
   return list;
 }
 
-namespace {
-
-std::optional<std::size_t> parse_index(std::string_view text) {
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return index;
-}
-
-}  // namespace
-
 // {"0": "negative", "1": "positive"}: JSON orders "10" before "2", the model counts.
 std::optional<std::vector<std::string>> ConfigReader::labels() const {
   constexpr std::string_view kKey = "id2label";
@@ -137,7 +126,7 @@ std::optional<std::vector<std::string>> ConfigReader::labels() const {
   std::vector<std::string> labels(value->size());
   std::vector<bool> seen(value->size(), false);
   for (const auto& [key, label] : value->items()) {
-    const std::optional<std::size_t> index = parse_index(key);
+    const std::optional<std::size_t> index = internal::parse_number(key);
     if (!index || *index >= labels.size() || seen[*index] || !label.is_string()) wrong(kKey, expected, *value);
     seen[*index] = true;
     labels[*index] = label.get<std::string>();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/parse_number.h"
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/option_fields.h"
 #include "attnflow/explain/referents.h"
@@ -62,16 +62,8 @@ UnorderedJson query_value(const std::string& name, const std::string& text) {
     fail(fmt::format("{}: expected true or false, found {}", name, internal::quote_name(text, kMaxShown)));
   }
   if (number) {
-    const char* const end = text.data() + text.size();
-    std::uint64_t whole = 0;
-    if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc{} && at == end) {
-      return whole;
-    }
-    double decimal = 0.0;
-    if (const auto [at, error] = std::from_chars(text.data(), end, decimal);
-        error == std::errc{} && at == end && std::isfinite(decimal)) {
-      return decimal;
-    }
+    if (const auto whole = internal::parse_number<std::uint64_t>(text)) return *whole;
+    if (const auto decimal = internal::parse_number<double>(text); decimal && std::isfinite(*decimal)) return *decimal;
     fail(fmt::format("{}: expected a number, found {}", name, internal::quote_name(text, kMaxShown)));
   }
   return text;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 
+#include "attnflow/base/parse_number.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow {
@@ -57,10 +57,9 @@ std::optional<HostAndPort> parse_host(std::string_view text) {
   if (port.empty()) return result;
   if (port.front() != ':') return std::nullopt;
   port.remove_prefix(1);
-  std::uint16_t number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (error != std::errc{} || end != port.data() + port.size() || port.empty()) return std::nullopt;
-  result.port = number;
+  const auto number = internal::parse_number<std::uint16_t>(port);
+  if (!number) return std::nullopt;
+  result.port = *number;
   return result;
 }
 

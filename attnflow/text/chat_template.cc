@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <ctime>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/parse_number.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/text/tokenizer_settings.h"
 #include "attnflow/text/tokenizers_abi_text.h"
@@ -30,10 +30,9 @@ std::tm present_time() {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment
   if (const char* epoch = std::getenv("SOURCE_DATE_EPOCH"); epoch != nullptr && *epoch != '\0') {
     const std::string_view text = epoch;
-    long long seconds = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    const auto time = static_cast<std::time_t>(seconds);
-    if (error != std::errc() || end != text.data() + text.size() || gmtime_r(&time, &parts) == nullptr) {
+    const auto seconds = internal::parse_number<long long>(text);
+    const auto time = static_cast<std::time_t>(seconds.value_or(0));
+    if (!seconds || gmtime_r(&time, &parts) == nullptr) {
       throw Error(ErrorKind::kUsage, fmt::format("the environment variable SOURCE_DATE_EPOCH must hold seconds since "
                                                  "1970, found {}; correct it, or unset it to use today's date",
                                                  quote_name(text)));

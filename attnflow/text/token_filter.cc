@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/parse_number.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/text/stop_words.h"
 #include "attnflow/text/tokenizers_abi_text.h"
@@ -97,18 +97,11 @@ struct Range {
   std::size_t last = 0;
 };
 
-std::optional<std::size_t> parse_number(std::string_view text) {
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 Range parse_range(const std::string& text, std::size_t tokens) {
   const std::size_t dash = std::min(text.find('-'), text.size());
-  const std::optional<std::size_t> first = parse_number(std::string_view(text).substr(0, dash));
+  const std::optional<std::size_t> first = internal::parse_number(std::string_view(text).substr(0, dash));
   const std::optional<std::size_t> last =
-      dash == text.size() ? first : parse_number(std::string_view(text).substr(dash + 1));
+      dash == text.size() ? first : internal::parse_number(std::string_view(text).substr(dash + 1));
   if (!first || !last || *first > *last) {
     throw Error(ErrorKind::kUsage, fmt::format("expected the position of a token, counted from 0, or a range such as "
                                                "3-7, found {}; correct it",

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "attnflow/base/parse_number.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/safetensors.h"
 
@@ -30,15 +30,14 @@ auto groups(State& state) {
 
 template <typename Number>
 Number parse(const std::filesystem::path& path, std::string_view key, const std::string& text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
+  const std::optional<Number> number = internal::parse_number<Number>(text);
+  if (!number) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected a number as \"{}\", found \"{}\"; the checkpoint is damaged, remove it to "
                             "start again",
                             path.string(), key, text));
   }
-  return number;
+  return *number;
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/parse_number.h"
 
 namespace attnflow {
 namespace {
@@ -26,10 +26,7 @@ constexpr double kSumTolerance = 1e-3;
 std::optional<std::size_t> layer_of(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
-  std::size_t layer = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
-  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
-  return layer;
+  return internal::parse_number(name);
 }
 
 // In several running sums, which vector instructions take side by side.

@@ -13,11 +13,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <functional>
@@ -28,6 +26,7 @@
 #include <vector>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/parse_number.h"
 #include "attnflow/model/llama/codec.h"
 #include "attnflow/model/llama/decoder.h"
 #include "attnflow/model/llama/library.h"
@@ -180,9 +179,8 @@ void run(const Arguments& arguments) {
 }
 
 bool read_count(const char* text, std::size_t& count) {
-  const char* const end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, count);
-  return error == std::errc{} && stop == end && count != 0;
+  count = attnflow::internal::parse_number(text).value_or(0);
+  return count != 0;
 }
 
 }  // namespace

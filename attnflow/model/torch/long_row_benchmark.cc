@@ -13,18 +13,17 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/parse_number.h"
 #include "attnflow/files/folder.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/model_files.h"
@@ -100,9 +99,8 @@ void run(const Arguments& arguments) {
 }
 
 bool read_count(const char* text, std::size_t& count) {
-  const char* const end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, count);
-  return error == std::errc{} && stop == end && count != 0;
+  count = attnflow::internal::parse_number(text).value_or(0);
+  return count != 0;
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// Numbers in texts; not part of the library's interface.
+#ifndef ATTNFLOW_BASE_PARSE_NUMBER_H_
+#define ATTNFLOW_BASE_PARSE_NUMBER_H_
+
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace attnflow::internal {
+
+// The number that the whole text is, in decimal, without spaces or a plus; nothing for another text and for a number
+// that does not fit.
+template <typename Number = std::size_t>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_BASE_PARSE_NUMBER_H_
