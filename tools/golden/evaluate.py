@@ -8,13 +8,11 @@ SciPy or NumPy has the function; tie groups of enclosures are the connected comp
 """
 
 import argparse
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
-from golden_io import write_json
+from golden_io import replace_folder, write_json
 from scipy import stats
 from scipy.sparse import csgraph, csr_matrix
 
@@ -164,14 +162,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=golden / "evaluate", help="folder to write (tests/golden/evaluate)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix=".new.", dir=arguments.out.parent) as scratch:
-        made = Path(scratch) / "evaluate"
-        generate(made)
-        for path in made.iterdir():
-            path.chmod(0o644)
-        shutil.rmtree(arguments.out, ignore_errors=True)
-        made.rename(arguments.out)
-    print(f"golden: wrote {sum(1 for _ in arguments.out.iterdir())} files to {arguments.out}")
+    replace_folder(arguments.out, generate)
 
 
 if __name__ == "__main__":

@@ -11,16 +11,14 @@ must lie between them.
 
 import argparse
 import math
-import shutil
 import sys
-import tempfile
 from fractions import Fraction
 from pathlib import Path
 
 import networkx
 import numpy as np
 import scipy.sparse as sparse
-from golden_io import write_npz
+from golden_io import replace_folder, write_npz
 from networkx.algorithms.flow import dinitz
 from rollout import add_residual, fuse
 from scipy.sparse import csgraph
@@ -123,14 +121,7 @@ def main():
     parser.add_argument("--minilm", type=Path, default=golden / "minilm", help="where the attention is")
     parser.add_argument("--out", type=Path, default=golden / "flow", help="folder to write (tests/golden/flow)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix=".new.", dir=arguments.out.parent) as scratch:
-        made = Path(scratch) / "flow"
-        generate(arguments.minilm, made)
-        for path in made.iterdir():
-            path.chmod(0o644)
-        shutil.rmtree(arguments.out, ignore_errors=True)
-        made.rename(arguments.out)
-    print(f"golden: wrote {sum(1 for _ in arguments.out.iterdir())} files to {arguments.out}")
+    replace_folder(arguments.out, lambda folder: generate(arguments.minilm, folder))
 
 
 if __name__ == "__main__":

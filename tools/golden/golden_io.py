@@ -2,7 +2,10 @@
 
 import io
 import json
+import shutil
+import tempfile
 import zipfile
+from pathlib import Path
 
 import numpy as np
 
@@ -33,6 +36,18 @@ def _dump(value, depth):
 
 def write_json(path, value):
     path.write_text(_dump(value, 0) + "\n", encoding="utf-8")
+
+
+def replace_folder(folder, generate):
+    """What generate(folder) makes, in place of what is there once it succeeded."""
+    with tempfile.TemporaryDirectory(prefix=".new.", dir=folder.parent) as scratch:
+        made = Path(scratch) / folder.name
+        generate(made)
+        for path in made.iterdir():
+            path.chmod(0o644)
+        shutil.rmtree(folder, ignore_errors=True)
+        made.rename(folder)
+    print(f"golden: wrote {sum(1 for _ in folder.iterdir())} files to {folder}")
 
 
 def softmax(logits):
