@@ -14,6 +14,7 @@
 #include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/explain/unknown_words.h"
+#include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 
 namespace attnflow {
@@ -46,7 +47,17 @@ void widen_to_renormalize(std::variant<Tensor<float>, Tensor<double>>& weights, 
   weights = Tensor<double>(narrow->shape(), {narrow->span().begin(), narrow->span().end()});
 }
 
+// Throws Error(kBadFile) for a layer of another shape than those before it.
+void require_shape(std::string_view source, std::size_t heads, std::size_t tokens, std::size_t found_heads,
+                   std::size_t found_tokens, std::size_t layer) {
+  if (heads == found_heads && tokens == found_tokens) return;
+  throw Error(ErrorKind::kBadFile,
+              fmt::format("{}: expected layers of one shape, {} heads and {} tokens, found {} and {} in layer {}",
+                          source, heads, tokens, found_heads, found_tokens, layer));
+}
+
 std::size_t positions(const AttentionInput& input) {
+  if (input.running) return input.running->source.tokens();
   if (!input.fused.layers.empty()) return input.fused.layers.front().extent(0);
   if (!input.edges.layers.empty()) return input.edges.layers.front().weights.extent(0);
   const bool has_attention = std::visit([](const auto& stack) { return !stack.weights().empty(); }, input.stack);
@@ -102,6 +113,26 @@ FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, 
       weights);
 }
 
+std::optional<RunningAttention> running_attention(const ExplainOptions& options, std::size_t layers) {
+  const Settings& settings = options.settings;
+  const bool of_layers = can_fuse(options) && settings.discard == 0.0 &&
+                         settings.column_mask.kind == ColumnMask::Kind::kNone && options.certificates.empty() &&
+                         !settings.wants(Method::kFlow);
+  const bool of_all = settings.layers.empty() && !options.only_output_token;
+  if (!of_layers || !(options.only_output_token || options.only_values) || (of_all && layers == 0)) return std::nullopt;
+  // What is wrong with the settings is said where they are resolved.
+  if (layers > 0 && settings.start_layer >= layers) return std::nullopt;
+  RunningOptions running{.layers = settings.layers,
+                         .start_layer = settings.start_layer,
+                         .raw = settings.wants(Method::kRaw),
+                         .rollout = settings.wants(Method::kRollout),
+                         .residual = settings.residual,
+                         .threads = options.threads};
+  if (of_all) running.layers = resolve_layers({}, settings.start_layer, layers);
+  std::sort(running.layers.begin(), running.layers.end());
+  return RunningAttention{.source = RunningSource(std::move(running))};
+}
+
 AttentionGraph attention_graph(FusedAttention& fused, const MixingOptions& mixing) {
   const std::size_t n = fused.layers.front().extent(0);
   Shape shape{fused.layers.size(), n, n};
@@ -120,15 +151,24 @@ AttentionGraph attention_graph(FusedAttention& fused, const MixingOptions& mixin
 
 void append(FusedAttention& all, FusedAttention more, std::string_view source) {
   for (Tensor<double>& layer : more.layers) {
-    if (!all.layers.empty() && (more.heads != all.heads || layer.shape() != all.layers.front().shape())) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format("{}: expected layers of one shape, {} heads and {} tokens, found {} and {} in layer {}", source,
-                      all.heads, all.layers.front().extent(0), more.heads, layer.extent(0), all.layers.size() + 1));
+    if (!all.layers.empty()) {
+      require_shape(source, all.heads, all.layers.front().extent(0), more.heads, layer.extent(0),
+                    all.layers.size() + 1);
     }
     all.heads = more.heads;
     all.causal = all.causal && more.causal;
     all.layers.push_back(std::move(layer));
+  }
+}
+
+void append(RunningAttention& all, FusedAttention more, std::string_view source) {
+  for (Tensor<double>& layer : more.layers) {
+    const std::size_t before = all.source.layers();
+    if (before > 0) {
+      require_shape(source, all.heads, all.source.tokens(), more.heads, layer.extent(0), before + 1);
+    }
+    all.heads = more.heads;
+    all.source.add(std::move(layer), more.causal);
   }
 }
 
@@ -210,6 +250,13 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
     const bool causal = fused.causal && n > 1;
     const ReportQuestion question = ask(fused.layers.size(), fused.heads, n, causal);
     fill_report(report, GraphSource(attention_graph(fused, question.settings.mixing), causal), question, options);
+    return report;
+  }
+  if (input.running) {
+    RunningSource& source = input.running->source;
+    const std::size_t n = source.tokens();
+    const ReportQuestion question = ask(source.layers(), input.running->heads, n, source.causal() && n > 1);
+    fill_report(report, source, question, options);
     return report;
   }
   std::visit(

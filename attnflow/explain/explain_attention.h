@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/attribution/running_source.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/explain/fill_report.h"
@@ -29,6 +30,12 @@ struct FusedAttention {
   bool causal = true;  // no head of any layer looks ahead
 };
 
+// Attention whose layers were multiplied as they came, and forgotten: O(n^2) memory.
+struct RunningAttention {
+  RunningSource source;
+  std::size_t heads = 0;
+};
+
 // Edges of every layer, made while a model ran: W of its contributions, whose rows sum to 1, or of relevance. Which of
 // both settings.mixing says.
 struct MadeEdges {
@@ -44,14 +51,15 @@ struct MadeEdges {
 std::vector<double> first_shares(TensorView<const float> attention);
 std::vector<double> first_shares(TensorView<const double> attention);
 
-// Attention from elsewhere. tokens: empty, or one entry a position. There is one of stack, fused, contributions
-// and edges; stack may stand beside edges.
+// Attention from elsewhere. tokens: empty, or one entry a position. There is one of stack, fused, running,
+// contributions and edges; stack may stand beside edges.
 struct AttentionInput {
   AnyAttentionStack stack;                // empty where there are contributions alone
   ContributionArrays contributions = {};  // with settings.mixing of contributions
   std::vector<InputToken> tokens;
   std::string name;  // of the file, for titles
   FusedAttention fused = {};
+  std::optional<RunningAttention> running = {};
   MadeEdges edges = {};
   // Of a model that read a text: the text, in which the tokens have their places, what the model is, what it said.
   std::optional<std::string> text = {};
@@ -77,11 +85,17 @@ bool can_fuse(const ExplainOptions& options);
 FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, std::size_t layer,
                            std::string_view source, const ExplainOptions& options);
 
+// For the layers of who asks for no more of them than raw attention and rollout of some layers or of one output token,
+// without the graph of a report, and for nothing else that is known only when all have come (masked columns, discard).
+// `layers`: how many will come; 0: not known.
+std::optional<RunningAttention> running_attention(const ExplainOptions& options, std::size_t layers = 0);
+
 // What rollout and flow take of such layers, which are used up.
 AttentionGraph attention_graph(FusedAttention& fused, const MixingOptions& mixing);
 
 // Puts layers together. Throws Error(kBadFile) unless they have one shape.
 void append(FusedAttention& all, FusedAttention more, std::string_view source);
+void append(RunningAttention& all, FusedAttention more, std::string_view source);
 
 // Sets input.tokens, of which nothing is known where `texts` or `special` are empty. Throws Error(kBadFile) for another
 // number of either than the input has positions.

@@ -25,6 +25,7 @@ struct ExplainOptions {
   bool only_output_token = false;  // the row of one output token; of decoders without matrices (fill_report.h)
   std::vector<std::string>
       certificates;                     // "OUT,IN": pairs whose flow is proven, from the last layer down to start_layer
+  bool only_values = false;             // of the report the methods' arrays alone: Report::graph may stay empty
   bool truncate = false;                // text that is too long for the model is cut instead of refused
   std::vector<std::string> candidates;  // words whose probability at the mask is reported
   std::vector<std::string> referents;   // words of the text whose weights are compared (explain/referents.h)

@@ -74,17 +74,20 @@ void note_degenerate(Report& report, const Attribution& flow) {
   if (auto note = degeneracy_note(question)) report.notes.push_back(*std::move(note));
 }
 
-void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
-  if (!report.model.causal || output == 0 || report.settings.column_mask.kind != ColumnMask::Kind::kNone ||
-      graph.residual_rule != ResidualRule::kConvex) {
-    return;
-  }
-  double sum = 0.0;
-  for (std::size_t l = 0; l < graph.layers(); ++l) sum += graph.weights(l, output, 0);
-  const double mean = sum / static_cast<double>(graph.layers());
+// `on_first`: of each layer, how much of the output token's attention falls on the first one.
+void note_sink(Report& report, const std::vector<double>& on_first, std::size_t output) {
+  if (!report.model.causal || output == 0 || report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
+  const double mean = std::accumulate(on_first.begin(), on_first.end(), 0.0) / static_cast<double>(on_first.size());
   if (mean < 2.0 / static_cast<double>(output + 1)) return;  // of few tokens each has much
   auto note = sink_note(NoteCode::kAttentionSink, mean, display_text(report.input, 0));
   if (note) report.notes.push_back(*std::move(note));
+}
+
+void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
+  if (graph.residual_rule != ResidualRule::kConvex) return;
+  std::vector<double> on_first;
+  for (std::size_t l = 0; l < graph.layers(); ++l) on_first.push_back(graph.weights(l, output, 0));
+  note_sink(report, on_first, output);
 }
 
 // Before words are put together and values are normalised.
@@ -335,6 +338,35 @@ void fill_report(Report& report, AttentionStack stack, const ReportQuestion& que
 void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion& question,
                  const ExplainOptions& options) {
   fill_report_of_stack(report, std::move(stack), question, options);
+}
+
+void fill_report(Report& report, RunningSource& source, const ReportQuestion& question, const ExplainOptions& options) {
+  const Settings& settings = report.settings;
+  std::size_t output = take_settings(report, question.settings);
+  report.all_output_tokens = settings.output_token.kind == OutputToken::Kind::kAll;
+  note_sink(report, source.on_first(output), output);
+  TokenGroups words;
+  if (settings.words) words = merge_words(report, output);
+  const std::size_t n = report.input.tokens.size();
+  TokenGroups outputs = words.empty() ? single_tokens(n) : words;
+  report.output_token = output;
+  report.output_tokens = {output};
+  if (options.only_output_token) {
+    outputs = {outputs[output]};
+  } else {
+    report.output_tokens.resize(n);
+    std::iota(report.output_tokens.begin(), report.output_tokens.end(), std::size_t{0});
+  }
+  std::size_t flagged = 0;
+  for (const Method method : kAggregations) {
+    if (!settings.wants(method)) continue;
+    Query query = query_of(method, settings, words);
+    query.outputs = outputs;
+    flagged += fill_values(report, source, query, options);
+  }
+  if (flagged > 0) report.notes.push_back(flagged_note(flagged));
+  check_finite("raw", report.raw, settings);
+  check_finite("rollout", report.rollout, settings);
 }
 
 void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,

@@ -9,6 +9,7 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
+#include "attnflow/attribution/running_source.h"
 #include "attnflow/attribution/source.h"
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/explain_options.h"
@@ -43,6 +44,11 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
 void fill_report(Report& report, AttentionStack stack, const ReportQuestion& question, const ExplainOptions& options);
 void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion& question,
                  const ExplainOptions& options);
+
+// The same of layers that were multiplied as they came: with options.only_output_token or options.only_values, whose
+// values and notes are the same, to the bit. Without flow and certificates; Report::graph stays empty. Values are taken
+// out of the source.
+void fill_report(Report& report, RunningSource& source, const ReportQuestion& question, const ExplainOptions& options);
 
 // What options.only_output_token gives of a decoder: raw attention, rollout and flow of one output token, [layer, 1,
 // input token], for texts that are too long for matrices of all output tokens (30 layers of 4,096 tokens are 4 GB an

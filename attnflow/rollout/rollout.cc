@@ -99,11 +99,15 @@ void RolloutSink::layer(std::size_t layer, std::size_t query_begin, TensorView<c
                 "streaming rollout needs whole layers, but attention came in chunks of queries; "
                 "collect the chunks with a StackSink");
   }
-  Tensor<double> mixed = add_residual(fused_weights(attention, options_).view(), options_.residual);
+  fused_layer(layer, fused_weights(attention, options_).view());
+}
+
+void RolloutSink::fused_layer(std::size_t layer, TensorView<const double> weights) {
+  Tensor<double> mixed = add_residual(weights, options_.residual);
   if (product_.empty()) {
     product_ = std::move(mixed);
   } else {
-    Tensor<double> product({n, n});
+    Tensor<double> product(mixed.shape());
     multiply(mixed.view(), product_.view(), product.view(), threads_);
     product_ = std::move(product);
   }

@@ -77,6 +77,8 @@ class RolloutSink : public AttentionSink {
   // Throws Error(kUsage) when options ask for a single head.
   explicit RolloutSink(MixingOptions options, LayerFunction done = {}, std::size_t threads = 0);
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
+  // A whole layer whose heads are fused already: W_l, steps 1 to 4 of graph/mixing.h.
+  void fused_layer(std::size_t layer, TensorView<const double> weights);
   // R[l, 0] of the last layer seen; empty before the first.
   const Tensor<double>& result() const { return product_; }
 

@@ -79,6 +79,9 @@ TEST(Rollout, SameBitsForAnyThreadCountAndAsStreamed) {
   stack.send_to(sink);
   EXPECT_EQ(calls, 3U);
   EXPECT_EQ(sink.result().extent(0), 131U);
+  RolloutSink fused{MixingOptions{}};
+  for (std::size_t l = 1; l <= 3; ++l) fused.fused_layer(l, graph.weights[l - 1]);
+  EXPECT_EQ(fused.result(), sink.result());
 }
 
 TEST(Rollout, RefusesLayersOutOfRange) {

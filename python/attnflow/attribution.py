@@ -32,8 +32,19 @@ def attribute(
     tokens: a text for each position; special: which of them are special, such as [CLS].
     name: what the report is called.
     """
+    return _report(attentions, tokens, special, name, dict(options))
+
+
+def _report(
+    attentions: Any,
+    tokens: Sequence[str] | None,
+    special: Sequence[bool] | None,
+    name: str,
+    asked: dict[str, Any],
+    only_values: bool = False,
+) -> Report:
+    """only_values: of the report the methods' arrays alone, so that layers need not be kept."""
     layers, contributions = as_layers(attentions)
-    asked: dict[str, Any] = dict(options)
     if isinstance(attentions, Captured):
         asked = divide_rows(asked, attentions.rounded)
     with Progress("flow") as progress:
@@ -55,6 +66,8 @@ def attribute(
             None,
             _core.Notes(),
             None,
+            None,
+            only_values,
         )
     return Report(core)
 
@@ -63,7 +76,7 @@ def _values(method: str, attentions: Any, options: ValueOptions) -> NDArray[np.f
     if "method" in options:
         raise Error(f"expected no method for {method}(), found one; attribute() takes several", kind="usage")
     asked: dict[str, Any] = {**options, "method": method}
-    values: NDArray[np.float64] = getattr(attribute(attentions, **asked), method)
+    values: NDArray[np.float64] = getattr(_report(attentions, None, None, "", asked, only_values=True), method)
     return values
 
 

@@ -157,6 +157,7 @@ def _explain_text(
             found.target,
             found.notes,
             reading_position(model, parts[0].ids),
+            found.running,
         )
     if check and core.agreement is None:
         raise Error(

@@ -47,6 +47,7 @@ class Found:
     edges: list[_core.EdgeLayer] = field(default_factory=list)
     target: _core.Target | None = None
     notes: _core.Notes = field(default_factory=_core.Notes)
+    running: _core.Running | None = None  # has taken the layers of fused, of which there are the shapes alone
     position: int | None = (
         None  # at which the prediction that is explained is made, if another than the usual one may be
     )
@@ -176,9 +177,10 @@ def _attention(reading: Reading, asked: dict[str, Any], notes: _core.Notes) -> F
     model = reading.model
     is_joint = is_encoder_decoder(model)
     fuses = _core.can_fuse(asked)
+    running = None if is_joint else _core.running(asked)
 
     def fused(weights: Any, layer: int, heads: int = 0) -> Any:
-        return _core.fuse_layer([as_array(weights[0])], layer, divide_rows(asked, captured.rounded), heads)
+        return _core.fuse_layer([as_array(weights[0])], layer, divide_rows(asked, captured.rounded), heads, running)
 
     def keep(weights: Any, layer: int, heads: int = 0) -> Any:
         kept = as_given(weights, layer)
@@ -201,6 +203,7 @@ def _attention(reading: Reading, asked: dict[str, Any], notes: _core.Notes) -> F
     found.fused = [layer for layer in attentions if isinstance(layer, _core.FusedLayer)]
     if not found.fused:
         found.attentions = attentions
+    found.running = running if found.fused else None
     return found
 
 

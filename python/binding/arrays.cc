@@ -30,7 +30,7 @@ bool add_view(nb::handle object, std::vector<TensorView<const T>>& views) {
 }
 
 template <typename T>
-Tensor<T> stack_of(const std::vector<TensorView<const T>>& views) {
+void check_shapes(const std::vector<TensorView<const T>>& views) {
   const Shape& first = views.front().shape();
   for (std::size_t l = 1; l < views.size(); ++l) {
     if (views[l].shape() == first) continue;
@@ -39,7 +39,12 @@ Tensor<T> stack_of(const std::vector<TensorView<const T>>& views) {
                             "layer {}",
                             shape_to_string(first), shape_to_string(views[l].shape()), l + 1));
   }
-  Shape shape = first;
+}
+
+template <typename T>
+Tensor<T> stack_of(const std::vector<TensorView<const T>>& views) {
+  check_shapes(views);
+  Shape shape = views.front().shape();
   shape.insert(shape.begin(), views.size());
   std::vector<T> elements;
   elements.reserve(element_count(shape));
@@ -65,6 +70,9 @@ GivenArrays::GivenArrays(const nb::list& arrays) {
     views_ = std::move(wide);
   }
 }
+
+void GivenArrays::require_one_shape(const std::vector<TensorView<const float>>& views) { check_shapes(views); }
+void GivenArrays::require_one_shape(const std::vector<TensorView<const double>>& views) { check_shapes(views); }
 
 std::variant<Tensor<float>, Tensor<double>> GivenArrays::stacked() const {
   return std::visit([](const auto& views) -> std::variant<Tensor<float>, Tensor<double>> { return stack_of(views); },

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -30,9 +32,29 @@ class GivenArrays {
     return std::visit([&](const auto& views) { return function(views.front()); }, views_);
   }
 
+  // function(layer, array) of each of them, from 1 on, copied one at a time as [1, ...]. Throws as stacked() does.
+  void for_each(const auto& function) const {
+    std::visit(
+        [&]<typename T>(const std::vector<TensorView<const T>>& views) {
+          require_one_shape(views);
+          for (std::size_t l = 0; l < views.size(); ++l) {
+            Shape shape = views[l].shape();
+            shape.insert(shape.begin(), 1);
+            const std::span<const T> elements = views[l].span();
+            function(l + 1, std::variant<Tensor<float>, Tensor<double>>(
+                                Tensor<T>(std::move(shape), {elements.begin(), elements.end()})));
+          }
+        },
+        views_);
+  }
+
   bool empty() const { return owners_.empty(); }
+  std::size_t size() const { return owners_.size(); }
 
  private:
+  static void require_one_shape(const std::vector<TensorView<const float>>& views);
+  static void require_one_shape(const std::vector<TensorView<const double>>& views);
+
   std::vector<nanobind::object> owners_;
   std::variant<std::vector<TensorView<const float>>, std::vector<TensorView<const double>>> views_;
 };

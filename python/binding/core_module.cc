@@ -70,14 +70,21 @@ struct FusedLayer {
   std::size_t tokens = 0;
 };
 
-// heads: how many the layer counts as, where layers have different numbers; 0: those it has.
-FusedLayer fuse_layer(const nb::list& attention, std::size_t layer, const nb::dict& options, std::size_t heads) {
+// heads: how many the layer counts as, where layers have different numbers; 0: those it has. running: takes the layer,
+// of which no more than its shape is kept.
+FusedLayer fuse_layer(const nb::list& attention, std::size_t layer, const nb::dict& options, std::size_t heads,
+                      RunningAttention* running) {
   const ExplainOptions asked = read_options(options);
   const GivenArrays given(attention);
   const nb::gil_scoped_release released;
   FusedLayer fused{.only = fused_layer(given.stacked(), layer, kSource, asked)};
   fused.tokens = fused.only.layers.front().extent(0);
   if (heads != 0) fused.only.heads = heads;
+  if (running != nullptr) {
+    append(*running,
+           {.layers = std::exchange(fused.only.layers, {}), .heads = fused.only.heads, .causal = fused.only.causal},
+           kSource);
+  }
   return fused;
 }
 
@@ -250,8 +257,10 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
                       const std::vector<GivenText>& texts, const std::string& architecture,
                       const std::vector<Said>& predictions, const std::optional<Joint>& joint,
                       const std::optional<Check>& check, const std::vector<EdgeLayer*>& edges,
-                      const ReportTarget* target, const Notes& notes, std::optional<std::size_t> reading) {
+                      const ReportTarget* target, const Notes& notes, std::optional<std::size_t> reading,
+                      RunningAttention* running, bool only_values) {
   ExplainOptions asked = read_options(options);
+  asked.only_values = only_values;
   const GivenArrays weights(attention);
   const GivenArrays made(contributions);
   if (weights.empty() && made.empty() && fused.empty() && edges.empty()) {
@@ -280,7 +289,15 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
       [&](const ProgressFunction& tell, const std::stop_token& stop) {
         asked.progress = tell;
         asked.stop_token = stop;
-        if (!weights.empty()) input.stack = attention_stack(weights.stacked(), kSource, asked);
+        if (running != nullptr) {
+          input.running = std::move(*running);
+        } else if (!weights.empty() && (input.running = running_attention(asked, weights.size()))) {
+          weights.for_each([&](std::size_t layer, auto one) {
+            append(*input.running, fused_layer(std::move(one), layer, kSource, asked), kSource);
+          });
+        } else if (!weights.empty()) {
+          input.stack = attention_stack(weights.stacked(), kSource, asked);
+        }
         if (!made.empty()) input.contributions = contributions_of(made, asked.settings);
         if (!fused.empty()) input.fused = stack_of(fused);
         set_tokens(input, tokens, special, kSource);
@@ -408,9 +425,14 @@ NB_MODULE(_core, module) {
           "shape",
           [](const FusedLayer& fused) { return nb::make_tuple(1, fused.only.heads, fused.tokens, fused.tokens); },
           nb::sig("def shape(self) -> tuple[int, int, int, int]"));
+  nb::class_<attnflow::RunningAttention>(module, "Running");
+  module.def(
+      "running", [](const nb::dict& options) { return attnflow::running_attention(read_options(options)); },
+      nb::arg("options"), nb::sig("def running(options: dict[str, object]) -> Running | None"));
   module.def("fuse_layer", fuse_layer, nb::arg("attention"), nb::arg("layer"), nb::arg("options"), nb::arg("heads") = 0,
+             nb::arg("running").none() = nb::none(),
              nb::sig("def fuse_layer(attention: list[numpy.typing.NDArray[typing.Any]], layer: int, options: "
-                     "dict[str, object], heads: int = 0) -> FusedLayer"));
+                     "dict[str, object], heads: int = 0, running: Running | None = None) -> FusedLayer"));
   module.def(
       "can_fuse", [](const nb::dict& options) { return attnflow::can_fuse(read_options(options)); }, nb::arg("options"),
       nb::sig("def can_fuse(options: dict[str, object]) -> bool"));
@@ -437,21 +459,23 @@ NB_MODULE(_core, module) {
       },
       nb::arg("text"), nb::arg("places"),
       nb::sig("def given_text(text: str, places: collections.abc.Sequence[tuple[int, int, int] | None]) -> GivenText"));
-  module.def("explain", explain_arrays, nb::arg("attention"), nb::arg("contributions"), nb::arg("tokens"),
-             nb::arg("special"), nb::arg("name"), nb::arg("options"), nb::arg("progress").none(), nb::arg("fused"),
-             nb::arg("texts"), nb::arg("architecture"), nb::arg("predictions"), nb::arg("joint").none(),
-             nb::arg("check").none(), nb::arg("edges"), nb::arg("target").none(), nb::arg("notes"),
-             nb::arg("reading").none(),
-             nb::sig("def explain(attention: list[numpy.typing.NDArray[typing.Any]], contributions: "
-                     "list[numpy.typing.NDArray[typing.Any]], tokens: collections.abc.Sequence[str], special: "
-                     "collections.abc.Sequence[bool], name: str, options: dict[str, object], progress: "
-                     "collections.abc.Callable[[int, int], None] | None, fused: collections.abc.Sequence[FusedLayer], "
-                     "texts: collections.abc.Sequence[GivenText], architecture: str, predictions: "
-                     "collections.abc.Sequence[tuple[str, int | None, numpy.typing.NDArray[numpy.float32], bool, "
-                     "collections.abc.Callable[[int], str]]], joint: tuple[int, int, int] | None, check: "
-                     "tuple[int, str, bool, collections.abc.Callable[[int, int | None, int | None, list[list[int]]], "
-                     "tuple[float, list[float | None]]]] | None, edges: collections.abc.Sequence[EdgeLayer], target: "
-                     "Target | None, notes: Notes, reading: int | None) -> Report"));
+  module.def(
+      "explain", explain_arrays, nb::arg("attention"), nb::arg("contributions"), nb::arg("tokens"), nb::arg("special"),
+      nb::arg("name"), nb::arg("options"), nb::arg("progress").none(), nb::arg("fused"), nb::arg("texts"),
+      nb::arg("architecture"), nb::arg("predictions"), nb::arg("joint").none(), nb::arg("check").none(),
+      nb::arg("edges"), nb::arg("target").none(), nb::arg("notes"), nb::arg("reading").none(),
+      nb::arg("running").none() = nb::none(), nb::arg("only_values") = false,
+      nb::sig("def explain(attention: list[numpy.typing.NDArray[typing.Any]], contributions: "
+              "list[numpy.typing.NDArray[typing.Any]], tokens: collections.abc.Sequence[str], special: "
+              "collections.abc.Sequence[bool], name: str, options: dict[str, object], progress: "
+              "collections.abc.Callable[[int, int], None] | None, fused: collections.abc.Sequence[FusedLayer], "
+              "texts: collections.abc.Sequence[GivenText], architecture: str, predictions: "
+              "collections.abc.Sequence[tuple[str, int | None, numpy.typing.NDArray[numpy.float32], bool, "
+              "collections.abc.Callable[[int], str]]], joint: tuple[int, int, int] | None, check: "
+              "tuple[int, str, bool, collections.abc.Callable[[int, int | None, int | None, list[list[int]]], "
+              "tuple[float, list[float | None]]]] | None, edges: collections.abc.Sequence[EdgeLayer], target: "
+              "Target | None, notes: Notes, reading: int | None, running: Running | None = None, only_values: bool = "
+              "False) -> Report"));
   module.def("output_position", output_position, nb::arg("tokens"), nb::arg("special"), nb::arg("texts"),
              nb::arg("options"), nb::arg("causal"),
              nb::sig("def output_position(tokens: collections.abc.Sequence[str], special: "

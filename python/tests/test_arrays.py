@@ -124,6 +124,39 @@ class OneRow(PackageTest):
             values = function(attention, only_output_token=True, **options)
             self.assert_same_bits(values, getattr(one, function.__name__), function.__name__)
 
+    def test_layers_multiplied_as_they_come_have_the_bits_of_the_graph(self) -> None:
+        for causal in (False, True):
+            attention = random_attention(layers=4, tokens=70, causal=causal)
+            attention[:, :, 40:] *= 0.5  # a decoder whose first token takes much, which a note says
+            attention[:, :, 40:, 0] += 0.5
+            for options in (
+                {},
+                {"layers": [4, 2], "start_layer": 1},
+                {"heads": "max", "residual": 0.2, "renormalize": True},
+                {"normalize": "receptive-field", "layers": 3},
+                {"normalize": "row", "heads": "min"},
+                {"any_weights": True, "output_token": 65},
+                {"mask_columns": "first"},
+                {"discard": 0.3},
+                {"heads": "1"},
+            ):
+                with self.subTest(causal=causal, options=options):
+                    asked: dict[str, Any] = {"method": ["raw", "rollout"]} | options
+                    every = attnflow.attribute(attention, **asked)
+                    for function in (attnflow.raw, attnflow.rollout):
+                        expected = getattr(every, function.__name__)
+                        self.assert_same_bits(function(attention, **options), expected)  # type: ignore[arg-type]
+                    asked["layers"] = every.layers.tolist()
+                    one = attnflow.attribute(attention, only_output_token=True, **asked)
+                    self.assertEqual(one.notes, every.notes)
+                    row = slice(every.output_token, every.output_token + 1)
+                    self.assert_same_bits(one.raw, every.raw[:, row].copy())
+                    self.assert_same_bits(one.rollout, every.rollout[:, row].copy())
+        with self.assertRaisesRegex(attnflow.Error, "expected"):
+            attnflow.rollout(attention, layers=5)
+        with self.assertRaisesRegex(attnflow.Error, "one shape"):
+            attnflow.rollout([random_attention(tokens=4)[0], random_attention(tokens=5)[0]])
+
     def test_usual_layers_and_methods(self) -> None:
         attention = random_attention()
         report = attnflow.attribute(attention, only_output_token=True)
