@@ -3,14 +3,17 @@ with NumPy; and flow against NetworkX and SciPy.
 
 Needs the package, torch and transformers: `./dev bench python` sees to both. Weights are random. Answers are compared
 before anything is timed; times are medians of runs that take turns. Memory is what a process of its own peaks at beyond
-a forward pass alone, the median of several.
+a forward pass alone, without libraries' pages, the median of several.
 """
 
 from __future__ import annotations
 
+import os
+import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +27,7 @@ import transformers
 import attnflow
 
 RUNS = 9
-PROCESSES = 5
+PROCESSES = 3
 LEAST = 0.05  # seconds: a call after a pause takes half a millisecond more than the next ones
 
 
@@ -84,32 +87,89 @@ CAPTURES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def peak() -> int:
-    """KiB. (ru_maxrss would begin with the size of the process that started this one.)"""
-    with open("/proc/self/status", encoding="ascii") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+def tokenizer_of(ids: Any) -> tuple[Any, str]:
+    """A tokenizer whose words are the numbers of tokens, and a text of those."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({f"w{number}": number for number in range(1000)}, unk_token="w0"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, unk_token="w0")
+    return tokenizer, " ".join(f"w{int(number)}" for number in ids[0])
+
+
+def explained(model: Any, ids: Any, **options: Any) -> Any:
+    return attnflow.explain(model, *tokenizer_of(ids), method="rollout", check=False, **options)
+
+
+def paper(model: Any, ids: Any) -> Any:
+    attentions = asked(model, ids)  # stands until rollout is there, as in a notebook
+    return numpy_rollout(attentions)
+
+
+def of_captured(model: Any, ids: Any, **options: Any) -> Any:
+    found = captured(model, ids, "mean")
+    return attnflow.rollout(found, **options)
+
+
+ROLLOUTS: dict[str, Callable[[Any, Any], Any]] = {
+    "`output_attentions` and NumPy": paper,
+    '`capture(model, fuse="mean")` and `rollout(...)` of all layers': of_captured,
+    '`capture(model, fuse="mean")` and `rollout(..., layers=12)`': lambda model, ids: of_captured(
+        model, ids, layers=12
+    ),
+    "`explain(...)`": explained,
+    "`explain(..., only_output_token=True)`": lambda model, ids: explained(model, ids, only_output_token=True),
+}
+
+
+def peak_of(work: Callable[[], Any]) -> int:
+    """KiB that are this process's own, at most while it works, looked at every half millisecond. (VmHWM counts pages of
+    libraries, too, which the system takes back when it likes: differences were off by 60 MiB.)
+    """
+    most, working = 0, True
+
+    def look() -> None:
+        nonlocal most
+        with open("/proc/self/statm", "rb", buffering=0) as sizes:
+            while working:
+                sizes.seek(0)
+                _, resident, shared, *_ = map(int, sizes.read().split())
+                most = max(most, resident - shared)
+                time.sleep(0.0005)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    kept = work()
+    time.sleep(0.01)
+    working = False
+    thread.join()
+    del kept
+    return most * (resource.getpagesize() // 1024)
 
 
 def memory_of(name: str) -> None:
-    """Prints by how many KiB this process grows beyond a forward pass alone."""
+    """Prints by how many KiB this process is larger than with a forward pass alone."""
     model = encoder("eager" if name.startswith("`output") else "sdpa")
     ids = torch.randint(5, 1000, (1, 512))
     with torch.no_grad():
+        way = (CAPTURES | ROLLOUTS)[name]
+        way(model, ids[:, :8])  # loads what is loaded but once
         for _ in range(3):  # until the heap has what a pass takes
             model(input_ids=ids)
-        before = peak()
-        kept = CAPTURES[name](model, ids)
-        print(peak() - before, len(kept))
+        before = peak_of(lambda: model(input_ids=ids))
+        print(peak_of(lambda: way(model, ids)) - before)
 
 
-def memory_table() -> None:
+def memory_table(ways: dict[str, Callable[[Any, Any], Any]], what: str, of: str) -> None:
     print(
-        "| 512 tokens, 12 layers of 12 heads | memory beyond a forward pass | of `output_attentions` |\n| --- | --- | --- |"
+        f"| {what}, 512 tokens, 12 layers of 12 heads | memory beyond a forward pass | of {of} |\n| --- | --- | --- |"
     )
     base = 0.0
-    for name in CAPTURES:
+    for name in ways:
         command = [sys.executable, __file__, name]
-        grown = [int(subprocess.check_output(command, text=True).split()[0]) for _ in range(PROCESSES)]
+        # What is freed goes back at once: how many gaps the heap has between what stays varies by 60 MiB, for every way.
+        environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
+        grown = [int(subprocess.check_output(command, text=True, env=environment).split()[0]) for _ in range(PROCESSES)]
         mib = statistics.median(grown) / 1024
         base = base or mib
         print(f"| {name} | {mib:.0f} MiB | {mib / base:.2f} |")
@@ -196,7 +256,8 @@ def main() -> None:
             times = medians(work)
             print(f"| {name} | time | of {base} |\n| --- | --- | --- |")
             print("\n".join(row(one, seconds, times[base]) for one, seconds in times.items()) + "\n")
-        memory_table()
+        memory_table(CAPTURES, "attention", "`output_attentions`")
+        memory_table(ROLLOUTS, "attention and rollout", "`output_attentions` and NumPy")
         flow_table(sdpa)
 
 
