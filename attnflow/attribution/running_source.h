@@ -12,10 +12,12 @@
 // Example:
 //
 //     RunningSource source({.raw = false});  // rollout of the last layer
-//     for (std::size_t l = 1; l <= stack.layers(); ++l) source.add(fused_weights(stack.layer(l), MixingOptions{}),
-//     false); const Query query{.method = Method::kRollout, .layers = {stack.layers()}, .outputs = {{0}}}; const
-//     Tensor<double> all = rollout(attention_graph(stack)); assert(attribute(source, query).values(0, 0, 3) ==
-//     all(stack.layers() - 1, 0, 3));
+//     for (std::size_t l = 1; l <= stack.layers(); ++l) {
+//       source.add(fused_weights(stack.layer(l), MixingOptions{}), false);
+//     }
+//     const Query query{.method = Method::kRollout, .layers = {stack.layers()}, .outputs = {{0}}};
+//     const double found = attribute(source, query).values(0, 0, 3);
+//     assert(found == rollout(attention_graph(stack))(stack.layers() - 1, 0, 3));
 #ifndef ATTNFLOW_ATTRIBUTION_RUNNING_SOURCE_H_
 #define ATTNFLOW_ATTRIBUTION_RUNNING_SOURCE_H_
 
