@@ -27,9 +27,15 @@ void keep_matrix(TensorView<const double> matrix, std::size_t place, std::size_t
 
 RunningSource::RunningSource(RunningOptions options)
     : options_(std::move(options)),
-      running_(MixingOptions{.residual = options_.residual}, RolloutSink::LayerFunction{}, options_.threads) {}
+      running_(MixingOptions{.residual = options_.residual}, RolloutSink::LayerFunction{}, options_.threads) {
+  std::sort(options_.layers.begin(), options_.layers.end());
+}
 
 void RunningSource::add(Tensor<double> weights, bool causal) {
+  if (weights.rank() != 2 || weights.extent(0) != weights.extent(1)) {
+    throw Error(ErrorKind::kBadFile, fmt::format("expected a layer of shape [tokens, tokens], found {} for layer {}",
+                                                 shape_to_string(weights.shape()), layers() + 1));
+  }
   const std::size_t n = weights.extent(0);
   if (tokens_ != 0 && n != tokens_) {
     throw Error(ErrorKind::kBadFile,
@@ -47,6 +53,7 @@ void RunningSource::add(Tensor<double> weights, bool causal) {
   if (!options_.rollout || layer <= options_.start_layer) return;
   if (!last_alone && layer > options_.layers.back()) return;
   running_.fused_layer(layer, weights.view());
+  if (last_alone) rollout_ = {};  // of the layer before
   if (place && !last_alone) keep_matrix(running_.result().view(), *place, wanted, rollout_);
 }
 
@@ -65,10 +72,11 @@ Tensor<double> RunningSource::rows_of(const RowQuestion& question, Tensor<double
   Tensor<double> rows({question.layers.size(), question.positions.size(), n});
   for (std::size_t l = 0; l < question.layers.size(); ++l) {
     const std::optional<std::size_t> place = place_of(layers, question.layers[l]);
-    if (!place || kept.empty()) {
-      throw Error(ErrorKind::kUsage, fmt::format("{}: expected a layer that was kept of those that came one by one, "
-                                                 "found layer {}",
-                                                 what, question.layers[l]));
+    if (!place || kept.empty() || question.layers[l] > this->layers()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: expected a layer that was kept of those that came one by one, and "
+                              "has not been given away, found layer {}",
+                              what, question.layers[l]));
     }
     for (std::size_t p = 0; p < question.positions.size(); ++p) {
       std::copy_n(kept[*place][question.positions[p]].data(), n, rows[l][p].data());
@@ -82,10 +90,11 @@ Tensor<double> RunningSource::raw(const RowQuestion& question, const AttributeOp
 }
 
 Tensor<double> RunningSource::rollout(const RowQuestion& question, const AttributeOptions&) {
-  if (question.start_layer != options_.start_layer) {
-    throw Error(ErrorKind::kUsage, fmt::format("rollout: expected start layer {}, from which layers were multiplied as "
-                                               "they came, found {}",
-                                               options_.start_layer, question.start_layer));
+  if (question.start_layer != options_.start_layer || question.layers.front() <= options_.start_layer) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("rollout: expected layers above {}, from which layers were multiplied as "
+                            "they came, found layer {} from {}",
+                            options_.start_layer, question.layers.front(), question.start_layer));
   }
   if (options_.layers.empty() && rollout_.empty() && !running_.result().empty()) {
     keep_matrix(running_.result().view(), 0, 1, rollout_);

@@ -33,7 +33,7 @@ namespace attnflow {
 
 // What is kept.
 struct RunningOptions {
-  std::vector<std::size_t> layers = {};  // increasing, each above start_layer; empty: the last that comes
+  std::vector<std::size_t> layers = {};  // empty: the last that comes
   std::size_t start_layer = 0;           // m of R[l, m]
   bool raw = true;                       // W_l
   bool rollout = true;                   // R[l, m]
@@ -46,7 +46,7 @@ class RunningSource : public AttentionSource {
   explicit RunningSource(RunningOptions options);
 
   // W_l of the next layer, from the first on: [query, key], steps 1 to 4 of graph/mixing.h. `causal`: no weight above
-  // the diagonal. Throws Error(kBadFile) for another number of tokens than the layers before have.
+  // the diagonal. Throws Error(kBadFile) for another shape than that of the layers before.
   void add(Tensor<double> weights, bool causal);
 
   std::size_t layers() const override { return first_.size(); }
@@ -55,8 +55,8 @@ class RunningSource : public AttentionSource {
   // How much of each layer's attention, from a position, falls on the first token.
   std::vector<double> on_first(std::size_t position) const;
 
-  // Both throw Error(kUsage) for a layer or a start layer that was not kept, and give the values of all positions away:
-  // these may be asked for once.
+  // Both throw Error(kUsage) for a layer or a start layer that was not kept. Asked for all positions, they give their
+  // values away, and refuse the next question.
   Tensor<double> raw(const RowQuestion& question, const AttributeOptions& options) override;
   Tensor<double> rollout(const RowQuestion& question, const AttributeOptions& options) override;
   // Throws Error(kUsage): flow takes the matrices of all layers.

@@ -70,6 +70,35 @@ TEST(RunningSource, RefusesWhatItHasNotKept) {
   EXPECT_THROW(ask(Method::kRaw, 4, 0), Error);
   EXPECT_THROW(ask(Method::kFlow, 4, 0), Error);
   EXPECT_THROW(source.add(Tensor<double>({3, 3}), false), Error);
+  EXPECT_THROW(source.add(Tensor<double>({kTokens, 3}), false), Error);
+  RunningSource early({.layers = {4, 2}, .start_layer = 3});
+  early.add(Tensor<double>({2, 2}), false);
+  early.add(Tensor<double>({2, 2}), false);
+  const auto rollout = [&](std::size_t layer) {
+    early.rollout({.layers = {layer}, .start_layer = 3, .positions = {0}}, {});
+  };
+  EXPECT_THROW(rollout(2), Error);  // not above the start
+  EXPECT_THROW(rollout(4), Error);  // has not come
+  EXPECT_NO_THROW(early.raw({.layers = {2}, .positions = {0}}, {}));
+  EXPECT_THROW(early.raw({.layers = {4}, .positions = {0}}, {}), Error);
+}
+
+TEST(RunningSource, AnswersBetweenLayers) {
+  const AttentionStack stack = test_stack(true);
+  const GraphSource graph(attention_graph(stack), true);
+  RunningSource source({});
+  for (std::size_t l = 1; l <= stack.layers(); ++l) {
+    source.add(fused_weights(stack.layer(l), MixingOptions{}), true);
+    for (const Method method : {Method::kRaw, Method::kRollout}) {
+      const Query query{.method = method, .layers = {l}, .outputs = {{9}}};
+      const Tensor<double> found = attribute(source, query).values;
+      GraphSource all(graph.graph(), true);
+      Query every = query;
+      every.outputs = single_tokens(kTokens);
+      const Tensor<double> expected = attribute(all, every).values;
+      for (std::size_t j = 0; j < kTokens; ++j) EXPECT_EQ(found(0, 0, j), expected(0, 9, j));
+    }
+  }
 }
 
 }  // namespace

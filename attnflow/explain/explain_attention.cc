@@ -120,8 +120,11 @@ std::optional<RunningAttention> running_attention(const ExplainOptions& options,
                          !settings.wants(Method::kFlow);
   const bool of_all = settings.layers.empty() && !options.only_output_token;
   if (!of_layers || !(options.only_output_token || options.only_values) || (of_all && layers == 0)) return std::nullopt;
-  // What is wrong with the settings is said where they are resolved.
-  if (layers > 0 && settings.start_layer >= layers) return std::nullopt;
+  // What is wrong with the settings is said where they are resolved, before anything is multiplied.
+  const auto is_missing = [layers](std::size_t layer) { return layer > layers; };
+  if (layers > 0 && (settings.start_layer >= layers || std::ranges::any_of(settings.layers, is_missing))) {
+    return std::nullopt;
+  }
   RunningOptions running{.layers = settings.layers,
                          .start_layer = settings.start_layer,
                          .raw = settings.wants(Method::kRaw),
@@ -129,7 +132,6 @@ std::optional<RunningAttention> running_attention(const ExplainOptions& options,
                          .residual = settings.residual,
                          .threads = options.threads};
   if (of_all) running.layers = resolve_layers({}, settings.start_layer, layers);
-  std::sort(running.layers.begin(), running.layers.end());
   return RunningAttention{.source = RunningSource(std::move(running))};
 }
 

@@ -179,8 +179,13 @@ def _attention(reading: Reading, asked: dict[str, Any], notes: _core.Notes) -> F
     fuses = _core.can_fuse(asked)
     running = None if is_joint else _core.running(asked)
 
+    lengths: set[int] = set()
+
     def fused(weights: Any, layer: int, heads: int = 0) -> Any:
-        return _core.fuse_layer([as_array(weights[0])], layer, divide_rows(asked, captured.rounded), heads, running)
+        array = as_array(weights[0])
+        lengths.add(array.shape[-1])
+        by = running if len(lengths) == 1 else None  # layers of several lengths are refused below, all of them by name
+        return _core.fuse_layer([array], layer, divide_rows(asked, captured.rounded), heads, by)
 
     def keep(weights: Any, layer: int, heads: int = 0) -> Any:
         kept = as_given(weights, layer)

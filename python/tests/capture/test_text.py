@@ -300,6 +300,33 @@ class Fusing(PackageTest):
         every = attnflow.explain(model, tokenizer, "the [MASK]", method=["raw", "rollout"], layers=2, check=True)
         self.assertEqual(checked.agreement, every.agreement)
 
+    def test_one_row_of_layers_multiplied_as_they_come(self) -> None:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
+        encoder = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
+        decoder = transformers.AutoModelForCausalLM.from_pretrained(DECODERS / "llama_grouped").eval()
+        decoding = transformers.AutoTokenizer.from_pretrained(DECODERS / "llama_grouped")
+        given: list[dict[str, Any]] = [
+            {},
+            {"layers": 1},
+            {"start_layer": 1, "layers": 2},
+            {"words": True, "output_token": "key"},
+            {"normalize": "receptive-field"},
+            {"heads": "max", "residual": 0.3},
+        ]
+        for model, reader in ((encoder, tokenizer), (decoder, decoding)):
+            for options in given:
+                with self.subTest(model=type(model).__name__, options=options):
+                    asked = {"method": ["raw", "rollout"], "mixing": "attention", "check": False} | options
+                    every = attnflow.explain(model, reader, "the key to the cabinets is", **asked)
+                    one = attnflow.explain(model, reader, "the key to the cabinets is", only_output_token=True, **asked)
+                    layers = [every.layers.tolist().index(layer) for layer in one.layers.tolist()]
+                    for name in ("raw", "rollout"):
+                        row = getattr(every, name)[layers, every.output_token : every.output_token + 1].copy()
+                        self.assert_same_bits(getattr(one, name), row, name)
+                    self.assertEqual((one.tokens, one.notes), (every.tokens, every.notes))
+        with self.assertRaisesRegex(attnflow.Error, "layer"):
+            attnflow.explain(encoder, tokenizer, "the key", method="rollout", only_output_token=True, layers=99)
+
     def test_one_row_of_a_decoder_is_of_the_same_mixing(self) -> None:
         tokenizer = transformers.AutoTokenizer.from_pretrained(DECODERS / "llama_grouped")
         model = transformers.AutoModelForCausalLM.from_pretrained(DECODERS / "llama_grouped").eval()
