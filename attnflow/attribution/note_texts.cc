@@ -105,7 +105,7 @@ const char* weights_of(std::string_view mixing) {
   return mixing == "attention" || mixing.starts_with("gradient") ? "attention" : "contributions";
 }
 
-// What a reader sees; then how many values equal a cut at which end of the network. An end is named when it is more
+// What a reader sees; then how many values are decided at which end of the network. An end is named when it is more
 // than an exception.
 std::string degenerate_text(const Note& note) {
   constexpr double kFew = 0.05;
@@ -126,24 +126,24 @@ std::string degenerate_text(const Note& note) {
       : only_rows  ? std::string("most flow values are as large as they can be and hardly tell tokens apart")
                    : fmt::format("flow mostly repeats {} or is as large as it can be", first);
 
-  const std::string columns = fmt::format("layer {}'s {} {} the input token, the same for every output token", bottom,
-                                          weights, weights == std::string_view("attention") ? "to" : "of");
+  const std::string columns = fmt::format("layer {}'s {} {} the input token", bottom, weights,
+                                          weights == std::string_view("attention") ? "to" : "of");
   const std::string rows = layers.size() == 1 ? fmt::format("layer {}'s own {}", layers.front(), weights)
-                                              : fmt::format("the {} of the layer of the output token", weights);
-  const std::string sums = only_columns ? "sums over " + columns
-                           : only_rows  ? "sums over " + rows
-                                        : fmt::format("{:.0f}% of these sums over {}, {:.0f}% over {}", 100.0 * share,
-                                                      columns, 100.0 * (1.0 - share), rows);
+                                              : fmt::format("the {} of the output token's layer", weights);
+  const std::string ends =
+      only_columns ? "by " + columns
+      : only_rows  ? "by " + rows
+                   : fmt::format("{:.0f}% by {}, {:.0f}% by {}", 100.0 * share, columns, 100.0 * (1.0 - share), rows);
   const NoteValue* const token = note.find("output_token");
   const std::string of = token == nullptr ? "" : fmt::format(" of output token {}", std::get<std::size_t>(*token));
-  const std::string shown = note.find("shown") == nullptr
-                                ? std::string()
-                                : fmt::format("; of the values shown for one output token, {} of {}",
-                                              count_in(note, "shown_degenerate"), count_in(note, "shown"));
+  const std::string shown =
+      note.find("shown") == nullptr
+          ? std::string()
+          : fmt::format(" ({} of the {} shown)", count_in(note, "shown_degenerate"), count_in(note, "shown"));
   return fmt::format(
-      "{}, {}. Flow from {} is mostly degenerate: {} of the values{} equal a cut at an end of the network ({}), so the "
-      "layers between do not matter there{}.",
-      where, what, named, percent_range(share_in(note, "least"), share_in(note, "most")), of, sums, shown);
+      "{}, {}. Flow from {} is mostly degenerate: {} of the values{}{} are decided at one end of the network, {}, and "
+      "the layers between do not matter.",
+      where, what, named, percent_range(share_in(note, "least"), share_in(note, "most")), of, shown, ends);
 }
 
 std::string degenerate_advice(const Note& note) {

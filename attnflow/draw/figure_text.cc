@@ -21,8 +21,8 @@ std::string prediction_line(const ReportPrediction& prediction, const FigureData
   const auto list = [&](const std::vector<ReportChoice>& choices) {
     std::string text;
     for (std::size_t i = 0; i < std::min(kMost, choices.size()); ++i) {
-      text +=
-          fmt::format("{}{} {:.1f}%", i == 0 ? "" : ", ", clean_text(choices[i].label), 100.0 * choices[i].probability);
+      text += fmt::format("{}{} {}", i == 0 ? "" : ", ", clean_text(choices[i].label),
+                          percent_text(choices[i].probability));
     }
     return text;
   };

@@ -93,12 +93,18 @@ struct PanelLayout {
   double layer_pitch = 0.0;
 };
 
+// "attention", "relevance", "contributions": short, for titles.
+std::string weights_name(const MixingInfo& mixing) {
+  return mixing.needs == MixingNeeds::kTerms ? "contributions" : mixing.weights;
+}
+
 Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape, const PanelLayout& layout) {
   const bool by_mass = method == Method::kRollout;
   const GraphArcs arcs = arcs_of(data, shape, method);
   const ValueRow row = input_values(data, method, shape);
   const std::vector<double>& values = row.values;
-  const PanelHead head{.title = method == Method::kRaw ? "raw attention" : to_text(method),
+  const PanelHead head{.title = method == Method::kRaw ? "raw " + weights_name(mixing_info(data.report.settings.mixing))
+                                                       : to_text(method),
                        .scale = scale_of(data, method, {row})};
 
   Scene scene(data.measure);
@@ -213,10 +219,7 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
   }
   if (has(Method::kRaw) || has(Method::kFlow)) {
     text += fmt::format(" Arcs of {}: the weights {} (for flow, the capacities).",
-                        has(Method::kRaw) ? fmt::format("raw {}", mixing.needs == MixingNeeds::kTerms ? "contributions"
-                                                                                                      : mixing.weights)
-                                          : "flow",
-                        matrix);
+                        has(Method::kRaw) ? "raw " + weights_name(mixing) : "flow", matrix);
   }
   text += shape.all ? " Squares: mean over the output tokens." : " Squares: the value of each input token.";
   if (const auto few = arcs_per_node(data.options)) {

@@ -136,7 +136,7 @@ TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
   const std::string fewer = "(--layers 1-" + std::to_string(mostly.front() - 1) + ")";
   EXPECT_NE(text.find("Look at rollout instead, or at flow from fewer layers " + fewer), std::string::npos) << text;
   for (const char* part : {"% of the values", "layer 1's attention to the input token", "--start-layer", "rollout",
-                           "--residual", "--heads", "of the values shown for one output token"}) {
+                           "--residual", "--heads", " shown) are decided at one end of the network"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << ": " << text;
   }
 

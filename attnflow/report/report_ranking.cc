@@ -16,17 +16,11 @@ namespace {
 // Choices beyond these say little and take lines.
 constexpr std::size_t kShownChoices = 5;
 
-std::string percent(double probability) {
-  const double value = 100.0 * probability;
-  if (value > 0.0 && value < 0.01) return "<0.01%";
-  return fmt::format("{:.{}f}%", value, value > 0.0 && value < 0.1 ? 2 : 1);
-}
-
 std::string choice_list(const std::vector<ReportChoice>& choices, std::size_t count) {
   std::string text;
   for (std::size_t i = 0; i < std::min(count, choices.size()); ++i) {
     if (i != 0) text += ", ";
-    text += clean_line(choices[i].label) + " " + percent(choices[i].probability);
+    text += clean_line(choices[i].label) + " " + percent_text(choices[i].probability);
   }
   return text;
 }
@@ -34,10 +28,6 @@ std::string choice_list(const std::vector<ReportChoice>& choices, std::size_t co
 std::string plural(std::size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
-
-}  // namespace
-
-namespace {
 
 std::vector<std::size_t> all_or(const std::vector<std::size_t>& layers, std::size_t count) {
   if (!layers.empty()) return layers;
@@ -47,6 +37,12 @@ std::vector<std::size_t> all_or(const std::vector<std::size_t>& layers, std::siz
 }
 
 }  // namespace
+
+std::string percent_text(double share) {
+  const double value = 100.0 * share;
+  if (value > 0.0 && value < 0.01) return "<0.01%";
+  return fmt::format("{:.{}f}%", value, value > 0.0 && value < 0.1 ? 2 : 1);
+}
 
 std::vector<std::size_t> usual_layers(const Report& report, std::size_t count) {
   if (report.settings.mixing == Mixing::kAttention) return all_or({}, count);

@@ -11,6 +11,7 @@
 #include "attnflow/analysis/loaded_model.h"
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
+#include "attnflow/model/backend.h"
 #include "attnflow/model/builtin_models.h"
 #include "attnflow/model/gguf_info.h"
 #include "attnflow/text/chat_template.h"
@@ -121,6 +122,7 @@ ModelShelf::ModelShelf(const std::vector<std::string>& references, const OpenOpt
 void ModelShelf::describe(ShelfModel& model) {
   ModelInfo& info = model.info;
   info = model.open().info();
+  if (!model.folder_) llama_backend();  // what cannot be run is refused now, not when it is asked something
   if (info.image) {
     model.kind = ModelKind::kImage;
   } else if ((info.causal && !predicts_classes(info.head)) || info.target) {
