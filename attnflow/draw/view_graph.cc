@@ -217,7 +217,10 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
     text += " Arcs of rollout: the share of its mass that runs through them";
     text += normalizes ? ", when each layer's rows are divided by their sums." : ".";
   }
-  if (has(Method::kRaw) || has(Method::kFlow)) {
+  if (has(Method::kRaw) && mixing.rule == ResidualRule::kContainedNormalized) {
+    text += fmt::format(" Arcs of raw {}: the weights W with rows divided by their sums", weights_name(mixing));
+    text += has(Method::kFlow) ? "; of flow: W itself, the capacities." : ".";
+  } else if (has(Method::kRaw) || has(Method::kFlow)) {
     text += fmt::format(" Arcs of {}: the weights {} (for flow, the capacities).",
                         has(Method::kRaw) ? "raw " + weights_name(mixing) : "flow", matrix);
   }
