@@ -145,7 +145,7 @@ class OneRow(PackageTest):
                     every = attnflow.attribute(attention, **asked)
                     for function in (attnflow.raw, attnflow.rollout):
                         expected = getattr(every, function.__name__)
-                        self.assert_same_bits(function(attention, **options), expected)  # type: ignore[arg-type]
+                        self.assert_same_bits(function(attention, **options), expected)
                     asked["layers"] = every.layers.tolist()
                     one = attnflow.attribute(attention, only_output_token=True, **asked)
                     self.assertEqual(one.notes, every.notes)

@@ -316,7 +316,8 @@ class Fusing(PackageTest):
         for model, reader in ((encoder, tokenizer), (decoder, decoding)):
             for options in given:
                 with self.subTest(model=type(model).__name__, options=options):
-                    asked = {"method": ["raw", "rollout"], "mixing": "attention", "check": False} | options
+                    asked: dict[str, Any] = {"method": ["raw", "rollout"], "mixing": "attention", "check": False}
+                    asked |= options
                     every = attnflow.explain(model, reader, "the key to the cabinets is", **asked)
                     one = attnflow.explain(model, reader, "the key to the cabinets is", only_output_token=True, **asked)
                     layers = [every.layers.tolist().index(layer) for layer in one.layers.tolist()]
