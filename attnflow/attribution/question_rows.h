@@ -4,11 +4,21 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "attnflow/attribution/source.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
+
+// Every position once, in order.
+inline bool is_every(const std::vector<std::size_t>& positions, std::size_t n) {
+  if (positions.size() != n) return false;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (positions[i] != i) return false;
+  }
+  return true;
+}
 
 // Input positions up to the last one that any row sees.
 inline std::size_t columns_of(const RowQuestion& question) {

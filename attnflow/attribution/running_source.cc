@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "attnflow/attribution/question_rows.h"
 #include "attnflow/base/error.h"
 
 namespace attnflow {
@@ -65,24 +67,19 @@ std::vector<double> RunningSource::on_first(std::size_t position) const {
 
 Tensor<double> RunningSource::rows_of(const RowQuestion& question, Tensor<double>& kept, const char* what) const {
   const std::vector<std::size_t> layers = options_.layers.empty() ? std::vector{this->layers()} : options_.layers;
-  const std::size_t n = tokens_;
-  bool every = question.positions.size() == n && question.layers == layers;
-  for (std::size_t p = 0; every && p < n; ++p) every = question.positions[p] == p;
-  if (every && kept.rank() == 3) return std::exchange(kept, {});
-  Tensor<double> rows({question.layers.size(), question.positions.size(), n});
-  for (std::size_t l = 0; l < question.layers.size(); ++l) {
-    const std::optional<std::size_t> place = place_of(layers, question.layers[l]);
-    if (!place || kept.empty() || question.layers[l] > this->layers()) {
+  if (kept.rank() == 3 && question.layers == layers && internal::is_every(question.positions, tokens_)) {
+    return std::exchange(kept, {});
+  }
+  return internal::rows_of(question, tokens_, [&](std::size_t layer, std::size_t position) {
+    const std::optional<std::size_t> place = place_of(layers, layer);
+    if (!place || kept.empty() || layer > this->layers()) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("{}: expected a layer that was kept of those that came one by one, and "
                               "has not been given away, found layer {}",
-                              what, question.layers[l]));
+                              what, layer));
     }
-    for (std::size_t p = 0; p < question.positions.size(); ++p) {
-      std::copy_n(kept[*place][question.positions[p]].data(), n, rows[l][p].data());
-    }
-  }
-  return rows;
+    return std::span<const double>(kept[*place][position].data(), tokens_);
+  });
 }
 
 Tensor<double> RunningSource::raw(const RowQuestion& question, const AttributeOptions&) {

@@ -73,7 +73,7 @@ class RunningSource : public AttentionSource {
   bool causal_ = true;
   std::vector<std::vector<double>> first_;  // [layer][position]: weights on position 0
   Tensor<double> raw_;                      // [layer wanted, position, input position]
-  Tensor<double> rollout_;                  // the same; empty where the last layer alone is wanted, which is running_'s
+  Tensor<double> rollout_;                  // the same; of the last layer alone made when asked for
 };
 
 }  // namespace attnflow

@@ -15,15 +15,6 @@
 namespace attnflow {
 namespace {
 
-// Every position once, in order.
-bool is_every(const std::vector<std::size_t>& positions, std::size_t n) {
-  if (positions.size() != n) return false;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (positions[i] != i) return false;
-  }
-  return true;
-}
-
 // Rows of a replay that are at hand at the same time, of all heads.
 constexpr std::size_t kReplayedBytes = std::size_t{64} << 20;
 
@@ -103,7 +94,7 @@ Tensor<double> GraphSource::raw(const RowQuestion& question, const AttributeOpti
 }
 
 Tensor<double> GraphSource::rollout(const RowQuestion& question, const AttributeOptions& options) {
-  if (is_every(question.positions, graph_.tokens())) {
+  if (internal::is_every(question.positions, graph_.tokens())) {
     return attnflow::rollout(graph_, {question.layers, question.start_layer, options.threads});
   }
   return internal::rows_of(question, graph_.tokens(), [&](std::size_t layer, std::size_t position) {
@@ -130,7 +121,7 @@ FlowResult GraphSource::flow(const RowQuestion& question, const TokenGroups* inp
     FlowOptions flow = flow_options(question, inputs, tolerance, options);
     flow.max_gap /= graph_.unit;
     FlowResult result;
-    if (is_every(question.positions, graph_.tokens())) {
+    if (internal::is_every(question.positions, graph_.tokens())) {
       result = attention_flow(graph_, flow);
     } else {
       result = empty_flow(question, inputs == nullptr ? graph_.tokens() : inputs->size());
