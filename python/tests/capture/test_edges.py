@@ -40,7 +40,7 @@ transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
 TOLERANCE = 1e-5
-GRADIENTS = 2e-5  # of relevance: float32 gradients of two builds of torch: 1.3e-5 seen for DistilBERT
+DISTILBERT = 2e-5  # of its relevance: float32 gradients of two builds of torch differ by 1.3e-5 on one machine
 ZEROING = 5e-5  # of value zeroing: 1 - cos of vectors that are nearly the same
 RELEVANCE = ("relevance", "relevance-by-head")
 # As tests/families names them, whose first word is the family's.
@@ -107,7 +107,8 @@ class EdgesTest(PackageTest):
         asked = options if mixing is None else options | {"mixing": mixing}
         report = attnflow.explain(saved.model, saved.tokenizer, saved.text, check=False, **asked)
         found = json.loads(report.to_json())
-        tolerance = GRADIENTS if mixing in RELEVANCE else ZEROING if mixing == "value-zeroing" else TOLERANCE
+        is_loose = mixing in RELEVANCE and saved.model.config.model_type == "distilbert"
+        tolerance = DISTILBERT if is_loose else ZEROING if mixing == "value-zeroing" else TOLERANCE
         of_layer = found["settings"]["mixing"] in RELEVANCE
         for method, values in arrays.items():
             largest = np.abs(values).max(axis=(1, 2) if of_layer else 2, keepdims=True)
