@@ -5,12 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/version.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/cli/help_formatter.h"
 #include "attnflow/cli/run_app.h"
 #include "attnflow/model/backend.h"
 #include "attnflow/model/blas_kernels.h"
@@ -60,6 +62,7 @@ int main(int argc, char** argv) {
       "attnflow: attention rollout and attention flow (Abnar & Zuidema, ACL 2020).\nWhich input tokens did each output "
       "of a Transformer depend on?");
   app.name("attnflow");
+  app.formatter(std::make_shared<attnflow::HelpFormatter>());
   app.set_version_flag("--version", version);
   app.require_subcommand(1);
   app.footer(

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/cairo_canvas.h"
 #include "attnflow/draw/figure_data.h"
@@ -16,6 +15,7 @@
 #include "attnflow/draw/views.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
+#include "attnflow/report/report_agreement.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -56,11 +56,11 @@ Scene figure_scene(const Report& report, const FigureOptions& options, const Tex
   const View view = view_of(data);
   blocks.push_back(view.scene);
   if (const Scene legend = legend_block(data, view); legend.height > 0.0) blocks.push_back(legend);
-  if (options.notes && !report.notes.empty()) {
-    std::vector<std::string> notes = note_texts(report.notes);
-    if (notes.size() > kMaxNotes) {
+  std::vector<std::string> notes = note_paragraphs(report);
+  if (options.notes && !notes.empty()) {
+    if (const std::size_t all = notes.size(); all > kMaxNotes) {
       notes.resize(kMaxNotes);
-      notes.push_back(fmt::format("and {} more notes in the report.", report.notes.size() - kMaxNotes));
+      notes.push_back(fmt::format("and {} more notes in the report.", all - kMaxNotes));
     }
     blocks.push_back(notes_block(notes, data.width, measure));
   }

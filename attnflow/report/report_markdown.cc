@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
@@ -103,6 +104,17 @@ void append_referents(std::string& out, const Report& report) {
   if (degenerate) out += "\n\u00B0 decided at one end of the network\n";
 }
 
+void append_agreement(std::string& out, const Report& report) {
+  const internal::AgreementWords words = internal::agreement_words(report);
+  if (words.rows.empty()) return;
+  out += "\n" + markdown_escaped(words.summary) + "\n\n| map | ranks first | without it | rank correlation |\n";
+  out += "| --- | --- | ---: | ---: |\n";
+  for (const internal::AgreementRow& row : words.rows) {
+    out +=
+        fmt::format("| {} | {} | {} | {} |\n", row.map, markdown_escaped(row.token), row.without, row.rank_correlation);
+  }
+}
+
 }  // namespace
 
 std::string markdown_table(const Report& report) {
@@ -131,6 +143,7 @@ std::string markdown_table(const Report& report) {
       append_ranking(out, report, methods, output, layer);
     }
   }
+  append_agreement(out, report);
   if (!report.referents.empty()) append_referents(out, report);
   for (const ReportCertificate& certificate : report.certificates) {
     const CertificateText text = certificate_text(report, certificate, "\u2026");
@@ -139,9 +152,9 @@ std::string markdown_table(const Report& report) {
     if (!text.arcs.empty()) out += "\n";
     for (const std::string& arc : text.arcs) out += "- " + markdown_escaped(arc) + "\n";
   }
-  if (!report.notes.empty()) {
+  if (const std::vector<Note> notes = internal::notes_beside_agreement(report); !notes.empty()) {
     out += "\n";
-    for (const Note& note : report.notes) out += "- " + markdown_escaped(note_text(note)) + "\n";
+    for (const Note& note : notes) out += "- " + markdown_escaped(note_text(note)) + "\n";
   }
   return out;
 }

@@ -11,6 +11,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/report/compact_json.h"
 #include "attnflow/report/csv_for_test.h"
+#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_arrays.h"
 #include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_for_test.h"
@@ -224,6 +225,50 @@ TEST(ReportScores, DocumentsThatAreNoneAreRefused) {
   refused([](json& d) { d["agreement"]["maps"][0]["first_token"] = 4; });
   refused([](json& d) { d["agreement"]["maps"][0]["layer"] = 3; });
   refused([](json& d) { d["agreement"].erase("value"); });
+}
+
+TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
+  Report report = scored_report();
+  report.agreement->maps.pop_back();
+  report.notes = {Note(NoteCode::kBlankOutAgreement, {{"method", "rollout"},
+                                                      {"token", "cats"},
+                                                      {"quantity", "logit difference"},
+                                                      {"before", 3.2},
+                                                      {"after", -1.1}}),
+                  Note("Another.")};
+  const std::string table = terminal_table(report);
+  EXPECT_NE(table.find("\nBlanking one token at a time (blank-out), special tokens aside: the logit\n"
+                       "  difference is 3.2; it is lowest without 'The', -2.\n"
+                       "                  ranks first  without it  rank correlation\n"
+                       "rollout, layer 2  cats               -1.1  0.70\n"
+                       "\nNote: Another.\n"),
+            std::string::npos)
+      << table;
+  EXPECT_EQ(table.find("Note: Blanking"), std::string::npos);
+
+  const std::string markdown = markdown_table(report);
+  EXPECT_NE(markdown.find("\n| map | ranks first | without it | rank correlation |\n| --- | --- | ---: | ---: |\n"
+                          "| rollout, layer 2 | cats | -1.1 | 0.70 |\n\n- Another.\n"),
+            std::string::npos)
+      << markdown;
+
+  const std::vector<std::string> paragraphs = internal::note_paragraphs(report);
+  ASSERT_EQ(paragraphs.size(), 2U);
+  EXPECT_TRUE(paragraphs[0].ends_with(
+      "First by rollout, layer 2: 'cats', -1.1 without it; rank correlation with blank-out 0.70."));
+  EXPECT_EQ(paragraphs[1], "Another.");
+
+  MapAgreement& map = report.agreement->maps.front();
+  map.rank_correlation.reset();
+  map.decisive_value = 3.2;  // nothing lowers it
+  const internal::AgreementWords words = internal::agreement_words(report);
+  EXPECT_TRUE(words.summary.ends_with("the logit difference is 3.2."));
+  EXPECT_EQ(words.rows.front().rank_correlation, "none");
+
+  report.agreement.reset();  // of a document that says it in notes alone
+  EXPECT_TRUE(internal::agreement_words(report).rows.empty());
+  EXPECT_NE(terminal_table(report).find("Note: Blanking"), std::string::npos);
+  EXPECT_EQ(internal::note_paragraphs(report).size(), 2U);
 }
 
 }  // namespace

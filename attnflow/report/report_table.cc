@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
@@ -65,11 +66,12 @@ class TableWriter {
     for (const std::string& line : prediction_lines(report_)) paragraph(line);
     for (const std::string& line : score_lines(report_)) paragraph(line);
     if (!methods.empty() && !report_.settings.layers.empty()) rankings(methods);
+    agreement(internal::agreement_words(report_));
     if (!report_.referents.empty()) referents();
     for (const ReportCertificate& certificate : report_.certificates) certify(certificate);
-    if (!report_.notes.empty()) {
+    if (const std::vector<Note> notes = internal::notes_beside_agreement(report_); !notes.empty()) {
       out_ += '\n';
-      for (const Note& note : report_.notes) paragraph("Note: " + clean_line(note_text(note, option_names_)));
+      for (const Note& note : notes) paragraph("Note: " + clean_line(note_text(note, option_names_)));
     }
     return std::move(out_);
   }
@@ -101,6 +103,30 @@ class TableWriter {
     for (const std::string& line : internal::wrapped_lines(text, width_, marks_.ellipsis)) {
       out_ += style.empty() ? line : styled(line, style);
       out_ += '\n';
+    }
+  }
+
+  void agreement(const internal::AgreementWords& words) {
+    if (words.rows.empty()) return;
+    out_ += '\n';
+    paragraph(words.summary);
+    constexpr std::string_view kFirst = "ranks first";
+    constexpr std::string_view kWithout = "without it";
+    std::size_t map = 0;
+    std::size_t token = kFirst.size();
+    for (const internal::AgreementRow& row : words.rows) {
+      map = std::max(map, row.map.size());
+      token = std::max(token, std::min(display_width(row.token), kMaxToken));
+    }
+    const auto line = [&](std::string_view first, std::string_view second, std::string_view third,
+                          std::string_view fourth) {
+      std::string text = fmt::format("{:<{}}  {}  {:>{}}  {}", first, map, fit_to_cells(second, token, marks_.ellipsis),
+                                     third, kWithout.size(), fourth);
+      return shorten(text, width_, marks_.ellipsis);
+    };
+    out_ += styled(line("", kFirst, kWithout, "rank correlation"), kBold) + "\n";
+    for (const internal::AgreementRow& row : words.rows) {
+      out_ += line(row.map, row.token, row.without, row.rank_correlation) + "\n";
     }
   }
 

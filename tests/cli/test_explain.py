@@ -112,7 +112,8 @@ class SmallModelTest(AllKindsMixin, CommandTest):
         )
         self.assertIn("position", refused)
         self.refuse(USAGE, ["'door'", "the key to"], "explain", self.TEXT, "--model", BERT, "--output-token", "door")
-        self.assertIn("word or token that occurs once", self.run_program("explain", "--help").stdout)
+        help_text = " ".join(self.run_program("explain", "--help").stdout.split())
+        self.assertIn("word or token that occurs once", help_text)
 
     def test_words_that_the_vocabulary_lacks_are_marked(self):
         text = "the key to \u6ca7\u6d77 \u7530"

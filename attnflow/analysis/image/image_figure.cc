@@ -7,12 +7,12 @@
 #include <span>
 #include <utility>
 
-#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/figure_text.h"
 #include "attnflow/image/encode_png.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/image/resize.h"
+#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_ranking.h"
 
 namespace attnflow {
@@ -211,7 +211,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
   const std::string token = report.input.tokens[maps.output()].text;
   page.subtitles.push_back(fmt::format("Attribution for {}.",
                                        report.input.tokens[maps.output()].role == "patch" ? "patch " + token : token));
-  page.notes = note_texts(report.notes);
+  page.notes = internal::note_paragraphs(report);
 
   std::vector<Method> methods;  // that aggregate
   std::vector<Method> scored;   // the others

@@ -1,0 +1,40 @@
+// What blank-out says of a report's maps (report_scores.h, BlankOutAgreement), in words for tables and figures; not
+// part of the library's interface.
+#ifndef ATTNFLOW_REPORT_REPORT_AGREEMENT_H_
+#define ATTNFLOW_REPORT_REPORT_AGREEMENT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/report/report.h"
+
+namespace attnflow::internal {
+
+// Of one map, as text that is safe to print on one line.
+struct AgreementRow {
+  std::string map;               // "rollout, layer 6"
+  std::string token;             // which the map ranks first
+  std::string without;           // the explained quantity without that token: "2.93"
+  std::string rank_correlation;  // of map and blank-out: "0.66", "none" where either orders nothing
+};
+
+struct AgreementWords {
+  // "Blanking one token at a time (blank-out), special tokens aside: the logit difference is 3.2; it is lowest without
+  // 'her', -1.1."
+  std::string summary;
+  std::vector<AgreementRow> rows;
+};
+
+// Nothing of a report whose prediction was not blanked, or of which no map was compared.
+AgreementWords agreement_words(const Report& report);
+
+// The notes beside: all but those that say map by map what agreement_words() says.
+std::vector<Note> notes_beside_agreement(const Report& report);
+
+// All notes for where there is no table: agreement_words() as one paragraph, then the notes beside it.
+std::vector<std::string> note_paragraphs(const Report& report);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_REPORT_REPORT_AGREEMENT_H_
