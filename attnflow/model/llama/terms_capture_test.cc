@@ -1,5 +1,5 @@
 // Terms of layers out of libllama: complete, whatever the chunks and threads, and refused where they are not.
-// Contributions against those of the folder that attnflow model makes of a file: tests/cli/test_contributions_gguf.py.
+// Contributions against those of the folder that attnflow model makes of a file: tests/cli/test_gguf_contributions.py.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
