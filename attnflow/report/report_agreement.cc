@@ -3,11 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
+#include "attnflow/base/figures.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow::internal {
 namespace {
+
+// The page says the same (viewer/src/report/agreement.ts), from the same numbers.
+std::string verdict_of(const BlankOutAgreement& agreement, const MapAgreement& map) {
+  if (!map.rank_correlation) return "";
+  const double rank = *map.rank_correlation;
+  std::size_t level = rank >= figures::kStrongAgreement ? 0 : rank >= figures::kWeakAgreement ? 1 : 2;
+  const bool is_decisive = !map.decisive_token || agreement.value - map.blanked_value >=
+                                                      figures::kDecisiveShare * (agreement.value - map.decisive_value);
+  if (!is_decisive && level < 2) ++level;
+  return std::array{"agrees", "agrees in part", "don't rely on this order"}[level];
+}
 
 std::string amount(double value) { return fmt::format("{:.3g}", value); }
 
@@ -40,7 +54,8 @@ AgreementWords agreement_words(const Report& report) {
         {.map = to_text(map.method) + (map.layer ? fmt::format(", layer {}", *map.layer) : ""),
          .token = clean_line(display_text(report.input, map.first_token)),
          .without = amount(map.blanked_value),
-         .rank_correlation = map.rank_correlation ? fmt::format("{:.2f}", *map.rank_correlation) : "none"});
+         .rank_correlation = map.rank_correlation ? fmt::format("{:.2f}", *map.rank_correlation) : "none",
+         .verdict = verdict_of(*report.agreement, map)});
   }
   return words;
 }
@@ -59,8 +74,9 @@ std::vector<std::string> note_paragraphs(const Report& report) {
   if (words.rows.empty()) return paragraphs;
   std::string checked = words.summary;
   for (const AgreementRow& row : words.rows) {
-    checked += fmt::format(" First by {}: '{}', {} without it; rank correlation with blank-out {}.", row.map, row.token,
-                           row.without, row.rank_correlation);
+    checked +=
+        fmt::format(" First by {}: '{}', {} without it; rank correlation with blank-out {}{}.", row.map, row.token,
+                    row.without, row.rank_correlation, row.verdict.empty() ? "" : " (" + row.verdict + ")");
   }
   paragraphs.insert(paragraphs.begin(), std::move(checked));
   return paragraphs;

@@ -17,6 +17,7 @@ struct AgreementRow {
   std::string token;             // which the map ranks first
   std::string without;           // the explained quantity without that token: "2.93"
   std::string rank_correlation;  // of map and blank-out: "0.66", "none" where either orders nothing
+  std::string verdict;           // "agrees", "agrees in part", "don't rely on this order", "" where nothing is ordered
 };
 
 struct AgreementWords {

@@ -239,31 +239,44 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   const std::string table = terminal_table(report);
   EXPECT_NE(table.find("\nBlanking one token at a time (blank-out), special tokens aside: the logit\n"
                        "  difference is 3.2; it is lowest without 'The', -2.\n"
-                       "                  ranks first  without it  rank correlation\n"
-                       "rollout, layer 2  cats               -1.1  0.70\n"
+                       "                  ranks first  without  rank corr.  verdict\n"
+                       "rollout, layer 2  cats            -1.1        0.70  agrees\n"
                        "\nNote: Another.\n"),
             std::string::npos)
       << table;
   EXPECT_EQ(table.find("Note: Blanking"), std::string::npos);
 
   const std::string markdown = markdown_table(report);
-  EXPECT_NE(markdown.find("\n| map | ranks first | without it | rank correlation |\n| --- | --- | ---: | ---: |\n"
-                          "| rollout, layer 2 | cats | -1.1 | 0.70 |\n\n- Another.\n"),
+  EXPECT_NE(markdown.find("\n| map | ranks first | without it | rank correlation | verdict |\n"
+                          "| --- | --- | ---: | ---: | --- |\n"
+                          "| rollout, layer 2 | cats | -1.1 | 0.70 | agrees |\n\n- Another.\n"),
             std::string::npos)
       << markdown;
 
   const std::vector<std::string> paragraphs = internal::note_paragraphs(report);
   ASSERT_EQ(paragraphs.size(), 2U);
   EXPECT_TRUE(paragraphs[0].ends_with(
-      "First by rollout, layer 2: 'cats', -1.1 without it; rank correlation with blank-out 0.70."));
+      "First by rollout, layer 2: 'cats', -1.1 without it; rank correlation with blank-out 0.70 (agrees)."));
   EXPECT_EQ(paragraphs[1], "Another.");
 
   MapAgreement& map = report.agreement->maps.front();
+  const auto verdict = [&](double rank_correlation, double decisive_value) {
+    map.rank_correlation = rank_correlation;
+    map.decisive_value = decisive_value;
+    return internal::agreement_words(report).rows.front().verdict;
+  };
+  EXPECT_EQ(verdict(0.6, -1.1), "agrees");
+  EXPECT_EQ(verdict(0.6, -5.4), "agrees");  // half of the fall
+  EXPECT_EQ(verdict(0.6, -5.5), "agrees in part");
+  EXPECT_EQ(verdict(0.59, -1.1), "agrees in part");
+  EXPECT_EQ(verdict(0.3, -9.0), "don't rely on this order");
+  EXPECT_EQ(verdict(0.29, -1.1), "don't rely on this order");
   map.rank_correlation.reset();
   map.decisive_value = 3.2;  // nothing lowers it
   const internal::AgreementWords words = internal::agreement_words(report);
   EXPECT_TRUE(words.summary.ends_with("the logit difference is 3.2."));
   EXPECT_EQ(words.rows.front().rank_correlation, "none");
+  EXPECT_EQ(words.rows.front().verdict, "");
 
   report.agreement.reset();  // of a document that says it in notes alone
   EXPECT_TRUE(internal::agreement_words(report).rows.empty());

@@ -111,7 +111,8 @@ class TableWriter {
     out_ += '\n';
     paragraph(words.summary);
     constexpr std::string_view kFirst = "ranks first";
-    constexpr std::string_view kWithout = "without it";
+    constexpr std::string_view kWithout = "without";
+    constexpr std::string_view kCorrelation = "rank corr.";
     std::size_t map = 0;
     std::size_t token = kFirst.size();
     for (const internal::AgreementRow& row : words.rows) {
@@ -119,14 +120,16 @@ class TableWriter {
       token = std::max(token, std::min(display_width(row.token), kMaxToken));
     }
     const auto line = [&](std::string_view first, std::string_view second, std::string_view third,
-                          std::string_view fourth) {
-      std::string text = fmt::format("{:<{}}  {}  {:>{}}  {}", first, map, fit_to_cells(second, token, marks_.ellipsis),
-                                     third, kWithout.size(), fourth);
+                          std::string_view fourth, std::string_view fifth) {
+      std::string text =
+          fmt::format("{:<{}}  {}  {:>{}}  {:>{}}  {}", first, map, fit_to_cells(second, token, marks_.ellipsis), third,
+                      kWithout.size(), fourth, kCorrelation.size(), fifth);
+      text.erase(text.find_last_not_of(' ') + 1);
       return shorten(text, width_, marks_.ellipsis);
     };
-    out_ += styled(line("", kFirst, kWithout, "rank correlation"), kBold) + "\n";
+    out_ += styled(line("", kFirst, kWithout, kCorrelation, "verdict"), kBold) + "\n";
     for (const internal::AgreementRow& row : words.rows) {
-      out_ += line(row.map, row.token, row.without, row.rank_correlation) + "\n";
+      out_ += line(row.map, row.token, row.without, row.rank_correlation, row.verdict) + "\n";
     }
   }
 

@@ -1,4 +1,4 @@
-// What the page's pictures share with attnflow's figures: one table for both, so that a report looks the same in either.
+// What the page shares with attnflow's figures and tables: one table for all, so that a report looks the same in each.
 import table from "../../attnflow/base/figures.json";
 
 /** At most this many arcs in a picture of the graph; attnflow/attribution/graph_arcs.h says why. */
@@ -7,6 +7,12 @@ export const MAX_ARCS = table.arcs.max;
 export const ARCS_PER_NODE = table.arcs.per_node;
 /** Weaker arcs than this share of the strongest are not shown. */
 export const WEAKEST_ARC = table.arcs.weakest;
+
+/**
+ * What blank-out says of a map (tables say the same): rank correlations from which agreement has this name, and which
+ * share of the largest fall a map's first token has to bring about for the map to count as right about it.
+ */
+export const AGREEMENT = table.agreement;
 
 /** The blue scale, from nothing to the strongest. */
 export const BLUES: readonly string[] = table.blues;

@@ -2,7 +2,7 @@
 // (i) beside a control.
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import { AGREEMENT_FROM } from "../report/agreement";
+import { AGREEMENT } from "../figures";
 
 /** Places in the guide. */
 export type GuidePlace = "example" | "methods" | "trust" | "mixing" | "recompute" | "filters" | "compare";
@@ -68,7 +68,7 @@ const GUIDE: readonly Section[] = [
       ],
       [
         "agreement",
-        `Rank correlation of the map with blank-out: strong from ${AGREEMENT_FROM.strong}, weak from ${AGREEMENT_FROM.weak}, none around 0, opposite from −${AGREEMENT_FROM.weak} down. ● is strong, ◐ weak, ○ neither; one step less where another token matters much more than the one ranked first. It is of this one text: it does not say how the method does on average.`,
+        `Rank correlation of the map with blank-out: strong from ${AGREEMENT.strong}, weak from ${AGREEMENT.weak}, none around 0, opposite from −${AGREEMENT.weak} down. ● is strong, ◐ weak, ○ neither; one step less where another token matters much more than the one ranked first. It is of this one text: it does not say how the method does on average.`,
       ],
       [
         "logit difference",

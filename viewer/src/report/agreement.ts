@@ -1,25 +1,21 @@
 // How far to believe a map, in words: what blanking the token that it ranks first does to the prediction, and whether
 // it ranks tokens as blanking each of them does (docs/report-format.md, "agreement").
+import { AGREEMENT } from "../figures";
 import type { Agreement, MapAgreement } from "./document";
 import { signed, visible } from "./text";
 
-/** Rank correlations with blank-out from which agreement has this name. */
-export const AGREEMENT_FROM = { strong: 0.6, weak: 0.3 };
 export type AgreementLevel = "strong" | "weak" | "none" | "unknown";
-
-/** Which share of the largest fall a map's first token has to bring about for the map to count as right about it. */
-const MUCH = 0.5;
 
 /** Whether blanking the first token lowers the quantity about as much as blanking any other; where that is not known, yes. */
 export function findsTheDecisive({ value }: Agreement, map: MapAgreement): boolean {
   const { decisive_value: least, blanked_value: after } = map;
-  return least === undefined || value - after >= MUCH * (value - least);
+  return least === undefined || value - after >= AGREEMENT.decisive * (value - least);
 }
 
 /** How alike the whole order is. */
 export function agreementLevel({ rank_correlation: rank }: MapAgreement): AgreementLevel {
   if (rank === undefined) return "unknown";
-  return rank >= AGREEMENT_FROM.strong ? "strong" : rank >= AGREEMENT_FROM.weak ? "weak" : "none";
+  return rank >= AGREEMENT.strong ? "strong" : rank >= AGREEMENT.weak ? "weak" : "none";
 }
 
 /** Two decimals, or two digits of what is smaller. */
@@ -39,7 +35,7 @@ export function levelWords(map: MapAgreement): string {
   const level = agreementLevel(map);
   if (level === "unknown") return "How all tokens compare with blank-out is not known.";
   const rank = map.rank_correlation ?? 0;
-  const words = rank <= -AGREEMENT_FROM.weak ? "opposite" : level;
+  const words = rank <= -AGREEMENT.weak ? "opposite" : level;
   return `Agreement of the whole order with blank-out: ${words} (${amount(rank)}).`;
 }
 
