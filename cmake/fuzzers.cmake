@@ -8,6 +8,7 @@ function(attnflow_lone_fuzzer path)
   cmake_path(GET path FILENAME name)
   list(TRANSFORM arg_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/attnflow/${folder}/)
   add_executable(${name}_fuzz ${PROJECT_SOURCE_DIR}/attnflow/${path}_fuzz.cc ${arg_SOURCES})
+  set_target_properties(${name}_fuzz PROPERTIES UNITY_BUILD ON)
   target_link_libraries(${name}_fuzz PRIVATE attnflow_core attnflow_flags ${arg_LIBRARIES} fmt::fmt
                                              nlohmann_json::nlohmann_json -fsanitize=fuzzer)
 endfunction()

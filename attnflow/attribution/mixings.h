@@ -56,6 +56,8 @@ struct MixingInfo {
 
   // --residual has a meaning.
   bool takes_residual() const { return rule == ResidualRule::kConvex; }
+  // Whether it is attention weighted by a gradient.
+  bool weights_by_gradient() const { return rule == ResidualRule::kAdded || rule == ResidualRule::kAddedNormalized; }
   // Whether it is made for one prediction.
   bool has_target() const { return needs == MixingNeeds::kGradients; }
 };

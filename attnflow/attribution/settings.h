@@ -91,7 +91,7 @@ struct Settings {
     return std::any_of(methods.begin(), methods.end(), [](Method method) { return method_info(method).aggregates(); });
   }
   // The gradient is what the attention is weighted with.
-  bool weights_by_gradient() const { return mixing == Mixing::kGradient || mixing == Mixing::kGradientRenormalized; }
+  bool weights_by_gradient() const { return mixing_info(mixing).weights_by_gradient(); }
 };
 
 std::string to_text(const HeadChoice& heads);

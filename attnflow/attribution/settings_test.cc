@@ -206,5 +206,16 @@ TEST(SettingOptions, SayTheirRange) {
   EXPECT_EQ(message([](Settings& s) { s.top_k = 0; }), "--top-k: expected at least 1, found 0");
 }
 
+TEST(Mixings, ContributionsHaveTheNamesAndRulesOfTheirFormulas) {
+  std::size_t contributions = 0;
+  for (const MixingInfo& info : all_mixings()) {
+    if (info.needs != MixingNeeds::kTerms) continue;
+    ++contributions;
+    EXPECT_STREQ(info.name, contribution_name(info.contribution));
+    EXPECT_EQ(info.rule, residual_rule(info.contribution)) << info.name;
+  }
+  EXPECT_EQ(contributions, static_cast<std::size_t>(Contribution::kValueZeroing) + 1);
+}
+
 }  // namespace
 }  // namespace attnflow::settings_test
