@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "attnflow/draw/page/page_bytes.h"
 #include "attnflow/unicode/unicode.h"
@@ -35,14 +36,7 @@ std::string page_title(const std::string& text) {
   return out;
 }
 
-// The pieces of a page (page/page_bytes.h).
-struct PageBytes {
-  std::span<const unsigned char> before_title;
-  std::span<const unsigned char> before_report;
-  std::span<const unsigned char> after_report;
-};
-
-std::string fill_page(const PageBytes& page, const std::string& text, const std::string& json) {
+std::string fill_page(const internal::PageBytes& page, const std::string& text, const std::string& json) {
   constexpr std::size_t kMaxTitleBytes = 400;
   std::string out;
   out.reserve(page.before_title.size() + page.before_report.size() + page.after_report.size() + json.size() +
@@ -61,10 +55,7 @@ std::string fill_page(const PageBytes& page, const std::string& text, const std:
 }  // namespace
 
 std::string viewer_page(const std::string& text, const std::string& json) {
-  return fill_page({.before_title = {internal::viewer_page_before_title, internal::viewer_page_before_title_size},
-                    .before_report = {internal::viewer_page_before_report, internal::viewer_page_before_report_size},
-                    .after_report = {internal::viewer_page_after_report, internal::viewer_page_after_report_size}},
-                   text, json);
+  return fill_page(internal::viewer_page_bytes, text, json);
 }
 
 std::string viewer_embedded_page(const std::string& text, const std::string& json) {
@@ -75,16 +66,11 @@ std::string viewer_embedded_page(const std::string& text, const std::string& jso
   return page.insert(at + root.size(), " data-embed");
 }
 
-std::string viewer_server_page() {
-  return fill_page(
-      {.before_title = {internal::viewer_server_page_before_title, internal::viewer_server_page_before_title_size},
-       .before_report = {internal::viewer_server_page_before_report, internal::viewer_server_page_before_report_size},
-       .after_report = {internal::viewer_server_page_after_report, internal::viewer_server_page_after_report_size}},
-      "", "null");
-}
+std::string viewer_server_page() { return fill_page(internal::viewer_server_page_bytes, "", "null"); }
 
 std::string_view viewer_server_policy() {
-  return {reinterpret_cast<const char*>(internal::viewer_server_page_policy), internal::viewer_server_page_policy_size};
+  const auto policy = internal::viewer_server_page_bytes.policy;
+  return {reinterpret_cast<const char*>(policy.data()), policy.size()};
 }
 
 }  // namespace attnflow

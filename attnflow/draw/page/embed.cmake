@@ -3,8 +3,8 @@ cmake_minimum_required(VERSION 3.25)
 # cmake -D HTML=... -D STYLES=a.css,b.css -D SCRIPTS=a.js,b.js [-D CONNECTS=ON] -D NAME=page -D OUT=... -P embed.cmake
 #
 # Puts styles and scripts into the page, with their hashes in its content security policy, and writes the result as C++
-# byte arrays NAME_before_title, NAME_before_report and NAME_after_report, split at the places of title and report, and
-# NAME_policy, the policy. CONNECTS: the page may ask the server that it comes from.
+# constant NAME_bytes (page_bytes.h), split at the places of title and report, with the policy. CONNECTS: the page may ask
+# the server that it comes from.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/embed_text.cmake)
 
@@ -68,7 +68,11 @@ byte_array(${NAME}_after_report "${rest}" array)
 string(APPEND arrays "${array}")
 byte_array(${NAME}_policy "${policy}" array)
 string(APPEND arrays "${array}")
+set(page "")
+foreach(piece IN ITEMS before_title before_report after_report policy)
+  string(APPEND page "{${NAME}_${piece}, ${NAME}_${piece}_size},\n")
+endforeach()
 
 file(WRITE ${OUT}
-     "// Written by attnflow/draw/page/embed.cmake.\n#include \"attnflow/draw/page/page_bytes.h\"\n\nnamespace attnflow::internal {\n${arrays}}\n"
+     "// Written by attnflow/draw/page/embed.cmake.\n#include \"attnflow/draw/page/page_bytes.h\"\n\n#include <cstddef>\n\nnamespace attnflow::internal {\nnamespace {\n${arrays}}\nconst PageBytes ${NAME}_bytes = {\n${page}};\n}\n"
 )

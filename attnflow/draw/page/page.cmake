@@ -29,7 +29,7 @@ add_custom_command(
   COMMENT "Building the viewer"
   VERBATIM)
 
-# embed_viewer(<name> CONNECTS): the arrays <name>_before_title, ...; CONNECTS: whether the page may ask its server.
+# embed_viewer(<name> CONNECTS): the constant <name>_bytes; CONNECTS: whether the page may ask its server.
 function(embed_viewer name connects)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_bytes.cc)
   add_custom_command(

@@ -2,29 +2,21 @@
 #ifndef ATTNFLOW_DRAW_PAGE_PAGE_BYTES_H_
 #define ATTNFLOW_DRAW_PAGE_PAGE_BYTES_H_
 
-#include <cstddef>
+#include <span>
 
 namespace attnflow::internal {
 
-// The viewer (viewer/) as a file that works by itself.
-extern const unsigned char viewer_page_before_title[];
-extern const std::size_t viewer_page_before_title_size;
-extern const unsigned char viewer_page_before_report[];  // from the title to the report
-extern const std::size_t viewer_page_before_report_size;
-extern const unsigned char viewer_page_after_report[];
-extern const std::size_t viewer_page_after_report_size;
-extern const unsigned char viewer_page_policy[];
-extern const std::size_t viewer_page_policy_size;
+struct PageBytes {
+  std::span<const unsigned char> before_title;
+  std::span<const unsigned char> before_report;  // from the title to the report
+  std::span<const unsigned char> after_report;
+  std::span<const unsigned char> policy;  // what stands in its element
+};
 
-// And as the server sends it: it may talk to the server that it comes from. The policy is what stands in its element.
-extern const unsigned char viewer_server_page_before_title[];
-extern const std::size_t viewer_server_page_before_title_size;
-extern const unsigned char viewer_server_page_before_report[];
-extern const std::size_t viewer_server_page_before_report_size;
-extern const unsigned char viewer_server_page_after_report[];
-extern const std::size_t viewer_server_page_after_report_size;
-extern const unsigned char viewer_server_page_policy[];
-extern const std::size_t viewer_server_page_policy_size;
+// The viewer (viewer/) as a file that works by itself.
+extern const PageBytes viewer_page_bytes;
+// And as the server sends it: it may talk to the server that it comes from.
+extern const PageBytes viewer_server_page_bytes;
 
 }  // namespace attnflow::internal
 
