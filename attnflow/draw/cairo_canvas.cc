@@ -97,11 +97,11 @@ SurfacePtr png_surface(const std::string& png) {
   return surface;
 }
 
-class CairoCanvas final : public Canvas {
+class CairoCanvas {
  public:
   CairoCanvas(cairo_t* cr, const std::string& language) : cr_(cr), context_(make_pango_context(language)) {}
 
-  void begin_group(const Group& group) override {
+  void operator()(const Group& group) {
     cairo_save(cr_);
     if (group.clip) {
       box(*group.clip);
@@ -109,28 +109,28 @@ class CairoCanvas final : public Canvas {
     }
   }
 
-  void end_group() override { cairo_restore(cr_); }
+  void operator()(const GroupEnd&) { cairo_restore(cr_); }
 
-  void rect(const Rect& rect, const Paint& paint, const std::string&) override {
-    box(rect);
-    apply(paint);
+  void operator()(const RectMark& mark) {
+    box(mark.rect);
+    apply(mark.paint);
   }
 
-  void line(Point from, Point to, const Paint& paint, const std::string&) override {
-    cairo_move_to(cr_, from.x, from.y);
-    cairo_line_to(cr_, to.x, to.y);
-    apply(paint);
+  void operator()(const LineMark& mark) {
+    cairo_move_to(cr_, mark.from.x, mark.from.y);
+    cairo_line_to(cr_, mark.to.x, mark.to.y);
+    apply(mark.paint);
   }
 
-  void circle(Point center, double radius, const Paint& paint, const std::string&) override {
+  void operator()(const CircleMark& mark) {
     cairo_new_sub_path(cr_);
-    cairo_arc(cr_, center.x, center.y, radius, 0.0, 2.0 * std::numbers::pi);
+    cairo_arc(cr_, mark.center.x, mark.center.y, mark.radius, 0.0, 2.0 * std::numbers::pi);
     cairo_close_path(cr_);
-    apply(paint);
+    apply(mark.paint);
   }
 
-  void path(const Path& path, const Paint& paint, const std::string&) override {
-    for (const PathStep& step : path) {
+  void operator()(const PathMark& mark) {
+    for (const PathStep& step : mark.path) {
       switch (step.kind) {
         case PathStep::Kind::kMove:
           cairo_move_to(cr_, step.end.x, step.end.y);
@@ -147,18 +147,16 @@ class CairoCanvas final : public Canvas {
           break;
       }
     }
-    apply(paint);
+    apply(mark.paint);
   }
 
-  void image(const Rect& rect, const Image& image) override {
-    stretch(image_surface(image).get(), rect, Sampling::kPixels);
+  void operator()(const ImageMark& mark) { stretch(image_surface(mark.image).get(), mark.rect, Sampling::kPixels); }
+
+  void operator()(const BitmapMark& mark) {
+    stretch(png_surface(*mark.bitmap.png).get(), mark.rect, mark.bitmap.sampling);
   }
 
-  void bitmap(const Rect& rect, const Bitmap& bitmap) override {
-    stretch(png_surface(*bitmap.png).get(), rect, bitmap.sampling);
-  }
-
-  void text(const Text& text) override {
+  void operator()(const Text& text) {
     cairo_save(cr_);
     cairo_translate(cr_, text.at.x, text.at.y);
     cairo_rotate(cr_, text.angle * std::numbers::pi / 180.0);
@@ -221,7 +219,7 @@ void draw(const Scene& scene, cairo_surface_t* surface, double scale) {
   cairo_set_source_rgb(cr.get(), 1.0, 1.0, 1.0);
   cairo_paint(cr.get());
   CairoCanvas canvas(cr.get(), scene.measure().language());
-  scene.replay(&canvas);
+  scene.replay(canvas);
   check(cairo_status(cr.get()));
 }
 

@@ -2,7 +2,7 @@
 //
 // Units are pixels of 1/96 inch, x to the right, y downwards. Text is placed by its baseline. A drawing is recorded in
 // a Scene (scene.h) first, because the size of the page is known only after everything has been laid out, and then
-// replayed on SvgCanvas (svg_canvas.h) or CairoCanvas (cairo_canvas.h).
+// replayed on SvgCanvas (svg_canvas.h) or CairoCanvas (cairo_canvas.h), which take every kind of Mark.
 #ifndef ATTNFLOW_DRAW_CANVAS_H_
 #define ATTNFLOW_DRAW_CANVAS_H_
 
@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace attnflow::internal {
@@ -120,21 +121,40 @@ struct Group {
   std::optional<Rect> clip = std::nullopt;
 };
 
+struct GroupEnd {};
+
 // `title` is the tooltip of a mark, "" for none; only svg has tooltips.
-class Canvas {
- public:
-  virtual ~Canvas() = default;
-  virtual void begin_group(const Group& group) = 0;
-  virtual void end_group() = 0;
-  virtual void rect(const Rect& rect, const Paint& paint, const std::string& title) = 0;
-  virtual void line(Point from, Point to, const Paint& paint, const std::string& title) = 0;
-  virtual void circle(Point center, double radius, const Paint& paint, const std::string& title) = 0;
-  virtual void path(const Path& path, const Paint& paint, const std::string& title) = 0;
-  virtual void image(const Rect& rect, const Image& image) = 0;
-  // The whole picture fills the rectangle, whatever its proportions.
-  virtual void bitmap(const Rect& rect, const Bitmap& bitmap) = 0;
-  virtual void text(const Text& text) = 0;
+struct RectMark {
+  Rect rect;
+  Paint paint;
+  std::string title;
 };
+struct LineMark {
+  Point from, to;
+  Paint paint;
+  std::string title;
+};
+struct CircleMark {
+  Point center;
+  double radius;
+  Paint paint;
+  std::string title;
+};
+struct PathMark {
+  Path path;
+  Paint paint;
+  std::string title;
+};
+struct ImageMark {
+  Rect rect;
+  Image image;
+};
+// The whole picture fills the rectangle, whatever its proportions.
+struct BitmapMark {
+  Rect rect;
+  Bitmap bitmap;
+};
+using Mark = std::variant<Group, GroupEnd, RectMark, LineMark, CircleMark, PathMark, ImageMark, BitmapMark, Text>;
 
 }  // namespace attnflow::internal
 

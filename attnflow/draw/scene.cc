@@ -8,48 +8,34 @@
 namespace attnflow::internal {
 namespace {
 
-// One callable made of several, for std::visit.
-template <typename... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <typename... F>
-Overloaded(F...) -> Overloaded<F...>;
-
 // A line of text reaches this far above and below its baseline, in parts of its size. These are the extents of Latin
 // capitals with an accent and of descenders; fallback fonts may have taller line boxes with the same ink.
 constexpr double kAscent = 0.86;
 constexpr double kDescent = 0.24;
 
+struct Mover {
+  double dx;
+  double dy;
+
+  void move(Point& point) const { point.x += dx, point.y += dy; }
+  void move(Rect& rect) const { rect.x += dx, rect.y += dy; }
+
+  void operator()(Group& group) const {
+    if (group.clip) move(*group.clip);
+  }
+  void operator()(GroupEnd&) const {}
+  void operator()(RectMark& mark) const { move(mark.rect); }
+  void operator()(LineMark& mark) const { move(mark.from), move(mark.to); }
+  void operator()(CircleMark& mark) const { move(mark.center); }
+  void operator()(PathMark& mark) const {
+    for (PathStep& step : mark.path) move(step.end), move(step.control1), move(step.control2);
+  }
+  void operator()(ImageMark& mark) const { move(mark.rect); }
+  void operator()(BitmapMark& mark) const { move(mark.rect); }
+  void operator()(Text& mark) const { move(mark.at); }
+};
+
 }  // namespace
-
-void Scene::begin_group(const Group& group) { marks_.emplace_back(std::in_place_type<Group>, group); }
-
-void Scene::end_group() { marks_.emplace_back(std::in_place_type<GroupEnd>); }
-
-void Scene::rect(const Rect& rect, const Paint& paint, const std::string& title) {
-  marks_.emplace_back(std::in_place_type<RectMark>, RectMark{rect, paint, title});
-}
-
-void Scene::line(Point from, Point to, const Paint& paint, const std::string& title) {
-  marks_.emplace_back(std::in_place_type<LineMark>, LineMark{from, to, paint, title});
-}
-
-void Scene::circle(Point center, double radius, const Paint& paint, const std::string& title) {
-  marks_.emplace_back(std::in_place_type<CircleMark>, CircleMark{center, radius, paint, title});
-}
-
-void Scene::path(const Path& path, const Paint& paint, const std::string& title) {
-  marks_.emplace_back(std::in_place_type<PathMark>, PathMark{path, paint, title});
-}
-
-void Scene::image(const Rect& rect, const Image& image) {
-  marks_.emplace_back(std::in_place_type<ImageMark>, ImageMark{rect, image});
-}
-
-void Scene::bitmap(const Rect& rect, const Bitmap& bitmap) {
-  marks_.emplace_back(std::in_place_type<BitmapMark>, BitmapMark{rect, bitmap});
-}
 
 void Scene::text(const Text& text) {
   if (text.text.empty()) return;
@@ -60,45 +46,8 @@ void Scene::text(const Text& text) {
 }
 
 void Scene::add(const Scene& other, double dx, double dy) {
-  const auto move = [&](Point* point) { point->x += dx, point->y += dy; };
-  const auto move_rect = [&](Rect* rect) { rect->x += dx, rect->y += dy; };
   marks_.reserve(marks_.size() + other.marks_.size());
-  for (Mark mark : other.marks_) {
-    std::visit(Overloaded{
-                   [&](Group& group) {
-                     if (group.clip) move_rect(&*group.clip);
-                   },
-                   [](GroupEnd&) {},
-                   [&](RectMark& m) { move_rect(&m.rect); },
-                   [&](LineMark& m) { move(&m.from), move(&m.to); },
-                   [&](CircleMark& m) { move(&m.center); },
-                   [&](PathMark& m) {
-                     for (PathStep& step : m.path) move(&step.end), move(&step.control1), move(&step.control2);
-                   },
-                   [&](ImageMark& m) { move_rect(&m.rect); },
-                   [&](BitmapMark& m) { move_rect(&m.rect); },
-                   [&](Text& m) { move(&m.at); },
-               },
-               mark);
-    marks_.push_back(std::move(mark));
-  }
-}
-
-void Scene::replay(Canvas* canvas) const {
-  for (const Mark& mark : marks_) {
-    std::visit(Overloaded{
-                   [&](const Group& group) { canvas->begin_group(group); },
-                   [&](const GroupEnd&) { canvas->end_group(); },
-                   [&](const RectMark& m) { canvas->rect(m.rect, m.paint, m.title); },
-                   [&](const LineMark& m) { canvas->line(m.from, m.to, m.paint, m.title); },
-                   [&](const CircleMark& m) { canvas->circle(m.center, m.radius, m.paint, m.title); },
-                   [&](const PathMark& m) { canvas->path(m.path, m.paint, m.title); },
-                   [&](const ImageMark& m) { canvas->image(m.rect, m.image); },
-                   [&](const BitmapMark& m) { canvas->bitmap(m.rect, m.bitmap); },
-                   [&](const Text& m) { canvas->text(m); },
-               },
-               mark);
-  }
+  for (const Mark& mark : other.marks_) std::visit(Mover{dx, dy}, marks_.emplace_back(mark));
 }
 
 std::vector<LabelBox> Scene::label_boxes() const {

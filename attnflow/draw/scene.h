@@ -19,7 +19,7 @@ struct LabelBox {
   std::array<Point, 4> corners;
 };
 
-class Scene final : public Canvas {
+class Scene {
  public:
   // The measurer must outlive the scene.
   explicit Scene(const TextMeasurer& measure) : measure_(&measure) {}
@@ -30,57 +30,37 @@ class Scene final : public Canvas {
 
   const TextMeasurer& measure() const { return *measure_; }
 
-  void begin_group(const Group& group) override;
-  void end_group() override;
-  void rect(const Rect& rect, const Paint& paint, const std::string& title = {}) override;
-  void line(Point from, Point to, const Paint& paint, const std::string& title = {}) override;
-  void circle(Point center, double radius, const Paint& paint, const std::string& title = {}) override;
-  void path(const Path& path, const Paint& paint, const std::string& title = {}) override;
-  void image(const Rect& rect, const Image& image) override;
-  void bitmap(const Rect& rect, const Bitmap& bitmap) override;
+  void begin_group(const Group& group) { marks_.emplace_back(group); }
+  void end_group() { marks_.emplace_back(GroupEnd{}); }
+  void rect(const Rect& rect, const Paint& paint, const std::string& title = {}) {
+    marks_.emplace_back(RectMark{rect, paint, title});
+  }
+  void line(Point from, Point to, const Paint& paint, const std::string& title = {}) {
+    marks_.emplace_back(LineMark{from, to, paint, title});
+  }
+  void circle(Point center, double radius, const Paint& paint, const std::string& title = {}) {
+    marks_.emplace_back(CircleMark{center, radius, paint, title});
+  }
+  void path(const Path& path, const Paint& paint, const std::string& title = {}) {
+    marks_.emplace_back(PathMark{path, paint, title});
+  }
+  void image(const Rect& rect, const Image& image) { marks_.emplace_back(ImageMark{rect, image}); }
+  void bitmap(const Rect& rect, const Bitmap& bitmap) { marks_.emplace_back(BitmapMark{rect, bitmap}); }
   // Measures the text; an empty one leaves no mark.
-  void text(const Text& text) override;
+  void text(const Text& text);
 
   // Adds the marks of another scene, moved by (dx, dy).
   void add(const Scene& other, double dx, double dy);
 
-  void replay(Canvas* canvas) const;
+  // Hands the marks to a canvas in order: it has an operator() for each kind.
+  template <typename Canvas>
+  void replay(Canvas& canvas) const {
+    for (const Mark& mark : marks_) std::visit(canvas, mark);
+  }
 
   std::vector<LabelBox> label_boxes() const;
 
  private:
-  struct GroupEnd {};
-  struct RectMark {
-    Rect rect;
-    Paint paint;
-    std::string title;
-  };
-  struct LineMark {
-    Point from, to;
-    Paint paint;
-    std::string title;
-  };
-  struct CircleMark {
-    Point center;
-    double radius;
-    Paint paint;
-    std::string title;
-  };
-  struct PathMark {
-    Path path;
-    Paint paint;
-    std::string title;
-  };
-  struct ImageMark {
-    Rect rect;
-    Image image;
-  };
-  struct BitmapMark {
-    Rect rect;
-    Bitmap bitmap;
-  };
-  using Mark = std::variant<Group, GroupEnd, RectMark, LineMark, CircleMark, PathMark, ImageMark, BitmapMark, Text>;
-
   const TextMeasurer* measure_;
   std::vector<Mark> marks_;
 };

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <numbers>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "attnflow/base/base64.h"
@@ -16,13 +18,13 @@ namespace {
 
 std::string hex(Color color) { return fmt::format("#{:02x}{:02x}{:02x}", color.red, color.green, color.blue); }
 
-class SvgCanvas final : public Canvas {
+class SvgCanvas {
  public:
   explicit SvgCanvas(std::string id_prefix) : id_prefix_(std::move(id_prefix)) {}
 
   std::string take() { return std::move(out_); }
 
-  void begin_group(const Group& group) override {
+  void operator()(const Group& group) {
     const std::string id = id_prefix_ + "-" + group.id;
     if (group.clip) {
       const Rect& clip = *group.clip;
@@ -35,30 +37,28 @@ class SvgCanvas final : public Canvas {
     out_ += "\n";
   }
 
-  void end_group() override { out_ += "</g>\n"; }
+  void operator()(const GroupEnd&) { out_ += "</g>\n"; }
 
-  void rect(const Rect& rect, const Paint& paint, const std::string& title) override {
-    finish("rect", "<rect" + box(rect) + look(paint), title);
-  }
+  void operator()(const RectMark& mark) { finish("rect", "<rect" + box(mark.rect) + look(mark.paint), mark.title); }
 
-  void line(Point from, Point to, const Paint& paint, const std::string& title) override {
+  void operator()(const LineMark& mark) {
     finish("line",
-           fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}", svg_number(from.x), svg_number(from.y),
-                       svg_number(to.x), svg_number(to.y), look(paint)),
-           title);
+           fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}", svg_number(mark.from.x),
+                       svg_number(mark.from.y), svg_number(mark.to.x), svg_number(mark.to.y), look(mark.paint)),
+           mark.title);
   }
 
-  void circle(Point center, double radius, const Paint& paint, const std::string& title) override {
+  void operator()(const CircleMark& mark) {
     finish("circle",
-           fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"{}", svg_number(center.x), svg_number(center.y),
-                       svg_number(radius), look(paint)),
-           title);
+           fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"{}", svg_number(mark.center.x), svg_number(mark.center.y),
+                       svg_number(mark.radius), look(mark.paint)),
+           mark.title);
   }
 
-  void path(const Path& path, const Paint& paint, const std::string& title) override {
+  void operator()(const PathMark& mark) {
     const auto point = [](Point p) { return svg_number(p.x) + " " + svg_number(p.y); };
     std::string d;
-    for (const PathStep& step : path) {
+    for (const PathStep& step : mark.path) {
       switch (step.kind) {
         case PathStep::Kind::kMove:
           d += "M" + point(step.end);
@@ -74,20 +74,20 @@ class SvgCanvas final : public Canvas {
           break;
       }
     }
-    finish("path", "<path d=\"" + d + "\"" + look(paint), title);
+    finish("path", "<path d=\"" + d + "\"" + look(mark.paint), mark.title);
   }
 
-  void image(const Rect& rect, const Image& image) override {
-    embed(rect, encode_png(image), Sampling::kPixels);
+  void operator()(const ImageMark& mark) {
+    embed(mark.rect, encode_png(mark.image), Sampling::kPixels);
     out_ += "/>\n";
   }
 
-  void bitmap(const Rect& rect, const Bitmap& bitmap) override {
-    embed(rect, *bitmap.png, bitmap.sampling);
-    finish("image", "", bitmap.title);
+  void operator()(const BitmapMark& mark) {
+    embed(mark.rect, *mark.bitmap.png, mark.bitmap.sampling);
+    finish("image", "", mark.bitmap.title);
   }
 
-  void text(const Text& text) override {
+  void operator()(const Text& text) {
     // Viewers disagree about which end of right-to-left text an anchor means, but not about its middle.
     Text placed = text;
     if (text.right_to_left && text.anchor != Anchor::kMiddle) {
@@ -179,27 +179,16 @@ std::string svg_number(double value) {
 }
 
 std::string xml_escaped(const std::string& text) {
+  constexpr std::string_view kMeaningful = "&<>\"'";
+  constexpr std::array<std::string_view, kMeaningful.size()> kEntities = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
   std::string escaped;
   escaped.reserve(text.size());
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += c;
+  for (const char c : text) {
+    const std::size_t at = kMeaningful.find(c);
+    if (at == std::string_view::npos) {
+      escaped += c;
+    } else {
+      escaped += kEntities[at];
     }
   }
   return escaped;
@@ -207,7 +196,7 @@ std::string xml_escaped(const std::string& text) {
 
 std::string scene_to_svg(const Scene& scene, const std::string& description, const std::string& id_prefix) {
   SvgCanvas canvas(id_prefix);
-  scene.replay(&canvas);
+  scene.replay(canvas);
   const std::string width = svg_number(scene.width);
   const std::string height = svg_number(scene.height);
   const std::string& language = scene.measure().language();
