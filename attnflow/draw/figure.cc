@@ -9,7 +9,6 @@
 #include "attnflow/draw/cairo_canvas.h"
 #include "attnflow/draw/figure_data.h"
 #include "attnflow/draw/figure_text.h"
-#include "attnflow/draw/page_checks.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/svg_canvas.h"
 #include "attnflow/draw/views.h"
@@ -31,7 +30,7 @@ constexpr const char* kViewNames[] = {"overview", "graph", "heatmap", "strip", "
 View view_of(const FigureData& data) {
   switch (data.options.view) {
     case FigureView::kGraph:
-      return graph_view(data, {});
+      return graph_view(data);
     case FigureView::kHeatmap:
       return heatmap_view(data);
     case FigureView::kStrip:
@@ -49,7 +48,7 @@ View view_of(const FigureData& data) {
 }  // namespace
 
 Scene figure_scene(const Report& report, const FigureOptions& options, const TextMeasurer& measure) {
-  check_page({options.width, options.png_scale, options.id_prefix});
+  check_page(options.width, options.png_scale, options.id_prefix);
   const FigureData data = make_figure_data(report, options, measure, options.width - 2.0 * kMargin);
   std::vector<Scene> blocks;
   if (options.title) blocks.push_back(title_block(data));

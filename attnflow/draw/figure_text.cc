@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/base/error.h"
 #include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/running_text.h"
@@ -61,6 +62,24 @@ std::vector<std::string> quoted_texts(const FigureData& data, const TextStyle& s
 }
 
 }  // namespace
+
+void check_page(double width, double png_scale, const std::string& id_prefix) {
+  constexpr double kLeastWidth = 320.0;
+  const auto expect = [](bool holds, const std::string& message) {
+    if (!holds) throw Error(ErrorKind::kUsage, message);
+  };
+  expect(width >= kLeastWidth && width <= 10000.0,
+         fmt::format("expected a figure between {} and 10000 pixels wide, found {}", kLeastWidth, width));
+  expect(png_scale > 0.0 && png_scale <= 16.0,
+         fmt::format("expected a png scale above 0 and up to 16, found {}", png_scale));
+  const bool id = !id_prefix.empty() &&
+                  id_prefix.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") ==
+                      std::string::npos &&
+                  std::string("0123456789-").find(id_prefix.front()) == std::string::npos;
+  expect(id, fmt::format("expected an id prefix of letters, digits, '-' and '_' that starts with a letter or '_', "
+                         "found '{}'",
+                         clean_text(id_prefix)));
+}
 
 std::string counted(std::size_t count, const char* one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");

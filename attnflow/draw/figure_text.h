@@ -1,4 +1,4 @@
-// What stands around a figure's view: the title above it, the legend and the notes below.
+// What stands around a figure's view: the page, the title above it, the legend and the notes below.
 #ifndef ATTNFLOW_DRAW_FIGURE_TEXT_H_
 #define ATTNFLOW_DRAW_FIGURE_TEXT_H_
 
@@ -13,6 +13,10 @@
 #include "attnflow/report/report.h"
 
 namespace attnflow::internal {
+
+// Throws Error(kUsage): a width outside [320, 10000], a scale outside (0, 16], an id prefix that is no name in XML and
+// CSS.
+void check_page(double width, double png_scale, const std::string& id_prefix);
 
 // The user's text, cut to one line, with model, settings and predictions; of a generation the prompt and its
 // continuation, and what is shown.

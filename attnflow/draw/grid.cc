@@ -121,7 +121,7 @@ void fit_grid_width(const TextMeasurer& measure, double width, double largest, G
 
 Scene draw_grid(const Grid& grid, const TextMeasurer& measure) {
   Scene scene(measure);
-  const ColorScale& scale = *grid.head.scale;
+  const ColorScale& scale = grid.head.scale;
   const double left = std::max(grid.left_margin, grid_left_margin(measure, grid));
   const ColumnLabels columns = lay_out_column_labels(measure, grid.columns, grid.cell_width);
   const Rect area{left, kPanelHeadHeight, grid.cell_width * static_cast<double>(grid.columns.size()),

@@ -136,70 +136,59 @@ void draw_row_labels(const RowLabels& labels, double x, double first_y, Scene* s
 
 namespace {
 
-struct BarTexts {
-  std::string bottom;
-  std::string top;
-  std::string above;
-  double zero_width, top_width, above_width;
-  double total;
-};
-
-constexpr TextStyle kBarStyle{.size = kSmallSize, .color = kGrey};
 constexpr double kBarGap = 4.0;
 
-BarTexts bar_texts(const TextMeasurer& measure, const ColorScale& scale) {
-  BarTexts texts{.bottom = scale.has_signs ? "\u2212" + short_number(scale.top) : short_number(scale.low),
-                 .top = short_number(scale.top),
-                 .above = scale.above ? short_number(*scale.above) : "",
-                 .zero_width = 0.0,
-                 .top_width = 0.0,
-                 .above_width = 0.0,
-                 .total = 0.0};
-  texts.zero_width = measure.width(texts.bottom, kBarStyle);
-  texts.top_width = measure.width(texts.top, kBarStyle);
-  if (scale.above) texts.above_width = measure.width(texts.above, kBarStyle);
-  texts.total = texts.zero_width + kBarGap + kBarWidth + kBarGap + texts.top_width;
-  if (scale.above) texts.total += 2.0 * kBarGap + kAboveWidth + kBarGap + texts.above_width;
-  return texts;
+ColorBar scale_bar(const ColorScale& scale, const TextMeasurer& measure) {
+  const std::string top = short_number(scale.top);
+  return color_bar(scale.has_signs ? "\u2212" + top : short_number(scale.low), top, scale.has_signs, measure);
+}
+
+// Of what stands behind the bar: the cell above the scale and its value.
+double above_width(const ColorScale& scale, const TextMeasurer& measure) {
+  if (!scale.above) return 0.0;
+  return 2.0 * kBarGap + kAboveWidth + kBarGap + measure.width(short_number(*scale.above), kSmallGrey);
 }
 
 }  // namespace
 
+double ColorBar::ends_width() const { return low_width + high_width + 2.0 * kBarGap; }
+
+ColorBar color_bar(const std::string& low, const std::string& high, bool has_signs, const TextMeasurer& measure) {
+  return {low, high, has_signs, measure.width(low, kSmallGrey), measure.width(high, kSmallGrey)};
+}
+
+void draw_color_bar(const ColorBar& bar, Point baseline, double ramp, Scene* scene) {
+  scene->text({.at = baseline, .text = bar.low, .style = kSmallGrey});
+  Image colors{.width = 96, .height = 1, .pixels = {}};
+  for (std::size_t i = 0; i < colors.width; ++i) {
+    const double position = static_cast<double>(i) / static_cast<double>(colors.width - 1);
+    colors.pixels.push_back(bar.has_signs ? signed_color(2.0 * position - 1.0) : scale_color(position));
+  }
+  const Rect area{baseline.x + bar.low_width + kBarGap, baseline.y - kBarHeight + 1.0, ramp, kBarHeight};
+  scene->image(area, colors);
+  scene->rect(area, stroked(kLightGrey, 0.5));
+  scene->text({.at = {area.x + ramp + kBarGap, baseline.y}, .text = bar.high, .style = kSmallGrey});
+}
+
 double panel_head_width(const TextMeasurer& measure, const PanelHead& head) {
-  const double title = measure.width(head.title, {.size = kTitleSize, .bold = true});
-  return head.scale ? title + 16.0 + bar_texts(measure, *head.scale).total : title;
+  return measure.width(head.title, {.size = kTitleSize, .bold = true}) + 16.0 +
+         scale_bar(head.scale, measure).ends_width() + kBarWidth + above_width(head.scale, measure);
 }
 
 void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene) {
   const double baseline = 13.0;
   scene->text({.at = {x, baseline}, .text = head.title, .style = {.size = kTitleSize, .bold = true}});
-  if (!head.scale) return;
-  const BarTexts texts = bar_texts(scene->measure(), *head.scale);
-  double at = x + width - texts.total;
-  const auto number = [&](const std::string& text, double text_width) {
-    scene->text({.at = {at, baseline}, .text = text, .style = kBarStyle});
-    at += text_width;
-  };
-  const double top = baseline - kBarHeight + 1.0;
-  number(texts.bottom, texts.zero_width);
-  at += kBarGap;
-  Image colors{.width = 96, .height = 1, .pixels = {}};
-  for (std::size_t i = 0; i < colors.width; ++i) {
-    const double position = static_cast<double>(i) / static_cast<double>(colors.width - 1);
-    colors.pixels.push_back(head.scale->has_signs ? signed_color(2.0 * position - 1.0) : scale_color(position));
-  }
-  scene->image({at, top, kBarWidth, kBarHeight}, colors);
-  scene->rect({at, top, kBarWidth, kBarHeight}, stroked(kLightGrey, 0.5));
-  at += kBarWidth + kBarGap;
-  number(texts.top, texts.top_width);
-  if (head.scale->above) {
-    at += 2.0 * kBarGap;
-    const Rect cell{at, top, kAboveWidth, kBarHeight};
-    scene->rect(cell, filled(head.scale->color(*head.scale->above)));
-    draw_above_mark(cell, scene);
-    at += kAboveWidth + kBarGap;
-    number(texts.above, texts.above_width);
-  }
+  const ColorBar bar = scale_bar(head.scale, scene->measure());
+  const double bar_width = bar.ends_width() + kBarWidth;
+  double at = x + width - bar_width - above_width(head.scale, scene->measure());
+  draw_color_bar(bar, {at, baseline}, kBarWidth, scene);
+  if (!head.scale.above) return;
+  at += bar_width + 2.0 * kBarGap;
+  const Rect cell{at, baseline - kBarHeight + 1.0, kAboveWidth, kBarHeight};
+  scene->rect(cell, filled(head.scale.color(*head.scale.above)));
+  draw_above_mark(cell, scene);
+  scene->text(
+      {.at = {at + kAboveWidth + kBarGap, baseline}, .text = short_number(*head.scale.above), .style = kSmallGrey});
 }
 
 void draw_above_mark(const Rect& cell, Scene* scene) {

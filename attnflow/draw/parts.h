@@ -57,11 +57,27 @@ void draw_row_labels(const RowLabels& labels, double x, double first_y, Scene* s
 // with their maximum. Returns the height used.
 struct PanelHead {
   std::string title;
-  std::optional<ColorScale> scale;
+  ColorScale scale;
 };
 inline constexpr double kPanelHeadHeight = 24.0;
 double panel_head_width(const TextMeasurer& measure, const PanelHead& head);
 void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene);
+
+inline constexpr TextStyle kSmallGrey{.size = kSmallSize, .color = kGrey};
+
+// A colour bar, with the texts at its ends.
+struct ColorBar {
+  std::string low;
+  std::string high;
+  bool has_signs = false;
+  double low_width = 0.0;
+  double high_width = 0.0;
+
+  double ends_width() const;  // all but the colours
+};
+ColorBar color_bar(const std::string& low, const std::string& high, bool has_signs, const TextMeasurer& measure);
+// `baseline`: of the texts, at the left end; `ramp`: the width of the colours.
+void draw_color_bar(const ColorBar& bar, Point baseline, double ramp, Scene* scene);
 
 // The white corner of a cell above the scale.
 void draw_above_mark(const Rect& cell, Scene* scene);

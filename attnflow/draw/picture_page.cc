@@ -9,7 +9,6 @@
 #include "attnflow/draw/cairo_canvas.h"
 #include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/figure_text.h"
-#include "attnflow/draw/page_checks.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/picture_row.h"
 #include "attnflow/draw/svg_canvas.h"
@@ -107,7 +106,7 @@ std::string picture_description(const PicturePage& page) {
 }  // namespace
 
 Scene picture_page_scene(const PicturePage& page, const PicturePageOptions& options, const TextMeasurer& measure) {
-  check_page({options.width, options.png_scale, options.id_prefix});
+  check_page(options.width, options.png_scale, options.id_prefix);
   check_contents(page);
   const double width = options.width - 2.0 * kPictureMargin;
   std::vector<Scene> blocks;

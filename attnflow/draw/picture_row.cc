@@ -16,53 +16,21 @@ namespace {
 // Panels below this height are small multiples: small titles, little space between them.
 constexpr double kSmallPanel = 130.0;
 constexpr double kLongestTitle = 150.0;  // that a narrow picture's panel is widened for
-constexpr double kPictureBarHeight = 9.0;
 constexpr double kLeastRamp = 40.0;
 constexpr double kWidestRamp = 150.0;
 constexpr double kRowRamp = 120.0;
-constexpr double kPictureBarGap = 4.0;
 constexpr double kPitch = 1.35;  // of lines of text, in parts of their size, as in draw_wrapped
-
-constexpr TextStyle kSmallGrey{.size = kSmallSize, .color = kGrey};
 
 // ---- Colour bars ----
 
-struct PictureBarTexts {
-  std::string low;
-  std::string high;
-  std::string label;
-  bool has_signs = false;
-  double low_width = 0.0;
-  double high_width = 0.0;
-  double width() const { return low_width + high_width + 2.0 * kPictureBarGap; }  // without the colours
-};
-
-PictureBarTexts picture_bar_texts(const PanelBar& bar, const TextMeasurer& measure) {
-  PictureBarTexts texts{.low = short_number(bar.low),
-                        .high = short_number(bar.high),
-                        .label = clean_text(bar.label),
-                        .has_signs = bar.has_signs};
-  if (bar.above) {
-    texts.label += (texts.label.empty() ? "largest: " : "; largest: ") + short_number(*bar.above);
-  }
-  texts.low_width = measure.width(texts.low, kSmallGrey);
-  texts.high_width = measure.width(texts.high, kSmallGrey);
-  return texts;
+ColorBar bar_of(const PanelBar& bar, const TextMeasurer& measure) {
+  return color_bar(short_number(bar.low), short_number(bar.high), bar.has_signs, measure);
 }
 
-void draw_bar(const PictureBarTexts& texts, Point baseline, double ramp, Scene* scene) {
-  double at = baseline.x;
-  scene->text({.at = {at, baseline.y}, .text = texts.low, .style = kSmallGrey});
-  at += texts.low_width + kPictureBarGap;
-  Image colors{.width = 96, .height = 1, .pixels = {}};
-  for (std::size_t i = 0; i < colors.width; ++i) {
-    const double position = static_cast<double>(i) / static_cast<double>(colors.width - 1);
-    colors.pixels.push_back(texts.has_signs ? signed_color(2.0 * position - 1.0) : scale_color(position));
-  }
-  const Rect area{at, baseline.y - kPictureBarHeight + 1.0, ramp, kPictureBarHeight};
-  scene->image(area, colors);
-  scene->rect(area, stroked(kLightGrey, 0.5));
-  scene->text({.at = {at + ramp + kPictureBarGap, baseline.y}, .text = texts.high, .style = kSmallGrey});
+std::string bar_label(const PanelBar& bar) {
+  std::string label = clean_text(bar.label);
+  if (bar.above) label += (label.empty() ? "largest: " : "; largest: ") + short_number(*bar.above);
+  return label;
 }
 
 // ---- Panels ----
@@ -96,7 +64,7 @@ Panel measured(const PicturePanel& source, const RowStyle& style, const TextMeas
         std::max(panel.least_width, std::min(kLongestTitle, measure.width(clean_text(*text), text_style)));
   }
   if (source.bar)
-    panel.least_width = std::max(panel.least_width, picture_bar_texts(*source.bar, measure).width() + kLeastRamp);
+    panel.least_width = std::max(panel.least_width, bar_of(*source.bar, measure).ends_width() + kLeastRamp);
   return panel;
 }
 
@@ -177,10 +145,11 @@ Scene panel_scene(const Panel& panel, const RowStyle& style, const HeadHeights& 
   }
   scene.height = head.all + height + 4.0;
   if (source.bar) {
-    const PictureBarTexts texts = picture_bar_texts(*source.bar, measure);
-    draw_bar(texts, {0.0, scene.height + kSmallSize + 1.0}, std::min(kWidestRamp, scene.width - texts.width()), &scene);
+    const ColorBar bar = bar_of(*source.bar, measure);
+    const double ramp = std::min(kWidestRamp, scene.width - bar.ends_width());
+    draw_color_bar(bar, {0.0, scene.height + kSmallSize + 1.0}, ramp, &scene);
     scene.height += kSmallSize * kPitch + 2.0;
-    scene.height += draw_wrapped(texts.label, kSmallGrey, {0.0, scene.height}, scene.width, &scene);
+    scene.height += draw_wrapped(bar_label(*source.bar), kSmallGrey, {0.0, scene.height}, scene.width, &scene);
   }
   scene.height += draw_wrapped(clean_text(source.caption), kSmallGrey, {0.0, scene.height}, scene.width, &scene);
   return scene;
@@ -212,9 +181,9 @@ Scene heading_scene(const PictureRow& row, double reach, double width, const Tex
     scene.height = kTitleSize * kPitch + 6.0;
   }
   if (!row.bar) return scene;
-  const PictureBarTexts texts = picture_bar_texts(*row.bar, measure);
-  const double bar_width = texts.width() + kRowRamp;
-  const std::string label = measure.shortened(texts.label, kSmallGrey, width - bar_width - 8.0);
+  const ColorBar bar = bar_of(*row.bar, measure);
+  const double bar_width = bar.ends_width() + kRowRamp;
+  const std::string label = measure.shortened(bar_label(*row.bar), kSmallGrey, width - bar_width - 8.0);
   const double label_width = label.empty() ? 0.0 : measure.width(label, kSmallGrey) + 8.0;
   const double all = label_width + bar_width;
   double x = 0.0;
@@ -226,7 +195,7 @@ Scene heading_scene(const PictureRow& row, double reach, double width, const Tex
     scene.height += kSmallSize * kPitch + 6.0;
   }
   scene.text({.at = {x, baseline}, .text = label, .style = kSmallGrey});
-  draw_bar(texts, {x + label_width, baseline}, kRowRamp, &scene);
+  draw_color_bar(bar, {x + label_width, baseline}, kRowRamp, &scene);
   scene.width = std::max(scene.width, x + all);
   return scene;
 }

@@ -1,6 +1,7 @@
 #include "attnflow/draw/text_layout.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -22,27 +23,11 @@ struct UnrefAttributes {
 using AttributesPtr = std::unique_ptr<PangoAttrList, UnrefAttributes>;
 
 // Scripts whose letters stand by themselves, so that a word may be drawn in pieces. All others are kept together.
-bool has_separate_letters(GUnicodeScript script) {
-  switch (script) {
-    case G_UNICODE_SCRIPT_COMMON:
-    case G_UNICODE_SCRIPT_INHERITED:
-    case G_UNICODE_SCRIPT_UNKNOWN:
-    case G_UNICODE_SCRIPT_LATIN:
-    case G_UNICODE_SCRIPT_GREEK:
-    case G_UNICODE_SCRIPT_CYRILLIC:
-    case G_UNICODE_SCRIPT_ARMENIAN:
-    case G_UNICODE_SCRIPT_GEORGIAN:
-    case G_UNICODE_SCRIPT_HEBREW:
-    case G_UNICODE_SCRIPT_HAN:
-    case G_UNICODE_SCRIPT_HIRAGANA:
-    case G_UNICODE_SCRIPT_KATAKANA:
-    case G_UNICODE_SCRIPT_HANGUL:
-    case G_UNICODE_SCRIPT_BOPOMOFO:
-      return true;
-    default:
-      return false;
-  }
-}
+constexpr std::array kSeparateLetters = {
+    G_UNICODE_SCRIPT_COMMON, G_UNICODE_SCRIPT_INHERITED, G_UNICODE_SCRIPT_UNKNOWN,  G_UNICODE_SCRIPT_LATIN,
+    G_UNICODE_SCRIPT_GREEK,  G_UNICODE_SCRIPT_CYRILLIC,  G_UNICODE_SCRIPT_ARMENIAN, G_UNICODE_SCRIPT_GEORGIAN,
+    G_UNICODE_SCRIPT_HEBREW, G_UNICODE_SCRIPT_HAN,       G_UNICODE_SCRIPT_HIRAGANA, G_UNICODE_SCRIPT_KATAKANA,
+    G_UNICODE_SCRIPT_HANGUL, G_UNICODE_SCRIPT_BOPOMOFO};
 
 void set_font(PangoLayout* layout, const TextStyle& style) {
   std::unique_ptr<PangoFontDescription, FreeFont> font(pango_font_description_new());
@@ -83,8 +68,8 @@ bool shaped_together(std::string_view text, std::size_t at) {
   constexpr char32_t kJoiner = 0x200D;
   if (before == kJoiner) return true;
   const GUnicodeScript script = g_unichar_get_script(after);
-  return !has_separate_letters(script) && script == g_unichar_get_script(before) && g_unichar_isalpha(before) &&
-         g_unichar_isalpha(after);
+  const bool separate = std::find(kSeparateLetters.begin(), kSeparateLetters.end(), script) != kSeparateLetters.end();
+  return !separate && script == g_unichar_get_script(before) && g_unichar_isalpha(before) && g_unichar_isalpha(after);
 }
 
 std::string language_of(std::string_view text) {

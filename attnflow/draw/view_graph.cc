@@ -155,11 +155,11 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
   const double side = std::clamp(0.62 * layout.pitch, 1.0, 14.0);
   for (std::size_t j = 0; j < data.tokens; ++j) {
     const Rect cell{x_of(j) - side / 2.0, y_of(shape.bottom), side, std::max(side, 8.0)};
-    Paint paint = filled(head.scale->color(values[j]));
+    Paint paint = filled(head.scale.color(values[j]));
     if (side >= 6.0) paint.stroke = kGrey, paint.stroke_width = 0.6;
     scene.rect(cell, paint,
                fmt::format("{}: {}", data.labels[j], std::isfinite(values[j]) ? short_number(values[j]) : "no value"));
-    if (side >= 5.0 && head.scale->is_above(values[j])) draw_above_mark(cell, &scene);
+    if (side >= 5.0 && head.scale.is_above(values[j])) draw_above_mark(cell, &scene);
   }
   scene.end_group();
 
@@ -235,7 +235,7 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
 
 }  // namespace
 
-View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
+View graph_view(const FigureData& data, bool compact) {
   const Report& report = data.report;
   if (!has_graph(report)) {
     throw Error(ErrorKind::kUsage,
@@ -256,18 +256,16 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
       data.measure.width(fmt::format("layer {}", shape.top), {.size = kLabelSize}) + kGraphLabelGap;
   const auto fit = [&](double width) {
     layout.pitch = kLargestPitch;
-    for (int round = 0; round < 2; ++round) {
+    for (int round = 0;; ++round) {
       layout.columns = lay_out_column_labels(data.measure, tokens, layout.pitch);
       layout.left = std::ceil(std::max(layer_labels, layout.columns.left - layout.pitch / 2.0));
+      if (round == 2) return layout.pitch;
       layout.pitch = std::min(kLargestPitch, (width - layout.left - 6.0) / static_cast<double>(data.tokens));
     }
-    layout.columns = lay_out_column_labels(data.measure, tokens, layout.pitch);
-    layout.left = std::ceil(std::max(layer_labels, layout.columns.left - layout.pitch / 2.0));
-    return layout.pitch;
   };
   const auto count = static_cast<double>(methods.size());
   if (fit((data.width - kGraphGap * (count - 1.0)) / count) < kLeastPitchBeside) {
-    if (graph_layout.compact && methods.size() > 1) {
+    if (compact && methods.size() > 1) {
       const bool rollout = std::find(methods.begin(), methods.end(), Method::kRollout) != methods.end();
       methods = {rollout ? Method::kRollout : methods.front()};
     }

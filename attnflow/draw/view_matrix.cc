@@ -133,7 +133,7 @@ View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
                  .scale = scale};
     grid.value = [&](std::size_t r, std::size_t c) { return rows[r].values[c]; };
     panels.push_back(draw_grid(grid, data.measure));
-    view.above = view.above || grid.head.scale->above.has_value();
+    view.above = view.above || grid.head.scale.above.has_value();
     view.without_value = view.without_value || any_without_value(rows);
   };
   for (const Method method : shown) {

@@ -18,7 +18,7 @@ View overview(const FigureData& data) {
   const bool has_layers = !data.methods.empty();  // methods beside the graph have none to draw
   if (has_layers) parts.push_back(heatmap_view(data));
   if (has_layers && data.tokens <= kMaxGraphTokens && has_graph(data.report)) {
-    parts.push_back(graph_view(data, {.compact = true}));
+    parts.push_back(graph_view(data, /*compact=*/true));
   } else if (has_matrix(data)) {
     parts.push_back(matrix_view(data, {.compact = true}));
     // Of one method: the columns stand above each other.

@@ -162,9 +162,9 @@ TokenLook generated_look(const FigureData& data, std::size_t s, std::optional<st
 struct Strip {
   Method method = Method::kRollout;
   ValueRow row;
-  std::optional<std::size_t> shown;  // the generated token shown
-  std::vector<double> generated;
-  PanelHead head;
+  std::optional<std::size_t> shown = {};  // the generated token shown
+  std::vector<double> generated = {};
+  PanelHead head = {};
 };
 
 void mark_generated(const FigureData& data, Strip& strip) {
@@ -175,9 +175,7 @@ void mark_generated(const FigureData& data, Strip& strip) {
 }
 
 Strip make_strip(const FigureData& data, Method method) {
-  Strip strip;
-  strip.method = method;
-  strip.row = data.shown(method, data.layer_positions(method));
+  Strip strip{.method = method, .row = data.shown(method, data.layer_positions(method))};
   mark_generated(data, strip);
   strip.head = {.title = fmt::format("{}, {}", to_text(method), data.span(method)),
                 .scale = scale_of(data, method, {strip.row}, strip.generated)};
@@ -185,16 +183,14 @@ Strip make_strip(const FigureData& data, Method method) {
 }
 
 Strip score_strip(const FigureData& data, const MethodScores& scores) {
-  Strip strip;
-  strip.method = scores.method;
-  strip.row = data.shown(scores);
+  Strip strip{.method = scores.method, .row = data.shown(scores)};
   mark_generated(data, strip);
   strip.head = {.title = to_text(scores.method), .scale = scale_of_scores(data, {strip.row}, strip.generated)};
   return strip;
 }
 
 Scene draw_strip(const FigureData& data, const std::vector<StripText>& texts, double width, const Strip& strip) {
-  const ColorScale& scale = *strip.head.scale;
+  const ColorScale& scale = strip.head.scale;
   Scene scene(data.measure);
   scene.width = width;
   scene.begin_group({.id = "strip-" + to_text(strip.method)});
@@ -227,26 +223,19 @@ Scene draw_strip(const FigureData& data, const std::vector<StripText>& texts, do
   return scene;
 }
 
-std::string plain_caption(const FigureData& data, const Strip& strip) {
-  return fmt::format("What {} depends on; bars above and below mark it.", data.output_name(strip.method));
-}
-
-std::string score_names(const FigureData& data) {
-  std::vector<std::string> names;
-  for (const MethodScores* const scores : data.scores) names.push_back(to_text(scores->method));
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 std::string caption(const FigureData& data, const Strip& strip, const std::vector<StripText>& texts) {
   if (!data.report.generation) {
     std::string signs;
     if (!data.scores.empty()) {
+      std::vector<Method> scored;
+      for (const MethodScores* const scores : data.scores) scored.push_back(scores->method);
       const std::string target = target_title(data.report.target);
-      signs = fmt::format("{}: blue speaks for {}, red against it.", score_names(data),
+      signs = fmt::format("{}: blue speaks for {}, red against it.", fmt::join(to_texts(scored), ", "),
                           target.empty() ? std::string("the prediction") : target);
     }
     if (data.methods.empty()) return signs;
-    return plain_caption(data, strip) + (signs.empty() ? "" : " " + signs);
+    return fmt::format("What {} depends on; bars above and below mark it.", data.output_name(strip.method)) +
+           (signs.empty() ? "" : " " + signs);
   }
   const std::string bars = strip.shown ? "; bars above and below mark it" : ", on average";
   std::string text = method_info(strip.method).aggregates()
@@ -278,7 +267,7 @@ View strip_view(const FigureData& data) {
   std::vector<Scene> scenes;
   for (const Strip& strip : strips) {
     scenes.push_back(draw_strip(data, texts, width, strip));
-    view.above = view.above || strip.head.scale->above;
+    view.above = view.above || strip.head.scale.above;
     view.without_value = view.without_value || any_without_value({strip.row});
   }
   view.scene =

@@ -12,9 +12,6 @@
 
 namespace attnflow::internal {
 
-struct GraphLayout {
-  bool compact = false;  // one panel (rollout, when there is one) where the panels do not fit beside each other
-};
 struct View {
   Scene scene;
   bool above = false;          // some values are above the scale
@@ -28,7 +25,8 @@ inline constexpr double kLargestCell = 34.0;
 // The input tokens as columns.
 std::vector<AxisLabel> input_axis(const FigureData& data);
 
-View graph_view(const FigureData& data, const GraphLayout& layout);
+// `compact`: one panel (rollout, when there is one) where the panels do not fit beside each other.
+View graph_view(const FigureData& data, bool compact = false);
 View heatmap_view(const FigureData& data, double left_margin = 0.0);
 View strip_view(const FigureData& data);
 View referents_view(const FigureData& data);
