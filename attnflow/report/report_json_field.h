@@ -91,12 +91,6 @@ class Field {
   void read(const char* name, T& out) const {
     if (const std::optional<Field> member = find(name)) member->get(out);
   }
-  void read(const char* name, std::optional<double>& out) const {
-    if (const std::optional<Field> member = find(name)) member->get(out.emplace());
-  }
-  void read(const char* name, std::optional<std::size_t>& out) const {
-    if (const std::optional<Field> member = find(name)) member->get(out.emplace());
-  }
 
  private:
   const nlohmann::json* value_;

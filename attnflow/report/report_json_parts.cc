@@ -35,12 +35,6 @@ void append_field(std::string& out, std::string_view name, const Json& value) {
   append_escaped(out, value.dump());
 }
 
-Json text_list(const std::vector<std::string>& texts) {
-  Json list = Json::array();
-  for (const std::string& text : texts) list.push_back(valid_utf8(text));
-  return list;
-}
-
 Json settings_json(const Settings& settings) {
   Json json = Json::object();
   for (const SettingOption& option : setting_options()) {
@@ -50,7 +44,7 @@ Json settings_json(const Settings& settings) {
           if constexpr (std::is_same_v<Value, std::string>) {
             json[option.name] = valid_utf8(value);
           } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
-            json[option.name] = text_list(value);
+            json[option.name] = json_of(value);
           } else {
             json[option.name] = value;
           }
@@ -60,38 +54,8 @@ Json settings_json(const Settings& settings) {
   return json;
 }
 
-Json model_json(const ReportModel& model) {
-  return {{"name", valid_utf8(model.name)},
-          {"architecture", valid_utf8(model.architecture)},
-          {"layers", model.layers},
-          {"heads", model.heads},
-          {"causal", model.causal}};
-}
-
 Json named_model_json(const ReportModel& model) {
   return {{"name", model.name}, {"architecture", model.architecture}, {"layers", model.layers}, {"heads", model.heads}};
-}
-
-Json token_json(const InputToken& token) {
-  Json json = Json::object();
-  json["text"] = valid_utf8(token.text);
-  if (token.begin) json["begin"] = *token.begin;
-  if (token.end) json["end"] = *token.end;
-  json["special"] = token.special;
-  if (token.word) json["word"] = *token.word;
-  json["segment"] = token.segment;
-  if (token.unknown) json["unknown"] = true;
-  if (!token.role.empty()) json["role"] = valid_utf8(token.role);
-  return json;
-}
-
-Json choices_json(const std::vector<ReportChoice>& choices) {
-  Json list = Json::array();
-  for (const ReportChoice& choice : choices) {
-    list.push_back({{"label", valid_utf8(choice.label)}, {"probability", choice.probability}});
-    if (choice.id) list.back()["id"] = *choice.id;
-  }
-  return list;
 }
 
 }  // namespace attnflow::internal

@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
@@ -18,6 +20,7 @@
 #include "attnflow/files/half.h"
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_array_table.h"
+#include "attnflow/report/report_fields.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/tensor/tensor.h"
 #include "attnflow/unicode/unicode.h"
@@ -33,13 +36,64 @@ inline std::string valid_utf8(std::string_view text) { return repair_utf8(text, 
 // element.
 void append_field(std::string& out, std::string_view name, const Json& value);
 
-Json text_list(const std::vector<std::string>& texts);
 Json settings_json(const Settings& settings);
-Json model_json(const ReportModel& model);
 // As documents of evaluations have it.
 Json named_model_json(const ReportModel& model);
-Json token_json(const InputToken& token);
-Json choices_json(const std::vector<ReportChoice>& choices);
+
+// A value of a document: a number, a text, a method, an object with its fields (report_fields.h), or a list of them.
+template <typename T>
+Json json_of(const T& value);
+template <typename T>
+Json json_of(const std::vector<T>& values) {
+  Json list = Json::array();
+  for (const T& value : values) list.push_back(json_of(value));
+  return list;
+}
+
+class FieldWriter {
+ public:
+  template <typename T>
+  void operator()(const char* name, const T& value) {
+    json[name] = json_of(value);
+  }
+  template <typename T>
+  void operator()(const char* name, const std::optional<T>& value) {
+    if (value) json[name] = json_of(*value);
+  }
+  template <typename T>
+  void required(const char* name, const T& value) {
+    json[name] = json_of(value);
+  }
+  template <typename Fields>
+  void object(const char* name, const Fields& fields) {
+    FieldWriter inner;
+    fields(inner);
+    json[name] = std::move(inner.json);
+  }
+  template <typename Arc, typename Value>
+  void arcs(const char* name, const std::vector<Arc>& arcs, Value Arc::*value) {
+    Json& list = json[name] = Json::array();
+    for (const Arc& arc : arcs) list.push_back(Json::array({arc.layer, arc.from, arc.to, arc.*value}));
+  }
+  static bool has(const char*, bool written) { return written; }
+
+  Json json = Json::object();
+};
+
+template <typename T>
+Json json_of(const T& value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return valid_utf8(value);
+  } else if constexpr (std::is_same_v<T, Method>) {
+    return to_text(value);
+  } else {
+    FieldWriter writer;
+    fields(writer, value);
+    return std::move(writer.json);
+  }
+}
 
 // All of a document but its arrays: an object that is still open. Notes are added to the report's own.
 std::string report_head(const Report& report, const std::vector<Note>& more_notes = {});

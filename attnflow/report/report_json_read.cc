@@ -16,6 +16,7 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/report/note_json.h"
+#include "attnflow/report/report_fields.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_arrays.h"
 #include "attnflow/report/report_json_field.h"
@@ -93,29 +94,95 @@ Settings read_settings(const Field& json) {
   return settings;
 }
 
-InputToken read_token(const Field& json, const ReportInput& input) {
-  InputToken token;
-  json.at("text").get(token.text);
-  json.read("begin", token.begin);
-  json.read("end", token.end);
-  json.read("special", token.special);
-  json.read("word", token.word);
-  json.read("segment", token.segment);
-  json.read("unknown", token.unknown);
-  json.read("role", token.role);
+// Of a list that may be missing.
+template <typename Read>
+void for_each_element(const std::optional<Field>& list, const Read& read) {
+  const std::size_t count = list ? list->length() : 0;
+  for (std::size_t i = 0; i < count; ++i) read(list->element(i));
+}
+
+Method read_method(const Field& json) {
+  const std::string& name = json.at("method").string();
+  try {
+    return parse_method(name);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kBadFile, fmt::format("report document, {}: {}", json.path(), error.what()));
+  }
+}
+
+// Reads what report_fields.h tells of an object. Whether it means something is checked afterwards.
+class FieldReader {
+ public:
+  explicit FieldReader(const Field& json) : json_(json) {}
+
+  template <typename T>
+  void operator()(const char* name, T& value) const {
+    if (const auto field = json_.find(name)) read(*field, value);
+  }
+  template <typename T>
+  void required(const char* name, T& value) const {
+    read(json_.at(name), value);
+  }
+  void required(const char*, Method& method) const { method = read_method(json_); }
+  template <typename Fields>
+  void object(const char* name, const Fields& fields) const {
+    if (const auto field = json_.find(name)) {
+      const FieldReader inner(*field);
+      fields(inner);
+    }
+  }
+  template <typename Arc, typename Value>
+  void arcs(const char* name, std::vector<Arc>& arcs, Value Arc::*value) const {
+    for_each_element(json_.find(name), [&](const Field& entry) {
+      if (entry.length() != 4) {
+        fail(entry.path(), "[layer, from, to, value]", fmt::format("{} entries", entry.length()));
+      }
+      Arc& arc = arcs.emplace_back();
+      entry.element(0).get(arc.layer);
+      entry.element(1).get(arc.from);
+      entry.element(2).get(arc.to);
+      entry.element(3).get(arc.*value);
+    });
+  }
+  bool has(const char* name, bool) const { return json_.find(name).has_value(); }
+
+  template <typename T>
+  static void read(const Field& json, T& value) {
+    if constexpr (std::is_class_v<T> && !std::is_same_v<T, std::string>) {
+      const FieldReader reader(json);
+      internal::fields(reader, value);
+    } else {
+      json.get(value);
+    }
+  }
+  template <typename T>
+  static void read(const Field& json, std::optional<T>& value) {
+    read(json, value.emplace());
+  }
+  template <typename T>
+  static void read(const Field& json, std::vector<T>& values) {
+    for_each_element(json, [&](const Field& element) { read(element, values.emplace_back()); });
+  }
+
+ private:
+  const Field& json_;
+};
+
+// A byte range of whole characters of the text.
+void check_range(const Field& json, std::size_t begin, std::size_t end, const std::string& text) {
+  if (begin <= end && end <= text.size() && is_code_point_boundary(text, begin) && is_code_point_boundary(text, end)) {
+    return;
+  }
+  fail(json.path(), fmt::format("a byte range of whole characters within the {} bytes of the text", text.size()),
+       fmt::format("[{}, {})", begin, end));
+}
+
+void check_token(const Field& json, const InputToken& token, const ReportInput& input) {
   if (token.segment > 1) fail(json.path() + ".segment", "0 or 1", std::to_string(token.segment));
   if (token.begin.has_value() != token.end.has_value()) {
     fail(json.path(), "both begin and end, or neither", "one of them");
   }
-  if (token.begin) {
-    const std::string& text = token.segment == 0 ? input.text : input.text_pair;
-    if (*token.begin > *token.end || *token.end > text.size() || !is_code_point_boundary(text, *token.begin) ||
-        !is_code_point_boundary(text, *token.end)) {
-      fail(json.path(), fmt::format("a byte range of whole characters within the {} bytes of the text", text.size()),
-           fmt::format("[{}, {})", *token.begin, *token.end));
-    }
-  }
-  return token;
+  if (token.begin) check_range(json, *token.begin, *token.end, token.segment == 0 ? input.text : input.text_pair);
 }
 
 ReportImage read_image(const Field& json, std::size_t tokens) {
@@ -168,85 +235,18 @@ ReportImage read_image(const Field& json, std::size_t tokens) {
 
 ReportInput read_input(const Field& json) {
   ReportInput input;
-  json.read("kind", input.kind);
-  json.read("text", input.text);
-  json.read("text_pair", input.text_pair);
+  FieldReader::read(json, input);
   const Field tokens = json.at("tokens");
-  const std::size_t count = tokens.length();
+  const std::size_t count = input.tokens.size();
   if (count == 0) fail(tokens.path(), "at least one token", "none");
-  input.tokens.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) input.tokens.push_back(read_token(tokens.element(i), input));
+  for (std::size_t i = 0; i < count; ++i) check_token(tokens.element(i), input.tokens[i], input);
   if (const auto image = json.find("image")) input.image = read_image(*image, count);
   return input;
 }
 
-// Of a list that may be missing.
-template <typename Read>
-void for_each_element(const std::optional<Field>& list, const Read& read) {
-  const std::size_t count = list ? list->length() : 0;
-  for (std::size_t i = 0; i < count; ++i) read(list->element(i));
-}
-
-std::vector<ReportChoice> read_choices(const std::optional<Field>& json) {
-  std::vector<ReportChoice> choices;
-  for_each_element(json, [&](const Field& choice) {
-    choice.at("label").get(choices.emplace_back().label);
-    choice.at("probability").get(choices.back().probability);
-    if (const auto id = choice.find("id")) id->get(choices.back().id.emplace());
-  });
-  return choices;
-}
-
-std::optional<ReportTarget> read_target(const std::optional<Field>& json) {
-  if (!json) return std::nullopt;
-  ReportTarget target;
-  json->read("kind", target.kind);
-  json->read("label", target.label);
-  json->read("index", target.index);
-  json->read("logit", target.logit);
-  json->read("position", target.position);
-  if (const auto against = json->find("against")) {
-    ReportAgainst& other = target.against.emplace();
-    against->read("label", other.label);
-    against->read("index", other.index);
-    against->read("logit", other.logit);
-  }
-  return target;
-}
-
-std::vector<ReportPrediction> read_predictions(const std::optional<Field>& json, std::size_t tokens) {
-  std::vector<ReportPrediction> predictions;
-  for_each_element(json, [&](const Field& field) {
-    ReportPrediction& prediction = predictions.emplace_back();
-    field.read("kind", prediction.kind);
-    field.read("position", prediction.position);
-    if (prediction.position && *prediction.position >= tokens) {
-      fail(field.path() + ".position", fmt::format("a position below {}", tokens),
-           std::to_string(*prediction.position));
-    }
-    prediction.choices = read_choices(field.find("choices"));
-    prediction.candidates = read_choices(field.find("candidates"));
-  });
-  return predictions;
-}
-
-Method read_method(const Field& json) {
-  const std::string& name = json.at("method").string();
-  try {
-    return parse_method(name);
-  } catch (const Error& error) {
-    throw Error(ErrorKind::kBadFile, fmt::format("report document, {}: {}", json.path(), error.what()));
-  }
-}
-
-ScoreSum read_sum(const Field& json) {
-  ScoreSum sum;
-  for_each_element(json.find("parts"), [&](const Field& part) {
-    part.at("name").get(sum.parts.emplace_back().name);
-    part.at("value").get(sum.parts.back().value);
-  });
-  json.read("total", sum.total);
-  return sum;
+void check_position(const std::string& name, std::optional<std::size_t> position, std::size_t tokens) {
+  if (!position || *position < tokens) return;
+  fail(name, fmt::format("a position below {}", tokens), std::to_string(*position));
 }
 
 // Without their values, which are arrays.
@@ -265,81 +265,26 @@ std::vector<MethodScores> read_scores(const std::optional<Field>& json, const Re
         fail(sums.path(), fmt::format("one for each of the {} generated tokens", tokens),
              std::to_string(sums.length()));
       }
-      for (std::size_t t = 0; t < tokens; ++t) scores.sums.push_back(read_sum(sums.element(t)));
+      FieldReader::read(sums, scores.sums);
     } else {
-      scores.sums.push_back(read_sum(field));
+      FieldReader::read(field, scores.sums.emplace_back());
     }
     all.push_back(std::move(scores));
   });
   return all;
 }
 
-BlankOutAgreement read_agreement(const Field& json, const Report& report) {
-  BlankOutAgreement agreement;
-  json.read("quantity", agreement.quantity);
-  json.at("value").get(agreement.value);
-  json.read("blank", agreement.blank);
-  for_each_element(json.at("maps"), [&](const Field& field) {
-    MapAgreement& map = agreement.maps.emplace_back();
-    map.method = read_method(field);
-    field.read("layer", map.layer);
-    field.read("rank_correlation", map.rank_correlation);
-    field.at("first_token").get(map.first_token);
-    field.at("blanked_value").get(map.blanked_value);
-    field.read("decisive_token", map.decisive_token);
-    if (map.decisive_token) field.at("decisive_value").get(map.decisive_value);
-    const auto check = [&](const char* key, std::size_t token) {
-      const std::size_t tokens = report.input.tokens.size();
-      if (token >= tokens) {
-        fail(fmt::format("{}.{}", field.path(), key), fmt::format("a position below {}", tokens),
-             std::to_string(token));
-      }
-    };
-    check("first_token", map.first_token);
-    if (map.decisive_token) check("decisive_token", *map.decisive_token);
+void check_agreement(const Field& json, const BlankOutAgreement& agreement, const Report& report) {
+  const std::size_t tokens = report.input.tokens.size();
+  for (std::size_t m = 0; m < agreement.maps.size(); ++m) {
+    const MapAgreement& map = agreement.maps[m];
+    const std::string path = fmt::format("{}.maps[{}]", json.path(), m);
+    check_position(path + ".first_token", map.first_token, tokens);
+    check_position(path + ".decisive_token", map.decisive_token, tokens);
     if (map.layer && (*map.layer < 1 || *map.layer > report.model.layers)) {
-      fail(field.path() + ".layer", fmt::format("a layer from 1 to {}", report.model.layers),
-           std::to_string(*map.layer));
+      fail(path + ".layer", fmt::format("a layer from 1 to {}", report.model.layers), std::to_string(*map.layer));
     }
-  });
-  return agreement;
-}
-
-Generation read_generation(const Field& json, const Report& report) {
-  Generation generation;
-  json.at("text").get(generation.text);
-  json.read("stopped", generation.stopped);
-  json.read("given", generation.given);
-  json.read("chat", generation.chat);
-  json.read("temperature", generation.sampling.temperature);
-  json.read("top_p", generation.sampling.top_p);
-  json.read("seed", generation.sampling.seed);
-  const Field tokens = json.at("tokens");
-  const std::size_t count = tokens.length();
-  if (count == 0) fail(tokens.path(), "at least one generated token", "none");
-  if (generation.given > count) {
-    fail(json.path() + ".given", fmt::format("at most {} tokens", count), std::to_string(generation.given));
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    const Field field = tokens.element(i);
-    GeneratedToken& token = generation.tokens.emplace_back();
-    field.read("id", token.id);
-    field.at("text").get(token.text);
-    field.read("begin", token.begin);
-    field.read("end", token.end);
-    if (token.begin > token.end || token.end > generation.text.size() ||
-        !is_code_point_boundary(generation.text, token.begin) || !is_code_point_boundary(generation.text, token.end)) {
-      fail(field.path(),
-           fmt::format("a byte range of whole characters within the {} bytes of the text", generation.text.size()),
-           fmt::format("[{}, {})", token.begin, token.end));
-    }
-    field.read("special", token.special);
-    field.read("probability", token.probability);
-    token.choices = read_choices(field.find("choices"));
-    token.target = read_target(field.find("target"));
-    if (const auto agreement = field.find("agreement")) token.agreement = read_agreement(*agreement, report);
-  }
-  return generation;
 }
 
 // Positions from `begin` to below `end`, increasing.
@@ -363,26 +308,38 @@ void check_layers(const std::string& name, const std::vector<std::size_t>& layer
   }
 }
 
-// [layer, from, to, value]: an arc of the graph.
-template <typename Arc, typename Value>
-std::vector<Arc> read_arcs(const std::optional<Field>& json, Value Arc::*value, const Report& report) {
-  std::vector<Arc> arcs;
+Generation read_generation(const Field& json, const Report& report) {
+  Generation generation;
+  FieldReader::read(json, generation);
+  const Field tokens = json.at("tokens");
+  const std::size_t count = generation.tokens.size();
+  if (count == 0) fail(tokens.path(), "at least one generated token", "none");
+  if (generation.given > count) {
+    fail(json.path() + ".given", fmt::format("at most {} tokens", count), std::to_string(generation.given));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const Field field = tokens.element(i);
+    const GeneratedToken& token = generation.tokens[i];
+    check_range(field, token.begin, token.end, generation.text);
+    if (token.agreement) check_agreement(field.at("agreement"), *token.agreement, report);
+  }
+  for (std::size_t i = 0; i < generation.excluded.size(); ++i) {
+    check_positions(fmt::format("{}.excluded[{}].tokens", json.path(), i), generation.excluded[i].tokens, 0,
+                    report.input.tokens.size());
+  }
+  return generation;
+}
+
+template <typename Arc>
+void check_arcs(const Field& json, const char* name, const std::vector<Arc>& arcs, const Report& report) {
   const std::size_t n = report.input.tokens.size();
-  for_each_element(json, [&](const Field& entry) {
-    if (entry.length() != 4) {
-      fail(entry.path(), "[layer, from, to, value]", fmt::format("{} entries", entry.length()));
-    }
-    Arc& arc = arcs.emplace_back();
-    entry.element(0).get(arc.layer);
-    entry.element(1).get(arc.from);
-    entry.element(2).get(arc.to);
-    entry.element(3).get(arc.*value);
-    if (arc.layer < 1 || arc.layer > report.model.layers || arc.from >= n || arc.to >= n) {
-      fail(entry.path(), fmt::format("a layer from 1 to {} and positions below {}", report.model.layers, n),
-           fmt::format("[{}, {}, {}]", arc.layer, arc.from, arc.to));
-    }
-  });
-  return arcs;
+  for (std::size_t i = 0; i < arcs.size(); ++i) {
+    const Arc& arc = arcs[i];
+    if (arc.layer >= 1 && arc.layer <= report.model.layers && arc.from < n && arc.to < n) continue;
+    fail(fmt::format("{}.{}[{}]", json.path(), name, i),
+         fmt::format("a layer from 1 to {} and positions below {}", report.model.layers, n),
+         fmt::format("[{}, {}, {}]", arc.layer, arc.from, arc.to));
+  }
 }
 
 std::vector<ReportCertificate> read_certificates(const std::optional<Field>& json, const Report& report) {
@@ -390,61 +347,29 @@ std::vector<ReportCertificate> read_certificates(const std::optional<Field>& jso
   const std::size_t n = report.input.tokens.size();
   for_each_element(json, [&](const Field& field) {
     ReportCertificate& certificate = certificates.emplace_back();
-    field.at("layer").get(certificate.layer);
     field.read("to_layer", certificate.start_layer);  // before version 3
-    field.read("start_layer", certificate.start_layer);
-    field.at("output_token").get(certificate.output_token);
-    field.at("input_token").get(certificate.input_token);
+    if (field.find("checked")) certificate.high = std::numeric_limits<double>::infinity();
+    FieldReader::read(field, certificate);
     if (certificate.layer > report.model.layers || certificate.start_layer >= certificate.layer ||
         certificate.output_token >= n || certificate.input_token >= n) {
       fail(field.path(), fmt::format("layers from {} down, and positions below {}", report.model.layers, n),
            fmt::format("layer {}, start_layer {}, output_token {}, input_token {}", certificate.layer,
                        certificate.start_layer, certificate.output_token, certificate.input_token));
     }
-    field.read("flow", certificate.flow);
-    field.read("flow_gap", certificate.flow_gap);
     if (!(certificate.flow >= 0.0 && certificate.flow_gap >= 0.0)) {
       fail(field.path(), "a flow and a gap of at least 0",
            fmt::format("{} and {}", certificate.flow, certificate.flow_gap));
     }
-    if (const auto checked = field.find("checked")) {
-      checked->read("feasible", certificate.feasible);
-      checked->read("conserves", certificate.conserves);
-      checked->read("separates", certificate.separates);
-      checked->read("low", certificate.low);
-      certificate.high = std::numeric_limits<double>::infinity();
-      checked->read("high", certificate.high);
-      checked->read("problem", certificate.problem);
+    for (std::size_t i = 0; i < certificate.cut_shares.size(); ++i) {
+      const std::size_t layer = certificate.cut_shares[i].layer;
+      if (layer > certificate.start_layer && layer <= certificate.layer) continue;
+      fail(fmt::format("{}.cut_shares[{}]", field.path(), i),
+           fmt::format("a layer from {} to {}", certificate.start_layer + 1, certificate.layer), std::to_string(layer));
     }
-    for_each_element(field.find("cut_shares"), [&](const Field& entry) {
-      CutShare& share = certificate.cut_shares.emplace_back();
-      entry.at("layer").get(share.layer);
-      entry.read("arcs", share.arcs);
-      entry.read("capacity", share.capacity);
-      entry.read("share", share.share);
-      if (share.layer <= certificate.start_layer || share.layer > certificate.layer) {
-        fail(entry.path(), fmt::format("a layer from {} to {}", certificate.start_layer + 1, certificate.layer),
-             std::to_string(share.layer));
-      }
-    });
-    field.read("only_minimum_cut", certificate.only_minimum_cut);
-    certificate.minimum_cut = read_arcs(field.find("minimum_cut"), &ReportCutArc::capacity, report);
-    field.read("unit_exponent", certificate.unit_exponent);
-    certificate.arc_flows = read_arcs(field.find("arc_flows"), &FlowArc::units, report);
+    check_arcs(field, "minimum_cut", certificate.minimum_cut, report);
+    check_arcs(field, "arc_flows", certificate.arc_flows, report);
   });
   return certificates;
-}
-
-std::vector<ReportReferent> read_referents(const std::optional<Field>& json, std::size_t tokens) {
-  std::vector<ReportReferent> referents;
-  for_each_element(json, [&](const Field& field) {
-    ReportReferent& referent = referents.emplace_back();
-    field.read("text", referent.text);
-    field.at("tokens").get(referent.tokens);
-    if (referent.tokens.empty()) fail(field.path() + ".tokens", "at least one position", "none");
-    check_positions(field.path() + ".tokens", referent.tokens, 0, tokens);
-  });
-  return referents;
 }
 
 }  // namespace
@@ -455,13 +380,8 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   check_version(document);
   Report report;
   if (const auto settings = document.find("settings")) report.settings = read_settings(*settings);
-  if (const auto model = document.find("model")) {
-    model->read("name", report.model.name);
-    model->read("architecture", report.model.architecture);
-    model->read("layers", report.model.layers);
-    model->read("heads", report.model.heads);
-    model->read("causal", report.model.causal);
-  }
+  const FieldReader read(document);
+  read("model", report.model);
   check_layers("settings.layers", report.settings.layers, report.model);
   report.input = read_input(document.at("input"));
   const std::size_t n = report.input.tokens.size();
@@ -469,16 +389,9 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   std::size_t first = 0;
   std::size_t end = n;
   if (report.input.kind == "generation") {
-    const Field generation = document.at("generation");
-    report.generation = read_generation(generation, report);
+    report.generation = read_generation(document.at("generation"), report);
     first = n - 1;
     end = first + report.generation->tokens.size();
-    for_each_element(generation.find("excluded"), [&](const Field& rule) {
-      ExcludedTokens& excluded = report.generation->excluded.emplace_back();
-      rule.at("rule").get(excluded.rule);
-      rule.at("tokens").get(excluded.tokens);
-      check_positions(rule.path() + ".tokens", excluded.tokens, 0, n);
-    });
     document.read("flow_layers", report.flow_layers);
     check_layers("flow_layers", report.flow_layers, report.model);
     report.output_token = first;
@@ -489,8 +402,11 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   } else if (document.find("generation")) {
     fail("input.kind", "\"generation\" beside the field \"generation\"", '"' + report.input.kind.substr(0, 40) + '"');
   }
-  report.predictions = read_predictions(document.find("predictions"), n);
-  report.target = read_target(document.find("target"));
+  read("predictions", report.predictions);
+  for (std::size_t p = 0; p < report.predictions.size(); ++p) {
+    check_position(fmt::format("predictions[{}].position", p), report.predictions[p].position, n);
+  }
+  read("target", report.target);
   document.read("output_token", report.output_token);
   if (report.output_token < first || report.output_token >= end) {
     fail("output_token",
@@ -508,9 +424,15 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
     }
   }
   report.scores = read_scores(document.find("scores"), report);
-  if (const auto agreement = document.find("agreement")) report.agreement = read_agreement(*agreement, report);
+  read("agreement", report.agreement);
+  if (report.agreement) check_agreement(document.at("agreement"), *report.agreement, report);
   report.certificates = read_certificates(document.find("certificates"), report);
-  report.referents = read_referents(document.find("referents"), n);
+  read("referents", report.referents);
+  for (std::size_t r = 0; r < report.referents.size(); ++r) {
+    const std::string path = fmt::format("referents[{}].tokens", r);
+    if (report.referents[r].tokens.empty()) fail(path, "at least one position", "none");
+    check_positions(path, report.referents[r].tokens, 0, n);
+  }
   for_each_element(document.find("notes"),
                    [&](const Field& note) { report.notes.push_back(internal::read_note(note)); });
   if (const auto arrays = document.find("arrays")) internal::read_report_arrays(*arrays, options, report);

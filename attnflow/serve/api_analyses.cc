@@ -71,12 +71,10 @@ std::string evaluation_json(const TextEvaluation& evaluation) {
 
 // The events of a generation: docs/serve.md, "Events".
 std::string start_json(const GenerationStart& start) {
-  Json tokens = Json::array();
-  for (const InputToken& token : start.tokens) tokens.push_back(internal::token_json(token));
-  const Json json = {{"model", internal::model_json(start.model)},
+  const Json json = {{"model", internal::json_of(start.model)},
                      {"text", start.prompt},
                      {"layers", start.layers},
-                     {"tokens", std::move(tokens)}};
+                     {"tokens", internal::json_of(start.tokens)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -87,8 +85,7 @@ std::string step_json(const GenerationStep& step) {
   };
   std::string json = fmt::format(R"({{"index":{},"text":{},"piece":{},"special":{},"probability":{})", step.index,
                                  text(step.text), text(step.token.text), step.token.special, step.token.probability);
-  json +=
-      ",\"choices\":" + internal::choices_json(step.token.choices).dump(-1, ' ', false, Json::error_handler_t::replace);
+  json += ",\"choices\":" + internal::json_of(step.token.choices).dump(-1, ' ', false, Json::error_handler_t::replace);
   if (!step.rollout.empty()) json += fmt::format(R"(,"rollout":[{:.4g}])", fmt::join(step.rollout, ","));
   if (!step.generated.empty()) json += fmt::format(R"(,"rollout_generated":[{:.4g}])", fmt::join(step.generated, ","));
   return json + "}";
