@@ -16,7 +16,6 @@
 #include "attnflow/report/compact_plan.h"
 #include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_json_parts.h"
-#include "attnflow/report/report_layers.h"
 
 namespace attnflow {
 namespace {
@@ -189,6 +188,28 @@ struct LeftOut {
   }
 };
 
+// Leaves every other layer out of raw, rollout and flow, never the last: of flow every other of its own layers, where
+// it has such.
+void halve_layers(Report& report) {
+  internal::for_each_array(report, [](const std::string&, auto& values, const ArrayPlace& place) {
+    if (place.layers == nullptr || values.empty()) return;
+    Shape shape = values.shape();
+    const std::size_t size = values.size() / shape.front();
+    const std::size_t first = 1 - shape.front() % 2;
+    shape.front() = (shape.front() + 1) / 2;
+    std::decay_t<decltype(values)> kept(shape);
+    for (std::size_t l = 0; l < shape.front(); ++l) {
+      std::copy_n(values.data() + (first + 2 * l) * size, size, kept.data() + l * size);
+    }
+    values = std::move(kept);
+  });
+  for (std::vector<std::size_t>* const layers : {&report.settings.layers, &report.flow_layers}) {
+    std::vector<std::size_t> kept;
+    for (std::size_t l = 1 - layers->size() % 2; l < layers->size(); l += 2) kept.push_back((*layers)[l]);
+    *layers = std::move(kept);
+  }
+}
+
 }  // namespace
 
 std::string compact_report_json(const Report& report, const CompactOptions& options) {
@@ -243,7 +264,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
   });
   const std::size_t layers = report.settings.layers.size();
   for (;;) {
-    if (smaller.settings.layers.size() > 1) internal::halve_layers(&smaller);
+    if (smaller.settings.layers.size() > 1) halve_layers(smaller);
     const bool last = smaller.settings.layers.size() <= 1;
     CompactLimits limits = limits_of(options, false, taken, kLeastKept[0]);
     if (last) {

@@ -20,6 +20,7 @@ struct ArrayPlace {
   // prediction each, of either sign.
   enum class Rows { kOutputs, kTokens, kWhole, kScores } rows = Rows::kOutputs;
   const std::vector<std::size_t>* output_tokens = nullptr;
+  const std::vector<std::size_t>* layers = nullptr;  // of the first dimension, where a report says which they are
 };
 
 // visit(name, tensor, place) for every array that a document may hold, also for empty ones, in the document's order.
@@ -32,14 +33,14 @@ void for_each_array(R& report, Visit visit) {
     const MethodValues found = method_values(report, method);
     const std::size_t layers = found.layers->size();
     const std::size_t rows = found.output_tokens->size();
-    const ArrayPlace prompt{{layers, rows, m}, ArrayPlace::Rows::kOutputs, found.output_tokens};
+    const ArrayPlace prompt{{layers, rows, m}, ArrayPlace::Rows::kOutputs, found.output_tokens, found.layers};
     auto& values = method == Method::kRaw ? report.raw : method == Method::kRollout ? report.rollout : report.flow;
     auto& beside = method == Method::kRaw       ? report.raw_beside
                    : method == Method::kRollout ? report.rollout_beside
                                                 : report.flow_beside;
     visit(name, values, prompt);
     visit(name + "_generated", beside.generated,
-          ArrayPlace{{layers, rows, n}, ArrayPlace::Rows::kOutputs, found.output_tokens});
+          ArrayPlace{{layers, rows, n}, ArrayPlace::Rows::kOutputs, found.output_tokens, found.layers});
     visit(name + "_normalized", beside.normalized, prompt);
     if (method != Method::kFlow) continue;
     visit("flow_gap", report.flow_gap, prompt);
@@ -54,7 +55,7 @@ void for_each_array(R& report, Visit visit) {
   }
   if (report.generation) {  // whose prompt has no matrices
     visit("sink_share", report.generation->sink_share,
-          ArrayPlace{{report.settings.layers.size(), n}, ArrayPlace::Rows::kWhole});
+          ArrayPlace{{report.settings.layers.size(), n}, ArrayPlace::Rows::kWhole, nullptr, &report.settings.layers});
     return;
   }
   visit("graph", report.graph, ArrayPlace{{report.model.layers, m, m}, ArrayPlace::Rows::kTokens});
