@@ -22,21 +22,18 @@ using internal::markdown_escaped;
 void append_ranking(std::string& out, const Report& report, const std::vector<Method>& methods,
                     std::size_t output_token, std::size_t layer) {
   std::vector<std::vector<RankedToken>> columns;
+  std::vector<RankedToken> all;
   std::size_t rows = 0;
   std::string header = "| rank |";
   std::string rule = "| ---: |";
   for (const Method method : methods) {
     columns.push_back(rank_input_tokens(report, method, output_token, {layer}));
+    all.insert(all.end(), columns.back().begin(), columns.back().end());
     rows = std::max(rows, columns.back().size());
     header += fmt::format(" position | {} | value |", markdown_escaped(method_title(report, method, layer)));
     rule += " ---: | :--- | ---: |";
   }
   out += header + "\n" + rule + "\n";
-  bool special = false;
-  bool sink = false;
-  bool unknown = false;
-  bool tied = false;
-  bool degenerate = false;
   for (std::size_t row = 0; row < rows; ++row) {
     out += fmt::format("| {} |", row + 1);
     for (const std::vector<RankedToken>& column : columns) {
@@ -45,11 +42,6 @@ void append_ranking(std::string& out, const Report& report, const std::vector<Me
         continue;
       }
       const RankedToken& token = column[row];
-      special = special || (token.special && !token.sink);
-      sink = sink || token.sink;
-      unknown = unknown || token.unknown;
-      tied = tied || token.tied;
-      degenerate = degenerate || token.degenerate != 0;
       out += fmt::format(" {} | {}{} | {}{:.6g}{} |", token.token,
                          markdown_escaped(display_text(report.input, token.token)),
                          token.sink      ? " ^"
@@ -60,16 +52,7 @@ void append_ranking(std::string& out, const Report& report, const std::vector<Me
     }
     out += "\n";
   }
-  std::string legend;
-  const auto add = [&](std::string_view entry) {
-    if (!legend.empty()) legend += "; ";
-    legend += entry;
-  };
-  if (special) add("\\* special token");
-  if (sink) add("^ the first token, excluded: an attention sink");
-  if (unknown) add("? not in the model's vocabulary");
-  if (tied) add("= tied with the row above");
-  if (degenerate) add("\u00B0 decided at one end of the network");
+  const std::string legend = marks_legend(all, "\\*", "row", "\u00B0");
   if (!legend.empty()) out += "\n" + legend + "\n";
 }
 

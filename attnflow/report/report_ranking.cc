@@ -136,6 +136,21 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
   return ranked;
 }
 
+std::string marks_legend(const std::vector<RankedToken>& tokens, std::string_view star, std::string_view line,
+                         std::string_view ring) {
+  std::vector<std::string> entries;
+  const auto add = [&](bool (*has)(const RankedToken&), std::string entry) {
+    if (std::any_of(tokens.begin(), tokens.end(), has)) entries.push_back(std::move(entry));
+  };
+  add([](const RankedToken& token) { return token.special && !token.sink; }, fmt::format("{} special token", star));
+  add([](const RankedToken& token) { return token.sink; }, "^ the first token, excluded: an attention sink");
+  add([](const RankedToken& token) { return token.unknown; }, "? not in the model's vocabulary");
+  add([](const RankedToken& token) { return token.tied; }, fmt::format("= tied with the {} above", line));
+  add([](const RankedToken& token) { return token.degenerate != 0; },
+      fmt::format("{} decided at one end of the network", ring));
+  return fmt::format("{}", fmt::join(entries, "; "));
+}
+
 std::vector<std::string> excluded_by(const Report& report) {
   std::vector<std::string> rules(report.input.tokens.size());
   if (!report.generation) return rules;

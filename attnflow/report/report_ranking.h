@@ -47,6 +47,11 @@ bool sets_first_aside(const Report& report, const std::vector<double>& values);
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
                                            const std::vector<std::size_t>& layers);
 
+// What the marks beside ranked tokens mean, for those that any of these has; "" where none has. `star` marks special
+// tokens, `line` is what a token has in the table, `ring` marks degenerate flows.
+std::string marks_legend(const std::vector<RankedToken>& tokens, std::string_view star, std::string_view line,
+                         std::string_view ring);
+
 // Why each input token is excluded from rankings: the first rule that names it, or nothing ("").
 std::vector<std::string> excluded_by(const Report& report);
 // The share of the sum of `values` (one an input token) that excluded tokens hold.

@@ -266,30 +266,9 @@ class TableWriter {
 
   // Only the marks that were used.
   void legend(const std::vector<Column>& columns) {
-    bool special = false;
-    bool sink = false;
-    bool unknown = false;
-    bool tied = false;
-    bool degenerate = false;
-    for (const Column& column : columns) {
-      for (const RankedToken& token : column.tokens) {
-        special = special || (token.special && !token.sink);
-        sink = sink || token.sink;
-        unknown = unknown || token.unknown;
-        tied = tied || token.tied;
-        degenerate = degenerate || token.degenerate != 0;
-      }
-    }
-    std::string text;
-    const auto add = [&](std::string_view entry) {
-      if (!text.empty()) text += "; ";
-      text += entry;
-    };
-    if (special) add("* special token");
-    if (sink) add("^ the first token, excluded: an attention sink");
-    if (unknown) add("? not in the model's vocabulary");
-    if (tied) add("= tied with the line above");
-    if (degenerate) add(fmt::format("{} decided at one end of the network", marks_.degenerate));
+    std::vector<RankedToken> all;
+    for (const Column& column : columns) all.insert(all.end(), column.tokens.begin(), column.tokens.end());
+    const std::string text = marks_legend(all, "*", "line", marks_.degenerate);
     if (text.empty()) return;
     out_ += '\n';
     paragraph(text, kDim);
