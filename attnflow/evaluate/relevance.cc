@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "attnflow/base/error.h"
 
@@ -35,18 +36,12 @@ std::vector<double> of_output_token(TensorView<const double> values, std::size_t
   return {chosen.span().begin(), chosen.span().end()};
 }
 
-std::vector<double> maximum(TensorView<const double> values) {
+// Over all output tokens, from the first on.
+template <typename Fold>
+std::vector<double> folded(TensorView<const double> values, const Fold& fold) {
   std::vector<double> result = of_output_token(values, 0);
   for (std::size_t i = 1; i < values.extent(0); ++i) {
-    for (std::size_t j = 0; j < result.size(); ++j) result[j] = std::max(result[j], values(i, j));
-  }
-  return result;
-}
-
-std::vector<double> sum(TensorView<const double> values) {
-  std::vector<double> result = of_output_token(values, 0);
-  for (std::size_t i = 1; i < values.extent(0); ++i) {
-    for (std::size_t j = 0; j < result.size(); ++j) result[j] += values(i, j);
+    for (std::size_t j = 0; j < result.size(); ++j) result[j] = fold(result[j], values(i, j));
   }
   return result;
 }
@@ -59,9 +54,9 @@ Relevance relevance(TensorView<const double> values, const RelevanceOptions& opt
     case RelevanceKind::kOutputToken:
       return {of_output_token(values, options.output_token), {}};
     case RelevanceKind::kMaximum:
-      return {maximum(values), {}};
+      return {folded(values, [](double a, double b) { return std::max(a, b); }), {}};
     case RelevanceKind::kSum:
-      return {sum(values), {}};
+      return {folded(values, std::plus<>()), {}};
   }
   throw Error(ErrorKind::kUsage, fmt::format("no relevance has number {}", static_cast<int>(options.kind)));
 }

@@ -20,31 +20,21 @@ Bytef* input(std::span<const std::byte> bytes) {
   return reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes.data()));
 }
 
-struct Deflater {
-  Deflater() {
-    if (deflateInit(&stream, Z_DEFAULT_COMPRESSION) != Z_OK) no_memory();
-  }
-  Deflater(const Deflater&) = delete;
-  Deflater& operator=(const Deflater&) = delete;
-  ~Deflater() { deflateEnd(&stream); }
-  z_stream stream{};
-};
-
-struct Inflater {
-  Inflater() {
-    if (inflateInit(&stream) != Z_OK) no_memory();
-  }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-  ~Inflater() { inflateEnd(&stream); }
+struct Stream {
+  explicit Stream(int (*at_end)(z_streamp)) : end(at_end) {}
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() { end(&stream); }
+  int (*end)(z_streamp);
   z_stream stream{};
 };
 
 }  // namespace
 
 std::vector<std::byte> zlib_compress(std::span<const std::byte> bytes) {
-  Deflater deflater;
+  Stream deflater(deflateEnd);
   z_stream& stream = deflater.stream;
+  if (deflateInit(&stream, Z_DEFAULT_COMPRESSION) != Z_OK) no_memory();
   std::vector<std::byte> out;
   std::size_t size = 0;
   int status = Z_OK;
@@ -72,8 +62,9 @@ std::size_t zlib_most_bytes(std::size_t packed) {
 std::optional<std::vector<std::byte>> zlib_uncompress(std::span<const std::byte> packed, std::size_t least,
                                                       std::size_t most) {
   if (least > most || zlib_most_bytes(packed.size()) < least) return std::nullopt;
-  Inflater inflater;
+  Stream inflater(inflateEnd);
   z_stream& stream = inflater.stream;
+  if (inflateInit(&stream) != Z_OK) no_memory();
   std::vector<std::byte> out(least);
   std::size_t size = 0;
   std::byte beyond{};  // where a byte too many would go

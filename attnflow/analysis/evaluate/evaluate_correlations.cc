@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
@@ -405,9 +406,8 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
   predict(model, encoded, scoring);
   // What the model cannot be given is known before the work.
   if (options.mixings.empty()) {
-    PossibleMixings possible = possible_mixings([&](Mixing mixing) { reader.attempt(encoded.front(), mixing); });
-    report.options.mixings = std::move(possible.mixings);
-    report.impossible = std::move(possible.impossible);
+    std::tie(report.options.mixings, report.impossible) =
+        possible_mixings([&](Mixing mixing) { reader.attempt(encoded.front(), mixing); });
   } else {
     for (const Mixing mixing : options.mixings) {
       if (mixing != Mixing::kAttention) reader.attempt(encoded.front(), mixing);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/evidence_question.h"
@@ -351,17 +352,8 @@ std::vector<std::size_t> quarters(std::size_t start_layer, std::size_t layers) {
 }  // namespace
 
 std::string_view variant_name(EvidenceVariant variant) {
-  switch (variant) {
-    case EvidenceVariant::kPlain:
-      return "as it is";
-    case EvidenceVariant::kReceptiveField:
-      return "receptive field";
-    case EvidenceVariant::kMaskFirst:
-      return "first token masked";
-    case EvidenceVariant::kReceptiveFieldMaskFirst:
-      return "both";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> kNames = {"as it is", "receptive field", "first token masked", "both"};
+  return kNames[static_cast<std::size_t>(variant)];
 }
 
 bool EvidenceOptions::wants_score(std::string_view name) const {
@@ -425,12 +417,10 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
   check_evidence_memory(questions, attention, info);
   report.mixings = options.mixings;
   if (options.mixings.empty()) {
-    PossibleMixings possible = possible_mixings([&](Mixing mixing) {
+    std::tie(report.mixings, report.impossible) = possible_mixings([&](Mixing mixing) {
       mixed_graphs(model, settings_of_mixings(options.settings, std::span(&mixing, 1)),
                    graphs_question(questions.front(), info, options));
     });
-    report.mixings = std::move(possible.mixings);
-    report.impossible = std::move(possible.impossible);
   }
   const std::vector<EvidenceChoice> choices = evidence_choices(options, report.mixings, info.causal);
   check_evidence_memory(questions, choices, info);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
@@ -94,10 +95,8 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   const PictureScorer scorer(model, used);
   if (options.mixings.empty()) {
     const Picture picture = pictures.read(drawn.front());
-    PossibleMixings possible =
+    std::tie(used.mixings, report.impossible) =
         possible_mixings([&](Mixing mixing) { scorer.attempt(picture, pictures.entries[drawn.front()], mixing); });
-    used.mixings = std::move(possible.mixings);
-    report.impossible = std::move(possible.impossible);
   }
   report.mixings = used.mixings;
   if (leaves_heads_or_residual(used.settings, used.mixings)) report.notes.emplace_back(NoteCode::kHeadsUnused);

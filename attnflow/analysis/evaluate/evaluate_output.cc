@@ -224,9 +224,7 @@ std::string correlations_csv(const CorrelationReport& report) {
 }
 
 void write_correlations(const std::filesystem::path& path, const CorrelationReport& report) {
-  write_evaluation(path, {.json = [&] { return correlations_json(report); },
-                          .csv = [&] { return correlations_csv(report); },
-                          .markdown = [&] { return correlations_markdown(report); }});
+  write_evaluation(path, report, correlations_json, correlations_csv, correlations_markdown);
 }
 
 }  // namespace attnflow

@@ -4,7 +4,6 @@
 
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/base/error.h"
-#include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
 
 namespace attnflow {
@@ -16,12 +15,6 @@ void check_evaluation_output(const std::filesystem::path& path) {
                 fmt::format("-o: expected a file name ending in .json, .csv or .md, found '{}'", path.string()));
   }
   check_output(path);
-}
-
-void write_evaluation(const std::filesystem::path& path, const EvaluationTexts& texts) {
-  check_evaluation_output(path);
-  const std::string ending = internal::lower_extension(path);
-  write_file(path, ending == ".json" ? texts.json() : ending == ".csv" ? texts.csv() : texts.markdown());
 }
 
 }  // namespace attnflow

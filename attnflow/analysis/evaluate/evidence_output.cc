@@ -173,9 +173,7 @@ std::string evidence_table(const EvidenceReport& report) {
 }
 
 void write_evidence(const std::filesystem::path& path, const EvidenceReport& report) {
-  write_evaluation(path, {.json = [&] { return evidence_json(report); },
-                          .csv = [&] { return evidence_csv(report); },
-                          .markdown = [&] { return evidence_markdown(report); }});
+  write_evaluation(path, report, evidence_json, evidence_csv, evidence_markdown);
 }
 
 }  // namespace attnflow

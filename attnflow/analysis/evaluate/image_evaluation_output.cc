@@ -178,9 +178,7 @@ std::string image_evaluation_table(const ImageEvaluationReport& report) {
 }
 
 void write_image_evaluation(const std::filesystem::path& path, const ImageEvaluationReport& report) {
-  write_evaluation(path, {.json = [&] { return image_evaluation_json(report); },
-                          .csv = [&] { return image_evaluation_csv(report); },
-                          .markdown = [&] { return image_evaluation_markdown(report); }});
+  write_evaluation(path, report, image_evaluation_json, image_evaluation_csv, image_evaluation_markdown);
 }
 
 }  // namespace attnflow

@@ -142,19 +142,21 @@ bool leaves_heads_or_residual(const Settings& settings, std::span<const Mixing> 
   });
 }
 
-PossibleMixings possible_mixings(const std::function<void(Mixing)>& attempt) {
-  PossibleMixings result;
+std::pair<std::vector<Mixing>, std::map<std::string, std::string>> possible_mixings(
+    const std::function<void(Mixing)>& attempt) {
+  std::vector<Mixing> possible;
+  std::map<std::string, std::string> impossible;
   for (const MixingInfo& info : all_mixings()) {
     if (info.mixing == Mixing::kAuto) continue;
     try {
       attempt(info.mixing);
-      result.mixings.push_back(info.mixing);
+      possible.push_back(info.mixing);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kUnsupportedModel) throw;
-      result.impossible[info.name] = error.what();
+      impossible[info.name] = error.what();
     }
   }
-  return result;
+  return {possible, impossible};
 }
 
 std::string mixed_name(const std::string& method, const std::optional<Mixing>& mixing,

@@ -15,6 +15,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/attribution/input.h"
@@ -62,14 +63,10 @@ void check_mixings(std::span<const Mixing> mixings);
 // Whether --heads or --residual were chosen, and some of the mixings have none.
 bool leaves_heads_or_residual(const Settings& settings, std::span<const Mixing> mixings);
 
-struct PossibleMixings {
-  std::vector<Mixing> mixings;                    // in the order of all_mixings()
-  std::map<std::string, std::string> impossible;  // the others by name, and why
-};
-
-// The mixings that a model can be given. `attempt` makes the graph of one, such as of the first sample, and throws
-// Error(kUnsupportedModel) where it cannot be had.
-PossibleMixings possible_mixings(const std::function<void(Mixing)>& attempt);
+// The mixings that a model can be given, in the order of all_mixings(), and of the others by name why not. `attempt`
+// makes the graph of one, such as of the first sample, and throws Error(kUnsupportedModel) where it cannot be had.
+std::pair<std::vector<Mixing>, std::map<std::string, std::string>> possible_mixings(
+    const std::function<void(Mixing)>& attempt);
 
 // What a method is called over a mixing: "rollout", or "rollout over relevance" where more than attention is compared.
 std::string mixed_name(const std::string& method, const std::optional<Mixing>& mixing,

@@ -70,7 +70,6 @@ class PictureScorer::Prepared {
   }
 
   const PixelInput& input() const { return made_.input; }
-  const std::vector<InputToken>& tokens() const { return made_.tokens; }
   const std::vector<double>& probabilities() const { return probabilities_; }
   std::size_t label() const { return label_; }
   std::size_t patches() const { return made_.image.rows * made_.image.columns; }
@@ -82,16 +81,6 @@ class PictureScorer::Prepared {
     blank_patches(input, made_.image, *info_.image, patches, blank_);
     return input;
   }
-  // Without the patches at these positions of the sequence; those of other tokens stay as they are.
-  PixelInput without_positions(const std::vector<std::size_t>& positions) const {
-    std::vector<std::size_t> removed;
-    for (const std::size_t position : positions) {
-      if (position >= first_patch() && position - first_patch() < patches())
-        removed.push_back(position - first_patch());
-    }
-    return without(removed);
-  }
-
   std::size_t output_token(const OutputToken& asked) const {
     InputText text;
     text.kind = "image";
@@ -109,6 +98,10 @@ class PictureScorer::Prepared {
             .gradient_target = target(ScoreTarget::Kind::kLogit),
             .threads = options.threads,
             .stop_token = options.stop_token};
+  }
+  ImageQuestion image_question(VisionModel& model, const char* blank) const {
+    return attnflow::image_question(model, made_.input, made_.image, made_.tokens,
+                                    target(ScoreTarget::Kind::kLogitAgainstRest), blank_, blank);
   }
 
  private:
@@ -159,17 +152,8 @@ std::vector<PictureScorer::PatchValues> PictureScorer::values_of_orders(const Pr
       }
     }
   }
-  ImageQuestion question{.model = *model_.model,
-                         .input = prepared.input(),
-                         .target = prepared.target(ScoreTarget::Kind::kLogitAgainstRest),
-                         .groups = single_tokens(prepared.tokens().size()),
-                         .blanked = {},
-                         .blank = options_.blank == PictureBlank::kMean ? "mean color" : "black",
-                         .content = {}};
-  question.blanked = [&](const std::vector<std::size_t>& positions) { return prepared.without_positions(positions); };
-  for (std::size_t t = 0; t < prepared.tokens().size(); ++t) {
-    if (!prepared.tokens()[t].special) question.content.push_back(t);
-  }
+  ImageQuestion question =
+      prepared.image_question(*model_.model, options_.blank == PictureBlank::kMean ? "mean color" : "black");
   question.steps = options_.integration_steps;
   question.stop_token = options_.stop_token;
   for (const Method method : settings.methods) {

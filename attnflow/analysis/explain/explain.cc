@@ -94,7 +94,7 @@ std::optional<std::size_t> surest_token(TextModel& model, const TextInput& input
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     if (!tokens[t].special) run.logit_positions.push_back(t);
   }
-  StopSink sink(std::vector<AttentionSink*>{}, stop_token);
+  StopSink sink({}, stop_token);
   const ModelOutput output = model.run(input, &sink, run);
   std::optional<std::size_t> surest;
   double largest = -1.0;
@@ -123,7 +123,7 @@ std::vector<AnswerSpan> find_answers(TextModel& model, const TextInput& input, c
                     "text; pass it with --pair (\"pair\" in a request)",
                     model.info().name));
   }
-  StopSink sink(std::vector<AttentionSink*>{}, options.stop_token);
+  StopSink sink({}, options.stop_token);
   const ModelOutput output = model.run(input, &sink);
   // [CLS], which models that may find no answer choose then.
   const std::optional<std::size_t> no_answer = tokens[0].special ? std::optional<std::size_t>(0) : std::nullopt;

@@ -20,8 +20,6 @@ class StopSink : public AttentionSink {
  public:
   StopSink(std::vector<AttentionSink*> sinks, std::stop_token stop_token)
       : sinks_(std::move(sinks)), stop_token_(std::move(stop_token)) {}
-  StopSink(AttentionSink& sink, std::stop_token stop_token)
-      : StopSink(std::vector<AttentionSink*>{&sink}, std::move(stop_token)) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
     if (stop_token_.stop_requested()) throw Cancelled();
     for (AttentionSink* const sink : sinks_) sink->layer(layer, query_begin, attention);
@@ -44,8 +42,6 @@ class StopGradientSink : public AttentionGradientSink {
  public:
   StopGradientSink(std::vector<AttentionGradientSink*> sinks, std::stop_token stop_token)
       : sinks_(std::move(sinks)), stop_token_(std::move(stop_token)) {}
-  StopGradientSink(AttentionGradientSink& sink, std::stop_token stop_token)
-      : StopGradientSink(std::vector<AttentionGradientSink*>{&sink}, std::move(stop_token)) {}
   void top(TensorView<const float> residual, TensorView<const float> gradient) override {
     if (stop_token_.stop_requested()) throw Cancelled();
     for (AttentionGradientSink* const sink : sinks_) sink->top(residual, gradient);

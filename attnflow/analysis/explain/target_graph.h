@@ -32,7 +32,7 @@ template <typename Input>
 TargetGraph target_graph(ModelOf<Input>& model, const Input& input, const ReportTarget& target,
                          const ResolvedMixing& mixing, const std::stop_token& stop_token) {
   const std::unique_ptr<GraphOfGradientsSink> sink = gradients_sink(model.info().layers, mixing);
-  StopGradientSink stoppable(*sink, stop_token);
+  StopGradientSink stoppable({sink.get()}, stop_token);
   gradients_of(model).attention_gradients(input, score_target(target), stoppable, backward_rule(mixing.kind));
   const std::optional<double> share = sink->negative_share();
   return {sink->take(), share};

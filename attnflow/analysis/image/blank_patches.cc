@@ -1,6 +1,7 @@
 #include "attnflow/analysis/image/blank_patches.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace attnflow {
 
@@ -17,6 +18,33 @@ void blank_patches(PixelInput& input, const ReportImage& grid, const ImageInfo& 
       }
     }
   }
+}
+
+ImageQuestion image_question(VisionModel& model, const PixelInput& input, const ReportImage& grid,
+                             const std::vector<InputToken>& tokens, const ScoreTarget& target, std::vector<float> color,
+                             std::string blank) {
+  ImageQuestion question{.model = model,
+                         .input = input,
+                         .target = target,
+                         .groups = single_tokens(tokens.size()),
+                         .blanked = {},
+                         .blank = std::move(blank),
+                         .content = {}};
+  const ImageInfo& info = *model.info().image;
+  question.blanked = [&input, &grid, &info, color = std::move(color)](const std::vector<std::size_t>& positions) {
+    std::vector<std::size_t> patches;  // those of other tokens stay as they are
+    for (const std::size_t position : positions) {
+      const std::size_t patch = position - grid.first_patch;
+      if (position >= grid.first_patch && patch < grid.rows * grid.columns) patches.push_back(patch);
+    }
+    PixelInput blanked{.pixels = input.pixels};
+    blank_patches(blanked, grid, info, patches, color);
+    return blanked;
+  };
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    if (!tokens[t].special) question.content.push_back(t);
+  }
+  return question;
 }
 
 }  // namespace attnflow

@@ -4,7 +4,10 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
+#include <vector>
 
+#include "attnflow/analysis/methods/method_question.h"
 #include "attnflow/model/image_info.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
@@ -14,6 +17,12 @@ namespace attnflow {
 // Gives these patches of the grid, counted row by row, one color: a value for each channel, as the model is given them.
 void blank_patches(PixelInput& input, const ReportImage& grid, const ImageInfo& info,
                    std::span<const std::size_t> patches, std::span<const float> color);
+
+// A question about a picture whose patches become that color where they are blanked; `blank` is what it is called.
+// `input` and `grid` must outlive it.
+ImageQuestion image_question(VisionModel& model, const PixelInput& input, const ReportImage& grid,
+                             const std::vector<InputToken>& tokens, const ScoreTarget& target, std::vector<float> color,
+                             std::string blank);
 
 }  // namespace attnflow
 

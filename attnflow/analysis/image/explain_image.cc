@@ -112,30 +112,9 @@ void check_explain_image_options(const ExplainOptions& options) {
 // the middle, or is black where it takes none.
 void add_scores(Report& report, VisionModel& model, const ImageProcessor& processor, const PixelInput& input,
                 const ReportTarget& target, const ExplainOptions& options) {
-  const ImageInfo& info = *model.info().image;
-  const ReportImage& grid = *report.input.image;
-  const std::size_t n = report.input.tokens.size();
-  const std::vector<float> color(info.channels, 0.0F);
-  ImageQuestion question{.model = model,
-                         .input = input,
-                         .target = score_target(target),
-                         .groups = single_tokens(n),
-                         .blanked = {},
-                         .blank = processor.do_normalize ? "mean color" : "black",
-                         .content = {}};
-  question.blanked = [&](const std::vector<std::size_t>& positions) {
-    std::vector<std::size_t> patches;
-    for (const std::size_t position : positions) {
-      const std::size_t patch = position - grid.first_patch;
-      if (position >= grid.first_patch && patch < grid.rows * grid.columns) patches.push_back(patch);
-    }
-    PixelInput blanked{.pixels = input.pixels};
-    blank_patches(blanked, grid, info, patches, color);
-    return blanked;
-  };
-  for (std::size_t t = 0; t < n; ++t) {
-    if (!report.input.tokens[t].special) question.content.push_back(t);
-  }
+  ImageQuestion question = image_question(model, input, *report.input.image, report.input.tokens, score_target(target),
+                                          std::vector<float>(model.info().image->channels, 0.0F),
+                                          processor.do_normalize ? "mean color" : "black");
   if (!report.target) question.quantity = compared_quantity(target);
   question.steps = options.integration_steps;
   question.stop_token = options.stop_token;

@@ -229,24 +229,22 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
     PictureRow row;
     row.panel_height = kOverlayHeight;
     row.panels.push_back(maps.plain());
+    const auto add = [&](const ImageRow& values, bool has_signs, const std::string& title, const std::string& caption) {
+      const double top = values.largest > 0.0 ? values.largest : 1.0;
+      PicturePanel panel = maps.panel(values, values.largest, kOverlaySide, has_signs);
+      panel.title = title;
+      panel.caption = caption;
+      panel.description = fmt::format("the picture under a map of {}", title);
+      panel.bar = PanelBar{has_signs ? -top : 0.0, top, {}, {}, has_signs};
+      row.panels.push_back(std::move(panel));
+    };
     for (const Method method : methods) {
       const ImageRow values = maps.row(method, *position);
-      PicturePanel panel = maps.panel(values, values.largest, kOverlaySide);
-      panel.title = panel_title(report, method, layer);
-      panel.caption = share_text(values);
-      panel.description = fmt::format("the picture under a map of {}", panel.title);
-      panel.bar = PanelBar{0.0, values.largest > 0.0 ? values.largest : 1.0, {}, {}, false};
-      row.panels.push_back(std::move(panel));
+      add(values, false, panel_title(report, method, layer), share_text(values));
     }
     for (const Method method : scored) {
-      const ImageRow values = maps.score_row(method);
-      PicturePanel panel = maps.panel(values, values.largest, kOverlaySide, true);
-      const double top = values.largest > 0.0 ? values.largest : 1.0;
-      panel.title = to_text(method);
-      panel.caption = fmt::format("blue speaks for {}, red against it", target_title(report.target));
-      panel.description = fmt::format("the picture under a map of {}", panel.title);
-      panel.bar = PanelBar{-top, top, {}, {}, true};
-      row.panels.push_back(std::move(panel));
+      add(maps.score_row(method), true, to_text(method),
+          fmt::format("blue speaks for {}, red against it", target_title(report.target)));
     }
     page.rows.push_back(std::move(row));
   }

@@ -189,7 +189,7 @@ LogitScores share_out(const Question& question, const Input& input, bool through
   const ModelInfo& info = question.model.info();
   check_logit_scores(info, method);
   TopSink top;
-  StopGradientSink stoppable(top, question.stop_token);
+  StopGradientSink stoppable({&top}, question.stop_token);
   gradients_of(question.model).attention_gradients(input, question.target, stoppable, BackwardRule::kAttnLrp);
   if (top.slope.empty()) {
     throw Error(ErrorKind::kUnsupportedModel,

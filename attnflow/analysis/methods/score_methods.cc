@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -118,19 +119,9 @@ template void check_methods(const Settings& settings, ModelOf<TextInput>& model,
 template void check_methods(const Settings& settings, ModelOf<PixelInput>& model, std::size_t steps);
 
 std::string target_quantity(ScoreTarget::Kind kind) {
-  switch (kind) {
-    case ScoreTarget::Kind::kLogit:
-      return "logit";
-    case ScoreTarget::Kind::kLogitDifference:
-      return "logit difference";
-    case ScoreTarget::Kind::kLogitAgainstRest:
-      return "logit above the others' mean";
-    case ScoreTarget::Kind::kProbability:
-      return "probability";
-    case ScoreTarget::Kind::kProbabilityDifference:
-      break;
-  }
-  return "difference of probabilities";
+  constexpr std::array kQuantities = {"logit", "logit difference", "logit above the others' mean", "probability",
+                                      "difference of probabilities"};
+  return kQuantities[static_cast<std::size_t>(kind)];
 }
 
 template <typename Question>
