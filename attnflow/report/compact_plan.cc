@@ -187,18 +187,15 @@ class Fit {
 std::optional<CompactArrays> fit_arrays(const std::vector<CompactSource>& sources, const CompactLimits& limits) {
   Fit fit(sources, limits);
   std::vector<CompactEncoding> tried;
-  for (const bool tight : {false, true}) {
-    for (const Stage stage : kStages) {
-      if (tight && stage != Stage::kTop) continue;
-      // A stage that changes nothing (there is no attention, say) needs no second try.
-      std::vector<CompactEncoding> encodings;
-      for (const CompactSource& source : sources) encodings.push_back(encoding_at(stage, source));
-      if (!tight && stage != Stage::kExact && encodings == tried) continue;
-      tried = std::move(encodings);
-      if (auto arrays = fit.at(stage, tight)) return arrays;
-    }
+  for (const Stage stage : kStages) {
+    // A stage that changes nothing (there is no attention, say) needs no second try.
+    std::vector<CompactEncoding> encodings;
+    for (const CompactSource& source : sources) encodings.push_back(encoding_at(stage, source));
+    if (stage != Stage::kExact && encodings == tried) continue;
+    tried = std::move(encodings);
+    if (auto arrays = fit.at(stage, /*tight=*/false)) return arrays;
   }
-  return std::nullopt;
+  return fit.at(Stage::kTop, /*tight=*/true);
 }
 
 }  // namespace attnflow::internal

@@ -10,13 +10,26 @@
 #include <vector>
 
 #include "attnflow/files/atomic_file.h"
-#include "attnflow/report/csv_field.h"
 #include "attnflow/report/report_ranking.h"
 
 namespace attnflow {
 namespace {
 
 constexpr std::size_t kFlushBytes = 1 << 16;
+
+// One field of text: in quotes, with quotes doubled, where it holds anything that a reader could take for structure.
+// Spaces at the ends are quoted too, because some readers strip them.
+std::string csv_field(const std::string& text) {
+  const bool plain = text.find_first_of(",\"\r\n") == std::string::npos &&
+                     (text.empty() || (text.front() != ' ' && text.back() != ' '));
+  if (plain) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
 
 }  // namespace
 
@@ -56,7 +69,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   buffer += "\n";
   std::vector<std::string> texts;
   for (std::size_t token = 0; token < report.input.tokens.size(); ++token) {
-    texts.push_back(internal::csv_field(display_text(report.input, token)));
+    texts.push_back(csv_field(display_text(report.input, token)));
   }
 
   const auto scores = static_cast<std::size_t>(std::count_if(
@@ -66,7 +79,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
     for (const std::size_t output : outputs) {
       const std::size_t number = report.generation ? chosen_token(report, output) : output;
       const std::string text =
-          report.generation ? internal::csv_field(generated_text(*report.generation, number)) : texts[output];
+          report.generation ? csv_field(generated_text(*report.generation, number)) : texts[output];
       std::vector<std::optional<std::pair<std::size_t, std::size_t>>> places;  // layer and row in each column
       for (const Column& column : columns) {
         const auto at = row_index(*column.method.layers, layer);
@@ -94,9 +107,8 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   const std::size_t predictions = scores == 0 ? 0 : report.generation ? report.generation->tokens.size() : 1;
   for (std::size_t prediction = 0; prediction < predictions; ++prediction) {
     const std::string output =
-        report.generation
-            ? fmt::format("{},{}", prediction, internal::csv_field(generated_text(*report.generation, prediction)))
-            : ",";
+        report.generation ? fmt::format("{},{}", prediction, csv_field(generated_text(*report.generation, prediction)))
+                          : ",";
     for (std::size_t input = 0; input < texts.size(); ++input) {
       buffer += fmt::format(",{},{},{},{}", output, input, texts[input], report.input.tokens[input].special ? 1 : 0);
       if (report.generation) buffer += rules[input].empty() ? ",0" : ",1";

@@ -99,11 +99,11 @@ TEST(SmallVisionTransformers, CurvesBeginAndEndAtWhatTheModelSays) {
       }
     }
     // One picture alone and a batch of perturbed ones differ by the rounding of float32.
-    for (const ImageCurve& curve : report.curves) {
-      EXPECT_NEAR(curve.deletion.front(), whole, 1e-5) << name << curve.method;
-      EXPECT_NEAR(curve.insertion.back(), whole, 1e-5) << name << curve.method;
-      EXPECT_NEAR(curve.deletion.back(), report.blank_probability, 1e-5) << name << curve.method;
-      EXPECT_NEAR(curve.insertion.front(), report.blank_probability, 1e-5) << name << curve.method;
+    for (const ImageOrderCurves& curve : report.curves) {
+      EXPECT_NEAR(curve.deletion.values.front(), whole, 1e-5) << name << curve.method;
+      EXPECT_NEAR(curve.insertion.values.back(), whole, 1e-5) << name << curve.method;
+      EXPECT_NEAR(curve.deletion.values.back(), report.blank_probability, 1e-5) << name << curve.method;
+      EXPECT_NEAR(curve.insertion.values.front(), report.blank_probability, 1e-5) << name << curve.method;
     }
     EXPECT_GT(std::abs(whole - report.blank_probability), 1e-3);
   }

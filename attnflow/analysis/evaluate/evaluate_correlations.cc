@@ -60,22 +60,15 @@ std::vector<EncodedSample> encode_samples(const Tokenizer& tokenizer, const Mode
                                           const CorrelationOptions& options, SampleCounts& data) {
   std::vector<EncodedSample> encoded(samples.size());
   std::vector<char> cut(samples.size(), 0);
-  ParallelOptions parallel;
-  parallel.threads = options.threads;
-  parallel.stop_token = options.stop_token;
+  const ParallelOptions parallel{.threads = options.threads, .stop_token = options.stop_token};
   parallel_for(samples.size(), parallel, [&](std::size_t s, std::size_t) {
-    EncodeOptions encode;
-    if (options.truncate) encode.max_tokens = info.max_tokens;
-    const Encoding encoding = tokenizer.encode(samples[s].text, samples[s].pair, encode);
+    const Encoding encoding = encode_text(tokenizer, info, samples[s].text, samples[s].pair, options.truncate);
     cut[s] = encoding.truncated ? 1 : 0;
     EncodedSample& one = encoded[s];
     one.number = s;
     one.label = samples[s].label;
-    for (const EncodedToken& token : encoding.tokens) {
-      one.input.ids.push_back(token.id);
-      one.input.type_ids.push_back(token.type_id);
-      one.tokens.push_back({token.text, token.begin, token.end, token.special, token.word, token.segment, false});
-    }
+    one.input = text_input(encoding);
+    one.tokens = report_tokens(encoding);
   });
   data.found = samples.size();
   data.truncated = static_cast<std::size_t>(std::count(cut.begin(), cut.end(), 1));
@@ -165,9 +158,7 @@ std::vector<double> correlate(const SampleRelevance& methods, const std::vector<
             const Relevance& whole = methods.relevance[r * per_relevance + k];
             const Relevance some = t == 0 ? Relevance{} : select(whole, keep);
             const Relevance& one = t == 0 ? whole : some;
-            SpearmanOptions options;
-            options.formula = formula.second;
-            options.first_gaps = one.gaps;
+            const SpearmanOptions options{.formula = formula.second, .first_gaps = one.gaps};
             result.push_back(spearman(one.values, importance, options).value_or(kMissing));
           }
         }
@@ -424,9 +415,7 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
   Tensor<double> correlations({report.cells.size(), count});
   std::vector<SampleRelevance> found(count);
   if (options.keep_samples) report.samples.resize(count);
-  ParallelOptions parallel;
-  parallel.threads = options.threads;
-  parallel.stop_token = options.stop_token;
+  ParallelOptions parallel{.threads = options.threads, .stop_token = options.stop_token};
   if (options.progress) parallel.progress = options.progress("attention");
   parallel_for(count, parallel, [&](std::size_t s, std::size_t) {
     const EncodedSample& one = encoded[s];
@@ -464,12 +453,8 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
     methods.relevance = {};  // what is left of it is a few numbers
   });
 
-  ResamplingOptions resampling;
-  resampling.seed = options.seed;
-  resampling.resamples = options.resamples;
-  resampling.confidence = options.confidence;
-  resampling.parallel.threads = options.threads;
-  resampling.parallel.stop_token = options.stop_token;
+  ResamplingOptions resampling{
+      .seed = options.seed, .resamples = options.resamples, .confidence = options.confidence, .parallel = parallel};
   if (options.progress) resampling.parallel.progress = options.progress("bootstrap");
   const std::vector<Summary> summaries = summarize(correlations.view(), resampling);
   for (std::size_t c = 0; c < report.cells.size(); ++c) report.cells[c].summary = summaries[c];

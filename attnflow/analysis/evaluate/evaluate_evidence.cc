@@ -49,36 +49,23 @@ struct WordValues {
   std::vector<double> gaps;  // of flow
 };
 
-// One graph of a sample, and how many of the variants are made of it.
-struct EvidenceChoice {
-  Settings settings;
-  bool has_variants = false;  // the graph behind it is the same with the first token masked
-};
+// Whether the graph of a mixing has variants: a decoder's attention.
+bool has_variants(Mixing mixing, bool causal) { return causal && mixing == Mixing::kAttention; }
 
-// Of every mixing one graph; of a decoder's attention a second one, in which the first token is masked.
-std::vector<EvidenceChoice> evidence_choices(const EvidenceOptions& options, const std::vector<Mixing>& mixings,
-                                             bool causal) {
-  std::vector<EvidenceChoice> choices;
-  for (const Mixing mixing : mixings) {
-    EvidenceChoice choice{options.settings, causal && mixing == Mixing::kAttention};
-    choice.settings.mixing = mixing;
+std::span<const EvidenceVariant> variants_of(Mixing mixing, bool causal) {
+  return {kVariants.data(), has_variants(mixing, causal) ? kVariants.size() : 1};
+}
+
+// Of every mixing one graph; of one with variants a second one, in which the first token is masked.
+std::vector<Settings> graph_choices(const EvidenceOptions& options, std::span<const Mixing> mixings, bool causal) {
+  std::vector<Settings> choices;
+  for (const Settings& choice : settings_of_mixings(options.settings, mixings)) {
     choices.push_back(choice);
-    if (!choice.has_variants) continue;
-    choice.has_variants = false;
-    choice.settings.column_mask.kind = ColumnMask::Kind::kFirst;
+    if (!has_variants(choice.mixing, causal)) continue;
     choices.push_back(choice);
+    choices.back().column_mask.kind = ColumnMask::Kind::kFirst;
   }
   return choices;
-}
-
-std::vector<Settings> settings_of(const std::vector<EvidenceChoice>& choices) {
-  std::vector<Settings> settings;
-  for (const EvidenceChoice& choice : choices) settings.push_back(choice.settings);
-  return settings;
-}
-
-std::span<const EvidenceVariant> variants_of(const EvidenceChoice& choice) {
-  return {kVariants.data(), choice.has_variants ? kVariants.size() : 1};
 }
 
 MixedGraphsQuestion graphs_question(const EvidenceQuestion& question, const ModelInfo& info,
@@ -103,12 +90,12 @@ bool follows_evidence(TextModel& model, const EvidenceQuestion& question, const 
 class Measurement {
  public:
   Measurement(TextModel& model, const TextCodec& codec, const EvidenceOptions& options,
-              const std::vector<EvidenceChoice>& choices, const std::vector<std::size_t>& layers,
+              const std::vector<Mixing>& mixings, const std::vector<std::size_t>& layers,
               const std::vector<std::size_t>& flow_layers)
       : model_(model),
         options_(options),
-        choices_(choices),
-        settings_(settings_of(choices)),
+        mixings_(mixings),
+        choices_(graph_choices(options, mixings, model.info().causal)),
         layers_(layers),
         flow_layers_(flow_layers) {
     if (options.wants_score("blank-out") || options.wants_score("integrated-gradients"))
@@ -119,18 +106,18 @@ class Measurement {
   std::vector<WordValues> values(const EvidenceQuestion& question, bool& right) {
     question_ = &question;
     const bool causal = model_.info().causal;
-    MixedGraphs mixed = mixed_graphs(model_, settings_, graphs_question(question, model_.info(), options_));
+    MixedGraphs mixed = mixed_graphs(model_, choices_, graphs_question(question, model_.info(), options_));
     target_ = difference(mixed.logits);
     right = target_ > 0.0;
 
     std::vector<WordValues> cells;
-    for (std::size_t c = 0; c < choices_.size(); ++c) {
-      const std::span<const EvidenceVariant> variants = variants_of(choices_[c]);
-      GraphSource source(std::move(mixed.graphs[c]), causal);
+    auto graph = mixed.graphs.begin();
+    for (const Mixing mixing : mixings_) {
+      GraphSource source(std::move(*graph++), causal);
       std::optional<GraphSource> masked;
       std::unique_ptr<AttentionSource> uniform;
-      if (choices_[c].has_variants) {
-        masked.emplace(std::move(mixed.graphs[++c]), causal);
+      if (has_variants(mixing, causal)) {
+        masked.emplace(std::move(*graph++), causal);
         uniform = source.uniform();
       }
       for (const Method method : options_.settings.methods) {
@@ -142,7 +129,7 @@ class Measurement {
           without_first = attribute(*masked, query, attribute_options());
           baseline = attribute(*uniform, query, attribute_options()).values;
         }
-        for (const EvidenceVariant variant : variants) {
+        for (const EvidenceVariant variant : variants_of(mixing, causal)) {
           const bool is_masked =
               variant == EvidenceVariant::kMaskFirst || variant == EvidenceVariant::kReceptiveFieldMaskFirst;
           Attribution values = is_masked ? without_first : plain;
@@ -255,8 +242,8 @@ class Measurement {
 
   TextModel& model_;
   const EvidenceOptions& options_;
-  const std::vector<EvidenceChoice>& choices_;
-  std::vector<Settings> settings_;
+  const std::vector<Mixing>& mixings_;
+  std::vector<Settings> choices_;
   const std::vector<std::size_t>& layers_;
   const std::vector<std::size_t>& flow_layers_;
   const EvidenceQuestion* question_ = nullptr;
@@ -289,17 +276,18 @@ void check_evidence_options(const EvidenceOptions& options) {
 
 // The graphs of the longest sample, and of uniform attention where it is compared with; a single head's layers below
 // the top one are those of all heads. One layer of a product beside them. What flow takes, it checks itself.
-void check_evidence_memory(std::span<const EvidenceQuestion> questions, const std::vector<EvidenceChoice>& choices,
-                           const ModelInfo& info) {
+void check_evidence_memory(std::span<const EvidenceQuestion> questions, const EvidenceOptions& options,
+                           std::span<const Mixing> mixings, const ModelInfo& info) {
   std::size_t longest = 0;
   for (const EvidenceQuestion& question : questions) longest = std::max(longest, question.input.ids.size());
   std::size_t graphs = 0;
-  for (const EvidenceChoice& choice : choices) {
-    const bool attention = choice.settings.mixing == Mixing::kAttention;
+  for (const Settings& choice : graph_choices(options, mixings, info.causal)) {
+    const bool attention = choice.mixing == Mixing::kAttention;
     const bool one_head =
-        attention && mixing_options(choice.settings, questions.front().tokens, info.heads).heads == HeadFusion::kSingle;
-    graphs += (one_head ? 2 : 1) + (choice.has_variants ? 1 : 0);
+        attention && mixing_options(choice, questions.front().tokens, info.heads).heads == HeadFusion::kSingle;
+    graphs += one_head ? 2 : 1;
   }
+  for (const Mixing mixing : mixings) graphs += has_variants(mixing, info.causal) ? 1 : 0;
   const std::array<std::size_t, 4> extents = {graphs * info.layers + 1, longest, longest, sizeof(double)};
   require_memory(
       checked_product(extents).value_or(std::numeric_limits<std::size_t>::max()),
@@ -386,7 +374,7 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
   report.settings.layers = layers;
 
   // What the attention alone takes is known before the model runs for the first time.
-  const std::vector<EvidenceChoice> attention = evidence_choices(options, {Mixing::kAttention}, info.causal);
+  constexpr std::array kAttention = {Mixing::kAttention};
   std::vector<std::size_t> order(samples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   Random(stream_seed(options.seed, "evidence samples")).shuffle(order);
@@ -397,7 +385,7 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
     std::string reason;
     auto question = make_question(samples[i], codec, info, options.begin, reason);
     if (question && !question->swapped.ids.empty()) {
-      check_evidence_memory({&*question, 1}, attention, info);
+      check_evidence_memory({&*question, 1}, options, kAttention, info);
       if (!follows_evidence(model, *question, options.stop_token))
         reason = "the answer does not follow the swapped word";
     }
@@ -414,7 +402,7 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
                 fmt::format("expected samples whose evidence can be ranked, found none{}", reasons));
   }
   report.scored = questions.size();
-  check_evidence_memory(questions, attention, info);
+  check_evidence_memory(questions, options, kAttention, info);
   report.mixings = options.mixings;
   if (options.mixings.empty()) {
     std::tie(report.mixings, report.impossible) = possible_mixings([&](Mixing mixing) {
@@ -422,16 +410,15 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
                    graphs_question(questions.front(), info, options));
     });
   }
-  const std::vector<EvidenceChoice> choices = evidence_choices(options, report.mixings, info.causal);
-  check_evidence_memory(questions, choices, info);
+  check_evidence_memory(questions, options, report.mixings, info);
 
-  Measurement measurement(model, codec, options, choices, layers, flow_layers);
-  for (std::size_t c = 0; c < choices.size(); c += choices[c].has_variants ? 2 : 1) {
+  Measurement measurement(model, codec, options, report.mixings, layers, flow_layers);
+  for (const Mixing mixing : report.mixings) {
     for (const Method method : options.settings.methods) {
-      for (const EvidenceVariant variant : variants_of(choices[c])) {
-        report.cells.push_back({to_text(method), choices[c].settings.mixing, variant, 0, {}});
+      for (const EvidenceVariant variant : variants_of(mixing, info.causal)) {
+        report.cells.push_back({to_text(method), mixing, variant, 0, {}});
         for (const std::size_t l : method == Method::kFlow ? flow_layers : layers)
-          report.cells.push_back({to_text(method), choices[c].settings.mixing, variant, l, {}});
+          report.cells.push_back({to_text(method), mixing, variant, l, {}});
       }
     }
   }

@@ -53,18 +53,9 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
   }
 }
 
-// Each order's difference from one of them, on the same pictures.
-struct CurveAreas {
-  Tensor<double> deletion;  // [order, picture]
-  Tensor<double> insertion;
-
-  PairedComparison deletion_from(std::size_t order, std::size_t other, const ResamplingOptions& options) const {
-    return compare_paired(deletion[order].span(), deletion[other].span(), options);
-  }
-  PairedComparison insertion_from(std::size_t order, std::size_t other, const ResamplingOptions& options) const {
-    return compare_paired(insertion[order].span(), insertion[other].span(), options);
-  }
-};
+// The curves of an order, and of it in one picture.
+constexpr std::array kCurves = {std::pair{&ImageOrderCurves::deletion, &PictureCurves::Pair::deletion},
+                                std::pair{&ImageOrderCurves::insertion, &PictureCurves::Pair::insertion}};
 
 }  // namespace
 
@@ -102,13 +93,13 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   if (leaves_heads_or_residual(used.settings, used.mixings)) report.notes.emplace_back(NoteCode::kHeadsUnused);
 
   for (const PatchOrder& order : patch_orders(used)) {
-    ImageCurve& curve = report.curves.emplace_back();
-    curve.method = to_text(order.method);
-    curve.mixing = order.mixing;
+    report.curves.push_back({.method = to_text(order.method), .mixing = order.mixing});
   }
-  report.curves.emplace_back().method = "random";
+  report.curves.push_back({.method = "random", .mixing = {}});
   const std::size_t random = report.curves.size() - 1;
-  CurveAreas areas{Tensor<double>({random + 1, drawn.size()}), Tensor<double>({random + 1, drawn.size()})};
+  // [order, picture], of each of the curves.
+  std::array<Tensor<double>, kCurves.size()> areas;
+  areas.fill(Tensor<double>({random + 1, drawn.size()}));
   const auto share = 1.0 / static_cast<double>(drawn.size());
   for (std::size_t s = 0; s < drawn.size(); ++s) {
     const auto& entry = pictures.entries[drawn[s]];
@@ -124,8 +115,9 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
       for (const std::size_t k : points) {
         report.removed.push_back(static_cast<double>(k) / static_cast<double>(points.back()));
       }
-      for (ImageCurve& curve : report.curves)
-        curve.deletion = curve.insertion = std::vector<double>(points.size(), 0.0);
+      for (ImageOrderCurves& order : report.curves) {
+        order.deletion.values = order.insertion.values = std::vector<double>(points.size(), 0.0);
+      }
     }
     if (report.removed.size() != points.size()) {
       throw Error(ErrorKind::kUsage,
@@ -135,11 +127,11 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
     }
     if (points.back() != report.patches) report.patches = 0;
     for (std::size_t m = 0; m < report.curves.size(); ++m) {
-      areas.deletion(m, s) = area_under_curve(points, found.curves[m].deletion);
-      areas.insertion(m, s) = area_under_curve(points, found.curves[m].insertion);
-      for (std::size_t j = 0; j < points.size(); ++j) {
-        report.curves[m].deletion[j] += share * found.curves[m].deletion[j];
-        report.curves[m].insertion[j] += share * found.curves[m].insertion[j];
+      for (std::size_t c = 0; c < kCurves.size(); ++c) {
+        const std::vector<double>& of_picture = found.curves[m].*kCurves[c].second;
+        areas[c](m, s) = area_under_curve(points, of_picture);
+        std::vector<double>& mean = (report.curves[m].*kCurves[c].first).values;
+        for (std::size_t j = 0; j < points.size(); ++j) mean[j] += share * of_picture[j];
       }
     }
     report.probability += share * found.curves[random].deletion.front();
@@ -148,21 +140,22 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
     if (options.stop_token.stop_requested()) throw Cancelled();
   }
 
-  const std::vector<Summary> deleted = summarize(areas.deletion.view(), options.resampling);
-  const std::vector<Summary> inserted = summarize(areas.insertion.view(), options.resampling);
-  const auto chefer = std::find_if(report.curves.begin(), report.curves.end(), [](const ImageCurve& curve) {
-    return curve.method == to_text(Method::kRollout) && curve.mixing == Mixing::kGradient;
+  const auto chefer = std::find_if(report.curves.begin(), report.curves.end(), [](const ImageOrderCurves& order) {
+    return order.method == to_text(Method::kRollout) && order.mixing == Mixing::kGradient;
   });
   const auto usual = static_cast<std::size_t>(chefer - report.curves.begin());
-  for (std::size_t m = 0; m < report.curves.size(); ++m) {
-    ImageCurve& curve = report.curves[m];
-    curve.deletion_area = deleted[m];
-    curve.insertion_area = inserted[m];
-    curve.deletion_from_random = areas.deletion_from(m, random, options.resampling);
-    curve.insertion_from_random = areas.insertion_from(m, random, options.resampling);
-    if (usual > random || m == usual || m == random) continue;
-    curve.deletion_from_gradient = areas.deletion_from(m, usual, options.resampling);
-    curve.insertion_from_gradient = areas.insertion_from(m, usual, options.resampling);
+  for (std::size_t c = 0; c < kCurves.size(); ++c) {
+    const std::vector<Summary> summaries = summarize(areas[c].view(), options.resampling);
+    const auto difference = [&](std::size_t order, std::size_t other) {
+      return compare_paired(areas[c][order].span(), areas[c][other].span(), options.resampling);
+    };
+    for (std::size_t m = 0; m < report.curves.size(); ++m) {
+      ImageCurve& curve = report.curves[m].*kCurves[c].first;
+      curve.area = summaries[m];
+      curve.from_random = difference(m, random);
+      if (usual > random || m == usual || m == random) continue;
+      curve.from_gradient = difference(m, usual);
+    }
   }
   return report;
 }

@@ -82,19 +82,20 @@ struct ImageEvaluationOptions {
   std::stop_token stop_token = {};
 };
 
+// One of the two curves of an order.
 struct ImageCurve {
-  std::string method;             // or random
-  std::optional<Mixing> mixing;   // of methods that aggregate layers
-  std::vector<double> deletion;   // [points], means over pictures
-  std::vector<double> insertion;  // the same
-  Summary deletion_area;
-  Summary insertion_area;
-  // From random: below 0 speaks for the method in deletion, above 0 in insertion.
-  PairedComparison deletion_from_random;
-  PairedComparison insertion_from_random;
+  std::vector<double> values;  // [points], means over pictures
+  Summary area;
+  PairedComparison from_random;  // below 0 speaks for the method in deletion, above 0 in insertion
   // From rollout over gradient, where that is asked for, of all but itself and random.
-  std::optional<PairedComparison> deletion_from_gradient = {};
-  std::optional<PairedComparison> insertion_from_gradient = {};
+  std::optional<PairedComparison> from_gradient = {};
+};
+
+struct ImageOrderCurves {
+  std::string method;            // or random
+  std::optional<Mixing> mixing;  // of methods that aggregate layers
+  ImageCurve deletion = {};
+  ImageCurve insertion = {};
 };
 
 struct ImageEvaluationReport {
@@ -110,12 +111,12 @@ struct ImageEvaluationReport {
   std::size_t available = 0;
   std::size_t scored = 0;
   std::size_t with_label = 0;
-  std::size_t right = 0;           // of those with a label: the model says it
-  std::size_t patches = 0;         // of a picture; 0: they differ
-  double probability = 0.0;        // of the class, whole pictures, the mean
-  double blank_probability = 0.0;  // the same with everything removed
-  std::vector<double> removed;     // [points]: shares of the patches
-  std::vector<ImageCurve> curves;  // by mixing and method, then those beside the graph, random last
+  std::size_t right = 0;                 // of those with a label: the model says it
+  std::size_t patches = 0;               // of a picture; 0: they differ
+  double probability = 0.0;              // of the class, whole pictures, the mean
+  double blank_probability = 0.0;        // the same with everything removed
+  std::vector<double> removed;           // [points]: shares of the patches
+  std::vector<ImageOrderCurves> curves;  // by mixing and method, then those beside the graph, random last
   std::vector<Note> notes;
 };
 

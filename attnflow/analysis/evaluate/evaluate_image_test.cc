@@ -67,9 +67,9 @@ std::vector<std::size_t> all_patches() {
 }
 
 // Of methods over a mixing, those over attention unless another is named.
-const ImageCurve& curve_of(const ImageEvaluationReport& report, const std::string& method,
-                           Mixing mixing = Mixing::kAttention) {
-  const auto found = std::find_if(report.curves.begin(), report.curves.end(), [&](const ImageCurve& curve) {
+const ImageOrderCurves& curve_of(const ImageEvaluationReport& report, const std::string& method,
+                                 Mixing mixing = Mixing::kAttention) {
+  const auto found = std::find_if(report.curves.begin(), report.curves.end(), [&](const ImageOrderCurves& curve) {
     return curve.method == method && curve.mixing.value_or(mixing) == mixing;
   });
   EXPECT_NE(found, report.curves.end()) << method;
@@ -100,11 +100,11 @@ TEST(EvaluateImage, CurvesBeginAndEndAtTheWholeAndTheBlankPicture) {
     ASSERT_EQ(report.removed.size(), kPatches + 1);
     EXPECT_EQ(report.removed.front(), 0.0);
     EXPECT_EQ(report.removed.back(), 1.0);
-    for (const ImageCurve& curve : report.curves) {
-      EXPECT_NEAR(curve.deletion.front(), whole, 1e-12) << curve.method;
-      EXPECT_NEAR(curve.insertion.back(), whole, 1e-12) << curve.method;
-      EXPECT_NEAR(curve.deletion.back(), nothing, 1e-12) << curve.method;
-      EXPECT_NEAR(curve.insertion.front(), nothing, 1e-12) << curve.method;
+    for (const ImageOrderCurves& curve : report.curves) {
+      EXPECT_NEAR(curve.deletion.values.front(), whole, 1e-12) << curve.method;
+      EXPECT_NEAR(curve.insertion.values.back(), whole, 1e-12) << curve.method;
+      EXPECT_NEAR(curve.deletion.values.back(), nothing, 1e-12) << curve.method;
+      EXPECT_NEAR(curve.insertion.values.front(), nothing, 1e-12) << curve.method;
     }
   }
 }
@@ -121,13 +121,13 @@ TEST(EvaluateImage, TheMostImportantPatchGoesFirst) {
     alone += probability_without(model, random_picture(12, 16, i + 1), kBoot, others) / 4.0;
   }
   EXPECT_EQ(report.scored_class, "predicted");
-  const ImageCurve& random = curve_of(report, "random");
+  const ImageOrderCurves& random = curve_of(report, "random");
   for (const char* method : {"raw", "rollout", "flow"}) {
-    const ImageCurve& curve = curve_of(report, method);
-    EXPECT_NEAR(curve.deletion[1], without, 1e-12) << method;
-    EXPECT_NEAR(curve.insertion[1], alone, 1e-12) << method;
-    EXPECT_LT(curve.deletion_area.mean, random.deletion_area.mean) << method;
-    EXPECT_GT(curve.insertion_area.mean, random.insertion_area.mean) << method;
+    const ImageOrderCurves& curve = curve_of(report, method);
+    EXPECT_NEAR(curve.deletion.values[1], without, 1e-12) << method;
+    EXPECT_NEAR(curve.insertion.values[1], alone, 1e-12) << method;
+    EXPECT_LT(curve.deletion.area.mean, random.deletion.area.mean) << method;
+    EXPECT_GT(curve.insertion.area.mean, random.insertion.area.mean) << method;
   }
 }
 
@@ -137,30 +137,30 @@ TEST(EvaluateImage, AreasAreThoseOfTheCurvesAndComparedPictureByPicture) {
   options.random_orders = 2;
   const ImageEvaluationReport together = evaluate_image(model, pictures(5), options);
   const std::vector<std::size_t> points = curve_points(kPatches, kPatches);
-  const ImageCurve& random = curve_of(together, "random");
-  for (const ImageCurve& curve : together.curves) {
+  const ImageOrderCurves& random = curve_of(together, "random");
+  for (const ImageOrderCurves& curve : together.curves) {
     // The area of a mean is the mean of the areas.
-    EXPECT_NEAR(curve.deletion_area.mean, area_under_curve(points, curve.deletion), 1e-12);
-    EXPECT_NEAR(curve.insertion_area.mean, area_under_curve(points, curve.insertion), 1e-12);
-    EXPECT_NEAR(curve.deletion_from_random.difference.mean, curve.deletion_area.mean - random.deletion_area.mean,
+    EXPECT_NEAR(curve.deletion.area.mean, area_under_curve(points, curve.deletion.values), 1e-12);
+    EXPECT_NEAR(curve.insertion.area.mean, area_under_curve(points, curve.insertion.values), 1e-12);
+    EXPECT_NEAR(curve.deletion.from_random.difference.mean, curve.deletion.area.mean - random.deletion.area.mean,
                 1e-12);
-    EXPECT_NEAR(curve.insertion_from_random.difference.mean, curve.insertion_area.mean - random.insertion_area.mean,
+    EXPECT_NEAR(curve.insertion.from_random.difference.mean, curve.insertion.area.mean - random.insertion.area.mean,
                 1e-12);
-    EXPECT_EQ(curve.deletion_from_random.difference.count, 5U);
+    EXPECT_EQ(curve.deletion.from_random.difference.count, 5U);
   }
   // From rollout over gradient: all but itself and random.
-  const ImageCurve& gradient = curve_of(together, "rollout", Mixing::kGradient);
-  for (const ImageCurve& curve : together.curves) {
+  const ImageOrderCurves& gradient = curve_of(together, "rollout", Mixing::kGradient);
+  for (const ImageOrderCurves& curve : together.curves) {
     const bool compared = &curve != &gradient && &curve != &random;
-    ASSERT_EQ(curve.deletion_from_gradient.has_value(), compared) << curve.method;
-    ASSERT_EQ(curve.insertion_from_gradient.has_value(), compared) << curve.method;
+    ASSERT_EQ(curve.deletion.from_gradient.has_value(), compared) << curve.method;
+    ASSERT_EQ(curve.insertion.from_gradient.has_value(), compared) << curve.method;
     if (!compared) continue;
-    EXPECT_NEAR(curve.deletion_from_gradient->difference.mean, curve.deletion_area.mean - gradient.deletion_area.mean,
+    EXPECT_NEAR(curve.deletion.from_gradient->difference.mean, curve.deletion.area.mean - gradient.deletion.area.mean,
                 1e-12);
-    EXPECT_NEAR(curve.insertion_from_gradient->difference.mean,
-                curve.insertion_area.mean - gradient.insertion_area.mean, 1e-12);
+    EXPECT_NEAR(curve.insertion.from_gradient->difference.mean,
+                curve.insertion.area.mean - gradient.insertion.area.mean, 1e-12);
   }
-  EXPECT_EQ(random.deletion_from_random.difference.std, 0.0);
+  EXPECT_EQ(random.deletion.from_random.difference.std, 0.0);
   // One by one, the pictures give the areas whose mean and spread are reported.
   std::vector<double> areas;
   for (std::size_t i = 0; i < 5; ++i) {
@@ -169,15 +169,15 @@ TEST(EvaluateImage, AreasAreThoseOfTheCurvesAndComparedPictureByPicture) {
     alone.samples = 0;
     one.read = [i](std::size_t) { return random_picture(12, 16, i + 1); };
     const ImageEvaluationReport report = evaluate_image(model, one, alone);
-    EXPECT_NEAR(curve_of(report, "raw").deletion_area.std, 0.0, 1e-12);  // five times the same picture
-    areas.push_back(curve_of(report, "raw").deletion_area.mean);
+    EXPECT_NEAR(curve_of(report, "raw").deletion.area.std, 0.0, 1e-12);  // five times the same picture
+    areas.push_back(curve_of(report, "raw").deletion.area.mean);
   }
   double mean = 0.0;
   for (const double area : areas) mean += area / 5.0;
-  EXPECT_NEAR(curve_of(together, "raw").deletion_area.mean, mean, 1e-12);
+  EXPECT_NEAR(curve_of(together, "raw").deletion.area.mean, mean, 1e-12);
   double square = 0.0;
   for (const double area : areas) square += (area - mean) * (area - mean) / 4.0;
-  EXPECT_NEAR(curve_of(together, "raw").deletion_area.std, std::sqrt(square), 1e-12);
+  EXPECT_NEAR(curve_of(together, "raw").deletion.area.std, std::sqrt(square), 1e-12);
 }
 
 TEST(EvaluateImage, RandomIsTheMeanOfOrdersThatOnlySeedAndPictureDecide) {
@@ -187,12 +187,14 @@ TEST(EvaluateImage, RandomIsTheMeanOfOrdersThatOnlySeedAndPictureDecide) {
   const ImageEvaluationReport one = evaluate_image(model, pictures(2), options);
   options.settings.methods = {Method::kRollout, Method::kFlow};
   const ImageEvaluationReport others = evaluate_image(model, pictures(2), options);
-  EXPECT_EQ(curve_of(one, "random").deletion, curve_of(others, "random").deletion);
+  EXPECT_EQ(curve_of(one, "random").deletion.values, curve_of(others, "random").deletion.values);
   options.seed = 2;
-  EXPECT_NE(curve_of(one, "random").deletion, curve_of(evaluate_image(model, pictures(2), options), "random").deletion);
+  EXPECT_NE(curve_of(one, "random").deletion.values,
+            curve_of(evaluate_image(model, pictures(2), options), "random").deletion.values);
   options.seed = 1;
   options.random_orders = 4;
-  EXPECT_NE(curve_of(one, "random").deletion, curve_of(evaluate_image(model, pictures(2), options), "random").deletion);
+  EXPECT_NE(curve_of(one, "random").deletion.values,
+            curve_of(evaluate_image(model, pictures(2), options), "random").deletion.values);
 }
 
 TEST(EvaluateImage, GradientsAreThoseOfTheClassThatIsScored) {
@@ -231,13 +233,13 @@ TEST(EvaluateImage, MethodsBesideTheGraphOrderByWhatSpeaksForTheClass) {
       evaluate_image(model, pictures(3), quick({Method::kBlankOut, Method::kGradientTimesInput, Method::kRollout}));
   ASSERT_EQ(report.curves.size(), 4U);
   EXPECT_EQ(report.curves[0].method, "rollout");  // those over mixings come first
-  const ImageCurve& blanked = curve_of(report, "blank-out");
+  const ImageOrderCurves& blanked = curve_of(report, "blank-out");
   EXPECT_FALSE(blanked.mixing);
-  for (std::size_t j = 0; j < blanked.deletion.size(); ++j) {
-    EXPECT_NEAR(blanked.deletion[j], curve_of(report, "gradient-x-input").deletion[j], 1e-6);
-    EXPECT_LE(blanked.deletion[j], curve_of(report, "rollout").deletion[j] + 1e-6);
+  for (std::size_t j = 0; j < blanked.deletion.values.size(); ++j) {
+    EXPECT_NEAR(blanked.deletion.values[j], curve_of(report, "gradient-x-input").deletion.values[j], 1e-6);
+    EXPECT_LE(blanked.deletion.values[j], curve_of(report, "rollout").deletion.values[j] + 1e-6);
   }
-  EXPECT_LT(blanked.deletion_area.mean, curve_of(report, "random").deletion_area.mean);
+  EXPECT_LT(blanked.deletion.area.mean, curve_of(report, "random").deletion.area.mean);
 }
 
 TEST(EvaluateImage, AllMixingsAreThoseThatTheModelCanBeGiven) {
@@ -418,16 +420,16 @@ TEST(ImageEvaluationOutput, JsonHoldsEverything) {
     EXPECT_EQ(curve.at("method"), report.curves[c].method);
     const auto& mixing = report.curves[c].mixing;
     EXPECT_EQ(curve.at("mixing"), mixing ? Json(to_text(*mixing)) : Json());
-    EXPECT_EQ(curve.contains("deletion_from_gradient"), report.curves[c].deletion_from_gradient.has_value());
-    EXPECT_EQ(curve.at("deletion").get<std::vector<double>>(), report.curves[c].deletion);
-    EXPECT_EQ(curve.at("insertion").get<std::vector<double>>(), report.curves[c].insertion);
-    EXPECT_EQ(curve.at("deletion_area").at("mean"), report.curves[c].deletion_area.mean);
-    EXPECT_EQ(curve.at("insertion_from_random").at("mean"), report.curves[c].insertion_from_random.difference.mean);
+    EXPECT_EQ(curve.contains("deletion_from_gradient"), report.curves[c].deletion.from_gradient.has_value());
+    EXPECT_EQ(curve.at("deletion").get<std::vector<double>>(), report.curves[c].deletion.values);
+    EXPECT_EQ(curve.at("insertion").get<std::vector<double>>(), report.curves[c].insertion.values);
+    EXPECT_EQ(curve.at("deletion_area").at("mean"), report.curves[c].deletion.area.mean);
+    EXPECT_EQ(curve.at("insertion_from_random").at("mean"), report.curves[c].insertion.from_random.difference.mean);
   }
   // Bytes that are no UTF-8 (a file's name) do not break it, and numbers that are none are null.
   ImageEvaluationReport odd = report;
   odd.source = "caf\xE9";
-  odd.curves[0].deletion_area.std = std::nan("");
+  odd.curves[0].deletion.area.std = std::nan("");
   const Json again = Json::parse(image_evaluation_json(odd));
   EXPECT_TRUE(again.at("curves").at(0).at("deletion_area").at("std").is_null());
 }

@@ -78,9 +78,7 @@ void blank_out(Encoder& model, const TextCodec& tokenizer, const std::vector<Enc
         id = blank.id;
       }
     }
-    BatchOptions batch;
-    batch.progress = shifted(progress, before, total);
-    batch.stop_token = options.stop_token;
+    const BatchOptions batch{.progress = shifted(progress, before, total), .stop_token = options.stop_token};
     const std::vector<Tensor<float>> logits = model.classify(blanked, batch);
     before += blanked.size();
     std::size_t at = 0;
@@ -119,9 +117,7 @@ void gradients(Encoder& model, const std::vector<EncodedSample>& samples, const 
       inputs.push_back(samples[s].input);
       targets.push_back(resolve_target(first.target, samples[s]));
     }
-    BatchOptions batch;
-    batch.progress = shifted(progress, before, samples.size());
-    batch.stop_token = options.stop_token;
+    const BatchOptions batch{.progress = shifted(progress, before, samples.size()), .stop_token = options.stop_token};
     const std::vector<InputGradient> found = gradients_of(model).input_gradients(inputs, targets, batch);
     before += inputs.size();
     for (std::size_t s = begin; s < end; ++s) {
@@ -215,9 +211,7 @@ void predict(Encoder& model, std::vector<EncodedSample>& samples, const ScoringO
   std::vector<TextInput> inputs;
   inputs.reserve(samples.size());
   for (const EncodedSample& sample : samples) inputs.push_back(sample.input);
-  BatchOptions batch;
-  batch.progress = progress;
-  batch.stop_token = options.stop_token;
+  const BatchOptions batch{.progress = progress, .stop_token = options.stop_token};
   const std::vector<Tensor<float>> logits = model.classify(inputs, batch);
   for (std::size_t s = 0; s < samples.size(); ++s) {
     const auto span = logits[s].span();

@@ -7,6 +7,7 @@
 
 #include "attnflow/analysis/evaluate/evaluate_correlations.h"
 #include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/progress.h"
@@ -53,27 +54,10 @@ void check_head(const ModelInfo& info) {
   }
 }
 
-EncodedSample encoded_sample(const TextCodec& tokenizer, const ModelInfo& info, const std::string& text,
-                             const std::optional<std::string>& pair, const ExplainOptions& options,
-                             const std::vector<InputToken>& tokens) {
-  EncodeOptions encode;
-  if (options.truncate) encode.max_tokens = info.max_tokens;
-  EncodedSample sample;
-  for (const EncodedToken& token : tokenizer.encode(text, pair, encode).tokens) {
-    sample.input.ids.push_back(token.id);
-    sample.input.type_ids.push_back(token.type_id);
-  }
-  sample.tokens = tokens;
-  return sample;
-}
-
 // Scores of a classifier, by what scores many samples.
 void score_classifier(Encoder& model, const TextCodec& tokenizer, EncodedSample sample,
                       const TextEvaluationOptions& options, TextEvaluation& result) {
-  ScoringOptions scoring;
-  scoring.blank = options.blank;
-  scoring.progress = options.progress;
-  scoring.stop_token = options.explain.stop_token;
+  const ScoringOptions scoring{options.blank, options.progress, options.explain.stop_token};
   std::vector<EncodedSample> samples = {std::move(sample)};
   predict(model, samples, scoring);
   const ModelInfo& info = model.info();
@@ -170,8 +154,7 @@ void correlate_text(TextEvaluation& result) {
       for (std::size_t m = 0; m < relevances.size(); ++m) {
         for (std::size_t l = 0; l < relevances[m].size(); ++l) {
           const Relevance one = all ? relevances[m][l] : select(relevances[m][l], keep);
-          SpearmanOptions options;
-          options.first_gaps = one.gaps;
+          const SpearmanOptions options{.first_gaps = one.gaps};
           result.correlations.push_back({to_text(report.settings.methods[m]), report.settings.layers[l], score.name,
                                          all ? "all" : "without-special", importance.size(),
                                          spearman(one.values, importance, options)});
@@ -200,7 +183,9 @@ TextEvaluation evaluate_text(TextModel& model, const TextCodec& tokenizer, const
   explain.check = false;  // which is what follows
   result.report = explain_text(model, tokenizer, text, pair, explain);
   const Report& report = result.report;
-  EncodedSample sample = encoded_sample(tokenizer, info, text, pair, options.explain, report.input.tokens);
+  EncodedSample sample;
+  sample.input = text_input(encode_text(tokenizer, info, text, pair, options.explain.truncate));
+  sample.tokens = report.input.tokens;
   if (info.head == ModelHead::kClassification) {
     score_classifier(*model.encoder(), tokenizer, std::move(sample), options, result);
   } else if (info.head == ModelHead::kMaskedLm) {

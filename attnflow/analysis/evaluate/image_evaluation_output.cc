@@ -48,13 +48,13 @@ std::string image_evaluation_about(const ImageEvaluationReport& report) {
   return text;
 }
 
-std::string order_name(const ImageEvaluationReport& report, const ImageCurve& curve) {
+std::string order_name(const ImageEvaluationReport& report, const ImageOrderCurves& curve) {
   return mixed_name(curve.method, curve.mixing, report.mixings);
 }
 
 bool compares_with_gradient(const ImageEvaluationReport& report) {
   return std::any_of(report.curves.begin(), report.curves.end(),
-                     [](const ImageCurve& curve) { return curve.deletion_from_gradient.has_value(); });
+                     [](const ImageOrderCurves& curve) { return curve.deletion.from_gradient.has_value(); });
 }
 
 std::vector<std::string> remarks_of(const ImageEvaluationReport& report) {
@@ -74,18 +74,18 @@ constexpr const char* kFromGradient = "Difference from rollout over gradient on 
 
 std::string image_evaluation_json(const ImageEvaluationReport& report) {
   Json curves = Json::array();
-  for (const ImageCurve& curve : report.curves) {
+  for (const ImageOrderCurves& curve : report.curves) {
     curves.push_back({{"method", curve.method},
                       {"mixing", curve.mixing ? Json(to_text(*curve.mixing)) : Json(nullptr)},
-                      {"deletion_area", summary_json(curve.deletion_area)},
-                      {"insertion_area", summary_json(curve.insertion_area)},
-                      {"deletion_from_random", image_comparison_json(curve.deletion_from_random)},
-                      {"insertion_from_random", image_comparison_json(curve.insertion_from_random)},
-                      {"deletion", curve.deletion},
-                      {"insertion", curve.insertion}});
-    if (curve.deletion_from_gradient) {
-      curves.back()["deletion_from_gradient"] = image_comparison_json(*curve.deletion_from_gradient);
-      curves.back()["insertion_from_gradient"] = image_comparison_json(*curve.insertion_from_gradient);
+                      {"deletion_area", summary_json(curve.deletion.area)},
+                      {"insertion_area", summary_json(curve.insertion.area)},
+                      {"deletion_from_random", image_comparison_json(curve.deletion.from_random)},
+                      {"insertion_from_random", image_comparison_json(curve.insertion.from_random)},
+                      {"deletion", curve.deletion.values},
+                      {"insertion", curve.insertion.values}});
+    if (curve.deletion.from_gradient) {
+      curves.back()["deletion_from_gradient"] = image_comparison_json(*curve.deletion.from_gradient);
+      curves.back()["insertion_from_gradient"] = image_comparison_json(*curve.insertion.from_gradient);
     }
   }
   const Json json = {{"format", "attnflow-image-evaluation"},
@@ -121,10 +121,10 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
 
 std::string image_evaluation_csv(const ImageEvaluationReport& report) {
   std::string out = "method,mixing,removed,deletion,insertion\n";
-  for (const ImageCurve& curve : report.curves) {
+  for (const ImageOrderCurves& curve : report.curves) {
     for (std::size_t j = 0; j < report.removed.size(); ++j) {
       out += fmt::format("{},{},{},{},{}\n", curve.method, curve.mixing ? to_text(*curve.mixing) : "",
-                         report.removed[j], curve.deletion[j], curve.insertion[j]);
+                         report.removed[j], curve.deletion.values[j], curve.insertion.values[j]);
     }
   }
   return out;
@@ -134,19 +134,19 @@ std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
   std::string out = fmt::format("# Which method finds the patches that the class depends on?\n\n{}\n\n{}.\n\n",
                                 image_evaluation_about(report), kWhat);
   out += "| ordered by | deletion | from random | insertion | from random |\n| --- | ---: | ---: | ---: | ---: |\n";
-  for (const ImageCurve& curve : report.curves) {
+  for (const ImageOrderCurves& curve : report.curves) {
     const bool random = curve.method == "random";
-    out += fmt::format("| {} | {} | {} | {} | {} |\n", order_name(report, curve), area_text(curve.deletion_area),
-                       random ? "" : difference_text(curve.deletion_from_random), area_text(curve.insertion_area),
-                       random ? "" : difference_text(curve.insertion_from_random));
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", order_name(report, curve), area_text(curve.deletion.area),
+                       random ? "" : difference_text(curve.deletion.from_random), area_text(curve.insertion.area),
+                       random ? "" : difference_text(curve.insertion.from_random));
   }
   if (compares_with_gradient(report)) {
     out += fmt::format("\n{}:\n\n| ordered by | deletion | insertion |\n| --- | ---: | ---: |\n", kFromGradient);
-    for (const ImageCurve& curve : report.curves) {
-      if (!curve.deletion_from_gradient) continue;
+    for (const ImageOrderCurves& curve : report.curves) {
+      if (!curve.deletion.from_gradient) continue;
       out +=
-          fmt::format("| {} | {} | {} |\n", order_name(report, curve), difference_text(*curve.deletion_from_gradient),
-                      difference_text(*curve.insertion_from_gradient));
+          fmt::format("| {} | {} | {} |\n", order_name(report, curve), difference_text(*curve.deletion.from_gradient),
+                      difference_text(*curve.insertion.from_gradient));
     }
   }
   for (const std::string& line : remarks_of(report)) out += "\n" + line + "\n";
@@ -155,21 +155,21 @@ std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
 
 std::string image_evaluation_table(const ImageEvaluationReport& report) {
   std::size_t width = 10;
-  for (const ImageCurve& curve : report.curves) width = std::max(width, order_name(report, curve).size());
+  for (const ImageOrderCurves& curve : report.curves) width = std::max(width, order_name(report, curve).size());
   const auto row = [&](const std::string& name, const std::string& deletion, const std::string& insertion) {
     return fmt::format("{:<{}}  {:<26}  {}\n", name, width, deletion, insertion);
   };
   std::string out =
       fmt::format("{}\n\n{}\n{}", image_evaluation_about(report), kWhat, row("ordered by", "deletion", "insertion"));
-  for (const ImageCurve& curve : report.curves) {
-    out += row(order_name(report, curve), area_text(curve.deletion_area), area_text(curve.insertion_area));
+  for (const ImageOrderCurves& curve : report.curves) {
+    out += row(order_name(report, curve), area_text(curve.deletion.area), area_text(curve.insertion.area));
   }
   if (compares_with_gradient(report)) {
     out += fmt::format("\n{}\n{}", kFromGradient, row("ordered by", "deletion", "insertion"));
-    for (const ImageCurve& curve : report.curves) {
-      if (!curve.deletion_from_gradient) continue;
-      out += row(order_name(report, curve), difference_text(*curve.deletion_from_gradient),
-                 difference_text(*curve.insertion_from_gradient));
+    for (const ImageOrderCurves& curve : report.curves) {
+      if (!curve.deletion.from_gradient) continue;
+      out += row(order_name(report, curve), difference_text(*curve.deletion.from_gradient),
+                 difference_text(*curve.insertion.from_gradient));
     }
     out += '\n';
   }

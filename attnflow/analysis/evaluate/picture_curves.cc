@@ -28,9 +28,7 @@ constexpr std::size_t kMaxSteps = 50;
 constexpr std::size_t kBytesAtOnce = std::size_t{64} << 20U;  // of perturbed pictures
 
 std::vector<double> probabilities_of(VisionModel& model, const PixelInput& input, const std::stop_token& stop_token) {
-  BatchOptions batch;
-  batch.stop_token = stop_token;
-  return softmax(model.classify({&input, 1}, batch).front().span());
+  return softmax(model.classify({&input, 1}, {.stop_token = stop_token}).front().span());
 }
 
 }  // namespace
@@ -182,8 +180,7 @@ PictureCurves PictureScorer::score(const Picture& picture, const PictureSet::Ent
   }
 
   // A few pictures at a time: a curve of a large one would take gigabytes. `removed`: ranges of the order.
-  BatchOptions batch;
-  batch.stop_token = options_.stop_token;
+  const BatchOptions batch{.stop_token = options_.stop_token};
   const std::size_t bytes = prepared.input().pixels.size() * sizeof(float);
   const std::size_t at_once = std::max<std::size_t>(1, kBytesAtOnce / bytes);
   const auto probability = [&](const std::vector<std::pair<std::size_t, std::size_t>>& removed,

@@ -52,11 +52,7 @@ std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::v
 // What the model is given: the text's tokens, but for those that are blanked.
 TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const Encoding& encoding,
                       const std::vector<std::size_t>& blank, std::vector<Note>& notes) {
-  TextInput input;
-  for (const EncodedToken& token : encoding.tokens) {
-    input.ids.push_back(token.id);
-    input.type_ids.push_back(token.type_id);
-  }
+  TextInput input = text_input(encoding);
   if (blank.empty()) return input;
   const BlankToken stand_in = find_blank_token(tokenizer, info);
   for (const std::size_t position : blank) {
@@ -191,9 +187,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   check_options(options);
   const ModelInfo& info = model.info();
   check_vocabulary(tokenizer, info);
-  EncodeOptions encode;
-  if (options.truncate) encode.max_tokens = info.max_tokens;
-  const Encoding encoding = tokenizer.encode(text, pair, encode);
+  const Encoding encoding = encode_text(tokenizer, info, text, pair, options.truncate);
   const std::size_t n = encoding.tokens.size();
   const bool has_text = std::any_of(encoding.tokens.begin(), encoding.tokens.end(),
                                     [](const EncodedToken& token) { return token.begin.has_value(); });
@@ -279,9 +273,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     }
   }
   // Where a decoder predicts what is of the whole text, as it is: tokens that are blanked by padding do not move it.
-  std::vector<std::int64_t> ids;
-  for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);
-  const std::size_t reading = reading_position(info, ids);
+  const std::size_t reading = reading_position(info, text_input(encoding).ids);
   if (of_class && info.causal && !options.settings.output_token.is_named()) question.settings.output_token = reading;
   const std::size_t shown = question.settings.output_token;
   std::vector<std::size_t> content;

@@ -6,6 +6,22 @@
 
 namespace attnflow {
 
+Encoding encode_text(const TextCodec& codec, const ModelInfo& info, const std::string& text,
+                     const std::optional<std::string>& pair, bool truncate) {
+  EncodeOptions options;
+  if (truncate) options.max_tokens = info.max_tokens;
+  return codec.encode(text, pair, options);
+}
+
+TextInput text_input(const Encoding& encoding) {
+  TextInput input;
+  for (const EncodedToken& token : encoding.tokens) {
+    input.ids.push_back(token.id);
+    input.type_ids.push_back(token.type_id);
+  }
+  return input;
+}
+
 std::vector<InputToken> report_tokens(const Encoding& encoding) {
   std::vector<InputToken> tokens;
   tokens.reserve(encoding.tokens.size());

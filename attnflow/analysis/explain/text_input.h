@@ -2,6 +2,8 @@
 #ifndef ATTNFLOW_ANALYSIS_EXPLAIN_TEXT_INPUT_H_
 #define ATTNFLOW_ANALYSIS_EXPLAIN_TEXT_INPUT_H_
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "attnflow/model/model.h"
@@ -9,6 +11,13 @@
 #include "attnflow/text/text_codec.h"
 
 namespace attnflow {
+
+// Of a text and its pair; `truncate`: cut to the model's positions.
+Encoding encode_text(const TextCodec& codec, const ModelInfo& info, const std::string& text,
+                     const std::optional<std::string>& pair, bool truncate);
+
+// What the model is given of it.
+TextInput text_input(const Encoding& encoding);
 
 // Tokens as reports show them.
 std::vector<InputToken> report_tokens(const Encoding& encoding);

@@ -22,7 +22,6 @@
 #include "attnflow/analysis/generate/generated_text.h"
 #include "attnflow/analysis/generate/generation_scores.h"
 #include "attnflow/analysis/generate/generation_sink.h"
-#include "attnflow/analysis/generate/relevance_sources.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/note.h"
@@ -359,19 +358,6 @@ GenerationSources sources_of(Decoder& decoder, const GenerateOptions& options, c
                                      options.threads, options.stop_token, report.notes);
 }
 
-void add_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
-                Report& report) {
-  internal::add_generation_scores(decoder, codec,
-                                  {.ids = prompt.ids,
-                                   .groups = options.settings.words ? prompt.words : single_tokens(prompt.ids.size()),
-                                   .generated = options.generated_columns,
-                                   .steps = options.integration_steps,
-                                   .threads = options.threads,
-                                   .progress = options.progress,
-                                   .stop_token = options.stop_token},
-                                  report);
-}
-
 void drop_values(Report& report) {
   report.raw = report.rollout = report.flow = report.flow_gap = {};
   report.flow_degenerate = {};
@@ -483,7 +469,8 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
                              {"decoder_layers", info.target->decoder_layers}}});
   } else if (by_default || settings.explains_prediction()) {
     try {
-      add_scores(decoder, codec, options, prompt, report);
+      internal::add_generation_scores(decoder, codec, options, prompt.ids,
+                                      settings.words ? prompt.words : single_tokens(m), report);
     } catch (const std::exception& error) {  // the text took longer than what went wrong
       report.scores.clear();
       report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});

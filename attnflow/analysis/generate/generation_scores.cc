@@ -17,23 +17,24 @@ namespace {
 
 class Scorer {
  public:
-  Scorer(Decoder& decoder, const TextCodec& codec, const GenerationScoreOptions& options, Report& report)
-      : decoder_(decoder), options_(options), report_(report) {
+  Scorer(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const std::vector<std::int64_t>& ids,
+         const TokenGroups& groups, Report& report)
+      : decoder_(decoder), options_(options), prompt_(ids.size()), groups_(groups), report_(report) {
     const std::size_t tokens = report.generation->tokens.size();
     for (const Method method : report.settings.methods) {
       if (method_info(method).aggregates()) continue;
       MethodScores& scores = report.scores.emplace_back(MethodScores{.method = method});
       scores.values = Tensor<double>({tokens, report.input.tokens.size()});
-      if (options.generated) scores.generated = Tensor<double>({tokens, tokens});
+      if (options.generated_columns) scores.generated = Tensor<double>({tokens, tokens});
       scores.sums.resize(tokens);
     }
     // Only where blank-out was asked for is it wrong that the tokenizer has nothing to blank with.
     asked_ = report.settings.wants(Method::kBlankOut);
     blank_ = asked_ ? find_blank_token(codec, decoder.info()) : try_find_blank_token(codec, decoder.info());
-    input_.ids = options.ids;
-    for (std::size_t j = 0; j < options.groups.size(); ++j) {
+    input_.ids = ids;
+    for (std::size_t j = 0; j < groups.size(); ++j) {
       if (report.input.tokens[j].special) continue;
-      content_.insert(content_.end(), options.groups[j].begin(), options.groups[j].end());
+      content_.insert(content_.end(), groups[j].begin(), groups[j].end());
     }
   }
 
@@ -43,7 +44,7 @@ class Scorer {
     if (!token.target) return false;
     if (t > 0) append(report_.generation->tokens[t - 1]);
     tokens_ += input_.ids.size();
-    const bool cheap = agreement_is_cheap(decoder_.info().parameters, tokens_, options_.groups.size());
+    const bool cheap = agreement_is_cheap(decoder_.info().parameters, tokens_, groups_.size());
     const bool agrees = blank_ && (asked_ || cheap) && !stopped_;
     if (report_.scores.empty() && !agrees) return false;
     const TextQuestion question = question_of(token, asked_ || !report_.scores.empty());
@@ -60,13 +61,13 @@ class Scorer {
  private:
   // About the prediction that chose a token: of the prompt's tokens, or of all before it.
   TextQuestion question_of(const GeneratedToken& token, bool of_all) {
-    TokenGroups groups = options_.groups;
-    for (std::size_t position = options_.ids.size(); of_all && position < input_.ids.size(); ++position) {
+    TokenGroups groups = groups_;
+    for (std::size_t position = prompt_; of_all && position < input_.ids.size(); ++position) {
       groups.push_back({position});
     }
     TextQuestion question = text_question(decoder_, input_, score_target(*token.target), std::move(groups), blank_);
     question.content = content_;
-    question.steps = options_.steps;
+    question.steps = options_.integration_steps;
     question.threads = options_.threads;
     question.stop_token = options_.stop_token;
     return question;
@@ -103,7 +104,9 @@ class Scorer {
   }
 
   Decoder& decoder_;
-  const GenerationScoreOptions& options_;
+  const GenerateOptions& options_;
+  std::size_t prompt_;  // its positions
+  const TokenGroups& groups_;
   Report& report_;
   std::optional<BlankToken> blank_;
   TextInput input_;
@@ -115,15 +118,15 @@ class Scorer {
 
 }  // namespace
 
-void add_generation_scores(Decoder& decoder, const TextCodec& codec, const GenerationScoreOptions& options,
-                           Report& report) {
+void add_generation_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options,
+                           const std::vector<std::int64_t>& ids, const TokenGroups& groups, Report& report) {
   const std::size_t tokens = report.generation->tokens.size();
   try {
-    Scorer scorer(decoder, codec, options, report);
+    Scorer scorer(decoder, codec, options, ids, groups, report);
     for (std::size_t t = 0; t < tokens && scorer.score(t); ++t) {
       if (!report.scores.empty() && options.progress) options.progress(t + 1, tokens);
     }
-    note_integration_error(report.scores, options.steps, report.notes);
+    note_integration_error(report.scores, options.integration_steps, report.notes);
   } catch (const Cancelled&) {  // a generation keeps what it has
     if (!report.scores.empty()) report.notes.emplace_back(NoteCode::kScoresInterrupted);
     report.scores.clear();

@@ -10,13 +10,10 @@
 #ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SCORES_H_
 #define ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SCORES_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <stop_token>
 #include <vector>
 
-#include "attnflow/base/progress.h"
-#include "attnflow/explain/explain_options.h"
+#include "attnflow/analysis/generate/generate.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/report/report.h"
@@ -24,21 +21,11 @@
 
 namespace attnflow::internal {
 
-struct GenerationScoreOptions {
-  const std::vector<std::int64_t>& ids;  // of the prompt
-  TokenGroups groups;                    // its positions behind each of the report's input tokens
-  bool generated = false;                // keep the scores of generated tokens
-  std::size_t steps = kIntegrationSteps;
-  std::size_t threads = 0;
-  ProgressFunction progress = {};  // in generated tokens
-  std::stop_token stop_token = {};
-};
-
 // Fills Report::scores and the agreement of its generated tokens, which have targets, with their notes. A stop leaves
 // no scores, but the agreements found so far, and a note. Throws as the methods do; what agreement alone would have
-// needed ends that silently.
-void add_generation_scores(Decoder& decoder, const TextCodec& codec, const GenerationScoreOptions& options,
-                           Report& report);
+// needed ends that silently. `ids`: of the prompt; `groups`: its positions behind each of the report's input tokens.
+void add_generation_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options,
+                           const std::vector<std::int64_t>& ids, const TokenGroups& groups, Report& report);
 
 }  // namespace attnflow::internal
 

@@ -1,17 +1,22 @@
-// What a generation keeps of the attention that passes by.
+// What a generation keeps of the attention that passes by, and the sources of what its tokens depend on.
 #ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SINK_H_
 #define ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SINK_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <vector>
 
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/source.h"
 #include "attnflow/graph/attention_sink.h"
 #include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/graph/mixing.h"
+#include "attnflow/model/model.h"
+#include "attnflow/report/report.h"
 #include "attnflow/rollout/incremental_rollout.h"
 
 namespace attnflow::internal {
@@ -86,6 +91,15 @@ class GenerationSource : public AttentionSource {
  private:
   const GenerationSink& sink_;
 };
+
+// The graphs of generated tokens by relevance (graph/relevance_mixing.h): each token's own, since each is a prediction
+// of its own. `ids`: prompt and generated tokens. Each target's position chose its token and sees the ids up to it. The
+// sources, in the order of the targets, know the positions up to their own. About four passes of the model over those
+// positions for each target, shared out among threads; O(L n^2) memory for each. Throws as target_graph(), and
+// Cancelled.
+std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
+    ModelOf<TextInput>& model, const std::vector<std::int64_t>& ids, const std::vector<ReportTarget>& targets,
+    const ResolvedMixing& mixing, std::size_t threads, const std::stop_token& stop_token, std::vector<Note>& notes);
 
 }  // namespace attnflow::internal
 

@@ -19,8 +19,7 @@ BlankOut blank_each(const Question& question, const Input& whole) {
   const std::size_t count = question.groups.size();
   BlankOut result;
   result.blanked.resize(count);
-  BatchOptions options;
-  options.stop_token = question.stop_token;
+  const BatchOptions options{.stop_token = question.stop_token};
   for (std::size_t begin = 0; begin <= count; begin += kChunk) {
     // The input itself comes first.
     std::vector<Input> inputs;

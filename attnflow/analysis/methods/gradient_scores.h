@@ -30,9 +30,7 @@ namespace attnflow {
 // One score a group. Throws as gradients_of() and Gradients::input_gradients() do.
 template <typename Question>
 std::vector<double> gradient_times_input_scores(const Question& question, BackwardRule rule) {
-  BatchOptions options;
-  options.rule = rule;
-  options.stop_token = question.stop_token;
+  const BatchOptions options{.rule = rule, .stop_token = question.stop_token};
   const auto found = gradients_of(question.model)
                          .input_gradients(std::span(&question.input, 1), std::span(&question.target, 1), options);
   const InputGradient& one = found.at(0);

@@ -24,8 +24,7 @@ IntegratedGradients integrate(const Question& question, const Input& input) {
                 "padding), from which the way to the input starts, found none");
   }
   Gradients<Input>& gradients = gradients_of(question.model);
-  BatchOptions options;
-  options.stop_token = question.stop_token;
+  BatchOptions options{.stop_token = question.stop_token};
   const std::vector<Input> ends = {input, question.blanked(question.content)};
   const std::vector<ScoreTarget> targets(kPointsAtOnce, question.target);
   const std::vector<InputGradient> known =
