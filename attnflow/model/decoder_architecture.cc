@@ -8,60 +8,191 @@ namespace attnflow {
 
 namespace {
 
-constexpr DecoderNames kGemmaNames = {.attention_after = "post_attention_layernorm",
-                                      .feed_forward_norm = "pre_feedforward_layernorm",
-                                      .feed_forward_after = "post_feedforward_layernorm"};
-
 constexpr DecoderNames with_head_norms(DecoderNames names) {
   names.query_norm = "self_attn.q_norm";
   names.key_norm = "self_attn.k_norm";
   return names;
 }
 
+// What GPT-2 and its relatives have in common beside layer norms: names, and nets without a gate.
+constexpr DecoderArchitecture gpt(std::string_view model_type, std::string_view class_name) {
+  return {
+      .model_type = model_type,
+      .class_name = class_name,
+      .prefix = "transformer.",
+      .keys = {.key_value_heads = {},
+               .head_width = {},
+               .activation = "activation_function",
+               .norm_eps = "layer_norm_epsilon"},
+      .names = {.word = "wte",
+                .layer = "h.{}.",
+                .attention_norm = "ln_1",
+                .feed_forward_norm = "ln_2",
+                .gate = {},
+                .feed_forward_in = "mlp.c_fc",
+                .feed_forward_out = "mlp.c_proj",
+                .final_norm = "ln_f"},
+      .norm = NormKind::kLayer,
+      .norm_eps = 1e-5,
+      .activation = "gelu_new",
+      .intermediate_factor = 4,
+  };
+}
+
+constexpr DecoderArchitecture gpt2() {
+  DecoderArchitecture row = gpt("gpt2", "GPT2");
+  row.keys.hidden = "n_embd";
+  row.keys.layers = "n_layer";
+  row.keys.heads = "n_head";
+  row.keys.intermediate = "n_inner";
+  row.keys.positions = "n_positions";
+  row.names.position = "wpe";
+  row.names.query_key_value = "attn.c_attn";
+  row.names.attention_output = "attn.c_proj";
+  row.positions = PositionKind::kLearnt;
+  row.layout = MatrixLayout::kInOut;
+  row.biases = kAllBiases;
+  row.tied = true;
+  return row;
+}
+
+constexpr DecoderArchitecture gpt_neo() {
+  DecoderArchitecture row = gpt("gpt_neo", "GPTNeo");
+  row.keys.layers = "num_layers";
+  row.keys.heads = "num_heads";
+  row.keys.window = "window_size";
+  row.names.position = "wpe";
+  row.names.query = "attn.attention.q_proj";
+  row.names.key = "attn.attention.k_proj";
+  row.names.value = "attn.attention.v_proj";
+  row.names.attention_output = "attn.attention.out_proj";
+  row.positions = PositionKind::kLearnt;
+  row.biases = {.attention_output = BiasRule::kAlways, .feed_forward = BiasRule::kAlways};
+  row.window = WindowRule::kNamed;
+  row.divided_scores = false;
+  row.window_size = 256;
+  row.tied = true;
+  return row;
+}
+
+constexpr DecoderArchitecture gptj() {
+  DecoderArchitecture row = gpt("gptj", "GPTJ");
+  row.keys = gpt2().keys;
+  row.keys.rotary_width = "rotary_dim";
+  row.names.query = "attn.q_proj";
+  row.names.key = "attn.k_proj";
+  row.names.value = "attn.v_proj";
+  row.names.attention_output = "attn.out_proj";
+  row.names.feed_forward_norm = {};
+  row.names.feed_forward_in = "mlp.fc_in";
+  row.names.feed_forward_out = "mlp.fc_out";
+  row.biases = {.feed_forward = BiasRule::kAlways};
+  row.output_bias = BiasRule::kAlways;
+  row.rotary_neighbors = true;
+  row.parallel = true;
+  row.shared_norm = true;
+  row.rotary_width = 64;
+  return row;
+}
+
+constexpr DecoderArchitecture bloom() {
+  DecoderArchitecture row = gpt("bloom", "Bloom");
+  row.keys.hidden = "n_embed|hidden_size";
+  row.keys.layers = "n_layer|num_hidden_layers";
+  row.keys.heads = "n_head|num_attention_heads";
+  row.keys.intermediate = "n_inner";
+  row.keys.positions = "seq_length";
+  row.keys.activation = {};
+  row.names.word = "word_embeddings";
+  row.names.embedding_norm = "word_embeddings_layernorm";
+  row.names.attention_norm = "input_layernorm";
+  row.names.query_key_value = "self_attention.query_key_value";
+  row.names.attention_output = "self_attention.dense";
+  row.names.feed_forward_norm = "post_attention_layernorm";
+  row.names.feed_forward_in = "mlp.dense_h_to_4h";
+  row.names.feed_forward_out = "mlp.dense_4h_to_h";
+  row.positions = PositionKind::kAlibi;
+  row.biases = kAllBiases;
+  row.query_key_value_order = QueryKeyValueOrder::kByHead;
+  row.position_limit = 1U << 20U;  // distances are not learnt
+  row.tied = true;
+  return row;
+}
+
+constexpr DecoderArchitecture falcon() {
+  DecoderArchitecture row = bloom();
+  row.model_type = "falcon";
+  row.class_name = "Falcon";
+  row.keys = {.hidden = "n_embed|hidden_size",
+              .key_value_heads = "num_kv_heads",
+              .multi_query = "multi_query",
+              .grouped = "new_decoder_architecture",
+              .head_width = {},
+              .intermediate = "ffn_hidden_size",
+              .activation = "activation",
+              .norm_eps = "layer_norm_epsilon",
+              .attention_bias = "bias",
+              .feed_forward_bias = "bias",
+              .parallel = "parallel_attn",
+              .parallel_norms = "num_ln_in_parallel_attn",
+              .alibi = "alibi"};
+  row.names.embedding_norm = {};
+  row.names.parallel_attention_norm = "ln_attn";
+  row.names.parallel_feed_forward_norm = "ln_mlp";
+  row.positions = PositionKind::kRotary;
+  row.biases = kStatedBiases;
+  row.parallel = true;
+  row.shared_norm = true;
+  row.scaled_alibi = true;
+  row.activation = "gelu";
+  row.position_limit = 2048;
+  return row;
+}
+
+constexpr DecoderArchitecture gemma2() {
+  return {
+      .model_type = "gemma2",
+      .class_name = "Gemma2",
+      .keys = {.activation = "hidden_activation",
+               .score_width = "query_pre_attn_scalar",
+               .score_cap = "attn_logit_softcapping",
+               .logit_cap = "final_logit_softcapping"},
+      .names = {.attention_after = "post_attention_layernorm",
+                .feed_forward_norm = "pre_feedforward_layernorm",
+                .feed_forward_after = "post_feedforward_layernorm"},
+      .norm = NormKind::kRmsPlusOne,
+      .biases = kStatedAttentionBiases,
+      .window = WindowRule::kInterval,
+      .root_embedding = true,
+      .activation = "gelu_pytorch_tanh",
+      .window_size = 4096,
+      .window_interval = 2,
+      .score_width = 256.0,
+      .score_cap = 50.0,
+      .logit_cap = 30.0,
+      .tied = true,
+  };
+}
+
+constexpr DecoderArchitecture gemma3() {
+  DecoderArchitecture row = gemma2();
+  row.model_type = "gemma3_text";
+  row.class_name = "Gemma3";
+  row.keys.window_interval = "sliding_window_pattern|_sliding_window_pattern";
+  row.keys.local_rotary_theta = "rope_local_base_freq";
+  row.names = with_head_norms(row.names);
+  row.window_interval = 6;
+  row.score_cap = row.logit_cap = 0.0;  // unless config.json states them
+  row.rotary_theta = 1e6;
+  return row;
+}
+
 constexpr std::array kDecoders = {
-    DecoderArchitecture{
-        .model_type = "gpt2",
-        .class_name = "GPT2",
-        .prefix = "transformer.",
-        .keys = {.hidden = "n_embd",
-                 .layers = "n_layer",
-                 .heads = "n_head",
-                 .key_value_heads = {},
-                 .head_width = {},
-                 .intermediate = "n_inner",
-                 .positions = "n_positions",
-                 .activation = "activation_function",
-                 .norm_eps = "layer_norm_epsilon",
-                 .attention_bias = {},
-                 .feed_forward_bias = {}},
-        .names = {.word = "wte",
-                  .position = "wpe",
-                  .layer = "h.{}.",
-                  .attention_norm = "ln_1",
-                  .query_key_value = "attn.c_attn",
-                  .attention_output = "attn.c_proj",
-                  .feed_forward_norm = "ln_2",
-                  .gate = {},
-                  .feed_forward_in = "mlp.c_fc",
-                  .feed_forward_out = "mlp.c_proj",
-                  .final_norm = "ln_f"},
-        .positions = PositionKind::kLearnt,
-        .norm = NormKind::kLayer,
-        .layout = MatrixLayout::kInOut,
-        .query_key_value_bias = BiasRule::kAlways,
-        .attention_output_bias = BiasRule::kAlways,
-        .feed_forward_bias = BiasRule::kAlways,
-        .norm_eps = 1e-5,
-        .activation = "gelu_new",
-        .intermediate_factor = 4,
-        .tied = true,
-    },
+    gpt2(),
     DecoderArchitecture{
         .model_type = "llama",
         .class_name = "Llama",
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
-        .feed_forward_bias = BiasRule::kSetting,
+        .biases = kStatedBiases,
     },
     DecoderArchitecture{
         .model_type = "mistral",
@@ -72,7 +203,7 @@ constexpr std::array kDecoders = {
     DecoderArchitecture{
         .model_type = "qwen2",
         .class_name = "Qwen2",
-        .query_key_value_bias = BiasRule::kAlways,
+        .biases = {.query_key_value = BiasRule::kAlways},
         .window = WindowRule::kSwitched,
         .window_size = 4096,
     },
@@ -80,8 +211,7 @@ constexpr std::array kDecoders = {
         .model_type = "qwen3",
         .class_name = "Qwen3",
         .names = with_head_norms({}),
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
+        .biases = kStatedAttentionBiases,
         .window = WindowRule::kSwitched,
         .window_size = 4096,
     },
@@ -89,9 +219,7 @@ constexpr std::array kDecoders = {
         .model_type = "smollm3",
         .class_name = "SmolLM3",
         .keys = {.rotary_layers = "no_rope_layers", .rotary_interval = "no_rope_layer_interval"},
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
-        .feed_forward_bias = BiasRule::kSetting,
+        .biases = kStatedBiases,
         .rotary_theta = 2e6,
         .tied = true,
     },
@@ -102,9 +230,7 @@ constexpr std::array kDecoders = {
                  .score_factor = "attention_multiplier",
                  .residual_factor = "residual_multiplier",
                  .logit_divisor = "logits_scaling"},
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
-        .feed_forward_bias = BiasRule::kSetting,
+        .biases = kStatedBiases,
     },
     DecoderArchitecture{
         .model_type = "phi3",
@@ -119,8 +245,7 @@ constexpr std::array kDecoders = {
         .model_type = "gemma",
         .class_name = "Gemma",
         .norm = NormKind::kRmsPlusOne,
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
+        .biases = kStatedAttentionBiases,
         .root_embedding = true,
         .gelu_is_tanh = true,
         .activation = "gelu",
@@ -132,9 +257,7 @@ constexpr std::array kDecoders = {
         .keys = {.head_width = {}, .norm_eps = "norm_epsilon"},
         .names = {.gate = {}, .feed_forward_in = "mlp.c_fc", .feed_forward_out = "mlp.c_proj"},
         .norm = NormKind::kLayer,
-        .query_key_value_bias = BiasRule::kAlways,
-        .attention_output_bias = BiasRule::kAlways,
-        .feed_forward_bias = BiasRule::kAlways,
+        .biases = kAllBiases,
         .window = WindowRule::kAll,
         .norm_eps = 1e-5,
         .activation = "gelu_pytorch_tanh",
@@ -148,7 +271,7 @@ constexpr std::array kDecoders = {
                  .attention_bias = "use_qkv_bias",
                  .parallel = "use_parallel_residual"},
         .norm = NormKind::kLayer,
-        .query_key_value_bias = BiasRule::kSetting,
+        .biases = {.query_key_value = BiasRule::kSetting},
         .shared_norm = true,
         .partial_rotary = true,
         .norm_eps = 1e-5,
@@ -174,87 +297,14 @@ constexpr std::array kDecoders = {
                   .final_norm = "final_layer_norm"},
         .positions = PositionKind::kLearnt,
         .norm = NormKind::kLayer,
-        .query_key_value_bias = BiasRule::kAlways,
-        .attention_output_bias = BiasRule::kAlways,
-        .feed_forward_bias = BiasRule::kAlways,
+        .biases = kAllBiases,
         .position_offset = 2,
         .norm_eps = 1e-5,
         .activation = "relu",
         .tied = true,
     },
-    DecoderArchitecture{
-        .model_type = "gpt_neo",
-        .class_name = "GPTNeo",
-        .prefix = "transformer.",
-        .keys = {.layers = "num_layers",
-                 .heads = "num_heads",
-                 .key_value_heads = {},
-                 .head_width = {},
-                 .activation = "activation_function",
-                 .norm_eps = "layer_norm_epsilon",
-                 .window = "window_size"},
-        .names = {.word = "wte",
-                  .position = "wpe",
-                  .layer = "h.{}.",
-                  .attention_norm = "ln_1",
-                  .query = "attn.attention.q_proj",
-                  .key = "attn.attention.k_proj",
-                  .value = "attn.attention.v_proj",
-                  .attention_output = "attn.attention.out_proj",
-                  .feed_forward_norm = "ln_2",
-                  .gate = {},
-                  .feed_forward_in = "mlp.c_fc",
-                  .feed_forward_out = "mlp.c_proj",
-                  .final_norm = "ln_f"},
-        .positions = PositionKind::kLearnt,
-        .norm = NormKind::kLayer,
-        .attention_output_bias = BiasRule::kAlways,
-        .feed_forward_bias = BiasRule::kAlways,
-        .window = WindowRule::kNamed,
-        .divided_scores = false,
-        .norm_eps = 1e-5,
-        .activation = "gelu_new",
-        .intermediate_factor = 4,
-        .window_size = 256,
-        .tied = true,
-    },
-    DecoderArchitecture{
-        .model_type = "gptj",
-        .class_name = "GPTJ",
-        .prefix = "transformer.",
-        .keys = {.hidden = "n_embd",
-                 .layers = "n_layer",
-                 .heads = "n_head",
-                 .key_value_heads = {},
-                 .head_width = {},
-                 .intermediate = "n_inner",
-                 .positions = "n_positions",
-                 .activation = "activation_function",
-                 .norm_eps = "layer_norm_epsilon",
-                 .rotary_width = "rotary_dim"},
-        .names = {.word = "wte",
-                  .layer = "h.{}.",
-                  .attention_norm = "ln_1",
-                  .query = "attn.q_proj",
-                  .key = "attn.k_proj",
-                  .value = "attn.v_proj",
-                  .attention_output = "attn.out_proj",
-                  .feed_forward_norm = {},
-                  .gate = {},
-                  .feed_forward_in = "mlp.fc_in",
-                  .feed_forward_out = "mlp.fc_out",
-                  .final_norm = "ln_f"},
-        .norm = NormKind::kLayer,
-        .feed_forward_bias = BiasRule::kAlways,
-        .output_bias = BiasRule::kAlways,
-        .rotary_neighbors = true,
-        .parallel = true,
-        .shared_norm = true,
-        .norm_eps = 1e-5,
-        .activation = "gelu_new",
-        .intermediate_factor = 4,
-        .rotary_width = 64,
-    },
+    gpt_neo(),
+    gptj(),
     DecoderArchitecture{
         .model_type = "gpt_neox",
         .class_name = "GPTNeoX",
@@ -274,9 +324,7 @@ constexpr std::array kDecoders = {
                   .final_norm = "final_layer_norm",
                   .output_before = "embed_out"},
         .norm = NormKind::kLayer,
-        .query_key_value_bias = BiasRule::kSettingOrTrue,
-        .attention_output_bias = BiasRule::kSettingOrTrue,
-        .feed_forward_bias = BiasRule::kAlways,
+        .biases = {BiasRule::kSettingOrTrue, BiasRule::kSettingOrTrue, BiasRule::kAlways},
         .query_key_value_order = QueryKeyValueOrder::kByHead,
         .parallel = true,
         .partial_rotary = true,
@@ -295,9 +343,7 @@ constexpr std::array kDecoders = {
                   .feed_forward_out = "mlp.fc2",
                   .final_norm = "final_layernorm"},
         .norm = NormKind::kLayer,
-        .query_key_value_bias = BiasRule::kAlways,
-        .attention_output_bias = BiasRule::kAlways,
-        .feed_forward_bias = BiasRule::kAlways,
+        .biases = kAllBiases,
         .output_bias = BiasRule::kAlways,
         .parallel = true,
         .shared_norm = true,
@@ -312,8 +358,7 @@ constexpr std::array kDecoders = {
         .keys = {.norm_eps = "layer_norm_eps", .logit_factor = "logit_scale"},
         .names = {.feed_forward_norm = {}},
         .norm = NormKind::kLayerNoShift,
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
+        .biases = kStatedAttentionBiases,
         .rotary_neighbors = true,
         .parallel = true,
         .shared_norm = true,
@@ -331,8 +376,7 @@ constexpr std::array kDecoders = {
                  .window_interval = "sliding_window_pattern"},
         .names = {.feed_forward_norm = {}},
         .norm = NormKind::kLayerNoShift,
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
+        .biases = kStatedAttentionBiases,
         .window = WindowRule::kInterval,
         .rotary_neighbors = true,
         .parallel = true,
@@ -344,81 +388,8 @@ constexpr std::array kDecoders = {
         .logit_factor = 0.0625,
         .tied = true,
     },
-    DecoderArchitecture{
-        .model_type = "bloom",
-        .class_name = "Bloom",
-        .prefix = "transformer.",
-        .keys = {.hidden = "n_embed|hidden_size",
-                 .layers = "n_layer|num_hidden_layers",
-                 .heads = "n_head|num_attention_heads",
-                 .key_value_heads = {},
-                 .head_width = {},
-                 .intermediate = "n_inner",
-                 .positions = "seq_length",
-                 .activation = {},
-                 .norm_eps = "layer_norm_epsilon"},
-        .names = {.word = "word_embeddings",
-                  .embedding_norm = "word_embeddings_layernorm",
-                  .layer = "h.{}.",
-                  .query_key_value = "self_attention.query_key_value",
-                  .attention_output = "self_attention.dense",
-                  .gate = {},
-                  .feed_forward_in = "mlp.dense_h_to_4h",
-                  .feed_forward_out = "mlp.dense_4h_to_h",
-                  .final_norm = "ln_f"},
-        .positions = PositionKind::kAlibi,
-        .norm = NormKind::kLayer,
-        .query_key_value_bias = BiasRule::kAlways,
-        .attention_output_bias = BiasRule::kAlways,
-        .feed_forward_bias = BiasRule::kAlways,
-        .query_key_value_order = QueryKeyValueOrder::kByHead,
-        .norm_eps = 1e-5,
-        .activation = "gelu_new",
-        .intermediate_factor = 4,
-        .position_limit = 1U << 20U,  // distances are not learnt
-        .tied = true,
-    },
-    DecoderArchitecture{
-        .model_type = "falcon",
-        .class_name = "Falcon",
-        .prefix = "transformer.",
-        .keys = {.hidden = "n_embed|hidden_size",
-                 .key_value_heads = "num_kv_heads",
-                 .multi_query = "multi_query",
-                 .grouped = "new_decoder_architecture",
-                 .head_width = {},
-                 .intermediate = "ffn_hidden_size",
-                 .activation = "activation",
-                 .norm_eps = "layer_norm_epsilon",
-                 .attention_bias = "bias",
-                 .feed_forward_bias = "bias",
-                 .parallel = "parallel_attn",
-                 .parallel_norms = "num_ln_in_parallel_attn",
-                 .alibi = "alibi"},
-        .names = {.word = "word_embeddings",
-                  .layer = "h.{}.",
-                  .query_key_value = "self_attention.query_key_value",
-                  .attention_output = "self_attention.dense",
-                  .parallel_attention_norm = "ln_attn",
-                  .parallel_feed_forward_norm = "ln_mlp",
-                  .gate = {},
-                  .feed_forward_in = "mlp.dense_h_to_4h",
-                  .feed_forward_out = "mlp.dense_4h_to_h",
-                  .final_norm = "ln_f"},
-        .norm = NormKind::kLayer,
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
-        .feed_forward_bias = BiasRule::kSetting,
-        .query_key_value_order = QueryKeyValueOrder::kByHead,
-        .parallel = true,
-        .shared_norm = true,
-        .scaled_alibi = true,
-        .norm_eps = 1e-5,
-        .activation = "gelu",
-        .intermediate_factor = 4,
-        .position_limit = 2048,
-        .tied = true,
-    },
+    bloom(),
+    falcon(),
     // The part of CLIP that reads texts, by itself: the last token stands for the text, and nothing is predicted.
     DecoderArchitecture{
         .model_type = "clip_text_model",
@@ -438,9 +409,7 @@ constexpr std::array kDecoders = {
                   .output = {}},
         .positions = PositionKind::kLearnt,
         .norm = NormKind::kLayer,
-        .query_key_value_bias = BiasRule::kAlways,
-        .attention_output_bias = BiasRule::kAlways,
-        .feed_forward_bias = BiasRule::kAlways,
+        .biases = kAllBiases,
         .norm_eps = 1e-5,
         .activation = "quick_gelu",
     },
@@ -453,54 +422,12 @@ constexpr std::array kDecoders = {
                   .attention_after = "post_attention_layernorm",
                   .feed_forward_norm = {},
                   .feed_forward_after = "post_feedforward_layernorm"},
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
+        .biases = kStatedAttentionBiases,
         .head_norms = false,
         .norm_eps = 1e-5,
     },
-    DecoderArchitecture{
-        .model_type = "gemma2",
-        .class_name = "Gemma2",
-        .keys = {.activation = "hidden_activation",
-                 .score_width = "query_pre_attn_scalar",
-                 .score_cap = "attn_logit_softcapping",
-                 .logit_cap = "final_logit_softcapping"},
-        .names = kGemmaNames,
-        .norm = NormKind::kRmsPlusOne,
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
-        .window = WindowRule::kInterval,
-        .root_embedding = true,
-        .activation = "gelu_pytorch_tanh",
-        .window_size = 4096,
-        .window_interval = 2,
-        .score_width = 256.0,
-        .score_cap = 50.0,
-        .logit_cap = 30.0,
-        .tied = true,
-    },
-    DecoderArchitecture{
-        .model_type = "gemma3_text",
-        .class_name = "Gemma3",
-        .keys = {.activation = "hidden_activation",
-                 .score_width = "query_pre_attn_scalar",
-                 .score_cap = "attn_logit_softcapping",
-                 .logit_cap = "final_logit_softcapping",
-                 .window_interval = "sliding_window_pattern|_sliding_window_pattern",
-                 .local_rotary_theta = "rope_local_base_freq"},
-        .names = with_head_norms(kGemmaNames),
-        .norm = NormKind::kRmsPlusOne,
-        .query_key_value_bias = BiasRule::kSetting,
-        .attention_output_bias = BiasRule::kSetting,
-        .window = WindowRule::kInterval,
-        .root_embedding = true,
-        .activation = "gelu_pytorch_tanh",
-        .window_size = 4096,
-        .window_interval = 6,
-        .score_width = 256.0,
-        .rotary_theta = 1e6,
-        .tied = true,
-    },
+    gemma2(),
+    gemma3(),
 };
 
 }  // namespace

@@ -43,6 +43,15 @@ enum class BiasRule {
   kSettingOrTrue,
 };
 
+struct BiasRules {
+  BiasRule query_key_value = BiasRule::kNever;
+  BiasRule attention_output = BiasRule::kNever;
+  BiasRule feed_forward = BiasRule::kNever;
+};
+inline constexpr BiasRules kAllBiases = {BiasRule::kAlways, BiasRule::kAlways, BiasRule::kAlways};
+inline constexpr BiasRules kStatedBiases = {BiasRule::kSetting, BiasRule::kSetting, BiasRule::kSetting};
+inline constexpr BiasRules kStatedAttentionBiases = {BiasRule::kSetting, BiasRule::kSetting, BiasRule::kNever};
+
 // Which layers see only the last `sliding_window` positions.
 enum class WindowRule {
   kNone,      // none; a config.json that asks for some is refused
@@ -149,9 +158,7 @@ struct DecoderArchitecture {
   NormPlace norm_place = NormPlace::kBefore;
   bool norm_of_sum = false;                    // embedding_norm norms words and positions together, else words alone
   MatrixLayout layout = MatrixLayout::kOutIn;  // of the maps inside layers
-  BiasRule query_key_value_bias = BiasRule::kNever;
-  BiasRule attention_output_bias = BiasRule::kNever;
-  BiasRule feed_forward_bias = BiasRule::kNever;
+  BiasRules biases = {};                       // likewise
   WindowRule window = WindowRule::kNone;
   BiasRule output_bias = BiasRule::kNever;  // of the logits
   QueryKeyValueOrder query_key_value_order = QueryKeyValueOrder::kSideBySide;

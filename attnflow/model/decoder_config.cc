@@ -635,9 +635,9 @@ DecoderConfig internal::read_stack(const ConfigReader& reader, const DecoderArch
   config.norm_eps = reader.number_or(keys.norm_eps, architecture.norm_eps, 0.0, 1.0);
   read_activation(reader, architecture, config);
   if (config.position_kind == PositionKind::kDistance) read_buckets(reader, keys, config);
-  config.query_key_value_bias = has_bias(reader, architecture.query_key_value_bias, keys.attention_bias);
-  config.attention_output_bias = has_bias(reader, architecture.attention_output_bias, keys.attention_bias);
-  config.feed_forward_bias = has_bias(reader, architecture.feed_forward_bias, keys.feed_forward_bias);
+  config.query_key_value_bias = has_bias(reader, architecture.biases.query_key_value, keys.attention_bias);
+  config.attention_output_bias = has_bias(reader, architecture.biases.attention_output, keys.attention_bias);
+  config.feed_forward_bias = has_bias(reader, architecture.biases.feed_forward, keys.feed_forward_bias);
   config.output_bias = architecture.output_bias == BiasRule::kAlways;
   read_parallel(reader, architecture, config);
   config.tied = reader.flag_or("tie_word_embeddings", architecture.tied);

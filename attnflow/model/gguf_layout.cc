@@ -201,9 +201,9 @@ class Planner {
     set(keys.norm_eps, required_number(rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"));
     set(keys.activation, std::string(row_->activation));
     // True of all maps and layers or of none; a bias that is there all the same has no place below.
-    if (row_->query_key_value_bias == BiasRule::kSetting)
+    if (row_->biases.query_key_value == BiasRule::kSetting)
       set(keys.attention_bias, find_tensor("blk.0.attn_output.bias") != nullptr);
-    if (row_->feed_forward_bias == BiasRule::kSetting)
+    if (row_->biases.feed_forward == BiasRule::kSetting)
       set(keys.feed_forward_bias, find_tensor("blk.0.ffn_up.bias") != nullptr);
     if (row_->positions == PositionKind::kRotary) write_rotary();
     if (row_->window == WindowRule::kSwitched) set("use_sliding_window", false);
