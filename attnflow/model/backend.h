@@ -30,7 +30,7 @@ struct EncoderWeights;
 struct GgufFile;
 
 // Raise the number after "abi" whenever a type that crosses the seam changes.
-inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 12";
+inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 13";
 
 inline constexpr const char* kBackendSymbol = "attnflow_backend";
 

@@ -274,31 +274,30 @@ ModelHead find_head(const EncoderTensorFinder& finder, const ModelConfig& config
   return classifier ? ModelHead::kClassification : ModelHead::kNone;
 }
 
-MaskedLmWeights find_masked_lm(EncoderTensorFinder& finder, const EncoderWeights& weights) {
+HeadWeights find_masked_lm(EncoderTensorFinder& finder, const EncoderWeights& weights) {
   const ModelConfig& config = weights.config;
   const MaskedLmNames& names = config.architecture->masked_lm;
-  MaskedLmWeights head;
+  HeadWeights head;
   head.activation = names.activation.value_or(config.activation);
   head.dense = finder.map(std::string(names.dense), config.embedding, config.hidden, "the sizes");
   head.norm = finder.layer_norm(std::string(names.norm), config.embedding, "the sizes");
   const std::string decoder(names.decoder);
-  head.decoder.out = config.vocabulary;
-  head.decoder.weight = config.tied_decoder && !finder.has(decoder + ".weight")
-                            ? weights.word_embedding
-                            : finder.table(decoder, config.vocabulary, config.embedding, "vocab_size and the sizes");
+  head.output.out = config.vocabulary;
+  head.output.weight = config.tied_decoder && !finder.has(decoder + ".weight")
+                           ? weights.word_embedding
+                           : finder.table(decoder, config.vocabulary, config.embedding, "vocab_size and the sizes");
   // Where both biases are stored, the decoder's own is the one that transformers adds.
-  head.decoder.bias = finder.tensor({decoder + ".bias", std::string(names.bias)}, {config.vocabulary}, "vocab_size",
-                                    PlannedTensor::Kind::kBias);
+  head.output.bias = finder.tensor({decoder + ".bias", std::string(names.bias)}, {config.vocabulary}, "vocab_size",
+                                   PlannedTensor::Kind::kBias);
   return head;
 }
 
-ClassifierWeights find_classifier(EncoderTensorFinder& finder, const EncoderWeights& weights, ModelHead kind) {
-  const ModelConfig& config = weights.config;
+HeadWeights find_classifier(EncoderTensorFinder& finder, const ModelConfig& config, ModelHead kind) {
   const ClassifierNames& names = config.architecture->classifier;
   const bool answers = kind == ModelHead::kQuestionAnswering;
   const bool of_tokens = kind == ModelHead::kTokenClassification || answers;
   const bool all = !of_tokens || names.all_of_tokens;
-  ClassifierWeights head;
+  HeadWeights head;
   head.activation = names.activation;
   if (!names.dense.empty() && all) {
     head.dense = finder.map(std::string(names.dense), config.hidden, config.hidden, "the hidden size");
@@ -324,6 +323,15 @@ ClassifierWeights find_classifier(EncoderTensorFinder& finder, const EncoderWeig
   return head;
 }
 
+void find_all(EncoderTensorFinder& finder, EncoderWeights& weights, ModelHead head) {
+  find_base(finder, weights);
+  if (head == ModelHead::kMaskedLm) {
+    weights.head = find_masked_lm(finder, weights);
+  } else if (head != ModelHead::kNone) {
+    weights.head = find_classifier(finder, weights.config, head);
+  }
+}
+
 }  // namespace
 
 EncoderWeights find_encoder_weights(const Folder& folder, const OpenOptions& options) {
@@ -337,12 +345,8 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   weights.checkpoint = checkpoint;
 
   EncoderTensorFinder finder(*checkpoint, config);
-  find_base(finder, weights);
   const ModelHead head = find_head(finder, config);
-  if (head == ModelHead::kMaskedLm) weights.masked_lm = find_masked_lm(finder, weights);
-  if (predicts_classes(head) || head == ModelHead::kQuestionAnswering) {
-    weights.classifier = find_classifier(finder, weights, head);
-  }
+  find_all(finder, weights, head);
   finder.throw_if_missing();
   if (!options.allow_unused_weights) finder.refuse_unused(config);
 
@@ -359,7 +363,7 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   info.norms_after = config.architecture->norm_place == NormPlace::kAfter;
   info.head = head;
   if (predicts_classes(head)) {
-    info.labels = internal::class_names(config.labels, weights.classifier->output.out);
+    info.labels = internal::class_names(config.labels, weights.head.output.out);
     info.multi_label = config.multi_label && head == ModelHead::kClassification;
   }
   info.parameters = checkpoint->parameters();
@@ -370,10 +374,8 @@ std::vector<PlannedTensor> plan_tensors(const ModelConfig& config, ModelHead hea
   EncoderWeights weights;
   weights.config = config;
   EncoderTensorFinder finder(weights.config);
-  find_base(finder, weights);
-  if (head == ModelHead::kMaskedLm) find_masked_lm(finder, weights);
   if (predicts_classes(head)) weights.config.labels.emplace(classes);
-  if (predicts_classes(head) || head == ModelHead::kQuestionAnswering) find_classifier(finder, weights, head);
+  find_all(finder, weights, head);
   return finder.plan();
 }
 

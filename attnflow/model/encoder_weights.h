@@ -29,22 +29,17 @@ struct ImageWeights {
   const StoredTensor* position = nullptr;            // [1, positions, hidden] or [positions, hidden], or null
 };
 
-struct MaskedLmWeights {
-  LinearWeights dense;  // hidden -> embedding
-  Activation activation = Activation::kGelu;
-  NormWeights norm;
-  LinearWeights decoder;  // embedding -> vocabulary; its weight may be the word embedding
-};
-
-struct ClassifierWeights {
-  std::optional<LinearWeights> dense;  // hidden -> hidden, of ModelConfig::classifier_input
+struct HeadWeights {
+  LinearWeights dense;  // hidden -> hidden, or the embedding's width of a masked language model; or none
   Activation activation = Activation::kTanh;
-  std::optional<NormWeights> norm;  // after both
-  // hidden -> classes, or the begin and end of an answer; of ClassifierInput::kFirstTokenAndPatches, twice hidden
+  NormWeights norm;  // after both
+  // -> vocabulary, and its weight may be the word embedding; -> classes, or the begin and end of an answer; of
+  // ClassifierInput::kFirstTokenAndPatches, from twice hidden
   LinearWeights output;
-  std::optional<LinearWeights> second;  // hidden -> classes, of the second token: logits are the mean of both
+  LinearWeights second;  // hidden -> classes, of the second token: logits are the mean of both; or none
 };
 
+// Of maps and norms those without a weight, or a scale, are not there.
 struct EncoderWeights {
   ModelConfig config;
   ModelInfo info;
@@ -54,15 +49,14 @@ struct EncoderWeights {
   const StoredTensor* word_embedding = nullptr;        // [vocabulary, embedding]
   const StoredTensor* position_embedding = nullptr;    // [positions, embedding], or null
   const StoredTensor* token_type_embedding = nullptr;  // [token_types, embedding], or null
-  std::optional<NormWeights> embedding_norm;
-  std::optional<LinearWeights> embedding_projection;  // embedding -> hidden
-  const StoredTensor* distance_bias = nullptr;        // [buckets, heads], or null
-  const StoredTensor* distance_embedding = nullptr;   // [2 span, hidden], or null
-  std::optional<NormWeights> distance_norm;           // of those
-  std::vector<LayerWeights> layers;                   // group g's inner layer i is at g * inner_layers + i
-  std::optional<NormWeights> final_norm;              // after the last layer
-  std::optional<MaskedLmWeights> masked_lm;
-  std::optional<ClassifierWeights> classifier;  // of the input or of each token, or of answers
+  NormWeights embedding_norm;
+  LinearWeights embedding_projection;                // embedding -> hidden
+  const StoredTensor* distance_bias = nullptr;       // [buckets, heads], or null
+  const StoredTensor* distance_embedding = nullptr;  // [2 span, hidden], or null
+  NormWeights distance_norm;                         // of those
+  std::vector<LayerWeights> layers;                  // group g's inner layer i is at g * inner_layers + i
+  NormWeights final_norm;                            // after the last layer
+  HeadWeights head;                                  // of info.head
 
   // The weights of layer `index`, from 0.
   const LayerWeights& layer(std::size_t index) const { return layers[config.stored_layer(index)]; }

@@ -177,7 +177,7 @@ TEST(EncoderWeights, ChecksEveryTensor) {
       if (marks_head) {
         EXPECT_EQ(find_encoder_weights(model.path()).info.head, ModelHead::kNone);
       } else if (tensor == "cls.predictions.decoder.bias") {
-        EXPECT_EQ(find_encoder_weights(model.path()).masked_lm->decoder.bias->name, "cls.predictions.bias");
+        EXPECT_EQ(find_encoder_weights(model.path()).head.output.bias->name, "cls.predictions.bias");
       } else {
         const std::string usual = with_ending(with_ending(tensor, ".gamma", ".weight"), ".beta", ".bias");
         expect_bad(model, {file.string(), "1 of them missing: \"" + usual + "\""});
@@ -250,7 +250,7 @@ TEST(EncoderWeights, TheFirstDebertaMapsHeadByHead) {
   const ModelCopy model(config, plan);
   const EncoderWeights weights = find_encoder_weights(model.path());
   EXPECT_EQ(weights.distance_embedding->shape, (Shape{14, 24}));
-  EXPECT_FALSE(weights.distance_norm.has_value());
+  EXPECT_EQ(weights.distance_norm.scale, nullptr);
   const LayerWeights& layer = weights.layers.at(0);
   std::size_t begin = 0;
   for (const LinearWeights& map : {layer.query, layer.key, layer.value}) {
@@ -284,7 +284,7 @@ TEST(EncoderWeights, ModernbertHasOneMapForThreeAndNoBiases) {
     EXPECT_EQ(weights.info.head, head);  // both begin with head.dense, and no class is named
     EXPECT_FALSE(weights.info.norms_after);
     EXPECT_EQ(weights.position_embedding, nullptr);
-    EXPECT_TRUE(weights.final_norm->centres);
+    EXPECT_TRUE(weights.final_norm.centres);
     const LayerWeights& first = weights.layers.at(0);
     EXPECT_EQ(first.attention_norm.scale, nullptr);
     EXPECT_EQ(first.query.weight->name, "model.layers.0.attn.Wqkv.weight");
@@ -358,7 +358,7 @@ TEST(EncoderWeights, AnswersBeginAndEnd) {
   const EncoderWeights weights = find_encoder_weights(ModelCopy(json, plan).path());
   EXPECT_EQ(weights.info.head, ModelHead::kQuestionAnswering);
   EXPECT_TRUE(weights.info.labels.empty());
-  EXPECT_FALSE(weights.classifier->dense);
+  EXPECT_EQ(weights.head.dense.weight, nullptr);
 }
 
 TEST(EncoderWeights, LabelsMustFitTheClassifier) {
@@ -377,13 +377,13 @@ TEST(EncoderWeights, LabelsMustFitTheClassifier) {
 TEST(EncoderWeights, DecoderIsTiedUnlessTheConfigSaysNo) {
   const ModelCopy model("bert_masked_lm_tied");
   const EncoderWeights tied = find_encoder_weights(model.path());
-  ASSERT_TRUE(tied.masked_lm);
-  EXPECT_EQ(tied.masked_lm->decoder.weight, tied.word_embedding);
+  ASSERT_EQ(tied.info.head, ModelHead::kMaskedLm);
+  EXPECT_EQ(tied.head.output.weight, tied.word_embedding);
   model.edit_config([](Json& config) { config["tie_word_embeddings"] = false; });
   expect_bad(model, {"missing", "cls.predictions.decoder.weight"});
 
   const EncoderWeights stored = find_encoder_weights(test::golden_models() / "bert_masked_lm");
-  EXPECT_EQ(stored.masked_lm->decoder.weight->name, "cls.predictions.decoder.weight");
+  EXPECT_EQ(stored.head.output.weight->name, "cls.predictions.decoder.weight");
 }
 
 TEST(EncoderWeights, SharedLayersAreFoundOnce) {

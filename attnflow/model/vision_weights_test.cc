@@ -279,7 +279,7 @@ TEST(VisionWeights, EveryTensorOfBeitIsNeeded) {
     EXPECT_EQ(weights.layers.at(0).key.bias, nullptr);
     EXPECT_EQ(weights.layers.at(1).patch_distances->shape, (Shape{84, 3}));
     EXPECT_EQ(weights.layers.at(1).attention_scale != nullptr, scaled);
-    EXPECT_TRUE(weights.classifier->norm.has_value());
+    EXPECT_NE(weights.head.norm.scale, nullptr);
     expect_each_needed(copy, plan);
     WeightsFile more = intact;
     more.add("beit.embeddings.mask_token");
@@ -313,7 +313,7 @@ TEST(VisionWeights, EveryTensorOfAPartIsNeeded) {
     const ModelCopy classifier(config, plan_tensors(parse(config), ModelHead::kClassification, 3));
     const EncoderWeights weights = find_encoder_weights(classifier.path());
     EXPECT_EQ(weights.info.labels.size(), 3U);
-    EXPECT_EQ(weights.classifier->output.weight->shape, (Shape{3, 24}));
+    EXPECT_EQ(weights.head.output.weight->shape, (Shape{3, 24}));
   }
 }
 
@@ -388,10 +388,10 @@ TEST(VisionWeights, WhichHead) {
   // Without a class name, what is stored decides.
   EncoderWeights weights = head_of("deit_teacher", nullptr, keep);
   EXPECT_EQ(weights.info.head, ModelHead::kClassification);
-  EXPECT_TRUE(weights.classifier->second.has_value());
+  EXPECT_NE(weights.head.second.weight, nullptr);
   weights = head_of("deit_classification", nullptr, keep);
   EXPECT_EQ(weights.info.head, ModelHead::kClassification);
-  EXPECT_FALSE(weights.classifier->second.has_value());
+  EXPECT_EQ(weights.head.second.weight, nullptr);
   // A class name decides: transformers would find no weights for this one's head.
   EXPECT_EQ(head_of("deit_teacher", {"DeiTForImageClassification"}, keep).info.head, ModelHead::kNone);
   EXPECT_EQ(head_of("deit_classification", {"DeiTForMaskedImageModeling"}, keep).info.head, ModelHead::kNone);

@@ -84,7 +84,7 @@ void take_every_other_layer(WeightMap& weights, const EncoderWeights& stored, co
   for (std::size_t p = 0; p < positions.extent(0); ++p) {
     for (std::size_t d = 0; d < positions.extent(1); ++d) positions(p, d) += types(0, d);
   }
-  taker.take(*stored.embedding_norm, *bert.embedding_norm);
+  taker.take(stored.embedding_norm, bert.embedding_norm);
   for (std::size_t l = 0; l < stored.config.layers; ++l) {
     const LayerWeights& to = stored.layer(l);
     const LayerWeights& from = bert.layer(2 * l);

@@ -9,9 +9,9 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
       word_embedding(source.get(*weights.word_embedding)),
       position_embedding(source.find(weights.position_embedding)),
       distance_bias(source.find(weights.distance_bias)),
-      final_norm(source, weights.final_norm, config.norm_eps, has_plus_one()) {
-  if (weights.output.weight != nullptr) output = Linear(source, weights.output);
-  embedding_norm = Norm(source, weights.embedding_norm, config.norm_eps, has_plus_one());
+      embedding_norm(source, weights.embedding_norm, config.norm_eps, has_plus_one()),
+      final_norm(source, weights.final_norm, config.norm_eps, has_plus_one()),
+      output(source, weights.output) {
   if (config.position_kind == PositionKind::kRotary) {
     const at::TensorOptions options(at::kFloat);
     frequencies = at::tensor(config.rotary.frequencies(config.rotary_width), options).to(device());
@@ -47,12 +47,11 @@ at::Tensor DecoderTensors::embed(std::span<const std::int64_t> ids, std::size_t 
   const at::Tensor indices =
       at::tensor(at::ArrayRef<std::int64_t>(ids.data(), ids.size()), at::TensorOptions(at::kLong)).to(device());
   at::Tensor x = at::embedding(word_embedding, indices).unsqueeze(0);
-  const bool norms = embedding_norm.scale.defined();
   const bool of_sum = config.architecture->norm_of_sum;
-  if (norms && !of_sum) x = embedding_norm(x);
+  if (!of_sum) x = embedding_norm(x);
   if (config.embedding_factor != 1.0) x = x * config.embedding_factor;
   if (const at::Tensor added = positions(begin, ids.size()); added.defined()) x = x + added;
-  return norms && of_sum ? embedding_norm(x) : x;
+  return of_sum ? embedding_norm(x) : x;
 }
 
 at::Tensor DecoderTensors::positions(std::size_t begin, std::size_t count) const {

@@ -39,15 +39,10 @@ struct DecoderTensors {
     }
     return x;
   }
-  // What the last layer gives, [.., hidden], behind the norm where there is one.
-  template <typename Ops>
-  at::Tensor last_normed(const Ops& ops, const at::Tensor& hidden) const {
-    return final_norm.scale.defined() ? ops.normed(final_norm, hidden) : hidden;
-  }
-  // The same as logits [.., vocabulary or classes].
+  // What the last layer gives, [.., hidden], as logits [.., vocabulary or classes].
   template <typename Ops>
   at::Tensor logits(const Ops& ops, const at::Tensor& hidden) const {
-    at::Tensor logits = ops.linear(output, last_normed(ops, hidden));
+    at::Tensor logits = ops.linear(output, ops.normed(final_norm, hidden));
     if (config.logit_factor != 1.0) logits = logits * config.logit_factor;
     return config.logit_cap > 0.0 ? ops.capped(logits, config.logit_cap) : logits;
   }

@@ -244,7 +244,7 @@ class TorchEncoderDecoder final : public Decoder {
   void read_source(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
     SourceOps ops(device_, threads_, rows);
     ops.score_bias = score_bias(encoder_, 0, ids.size());
-    const at::Tensor x = encoder_.last_normed(ops, encoder_.run_layers(ops, encoder_.embed(ids, 0), stop_token));
+    const at::Tensor x = ops.normed(encoder_.final_norm, encoder_.run_layers(ops, encoder_.embed(ids, 0), stop_token));
     source_.clear();
     for (const internal::TransformerLayer& layer : decoder_.layers) {
       const std::vector<at::Tensor> maps = ops.linear({&layer.cross_key, &layer.cross_value}, x);

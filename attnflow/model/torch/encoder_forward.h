@@ -37,7 +37,7 @@ class EncoderForward {
     if (const at::Tensor& positions = tensors_.position_embedding; positions.defined()) {
       x = x + at::embedding(positions, batch.position_ids);
     }
-    return tensors_.embedding_norm ? (*tensors_.embedding_norm)(x) : x;
+    return tensors_.embedding_norm(x);
   }
 
   // The last hidden states [B, T, H] of embeddings: project(), every layer, finish().
@@ -48,7 +48,8 @@ class EncoderForward {
   }
   // What the first layer is given, of embeddings; those themselves where they are not projected.
   at::Tensor project(at::Tensor embedding) const {
-    return tensors_.embedding_projection ? ops_.linear(*tensors_.embedding_projection, embedding) : embedding;
+    const Linear& map = tensors_.embedding_projection;
+    return map.weight.defined() ? ops_.linear(map, embedding) : embedding;
   }
   at::Tensor layer(std::size_t index, at::Tensor x) const {
     const bool near = tensors_.config.window(index) != 0;
@@ -60,9 +61,7 @@ class EncoderForward {
     return run_layer(ops_, one, index, std::move(x));
   }
   // What follows the last layer.
-  at::Tensor finish(const at::Tensor& x) const {
-    return tensors_.final_norm ? ops_.normed(*tensors_.final_norm, x) : x;
-  }
+  at::Tensor finish(const at::Tensor& x) const { return ops_.normed(tensors_.final_norm, x); }
 
   // Classification head: [B, classes]. `padding` as of embed()'s batch; undefined: none.
   at::Tensor classify(const at::Tensor& hidden, const at::Tensor& padding = {}) const {
@@ -96,7 +95,7 @@ class EncoderForward {
   // What a head makes of hidden states before its last map.
   at::Tensor transformed(at::Tensor x) const {
     if (tensors_.head_dense.weight.defined()) x = ops_.activated(tensors_.head_dense, x, tensors_.head_activation);
-    return normed_if_there(ops_, tensors_.head_norm, x);
+    return ops_.normed(tensors_.head_norm, x);
   }
 
   static at::Tensor mean_of_tokens(const at::Tensor& hidden, const at::Tensor& padding) {
@@ -111,8 +110,7 @@ class EncoderForward {
     const std::int64_t rows = pixels.size(2) / to_signed(image.patch_height);
     const std::int64_t columns = pixels.size(3) / to_signed(image.patch_width);
     places_ = TokenPlaces(tensors_, rows, columns);
-    const at::Tensor x = join_tokens(tensors_.config, *tensors_.image, patches, rows, columns);
-    return tensors_.embedding_norm ? (*tensors_.embedding_norm)(x) : x;
+    return tensors_.embedding_norm(join_tokens(tensors_.config, *tensors_.image, patches, rows, columns));
   }
 
   const EncoderTensors& tensors_;

@@ -26,21 +26,25 @@ EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weigh
       word_embedding(source.find(weights.word_embedding)),
       position_embedding(source.find(weights.position_embedding)),
       token_type_embedding(source.find(weights.token_type_embedding)),
-      distance_bias(source.find(weights.distance_bias)) {
-  const double eps = config.norm_eps;
+      embedding_norm(source, weights.embedding_norm, config.norm_eps),
+      embedding_projection(source, weights.embedding_projection),
+      distance_bias(source.find(weights.distance_bias)),
+      final_norm(source, weights.final_norm, config.norm_eps),
+      head_activation(weights.head.activation),
+      head_dense(source, weights.head.dense),
+      head_norm(source, weights.head.norm, config.norm_eps),
+      head_output(source, weights.head.output),
+      head_second(source, weights.head.second) {
   if (weights.image) image.emplace(source, *weights.image);
-  if (weights.embedding_norm) embedding_norm.emplace(source, *weights.embedding_norm, eps);
-  if (weights.embedding_projection) embedding_projection.emplace(source, *weights.embedding_projection);
   LayerForm form;
   form.norm_place = config.architecture->norm_place;
   form.activation = config.activation;
-  form.norm_eps = eps;
+  form.norm_eps = config.norm_eps;
   form.heads = form.key_value_heads = to_signed(config.heads);
   form.head_width = to_signed(config.hidden / config.heads);
   at::Tensor distances;
   if (weights.distance_embedding != nullptr) {
-    distances = source.get(*weights.distance_embedding);
-    if (weights.distance_norm) distances = Norm(source, *weights.distance_norm, eps)(distances);
+    distances = Norm(source, weights.distance_norm, config.norm_eps)(source.get(*weights.distance_embedding));
     form.score_factor = 1.0 / std::sqrt(3.0 * static_cast<double>(form.head_width));
   }
   for (const LayerWeights& weights_of_layer : weights.layers) {
@@ -52,20 +56,6 @@ EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weigh
     };
     layer.form.distances = {by_head(weights_of_layer.distance_key, layer.key),
                             by_head(weights_of_layer.distance_query, layer.query) * form.of_scores()};
-  }
-  if (weights.final_norm) final_norm.emplace(source, *weights.final_norm, eps);
-
-  if (weights.masked_lm) {
-    head_activation = weights.masked_lm->activation;
-    head_dense = Linear(source, weights.masked_lm->dense);
-    head_norm = Norm(source, weights.masked_lm->norm, eps);
-    head_output = Linear(source, weights.masked_lm->decoder);
-  } else if (weights.classifier) {
-    head_activation = weights.classifier->activation;
-    if (weights.classifier->dense) head_dense = Linear(source, *weights.classifier->dense);
-    if (weights.classifier->norm) head_norm = Norm(source, *weights.classifier->norm, eps);
-    head_output = Linear(source, weights.classifier->output);
-    if (weights.classifier->second) head_second = Linear(source, *weights.classifier->second);
   }
 }
 

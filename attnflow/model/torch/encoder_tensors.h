@@ -34,11 +34,11 @@ struct EncoderTensors {
   at::Tensor word_embedding;
   at::Tensor position_embedding;    // undefined where there is none
   at::Tensor token_type_embedding;  // undefined where there is none
-  std::optional<Norm> embedding_norm;
-  std::optional<Linear> embedding_projection;
+  Norm embedding_norm;              // as all below: without a scale, or a weight, there is none
+  Linear embedding_projection;
   at::Tensor distance_bias;              // [buckets, heads]; undefined: none
   std::vector<TransformerLayer> layers;  // as they are stored
-  std::optional<Norm> final_norm;
+  Norm final_norm;
 
   // Masked language model: dense, activation, norm, output. Classification: dense and activation where there is a
   // dense, norm where there is one, output; and where there is a second, the mean of both.

@@ -3,6 +3,7 @@
 namespace attnflow::internal {
 
 Linear::Linear(TensorSource& source, const LinearWeights& weights) {
+  if (weights.weight == nullptr) return;
   const auto rows = [&](const at::Tensor& all) {
     const std::int64_t out = to_signed(weights.out);
     if (all.size(0) == out) return all;  // as a bias of its own is
@@ -24,6 +25,7 @@ Norm::Norm(TensorSource& source, const NormWeights& weights, double epsilon, boo
 }
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {
+  if (!scale.defined()) return x;
   if (shift.defined()) return at::layer_norm(x, scale.sizes(), scale, shift, eps);
   return x * factor(x) * scale;
 }
@@ -31,6 +33,7 @@ at::Tensor Norm::operator()(const at::Tensor& x) const {
 at::Tensor Norm::factor(const at::Tensor& x) const { return at::rsqrt((x * x).mean(-1, /*keepdim=*/true) + eps); }
 
 at::Tensor Norm::with_constant_sigma(const at::Tensor& x) const {
+  if (!scale.defined()) return x;
   const at::Tensor centered = shift.defined() ? x - x.mean(-1, /*keepdim=*/true) : x;
   const at::Tensor fixed = centered.detach();
   const at::Tensor scaled = centered * factor(fixed) * scale;
@@ -97,23 +100,20 @@ TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& wei
       attention_after(source, weights.attention_after, form.norm_eps, form.norm_plus_one),
       attention_scale(source.find(weights.attention_scale)),
       cross_norm(source, weights.cross_norm, form.norm_eps, form.norm_plus_one),
+      cross_query(source, weights.cross_query),
+      cross_key(source, weights.cross_key),
+      cross_value(source, weights.cross_value),
+      cross_output(source, weights.cross_output),
       feed_forward_norm(source, weights.feed_forward_norm, form.norm_eps, form.norm_plus_one),
       feed_forward_after(source, weights.feed_forward_after, form.norm_eps, form.norm_plus_one),
+      gate(source, weights.gate),
       feed_forward_in(source, weights.feed_forward_in),
       feed_forward_out(source, weights.feed_forward_out),
       feed_forward_scale(source.find(weights.feed_forward_scale)),
       patch_distances(source.find(weights.patch_distances)) {
   if (weights.query.groups > 1) source.forget(*weights.query.weight);  // its parts are copies
-  if (weights.cross_query.weight != nullptr) {
-    cross_query = Linear(source, weights.cross_query);
-    cross_key = Linear(source, weights.cross_key);
-    cross_value = Linear(source, weights.cross_value);
-    cross_output = Linear(source, weights.cross_output);
-  }
-  if (weights.gate.weight == nullptr) return;
-  gate = Linear(source, weights.gate);
-  if (weights.gate.weight != weights.feed_forward_in.weight) return;
-  gate_and_in = Linear(source, weights.gate.rows(0, weights.gate.out + weights.feed_forward_in.out));
+  if (weights.gate.weight == weights.feed_forward_in.weight)
+    gate_and_in = Linear(source, weights.gate.rows(0, weights.gate.out + weights.feed_forward_in.out));
 }
 
 }  // namespace attnflow::internal

@@ -51,7 +51,7 @@
 
 namespace attnflow::internal {
 
-// y = x W^T + b. Both are views of what is stored, however it is laid out.
+// y = x W^T + b. Both are views of what is stored, however it is laid out; undefined where there is no such map.
 struct Linear {
   Linear() = default;
   Linear(TensorSource& source, const LinearWeights& weights);
@@ -63,13 +63,13 @@ struct Linear {
 struct Norm {
   Norm() = default;
   Norm(TensorSource& source, const NormWeights& weights, double epsilon, bool plus_one = false);
-  at::Tensor operator()(const at::Tensor& x) const;
+  at::Tensor operator()(const at::Tensor& x) const;  // x itself where there is no norm
   // 1 / sigma of an RMS norm, [.., 1].
   at::Tensor factor(const at::Tensor& x) const;
   // The same number, but for the gradient a map with sigma as a constant (BackwardRule::kAttnLrp).
   at::Tensor with_constant_sigma(const at::Tensor& x) const;
 
-  at::Tensor scale;  // undefined: no norm, which is not called
+  at::Tensor scale;  // undefined: no norm
   at::Tensor shift;  // undefined: RMS norm
   double eps = 0.0;
 };
@@ -168,11 +168,6 @@ at::Tensor added(Ops& ops, const LayerForm& form, at::Tensor x, const at::Tensor
 }
 
 template <typename Ops>
-at::Tensor normed_if_there(Ops& ops, const Norm& norm, at::Tensor x) {
-  return norm.scale.defined() ? ops.normed(norm, x) : x;
-}
-
-template <typename Ops>
 at::Tensor self_attention(Ops& ops, const TransformerLayer& layer, std::size_t index, const at::Tensor& x) {
   const LayerForm& form = layer.form;
   std::vector<at::Tensor> maps = ops.linear({&layer.query, &layer.key, &layer.value}, x);
@@ -217,7 +212,7 @@ at::Tensor with_cross_attention(Ops& ops, const TransformerLayer& layer, std::si
 template <typename Ops>
 at::Tensor feed_forward(Ops& ops, const TransformerLayer& layer, const at::Tensor& x) {
   at::Tensor written = ops.linear(layer.feed_forward_out, ops.ffn_hidden(layer, x));
-  written = normed_if_there(ops, layer.feed_forward_after, std::move(written));
+  written = ops.normed(layer.feed_forward_after, written);
   return added(ops, layer.form, std::move(written), layer.feed_forward_scale);
 }
 
@@ -226,7 +221,7 @@ at::Tensor feed_forward(Ops& ops, const TransformerLayer& layer, const at::Tenso
 template <typename Ops>
 at::Tensor rest_of_layer(Ops& ops, const TransformerLayer& layer, at::Tensor y) {
   if (layer.form.norm_place == NormPlace::kBefore) {
-    return ops.residual(y, feed_forward(ops, layer, normed_if_there(ops, layer.feed_forward_norm, y)));
+    return ops.residual(y, feed_forward(ops, layer, ops.normed(layer.feed_forward_norm, y)));
   }
   y = ops.normed(layer.cross_norm.scale.defined() ? layer.cross_norm : layer.attention_norm, y);
   return ops.normed(layer.feed_forward_norm, ops.residual(y, feed_forward(ops, layer, y)));
@@ -236,8 +231,8 @@ at::Tensor rest_of_layer(Ops& ops, const TransformerLayer& layer, at::Tensor y) 
 template <typename Ops>
 at::Tensor run_parallel_layer(Ops& ops, const TransformerLayer& layer, std::size_t index, const at::Tensor& x) {
   const at::Tensor direct = ops.beside_attention(x);
-  const at::Tensor written = self_attention(ops, layer, index, normed_if_there(ops, layer.attention_norm, x));
-  const at::Tensor transformed = feed_forward(ops, layer, normed_if_there(ops, layer.feed_forward_norm, direct));
+  const at::Tensor written = self_attention(ops, layer, index, ops.normed(layer.attention_norm, x));
+  const at::Tensor transformed = feed_forward(ops, layer, ops.normed(layer.feed_forward_norm, direct));
   const at::Tensor y = ops.attended(layer, index, x, ops.residual(direct, written));
   return ops.residual(y, transformed);
 }
@@ -247,8 +242,7 @@ template <typename Ops>
 at::Tensor run_layer(Ops& ops, const TransformerLayer& layer, std::size_t index, at::Tensor x) {
   if (layer.form.parallel) return run_parallel_layer(ops, layer, index, x);
   const bool before = layer.form.norm_place == NormPlace::kBefore;
-  at::Tensor y =
-      ops.residual(x, self_attention(ops, layer, index, before ? normed_if_there(ops, layer.attention_norm, x) : x));
+  at::Tensor y = ops.residual(x, self_attention(ops, layer, index, before ? ops.normed(layer.attention_norm, x) : x));
   y = ops.attended(layer, index, x, y);
   x.reset();
   if constexpr (SeesSource<Ops>) {
