@@ -45,13 +45,13 @@ void ConfigReader::wrong(std::string_view key, const std::string& expected, cons
 }
 
 const Json* ConfigReader::find(std::string_view key) const {
-  for (;;) {
+  while (!key.empty()) {
     const std::size_t bar = key.find('|');
     const auto found = object_.find(key.substr(0, bar));
     if (found != object_.end() && !found->is_null()) return &*found;
-    if (bar == std::string_view::npos) return nullptr;
-    key.remove_prefix(bar + 1);
+    key.remove_prefix(bar == std::string_view::npos ? key.size() : bar + 1);
   }
+  return nullptr;
 }
 
 std::size_t ConfigReader::size(std::string_view key, std::size_t max) const {
@@ -114,6 +114,23 @@ std::vector<std::string> ConfigReader::texts(std::string_view key) const {
     list.push_back(text.get<std::string>());
   }
   return list;
+}
+
+std::vector<bool> ConfigReader::sliding_layers(std::size_t layers) const {
+  constexpr std::string_view kKey = "layer_types";
+  const std::vector<std::string> types = texts(kKey);
+  if (!types.empty() && types.size() != layers) {
+    wrong(kKey, fmt::format("as many names as there are layers, {},", layers), types.size());
+  }
+  std::vector<bool> sliding;
+  for (const std::string& type : types) {
+    sliding.push_back(type == "sliding_attention");
+    if (sliding.back() || type == "full_attention") continue;
+    fail(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("{} names {}; supported are \"full_attention\" and \"sliding_attention\"", kKey, quote_name(type)));
+  }
+  return sliding;
 }
 
 // {"0": "negative", "1": "positive"}: JSON orders "10" before "2", the model counts.
@@ -252,6 +269,11 @@ std::string config_for_adapter(const std::string& config, const Folder& folder) 
 }
 
 }  // namespace
+
+std::string model_type_of(std::string_view config, const std::string& source) {
+  const Json json = parse_json_object(config, source);
+  return ConfigReader(json, source).text_or("model_type", "");
+}
 
 std::string read_config_text(const Folder& folder) {
   constexpr const char* kConfig = "config.json";

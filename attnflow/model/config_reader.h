@@ -35,8 +35,8 @@ class ConfigReader {
   const std::string& source() const { return source_; }
   const nlohmann::json& object() const { return object_; }
 
-  // Null for a key that is absent or null, which mean the same to transformers. "hidden_size|n_embed" is one key with
-  // two spellings.
+  // Null for a key that is absent or null, which mean the same to transformers, and for an empty one.
+  // "hidden_size|n_embed" is one key with two spellings.
   const nlohmann::json* find(std::string_view key) const;
 
   // A whole number from 1 to `max`; the key must be there.
@@ -51,6 +51,8 @@ class ConfigReader {
   // A number in [low, high].
   double number_or(std::string_view key, double fallback, double low, double high) const;
   std::vector<std::string> texts(std::string_view key) const;  // none where the key is absent
+  // [layers], which of them "layer_types" calls "sliding_attention" and not "full_attention"; none where it is absent.
+  std::vector<bool> sliding_layers(std::size_t layers) const;
   // The names of classes, "id2label", in the order of its numbers; nothing where there are none.
   std::optional<std::vector<std::string>> labels() const;
   // Whether "problem_type" says that several classes may hold at once.
@@ -70,6 +72,9 @@ class ConfigReader {
   const nlohmann::json& object_;
   std::string source_;
 };
+
+// "model_type" of the text of a config.json; empty where there is none. Throws Error(kBadFile): not JSON, or no text.
+std::string model_type_of(std::string_view config, const std::string& source);
 
 // The text of `folder`/config.json. Throws Error(kBadFile) when the folder or the file is missing.
 std::string read_config_text(const Folder& folder);

@@ -374,6 +374,26 @@ std::vector<bool> read_local_layers(const DecoderConfigReader& reader, std::size
   return local;
 }
 
+std::vector<bool> read_windowed_layers(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
+                                       std::size_t layers) {
+  if (architecture.window == WindowRule::kAll) return std::vector<bool>(layers, true);
+  if (architecture.window == WindowRule::kNamed) return read_local_layers(reader, layers);
+  std::vector<bool> windowed = reader.sliding_layers(layers);
+  if (!windowed.empty()) return windowed;
+  windowed.resize(layers, false);
+  if (architecture.window == WindowRule::kInterval) {
+    const std::size_t interval = reader.size_or(architecture.keys.window_interval, architecture.window_interval);
+    for (std::size_t layer = 0; layer < layers; ++layer) windowed[layer] = (layer + 1) % interval != 0;
+    return windowed;
+  }
+  constexpr std::size_t kUsualFirst = 28;
+  const Json* first = reader.find("max_window_layers");
+  if (first != nullptr && !first->is_number_unsigned()) reader.wrong("max_window_layers", "a whole number", *first);
+  const std::size_t begin = first == nullptr ? kUsualFirst : first->get<std::size_t>();
+  for (std::size_t layer = begin; layer < layers; ++layer) windowed[layer] = true;
+  return windowed;
+}
+
 std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
                                       std::size_t layers) {
   std::vector<std::size_t> windows(layers, 0);
@@ -386,54 +406,16 @@ std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const D
   const std::string_view kSize = architecture.keys.window;
   const bool stated = reader.object().contains(kSize);
   const std::size_t size = stated ? reader.size_or(kSize, 0) : architecture.window_size;
-  if (architecture.window == WindowRule::kAll) {
-    std::fill(windows.begin(), windows.end(), size);
-    return windows;
-  }
-  if (architecture.window == WindowRule::kNamed) {
-    const std::vector<bool> local = read_local_layers(reader, layers);
-    for (std::size_t layer = 0; layer < layers; ++layer) windows[layer] = local[layer] ? size : 0;
-    return windows;
-  }
-  constexpr std::string_view kTypes = "layer_types";
-  const std::vector<std::string> types = reader.texts(kTypes);
-  if (types.empty() && !switched) {
-    const std::size_t interval = reader.size_or(architecture.keys.window_interval, architecture.window_interval);
-    for (std::size_t layer = 0; layer < layers; ++layer) windows[layer] = (layer + 1) % interval == 0 ? 0 : size;
-    return windows;
-  }
-  if (types.empty()) {
-    constexpr std::size_t kUsualFirst = 28;
-    const Json* first = reader.find("max_window_layers");
-    if (first != nullptr && !first->is_number_unsigned()) reader.wrong("max_window_layers", "a whole number", *first);
-    const std::size_t begin = first == nullptr ? kUsualFirst : first->get<std::size_t>();
-    for (std::size_t layer = begin; layer < layers; ++layer) windows[layer] = size;
-    return windows;
-  }
-  if (types.size() != layers) {
-    reader.wrong(kTypes, fmt::format("as many names as there are layers, {},", layers), types.size());
-  }
-  for (std::size_t layer = 0; layer < layers; ++layer) {
-    if (types[layer] == "sliding_attention") {
-      windows[layer] = size;
-    } else if (types[layer] != "full_attention") {
-      reader.fail(ErrorKind::kUnsupportedModel,
-                  fmt::format("layer_types names {}; supported are \"full_attention\" and \"sliding_attention\"",
-                              quote_name(types[layer])));
-    }
-  }
+  const std::vector<bool> windowed = read_windowed_layers(reader, architecture, layers);
+  for (std::size_t layer = 0; layer < layers; ++layer) windows[layer] = windowed[layer] ? size : 0;
   return windows;
 }
 
-bool is_set(const DecoderConfigReader& reader, std::string_view key) {
-  return !key.empty() && reader.flag_or(key, false);
-}
-
 std::size_t read_key_value_heads(const DecoderConfigReader& reader, const DecoderKeys& keys, std::size_t heads) {
-  if (!keys.multi_query.empty() && !is_set(reader, keys.grouped)) {
+  if (!keys.multi_query.empty() && !reader.flag_or(keys.grouped, false)) {
     return reader.flag_or(keys.multi_query, true) ? 1 : heads;
   }
-  return keys.key_value_heads.empty() ? heads : reader.size_or(keys.key_value_heads, heads);
+  return reader.size_or(keys.key_value_heads, heads);
 }
 
 void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
@@ -444,7 +426,7 @@ void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& ar
     reader.fail(ErrorKind::kBadFile, fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.heads,
                                                  keys.key_value_heads, config.heads, config.key_value_heads));
   }
-  if (!keys.head_width.empty() && reader.find(keys.head_width) != nullptr) {
+  if (reader.find(keys.head_width) != nullptr) {
     config.head_width = reader.size(keys.head_width);
   } else if (config.hidden % config.heads == 0) {
     config.head_width = config.hidden / config.heads;
@@ -455,13 +437,13 @@ void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& ar
 }
 
 void read_positions(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
-  config.position_kind = is_set(reader, architecture.keys.alibi) ? PositionKind::kAlibi : architecture.positions;
+  config.position_kind = reader.flag_or(architecture.keys.alibi, false) ? PositionKind::kAlibi : architecture.positions;
   config.positions = architecture.position_limit == 0
                          ? reader.size(architecture.keys.positions)
                          : reader.size_or(architecture.keys.positions, architecture.position_limit);
   config.position_offset = architecture.position_offset;
   const std::string_view padding = architecture.keys.padding_id;
-  if (const Json* const id = padding.empty() ? nullptr : reader.find(padding)) {
+  if (const Json* const id = reader.find(padding)) {
     config.position_offset = reader.token_id(padding, *id, config.vocabulary) + 1;
   }
   config.rotary_layers = read_rotary_layers(reader, architecture.keys, config.layers);
@@ -482,10 +464,9 @@ void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& 
   const DecoderKeys& keys = architecture.keys;
   const auto factor = [&](std::string_view key, double fallback) {
     constexpr double kLeast = 1e-6;
-    return key.empty() ? fallback : reader.number_or(key, fallback, kLeast, kLargestFactor);
+    return reader.number_or(key, fallback, kLeast, kLargestFactor);
   };
-  const bool by_root = keys.root_embedding.empty() ? architecture.root_embedding
-                                                   : reader.flag_or(keys.root_embedding, architecture.root_embedding);
+  const bool by_root = reader.flag_or(keys.root_embedding, architecture.root_embedding);
   const double root = by_root ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;
   config.embedding_factor = root * factor(keys.embedding_factor, 1.0);
   // Where it can be stated and is not, transformers multiplies by 1.
@@ -504,8 +485,7 @@ void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& 
   config.logit_cap = cap(keys.logit_cap, architecture.logit_cap);
   config.residual_factor = factor(keys.residual_factor, 1.0);
   config.logit_factor = factor(keys.logit_factor, architecture.logit_factor) / factor(keys.logit_divisor, 1.0);
-  if (keys.root_logits.empty() ? architecture.root_logits
-                               : reader.flag_or(keys.root_logits, architecture.root_logits)) {
+  if (reader.flag_or(keys.root_logits, architecture.root_logits)) {
     config.logit_factor /= std::sqrt(static_cast<double>(config.hidden));
   }
 }
@@ -534,11 +514,9 @@ void read_activation(const DecoderConfigReader& reader, const DecoderArchitectur
 
 void read_parallel(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
   const DecoderKeys& keys = architecture.keys;
-  const bool grouped = is_set(reader, keys.grouped);
-  const bool stated =
-      keys.parallel.empty() ? architecture.parallel : reader.flag_or(keys.parallel, architecture.parallel);
+  const bool grouped = reader.flag_or(keys.grouped, false);
   constexpr std::size_t kNorms = 2;
-  config.parallel = grouped || stated;
+  config.parallel = grouped || reader.flag_or(keys.parallel, architecture.parallel);
   config.shared_norm = config.parallel &&
                        (grouped ? reader.size_or(keys.parallel_norms, kNorms, kNorms) == 1 : architecture.shared_norm);
 }
@@ -647,11 +625,6 @@ DecoderConfig internal::read_stack(const ConfigReader& reader, const DecoderArch
 DecoderConfig read_decoder_config(const Folder& folder) {
   const std::string text = internal::read_config_text(folder);
   return parse_decoder_config(text, folder.label("config.json"));
-}
-
-bool names_decoder(std::string_view text, const std::string& source) {
-  const Json json = internal::parse_json_object(text, source);
-  return find_decoder_architecture(DecoderConfigReader(json, source).text_or("model_type", "")) != nullptr;
 }
 
 }  // namespace attnflow

@@ -100,9 +100,6 @@ DecoderConfig parse_decoder_config(std::string_view text, const std::string& sou
 // Reads `folder`/config.json. Throws as above, and Error(kBadFile) when the folder or the file is missing.
 DecoderConfig read_decoder_config(const Folder& folder);
 
-// Does a config.json name a decoder? Throws Error(kBadFile): not JSON, or its "model_type" is no text.
-bool names_decoder(std::string_view text, const std::string& source);
-
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_MODEL_DECODER_CONFIG_H_

@@ -100,12 +100,6 @@ std::vector<std::int64_t> read_never(const SpecialIds& ids) {
 
 }  // namespace
 
-bool names_encoder_decoder(std::string_view text, const std::string& source) {
-  const Json json = internal::parse_json_object(text, source);
-  const std::string type = internal::ConfigReader(json, source).text_or("model_type", "");
-  return find_encoder_decoder_architecture(type) != nullptr;
-}
-
 EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const std::string& source,
                                                   std::string_view generation, const std::string& generation_source) {
   const Json json = internal::parse_json_object(text, source);

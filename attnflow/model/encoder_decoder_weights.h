@@ -35,9 +35,6 @@ struct EncoderDecoderWeights {
   DecoderWeights decoder;
 };
 
-// Does a config.json name an encoder-decoder? Throws Error(kBadFile): not JSON, or its "model_type" is no text.
-bool names_encoder_decoder(std::string_view text, const std::string& source);
-
 // Parses the text of a config.json, and of a generation_config.json ("": there is none), whose ids come first.
 // Throws as parse_decoder_config(), and Error(kBadFile) where neither says what a target begins with.
 EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const std::string& source,

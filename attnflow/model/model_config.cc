@@ -87,7 +87,7 @@ void read_layers(const Reader& reader, const Architecture& architecture, ModelCo
   const ConfigKeys& keys = architecture.keys;
   const std::size_t repetitions = reader.size(keys.layers, internal::kMaxConfigLayers);
   config.layer_groups = keys.groups.empty() ? repetitions : reader.size_or(keys.groups, 1, internal::kMaxConfigLayers);
-  config.inner_layers = keys.inner.empty() ? 1 : reader.size_or(keys.inner, 1, internal::kMaxConfigLayers);
+  config.inner_layers = reader.size_or(keys.inner, 1, internal::kMaxConfigLayers);
   config.layers = repetitions * config.inner_layers;
   if (config.layer_groups > repetitions || config.layers > internal::kMaxConfigLayers) {
     reader.fail(
@@ -103,7 +103,7 @@ void read_positions(const Reader& reader, const Architecture& architecture, Mode
   const std::string_view key = architecture.keys.padding_id;
   if (!architecture.skips_padding()) return;
   constexpr std::int64_t kDefaultPadding = 1;  // RoBERTa's
-  const Json* value = key.empty() ? nullptr : reader.find(key);
+  const Json* value = reader.find(key);
   std::int64_t padding = architecture.padding_id.value_or(kDefaultPadding);
   if (value != nullptr) {
     // Positions padding + 1 and on must exist, or no token fits.
@@ -155,7 +155,7 @@ void read_image(const Reader& reader, ModelConfig& config) {
   }
   config.image = image;
   const ConfigKeys& keys = config.architecture->keys;
-  config.patch_distances = !keys.patch_distances.empty() && reader.flag_or(keys.patch_distances, false);
+  config.patch_distances = reader.flag_or(keys.patch_distances, false);
   if (config.patch_distances && image.rows() != image.columns()) {  // transformers then mixes up rows and columns
     reader.fail(ErrorKind::kUnsupportedModel, fmt::format("with {}, expected a square grid of patches, found {} x {}",
                                                           keys.patch_distances, image.rows(), image.columns()));
@@ -214,7 +214,7 @@ void read_text(const Reader& reader, ModelConfig& config) {
   if (!keys.token_types.empty()) {
     config.token_types = types == 0 ? reader.count_or(keys.token_types, 0) : reader.size_or(keys.token_types, types);
   }
-  config.position_input = keys.position_input.empty() || reader.flag_or(keys.position_input, true);
+  config.position_input = reader.flag_or(keys.position_input, true);
   read_positions(reader, *config.architecture, config);
   if (config.architecture->distances) read_distances(reader, *config.architecture->distances, config);
   if (keys.buckets.empty()) return;
@@ -251,20 +251,10 @@ double read_theta_of_type(const Reader& reader, const std::string& type, double 
 
 // Which layers' tokens see those near them alone.
 std::vector<bool> read_near_layers(const Reader& reader, const RotaryKeys& keys, std::size_t layers) {
-  std::vector<bool> near(layers, false);
-  constexpr std::string_view kTypes = "layer_types";
-  const std::vector<std::string> types = reader.texts(kTypes);
-  if (!types.empty() && types.size() != layers) {
-    reader.wrong(kTypes, fmt::format("as many names as there are layers, {},", layers), types.size());
-  }
+  std::vector<bool> near = reader.sliding_layers(layers);
+  if (!near.empty()) return near;
   const std::size_t interval = reader.size_or(keys.interval, keys.default_interval);
-  for (std::size_t layer = 0; layer < layers; ++layer) {
-    near[layer] = types.empty() ? layer % interval != 0 : types[layer] == "sliding_attention";
-    if (types.empty() || near[layer] || types[layer] == "full_attention") continue;
-    reader.fail(ErrorKind::kUnsupportedModel,
-                fmt::format("layer_types names {}; supported are \"full_attention\" and \"sliding_attention\"",
-                            quote_name(types[layer])));
-  }
+  for (std::size_t layer = 0; layer < layers; ++layer) near.push_back(layer % interval != 0);
   return near;
 }
 
@@ -306,7 +296,7 @@ ClassifierInput read_pooling(const Reader& reader, const Architecture& architect
 // The width inside the feed-forward net, stated or as a multiple of the hidden size.
 void read_intermediate(const Reader& reader, ModelConfig& config) {
   const ConfigKeys& keys = config.architecture->keys;
-  config.gated = config.architecture->gated || (!keys.gated.empty() && reader.flag_or(keys.gated, false));
+  config.gated = config.architecture->gated || reader.flag_or(keys.gated, false);
   if (keys.mlp_ratio.empty()) {
     config.intermediate = reader.size(keys.intermediate);
     return;
@@ -385,7 +375,7 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
     reader.fail(ErrorKind::kBadFile, fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.hidden,
                                                  keys.heads, config.hidden, config.heads));
   }
-  config.embedding = keys.embedding.empty() ? config.hidden : reader.size(keys.embedding);
+  config.embedding = reader.size_or(keys.embedding, config.hidden);
   read_intermediate(reader, config);
   if (architecture.image) {
     refuse_head_width(reader, config);
@@ -394,14 +384,12 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
     read_text(reader, config);
   }
   if (architecture.rotary) read_rotary(reader, *architecture.rotary, config);
-  const double default_eps = architecture.default_norm_eps;
-  config.norm_eps = keys.norm_eps.empty() ? default_eps : reader.number_or(keys.norm_eps, default_eps, 0.0, 1.0);
-  const auto bias = [&](std::string_view key, bool usual) { return key.empty() ? usual : reader.flag_or(key, usual); };
-  config.query_bias = bias(keys.query_bias, true);
-  config.key_bias = bias(keys.key_bias, architecture.key_bias);
-  config.value_bias = bias(keys.value_bias, true);
+  config.norm_eps = reader.number_or(keys.norm_eps, architecture.default_norm_eps, 0.0, 1.0);
+  config.query_bias = reader.flag_or(keys.query_bias, true);
+  config.key_bias = reader.flag_or(keys.key_bias, architecture.key_bias);
+  config.value_bias = reader.flag_or(keys.value_bias, true);
   constexpr double kLargestScale = 1e6;
-  config.layer_scale = keys.layer_scale.empty() || reader.number_or(keys.layer_scale, 1.0, 0.0, kLargestScale) > 0.0;
+  config.layer_scale = reader.number_or(keys.layer_scale, 1.0, 0.0, kLargestScale) > 0.0;
   config.activation = reader.activation(keys.activation, architecture.default_activation);
   if (config.gated) config.activation = architecture.gated_activation.value_or(config.activation);
   config.classifier_input = read_pooling(reader, architecture);

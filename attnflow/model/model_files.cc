@@ -13,9 +13,10 @@ namespace attnflow {
 ModelFiles::ModelFiles(const Folder& folder, const OpenOptions& options) : folder_(folder) {
   const std::string config = internal::read_config_text(folder);
   const std::string source = folder.label("config.json");
-  if (names_decoder(config, source)) {
+  const std::string type = internal::model_type_of(config, source);
+  if (find_decoder_architecture(type) != nullptr) {
     files_ = find_decoder_weights(folder, parse_decoder_config(config, source), options);
-  } else if (names_encoder_decoder(config, source)) {
+  } else if (find_encoder_decoder_architecture(type) != nullptr) {
     files_ = find_encoder_decoder_weights(folder, read_encoder_decoder_config(folder), options);
   } else {
     files_ = find_encoder_weights(folder, parse_model_config(config, source), options);
