@@ -70,9 +70,7 @@ constexpr Architecture mpnet() {
   row.keys.padding_id = {};
   row.keys.buckets = "relative_attention_num_buckets";
   row.embeddings.token_type = {};
-  row.layer.query = "attention.attn.q";
-  row.layer.key = "attention.attn.k";
-  row.layer.value = "attention.attn.v";
+  row.layer.query_key_value = "attention.attn.{0}";
   row.layer.attention_output = "attention.attn.o";
   row.layer.attention_norm = "attention.LayerNorm";
   row.distance_bias = "encoder.relative_attention_bias";
@@ -90,9 +88,7 @@ constexpr std::array kDebertaSettings = {
 constexpr Architecture deberta() {
   Architecture row = bert("deberta-v2", "DebertaV2", "deberta.", "pooler.dense");
   row.keys.position_input = "position_biased_input";
-  row.layer.query = "attention.self.query_proj";
-  row.layer.key = "attention.self.key_proj";
-  row.layer.value = "attention.self.value_proj";
+  row.layer.query_key_value = "attention.self.{1}_proj";
   row.distances = DistanceNames{};
   row.classifier.activation = Activation::kGelu;
   row.default_norm_eps = 1e-7;
@@ -182,9 +178,7 @@ constexpr Architecture vit(std::string_view model_type, std::string_view class_n
       .class_name = class_name,
       .prefix = prefix,
       .keys = {.token_types = {}, .query_bias = "qkv_bias", .key_bias = "qkv_bias", .value_bias = "qkv_bias"},
-      .layer = {.query = "attention.attention.query",
-                .key = "attention.attention.key",
-                .value = "attention.attention.value",
+      .layer = {.query_key_value = "attention.attention.{1}",
                 .attention_norm = "layernorm_before",
                 .feed_forward_norm = "layernorm_after"},
       .norm_place = NormPlace::kBefore,
@@ -256,9 +250,7 @@ constexpr Architecture dinov3() {
   row.image->patches = "embeddings.patch_embeddings";
   row.image->position = {};
   row.layer.prefix = "layer.{0}.";
-  row.layer.query = "attention.q_proj";
-  row.layer.key = "attention.k_proj";
-  row.layer.value = "attention.v_proj";
+  row.layer.query_key_value = "attention.{0}_proj";
   row.layer.attention_output = "attention.o_proj";
   row.layer.feed_forward_in = row.layer.gated_in = "mlp.up_proj";
   row.layer.feed_forward_out = row.layer.gated_out = "mlp.down_proj";
@@ -283,9 +275,7 @@ constexpr Architecture clip_vision() {
   row.image->patch_bias = false;
   row.image->norm = "pre_layrnorm";
   row.layer = {.prefix = "encoder.layers.{0}.",
-               .query = "self_attn.q_proj",
-               .key = "self_attn.k_proj",
-               .value = "self_attn.v_proj",
+               .query_key_value = "self_attn.{0}_proj",
                .attention_output = "self_attn.out_proj",
                .attention_norm = "layer_norm1",
                .feed_forward_in = "mlp.fc1",
@@ -375,9 +365,7 @@ constexpr std::array kArchitectures = {
                  .norm_eps = {}},
         .embeddings = {.token_type = {}},
         .layer = {.prefix = "transformer.layer.{0}.",
-                  .query = "attention.q_lin",
-                  .key = "attention.k_lin",
-                  .value = "attention.v_lin",
+                  .query_key_value = "attention.{0}_lin",
                   .attention_output = "attention.out_lin",
                   .attention_norm = "sa_layer_norm",
                   .feed_forward_in = "ffn.lin1",
@@ -396,9 +384,7 @@ constexpr std::array kArchitectures = {
         .keys = {.embedding = "embedding_size", .groups = "num_hidden_groups", .inner = "inner_group_num"},
         .embeddings = {.projection = "encoder.embedding_hidden_mapping_in"},
         .layer = {.prefix = "encoder.albert_layer_groups.{0}.albert_layers.{1}.",
-                  .query = "attention.query",
-                  .key = "attention.key",
-                  .value = "attention.value",
+                  .query_key_value = "attention.{1}",
                   .attention_output = "attention.dense",
                   .attention_norm = "attention.LayerNorm",
                   .feed_forward_in = "ffn",

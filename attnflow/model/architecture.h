@@ -142,11 +142,9 @@ struct ImageNames {
 // {1} the layer's number inside its group.
 struct LayerNames {
   std::string_view prefix = "encoder.layer.{0}.";
-  std::string_view query = "attention.self.query";
-  std::string_view key = "attention.self.key";
-  std::string_view value = "attention.self.value";
-  std::string_view query_key_value = {};  // all three as one map, in their place
-  std::string_view query_bias = {};       // biases of its parts, full names; empty: it has one of its own, or none
+  // A map for each of the three, where {0} is q, k or v and {1} is query, key or value; without either, one for all.
+  std::string_view query_key_value = "attention.self.{1}";
+  std::string_view query_bias = {};  // biases of its parts, full names; empty: it has one of its own, or none
   std::string_view value_bias = {};
   std::string_view attention_output = "attention.output.dense";
   std::string_view attention_norm = "attention.output.LayerNorm";

@@ -62,9 +62,7 @@ constexpr DecoderArchitecture gpt_neo() {
   row.keys.heads = "num_heads";
   row.keys.window = "window_size";
   row.names.position = "wpe";
-  row.names.query = "attn.attention.q_proj";
-  row.names.key = "attn.attention.k_proj";
-  row.names.value = "attn.attention.v_proj";
+  row.names.query_key_value = "attn.attention.{0}_proj";
   row.names.attention_output = "attn.attention.out_proj";
   row.positions = PositionKind::kLearnt;
   row.biases = {.attention_output = BiasRule::kAlways, .feed_forward = BiasRule::kAlways};
@@ -79,9 +77,7 @@ constexpr DecoderArchitecture gptj() {
   DecoderArchitecture row = gpt("gptj", "GPTJ");
   row.keys = gpt2().keys;
   row.keys.rotary_width = "rotary_dim";
-  row.names.query = "attn.q_proj";
-  row.names.key = "attn.k_proj";
-  row.names.value = "attn.v_proj";
+  row.names.query_key_value = "attn.{0}_proj";
   row.names.attention_output = "attn.out_proj";
   row.names.feed_forward_norm = {};
   row.names.feed_forward_in = "mlp.fc_in";

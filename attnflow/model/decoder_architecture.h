@@ -116,19 +116,15 @@ struct DecoderNames {
   std::string_view distance = {};  // with PositionKind::kDistance
   std::string_view layer = "layers.{}.";
   std::string_view attention_norm = "input_layernorm";  // empty: none
-  std::string_view query_key_value = {};                // one map for all three, side by side; else each its own
-  std::string_view query = "self_attn.q_proj";
-  std::string_view key = "self_attn.k_proj";
-  std::string_view value = "self_attn.v_proj";
+  // A map for each of the three, where {0} is q, k or v; without it, one map for all.
+  std::string_view query_key_value = "self_attn.{0}_proj";
   std::string_view query_norm = {};  // RMS norm; empty: none
   std::string_view key_norm = {};
   std::string_view attention_output = "self_attn.o_proj";
   std::string_view attention_after = {};  // norm of what attention adds; empty: none
   // Attention to an encoder's output, between self-attention and the feed-forward net; empty: none.
   std::string_view cross_norm = {};
-  std::string_view cross_query = {};
-  std::string_view cross_key = {};
-  std::string_view cross_value = {};
+  std::string_view cross_query_key_value = {};
   std::string_view cross_output = {};
   std::string_view feed_forward_norm = "post_attention_layernorm";  // empty: none; in parallel, that of attention
   // Both in layers whose halves are given the same and have norms of their own, where their names are others.

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "attnflow/model/adapter.h"
@@ -96,24 +97,21 @@ class DecoderTensorFinder {
     const std::size_t keys = config_.key_value_heads * config_.head_width;
     const bool bias = config_.query_key_value_bias;
     const std::string source = hidden_key_ + " and the heads";
-    if (!names.query_key_value.empty()) {
-      const LinearWeights all =
-          linear(prefix + std::string(names.query_key_value), queries + 2 * keys, config_.hidden, bias, source);
-      if (row_.query_key_value_order == QueryKeyValueOrder::kByHead) {
-        const std::size_t groups = config_.key_value_heads;
-        const std::size_t width = config_.head_width;
-        layer.query = all.rows_of_each(groups, 0, queries / groups);
-        layer.key = all.rows_of_each(groups, queries / groups, width);
-        layer.value = all.rows_of_each(groups, queries / groups + width, width);
-      } else {
-        layer.query = all.rows(0, queries);
-        layer.key = all.rows(queries, keys);
-        layer.value = all.rows(queries + keys, keys);
-      }
-    } else {
-      layer.query = linear(prefix + std::string(names.query), queries, config_.hidden, bias, source);
-      layer.key = linear(prefix + std::string(names.key), keys, config_.hidden, bias, source);
-      layer.value = linear(prefix + std::string(names.value), keys, config_.hidden, bias, source);
+    const bool is_joint = is_one_map(names.query_key_value);
+    LinearWeights joint;
+    if (is_joint) {
+      joint = linear(prefix + std::string(names.query_key_value), queries + 2 * keys, config_.hidden, bias, source);
+    }
+    const bool by_head = row_.query_key_value_order == QueryKeyValueOrder::kByHead;
+    const std::size_t groups = by_head ? config_.key_value_heads : 1;
+    std::size_t begin = 0;
+    for (const auto& [map, letter, out] :
+         {std::tuple(&LayerWeights::query, "q", queries), std::tuple(&LayerWeights::key, "k", keys),
+          std::tuple(&LayerWeights::value, "v", keys)}) {
+      const std::string name = prefix + fmt::format(fmt::runtime(names.query_key_value), letter);
+      layer.*map =
+          is_joint ? joint.rows_of_each(groups, begin, out / groups) : linear(name, out, config_.hidden, bias, source);
+      begin += out / groups;
     }
     if (!names.query_norm.empty()) {
       const auto head_norm = [&](std::string_view name, std::size_t all) {
@@ -129,16 +127,17 @@ class DecoderTensorFinder {
 
   void find_cross_attention(const std::string& prefix, LayerWeights& layer) {
     const DecoderNames& names = row_.names;
-    if (names.cross_query.empty()) return;
+    if (names.cross_query_key_value.empty()) return;
     const std::size_t width = config_.heads * config_.head_width;
     const std::string source = hidden_key_ + " and the heads";
-    const auto map = [&](std::string_view name) {
-      return linear(prefix + std::string(name), width, config_.hidden, config_.query_key_value_bias, source);
+    const auto map = [&](std::string_view letter) {
+      const std::string name = prefix + fmt::format(fmt::runtime(names.cross_query_key_value), letter);
+      return linear(name, width, config_.hidden, config_.query_key_value_bias, source);
     };
     layer.cross_norm = norm(prefix + std::string(names.cross_norm));
-    layer.cross_query = map(names.cross_query);
-    layer.cross_key = map(names.cross_key);
-    layer.cross_value = map(names.cross_value);
+    layer.cross_query = map("q");
+    layer.cross_key = map("k");
+    layer.cross_value = map("v");
     layer.cross_output =
         linear(prefix + std::string(names.cross_output), config_.hidden, width, config_.attention_output_bias, source);
   }

@@ -20,7 +20,7 @@ struct T5Like {
 };
 
 constexpr DecoderArchitecture t5_stack(const T5Like& family, bool decodes) {
-  DecoderArchitecture stack = {
+  return {
       .model_type = family.model_type,
       .class_name = family.class_name,
       .prefix = decodes ? "decoder." : "encoder.",
@@ -42,15 +42,16 @@ constexpr DecoderArchitecture t5_stack(const T5Like& family, bool decodes) {
                 .distance = "block.0.layer.0.SelfAttention.relative_attention_bias",
                 .layer = "block.{}.",
                 .attention_norm = "layer.0.layer_norm",
-                .query = "layer.0.SelfAttention.q",
-                .key = "layer.0.SelfAttention.k",
-                .value = "layer.0.SelfAttention.v",
+                .query_key_value = "layer.0.SelfAttention.{0}",
                 .attention_output = "layer.0.SelfAttention.o",
-                .feed_forward_norm = "layer.1.layer_norm",
-                .gate = "layer.1.DenseReluDense.wi_0",
-                .feed_forward_in = "layer.1.DenseReluDense.wi_1",
-                .ungated_in = "layer.1.DenseReluDense.wi",
-                .feed_forward_out = "layer.1.DenseReluDense.wo",
+                .cross_norm = decodes ? "layer.1.layer_norm" : "",
+                .cross_query_key_value = decodes ? "layer.1.EncDecAttention.{0}" : "",
+                .cross_output = decodes ? "layer.1.EncDecAttention.o" : "",
+                .feed_forward_norm = decodes ? "layer.2.layer_norm" : "layer.1.layer_norm",
+                .gate = decodes ? "layer.2.DenseReluDense.wi_0" : "layer.1.DenseReluDense.wi_0",
+                .feed_forward_in = decodes ? "layer.2.DenseReluDense.wi_1" : "layer.1.DenseReluDense.wi_1",
+                .ungated_in = decodes ? "layer.2.DenseReluDense.wi" : "layer.1.DenseReluDense.wi",
+                .feed_forward_out = decodes ? "layer.2.DenseReluDense.wo" : "layer.1.DenseReluDense.wo",
                 .final_norm = "final_layer_norm"},
       .positions = PositionKind::kDistance,
       .divided_scores = false,
@@ -59,19 +60,6 @@ constexpr DecoderArchitecture t5_stack(const T5Like& family, bool decodes) {
       .position_limit = kManyPositions,
       .tied = true,
   };
-  if (decodes) {
-    stack.names.cross_norm = "layer.1.layer_norm";
-    stack.names.cross_query = "layer.1.EncDecAttention.q";
-    stack.names.cross_key = "layer.1.EncDecAttention.k";
-    stack.names.cross_value = "layer.1.EncDecAttention.v";
-    stack.names.cross_output = "layer.1.EncDecAttention.o";
-    stack.names.feed_forward_norm = "layer.2.layer_norm";
-    stack.names.gate = "layer.2.DenseReluDense.wi_0";
-    stack.names.feed_forward_in = "layer.2.DenseReluDense.wi_1";
-    stack.names.ungated_in = "layer.2.DenseReluDense.wi";
-    stack.names.feed_forward_out = "layer.2.DenseReluDense.wo";
-  }
-  return stack;
 }
 
 constexpr EncoderDecoderArchitecture t5_like(const T5Like& family) {
@@ -95,7 +83,7 @@ struct BartLike {
 };
 
 constexpr DecoderArchitecture bart_stack(const BartLike& family, bool decodes) {
-  DecoderArchitecture stack = {
+  return {
       .model_type = family.model_type,
       .class_name = family.class_name,
       .prefix = decodes ? "model.decoder." : "model.encoder.",
@@ -115,6 +103,9 @@ constexpr DecoderArchitecture bart_stack(const BartLike& family, bool decodes) {
                 .position = "embed_positions",
                 .attention_norm = "self_attn_layer_norm",
                 .attention_output = "self_attn.out_proj",
+                .cross_norm = decodes ? "encoder_attn_layer_norm" : "",
+                .cross_query_key_value = decodes ? "encoder_attn.{0}_proj" : "",
+                .cross_output = decodes ? "encoder_attn.out_proj" : "",
                 .feed_forward_norm = "final_layer_norm",
                 .gate = {},
                 .feed_forward_in = "fc1",
@@ -132,14 +123,6 @@ constexpr DecoderArchitecture bart_stack(const BartLike& family, bool decodes) {
       .activation = family.activation,
       .tied = true,
   };
-  if (decodes) {
-    stack.names.cross_norm = "encoder_attn_layer_norm";
-    stack.names.cross_query = "encoder_attn.q_proj";
-    stack.names.cross_key = "encoder_attn.k_proj";
-    stack.names.cross_value = "encoder_attn.v_proj";
-    stack.names.cross_output = "encoder_attn.out_proj";
-  }
-  return stack;
 }
 
 constexpr EncoderDecoderArchitecture bart_like(const BartLike& family) {

@@ -142,8 +142,9 @@ LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, 
   const auto full = [&](std::string_view name) { return prefix + std::string(name); };
 
   LayerWeights layer;
+  const bool joint = is_one_map(names.query_key_value);
   LinearWeights all;
-  if (!names.query_key_value.empty()) {
+  if (joint) {
     const bool bias = config.query_bias && names.query_bias.empty();
     all = finder.map(full(names.query_key_value), 3 * config.hidden, config.hidden, hidden, bias);
   }
@@ -151,11 +152,12 @@ LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, 
   const std::size_t parts = by_head ? config.heads : 1;
   const std::size_t rows_of_part = config.hidden / parts;
   std::size_t rows = 0;
-  for (const auto& [map, name, bias] : {std::tuple(&LayerWeights::query, names.query, config.query_bias),
-                                        std::tuple(&LayerWeights::key, names.key, config.key_bias),
-                                        std::tuple(&LayerWeights::value, names.value, config.value_bias)}) {
-    layer.*map = names.query_key_value.empty() ? finder.map(full(name), config.hidden, config.hidden, hidden, bias)
-                                               : all.rows_of_each(parts, rows, rows_of_part);
+  for (const auto& [map, letter, word, bias] : {std::tuple(&LayerWeights::query, "q", "query", config.query_bias),
+                                                std::tuple(&LayerWeights::key, "k", "key", config.key_bias),
+                                                std::tuple(&LayerWeights::value, "v", "value", config.value_bias)}) {
+    const std::string name = full(fmt::format(fmt::runtime(names.query_key_value), letter, word));
+    layer.*map = joint ? all.rows_of_each(parts, rows, rows_of_part)
+                       : finder.map(name, config.hidden, config.hidden, hidden, bias);
     rows += rows_of_part;
   }
   const auto numbers = [&](std::string_view name, PlannedTensor::Kind kind) -> const StoredTensor* {

@@ -61,21 +61,18 @@ constexpr std::array<std::string_view, 3> kOffAtZero = {"attention.sliding_windo
 struct Part {
   std::string_view name;  // GGUF's, of a layer between "blk.3." and ".weight" or ".bias"
   std::string_view DecoderNames::*theirs;
+  std::string_view letter = {};  // in it
 };
 constexpr std::string_view kLayer = "blk.";
 constexpr std::array kOutside = {Part{"token_embd", &DecoderNames::word},
                                  Part{"position_embd", &DecoderNames::position},
                                  Part{"output_norm", &DecoderNames::final_norm}, Part{"output", &DecoderNames::output}};
-constexpr std::array kInside = {Part{"attn_norm", &DecoderNames::attention_norm},
-                                Part{"attn_qkv", &DecoderNames::query_key_value},
-                                Part{"attn_q", &DecoderNames::query},
-                                Part{"attn_k", &DecoderNames::key},
-                                Part{"attn_v", &DecoderNames::value},
-                                Part{"attn_output", &DecoderNames::attention_output},
-                                Part{"ffn_norm", &DecoderNames::feed_forward_norm},
-                                Part{"ffn_gate", &DecoderNames::gate},
-                                Part{"ffn_up", &DecoderNames::feed_forward_in},
-                                Part{"ffn_down", &DecoderNames::feed_forward_out}};
+constexpr std::array kInside = {
+    Part{"attn_norm", &DecoderNames::attention_norm},    Part{"attn_qkv", &DecoderNames::query_key_value},
+    Part{"attn_q", &DecoderNames::query_key_value, "q"}, Part{"attn_k", &DecoderNames::query_key_value, "k"},
+    Part{"attn_v", &DecoderNames::query_key_value, "v"}, Part{"attn_output", &DecoderNames::attention_output},
+    Part{"ffn_norm", &DecoderNames::feed_forward_norm},  Part{"ffn_gate", &DecoderNames::gate},
+    Part{"ffn_up", &DecoderNames::feed_forward_in},      Part{"ffn_down", &DecoderNames::feed_forward_out}};
 
 template <typename Range>
 bool contains(const Range& range, std::string_view name) {
@@ -296,9 +293,11 @@ class Planner {
     part = part.substr(0, dot);
     const std::span<const Part> parts = inside ? std::span<const Part>(kInside) : std::span<const Part>(kOutside);
     const auto found = std::find_if(parts.begin(), parts.end(), [&](const Part& one) { return one.name == part; });
-    if (found == parts.end() || (row_->names.*found->theirs).empty()) return std::nullopt;
+    if (found == parts.end()) return std::nullopt;
+    const std::string_view theirs = row_->names.*found->theirs;
+    if (theirs.empty() || is_one_map(theirs) != found->letter.empty()) return std::nullopt;
     if (found->theirs == &DecoderNames::output) name.clear();
-    name += fmt::format("{}{}", row_->names.*found->theirs, kind);
+    name += fmt::format(fmt::runtime(theirs), found->letter) + std::string(kind);
 
     ConvertedTensor placed{name, Shape(tensor.extents.rbegin(), tensor.extents.rend()), &tensor, TensorChange::kNone,
                            model_.settings.head_width};

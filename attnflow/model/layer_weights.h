@@ -6,6 +6,7 @@
 #define ATTNFLOW_MODEL_LAYER_WEIGHTS_H_
 
 #include <cstddef>
+#include <string_view>
 
 #include "attnflow/model/architecture.h"
 #include "attnflow/model/checkpoint.h"
@@ -36,6 +37,9 @@ struct LinearWeights {
     return part;
   }
 };
+
+// Of a table's names for the maps to queries, keys and values: is it one map's, with no place for a letter?
+inline bool is_one_map(std::string_view names) { return names.find('{') == std::string_view::npos; }
 
 struct NormWeights {
   const StoredTensor* scale = nullptr;  // [width]; null: there is no such norm
