@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
@@ -10,19 +11,8 @@
 namespace attnflow {
 
 const char* token_role_name(TokenRole role) {
-  switch (role) {
-    case TokenRole::kText:
-      return "text";
-    case TokenRole::kClass:
-      return "class";
-    case TokenRole::kDistillation:
-      return "distillation";
-    case TokenRole::kRegister:
-      return "register";
-    case TokenRole::kPatch:
-      return "patch";
-  }
-  return "";
+  constexpr std::array kNames = {"text", "class", "distillation", "register", "patch"};  // in the order of TokenRole
+  return kNames.at(static_cast<std::size_t>(role));
 }
 
 ImageTokens image_tokens(const ImageInfo& image, std::size_t height, std::size_t width) {

@@ -52,7 +52,8 @@ void AttentionCapture::refuse(const std::string& found) const {
                   source_, found));
 }
 
-void AttentionCapture::refuse_terms() const {
+void AttentionCapture::check_terms() const {
+  if (terms_.problem().empty()) return;
   throw Error(
       ErrorKind::kUnsupportedModel,
       fmt::format("{}: expected layers whose attention is projected and added to the residual stream, found {}: "
@@ -60,10 +61,6 @@ void AttentionCapture::refuse_terms() const {
                   "attnflow model FILE.gguf -o FOLDER makes a folder, which has contributions, of models of the "
                   "Llama, Qwen2 and GPT-2 families",
                   source_, terms_.problem()));
-}
-
-void AttentionCapture::check_terms() const {
-  if (!terms_.problem().empty()) refuse_terms();
 }
 
 void AttentionCapture::begin(AttentionSink* sink, NodeObserver* observer, std::size_t query_begin,
@@ -99,7 +96,7 @@ bool AttentionCapture::is_wanted(const ggml_tensor& node) {
     if (terms_.is_wanted(node)) return true;
     if (!terms_.problem().empty()) {
       follows_terms_ = false;
-      if (sends_terms()) refuse_terms();
+      if (sends_terms()) check_terms();
     }
   }
   return observer_ != nullptr && node.op == GGML_OP_MUL_MAT && layer_of(node.name, kScoresName).has_value();

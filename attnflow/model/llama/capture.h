@@ -70,7 +70,6 @@ class AttentionCapture {
   void receive_weights(std::size_t layer, const ggml_tensor& node);
   bool sends_terms() const { return sink_ != nullptr && !trying_terms_ && sink_->wants_terms(); }
   [[noreturn]] void refuse(const std::string& found) const;
-  [[noreturn]] void refuse_terms() const;
 
   std::string source_;
   std::size_t heads_ = 0;

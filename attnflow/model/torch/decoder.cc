@@ -20,7 +20,6 @@
 #include "attnflow/model/torch/decoder_tensors.h"
 #include "attnflow/model/torch/layer_terms.h"
 #include "attnflow/model/torch/layered_gradients.h"
-#include "attnflow/model/torch/split_work.h"
 
 namespace attnflow {
 
@@ -173,7 +172,6 @@ class TorchReplay final : public AttentionReplay {
                   "was used again. Make a new replay");
     }
     const at::Tensor attention = internal::with_torch_errors([&] {
-      internal::keep_calls_on_one_thread();
       const c10::InferenceMode no_gradients;
       const std::size_t count = query_end - query_begin;
       AttentionTask task(forms_[layer - 1]);
@@ -208,7 +206,6 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
         tensors_(source_, weights),
         threads_(resolve_threads(options.threads)),
         sequence_(std::make_shared<Sequence>(weights.config, device_)) {
-    internal::keep_calls_on_one_thread();
     sequence_->cache.reserve(std::min(options.context, config().positions), 0);
   }
 
@@ -236,24 +233,16 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
                        const std::stop_token& stop_token) override {
     check_ids(info_, sequence_->length, ids);
     check_decoder_head(info_);
-    Pass pass;
-    pass.ids = ids;
-    pass.sink = sink;
-    pass.positions = {ids.size() - 1};
-    pass.stop_token = stop_token;
-    return to_host(run_pass(pass)[0]);
+    return to_host(run_pass({.ids = ids, .sink = sink, .positions = {ids.size() - 1}, .stop_token = stop_token})[0]);
   }
 
   ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options) override {
     check_text_input(info_, input, options);
     clear();
-    Pass pass;
-    pass.ids = input.ids;
-    pass.sink = sink;
     const bool of_class = predicts_classes(info_.head);
-    pass.positions = options.logit_positions;
-    if (of_class) pass.positions.resize(1, reading_position(info_, input.ids));
-    const at::Tensor logits = run_pass(pass);
+    std::vector<std::size_t> positions = options.logit_positions;
+    if (of_class) positions.resize(1, reading_position(info_, input.ids));
+    const at::Tensor logits = run_pass({.ids = input.ids, .sink = sink, .positions = positions});
     return {to_host(of_class ? logits[0] : logits)};
   }
 
@@ -264,13 +253,10 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     if (logits != nullptr && !predicts_classes(info_.head)) check_decoder_head(info_);
     clear();
     std::vector<at::Tensor> queries(config().layers);
-    Pass pass;
-    pass.ids = ids;
-    if (logits != nullptr) pass.positions = {reading_position(info_, ids)};
-    pass.queries = &queries;
-    pass.stop_token = stop_token;
-    pass.progress = progress;
-    const at::Tensor last = run_pass(pass);
+    std::vector<std::size_t> positions;
+    if (logits != nullptr) positions = {reading_position(info_, ids)};
+    const at::Tensor last = run_pass(
+        {.ids = ids, .positions = positions, .queries = &queries, .stop_token = stop_token, .progress = progress});
     if (logits != nullptr) *logits = to_host(last[0]);
     return std::make_unique<TorchReplay>(tensors_.forms(), sequence_, std::move(queries), threads_);
   }
@@ -284,12 +270,9 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     for (const TextInput& input : inputs) check_text_input(info_, input);
     for (std::size_t i = 0; i < inputs.size(); ++i) check_target(info_, targets[i], inputs[i].ids.size());
     std::vector<InputGradient> gradients(inputs.size());
-    ParallelOptions parallel;
-    parallel.threads = threads_;
-    parallel.progress = options.progress;
-    parallel.stop_token = options.stop_token;
+    const ParallelOptions parallel = {
+        .threads = threads_, .progress = options.progress, .stop_token = options.stop_token};
     internal::with_torch_errors([&] {
-      internal::keep_calls_on_one_thread();
       parallel_for(inputs.size(), parallel, [&](std::size_t i, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
         const Tensor<float>* const given = options.embeddings.empty() ? nullptr : &options.embeddings[i];
@@ -305,10 +288,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
                            BackwardRule rule) override {
     check_text_input(info_, input);
     check_target(info_, target, input.ids.size());
-    internal::with_torch_errors([&] {
-      internal::keep_calls_on_one_thread();
-      differentiate(input.ids, target, &sink, rule);
-    });
+    internal::with_torch_errors([&] { differentiate(input.ids, target, &sink, rule); });
   }
 
  private:
@@ -316,7 +296,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   struct Pass {
     std::span<const std::int64_t> ids;
     AttentionSink* sink = nullptr;
-    std::vector<std::size_t> positions;          // of `ids`: whose logits are wanted
+    std::vector<std::size_t> positions = {};     // of `ids`: whose logits are wanted
     std::vector<at::Tensor>* queries = nullptr;  // [layers]: where to keep the queries, [n, H d] each
     std::stop_token stop_token = {};
     ProgressFunction progress = {};  // in tokens
@@ -356,7 +336,6 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     ++sequence_->uses;
     try {
       return internal::with_torch_errors([&] {
-        internal::keep_calls_on_one_thread();
         const c10::InferenceMode no_gradients;
         const at::Tensor hidden = run_chunks(pass);
         if (hidden.size(0) == 0) return at::empty({0, to_signed(info_.vocabulary)}, hidden.options());

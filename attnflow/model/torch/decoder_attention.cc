@@ -36,7 +36,7 @@ std::vector<Tile> cut(std::int64_t heads, std::int64_t key_heads, std::int64_t q
 
 // A tile's queries as a matrix for each head with keys of its own: [G of the tile, rows, d], heads before queries.
 at::Tensor rows_of(const AttentionTask& task, const Tile& tile, std::int64_t key_heads) {
-  const std::int64_t d = task.width;
+  const std::int64_t d = task.form.head_width;
   const at::Tensor part = task.queries.narrow(0, tile.query, tile.queries).narrow(1, tile.head * d, tile.heads * d);
   const std::int64_t shared = tile.heads / key_heads;
   if (shared == 1 && key_heads == 1) return part.unsqueeze(0);
@@ -44,29 +44,30 @@ at::Tensor rows_of(const AttentionTask& task, const Tile& tile, std::int64_t key
 }
 
 void attend_tile(const AttentionTask& task, const Tile& tile) {
-  const std::int64_t d = task.width;
-  const std::int64_t group = task.queries.size(1) / d / task.key_heads;
+  const LayerForm& form = task.form;
+  const std::int64_t d = form.head_width;
+  const std::int64_t group = task.queries.size(1) / d / form.key_value_heads;
   const std::int64_t key_heads = std::max<std::int64_t>(1, tile.heads / group);
   const bool causal = task.all_keys == 0;
   const std::int64_t first = task.begin + tile.query;
   const std::int64_t key_end = causal ? first + tile.queries : task.all_keys;
-  const std::int64_t key_begin = task.window == 0 ? 0 : std::max<std::int64_t>(0, first - task.window + 1);
+  const std::int64_t key_begin = form.window == 0 ? 0 : std::max<std::int64_t>(0, first - form.window + 1);
   const std::int64_t seen = key_end - key_begin;
   const auto keys = [&](const at::Tensor& all) {  // [G of the tile, keys, d]
     return all.narrow(0, tile.head / group, key_heads).narrow(1, key_begin, seen);
   };
   const at::Tensor products = at::bmm(rows_of(task, tile, key_heads), keys(task.keys).transpose(1, 2));
   at::Tensor scores = products.view({tile.heads, tile.queries, seen});
-  if (task.score_cap > 0.0) scores.div_(task.score_cap).tanh_().mul_(task.score_cap);
-  if (task.slopes.defined()) {
-    scores.add_(task.slopes(at::arange(key_begin, key_end, scores.options()), tile.head, tile.heads));
+  if (form.score_cap > 0.0) scores.div_(form.score_cap).tanh_().mul_(form.score_cap);
+  if (form.slopes.defined()) {
+    scores.add_(form.slopes(at::arange(key_begin, key_end, scores.options()), tile.head, tile.heads));
   }
   if (task.score_bias.defined()) {
     scores.add_(task.score_bias.narrow(0, tile.head, tile.heads)
                     .narrow(1, tile.query, tile.queries)
                     .narrow(2, key_begin, seen));
   }
-  if (causal && tile.queries > 1) apply_causal_mask(scores, key_begin, first, task.window);
+  if (causal && tile.queries > 1) apply_causal_mask(scores, key_begin, first, form.window);
   const at::Tensor weights = at::softmax(scores, -1);
   if (task.values.defined()) {
     const at::Tensor mixed = at::bmm(weights.view(products.sizes()), keys(task.values));
@@ -131,23 +132,16 @@ void KeyValueCache::write(std::size_t layer, std::size_t begin, const at::Tensor
   store(values_[layer], values);
 }
 
-AttentionTask::AttentionTask(const LayerForm& form)
-    : key_heads(form.key_value_heads),
-      width(form.head_width),
-      window(form.window),
-      slopes(form.slopes),
-      score_cap(form.score_cap) {}
-
 void attend(const AttentionTask& task, std::size_t threads) {
   const std::int64_t n = task.queries.size(0);
-  const std::int64_t heads = task.queries.size(1) / task.width;
+  const std::int64_t heads = task.queries.size(1) / task.form.head_width;
   if (!task.queries.is_cpu()) {
     attend_tile(task, {0, heads, 0, n});
     return;
   }
-  const std::vector<Tile> tiles = cut(heads, task.key_heads, n);
+  const std::vector<Tile> tiles = cut(heads, task.form.key_value_heads, n);
   const std::int64_t keys = task.all_keys == 0 ? task.begin + n : task.all_keys;
-  const std::int64_t work = 2 * heads * n * keys * task.width;
+  const std::int64_t work = 2 * heads * n * keys * task.form.head_width;
   split_work(useful_threads(threads, work, kWorthOfAttention), to_signed(tiles.size()),
              [&](std::int64_t i) { attend_tile(task, tiles[static_cast<std::size_t>(i)]); });
 }

@@ -45,23 +45,17 @@ class KeyValueCache {
 };
 
 struct AttentionTask {
-  AttentionTask() = default;
-  // What a layer's form says of it.
-  explicit AttentionTask(const LayerForm& form);
+  explicit AttentionTask(const LayerForm& layer_form) : form(layer_form) {}
 
-  at::Tensor queries;          // [n, H d], scaled by 1 / sqrt(d)
-  std::int64_t begin = 0;      // the position of the first query; the keys end with the last query's own position
-  std::int64_t all_keys = 0;   // above 0: not causal, each query sees so many keys
-  at::Tensor keys;             // [G, room, d]
-  at::Tensor values;           // [G, room, d]; undefined: no context
-  std::int64_t key_heads = 1;  // G
-  std::int64_t width = 1;      // d
-  std::int64_t window = 0;     // positions that a query sees, itself among them; 0: all before it
-  Slopes slopes;               // of scores
-  at::Tensor score_bias;       // [H, n, keys], added to scores; undefined: none
-  double score_cap = 0.0;      // 0: none
-  at::Tensor attention;        // [H, n, keys], written where defined: softmax of scores, 0 where a query cannot see
-  at::Tensor context;          // [n, H d], written where values are defined
+  const LayerForm& form;
+  at::Tensor queries;         // [n, H d], scaled by 1 / sqrt(d)
+  std::int64_t begin = 0;     // the position of the first query; the keys end with the last query's own position
+  std::int64_t all_keys = 0;  // above 0: not causal, each query sees so many keys
+  at::Tensor keys;            // [G, room, d]
+  at::Tensor values;          // [G, room, d]; undefined: no context
+  at::Tensor score_bias;      // [H, n, keys], added to scores; undefined: none
+  at::Tensor attention;       // [H, n, keys], written where defined: softmax of scores, 0 where a query cannot see
+  at::Tensor context;         // [n, H d], written where values are defined
 };
 
 // Takes from scores [.., queries, keys] what their softmax shall leave nothing of: keys behind a query, or before its

@@ -153,9 +153,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
         device_(internal::find_device(options.device)),
         source_(device_, internal::TensorSource::use_of(options)),
         tensors_(source_, weights),
-        threads_(resolve_threads(options.threads)) {
-    internal::keep_calls_on_one_thread();
-  }
+        threads_(resolve_threads(options.threads)) {}
 
   const ModelInfo& info() const override { return info_; }
   Gradients<Input>* gradients() override { return this; }
@@ -163,7 +161,6 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
   ModelOutput run(const Input& input, AttentionSink* sink, const RunOptions& options) override {
     check_input(tensors_.config, info_, input, options);
     return internal::with_torch_errors([&] {
-      internal::keep_calls_on_one_thread();
       const c10::InferenceMode no_gradients;
       SequenceOps ops(device_, threads_, sink);
       SequenceForward forward(tensors_, ops);
@@ -229,7 +226,6 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     const std::size_t tokens = input_tokens(info_, input);
     check_target(info_, target, tokens);
     internal::with_torch_errors([&] {
-      internal::keep_calls_on_one_thread();
       internal::AutogradOps ops;
       ops.rule = rule;
       BatchForward forward(tensors_, ops);
@@ -258,13 +254,10 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     std::vector<internal::BatchItem> items;
     for (const Input& input : inputs) items.push_back(batch_item(info_, input));
     const std::vector<Group> groups = internal::group_by_length(items, options.max_tokens);
-    ParallelOptions parallel;
-    parallel.threads = threads_;
-    parallel.stop_token = options.stop_token;
+    const ParallelOptions parallel = {.threads = threads_, .stop_token = options.stop_token};
     std::mutex progress;
     std::size_t done = 0;
     internal::with_torch_errors([&] {
-      internal::keep_calls_on_one_thread();
       parallel_for(groups.size(), parallel, [&](std::size_t g, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
         const Group& group = groups[g];

@@ -17,7 +17,6 @@
 #include "attnflow/model/torch/decoder_attention.h"
 #include "attnflow/model/torch/decoder_tensors.h"
 #include "attnflow/model/torch/encoder_positions.h"
-#include "attnflow/model/torch/split_work.h"
 
 namespace attnflow {
 
@@ -77,10 +76,10 @@ class JointOps : public internal::BlockedOps {
       : BlockedOps(device, threads, one_row), rows_(rows) {}
 
   // The context [1, T, H d] of queries [1, T, H, d] that see so many keys; task.attention where rows are wanted.
-  at::Tensor run(const internal::LayerForm& form, AttentionTask& task, const at::Tensor& query, std::int64_t keys) {
+  at::Tensor run(AttentionTask& task, const at::Tensor& query, std::int64_t keys) {
     task.queries = query.view({query.size(1), -1});
     task.context = at::empty_like(task.queries);
-    if (rows_.wanted()) task.attention = at::empty({form.heads, query.size(1), keys}, query.options());
+    if (rows_.wanted()) task.attention = at::empty({task.form.heads, query.size(1), keys}, query.options());
     internal::attend(task, threads());
     return task.context.unsqueeze(0);
   }
@@ -103,7 +102,7 @@ class SourceOps : public JointOps {
     task.keys = key[0].transpose(0, 1);
     task.values = value[0].transpose(0, 1);
     task.score_bias = score_bias;
-    const at::Tensor context = run(form, task, query, task.all_keys);
+    const at::Tensor context = run(task, query, task.all_keys);
     if (rows_.wanted()) rows_.from_encoder(index + 1, task.attention);
     return context;
   }
@@ -136,7 +135,7 @@ class TargetOps : public JointOps {
     task.keys = cache_.keys(index);
     task.values = cache_.values(index);
     task.score_bias = score_bias;
-    const at::Tensor context = run(form, task, query, task.begin + query.size(1));
+    const at::Tensor context = run(task, query, task.begin + query.size(1));
     if (rows_.wanted()) rows_.to_target(encoder_layers_ + 2 * index + 1, task.attention);
     return context;
   }
@@ -146,7 +145,7 @@ class TargetOps : public JointOps {
     task.keys = source_[index].keys;
     task.values = source_[index].values;
     task.all_keys = task.keys.size(1);
-    const at::Tensor context = run(form, task, query, task.all_keys);
+    const at::Tensor context = run(task, query, task.all_keys);
     if (rows_.wanted()) rows_.to_source(encoder_layers_ + 2 * index + 2, task.attention);
     return context;
   }
@@ -172,7 +171,6 @@ class TorchEncoderDecoder final : public Decoder {
         threads_(resolve_threads(options.threads)),
         cache_(weights.config.decoder, device_) {
     target_info_.max_tokens = info_.target->max_tokens;
-    internal::keep_calls_on_one_thread();
   }
 
   const ModelInfo& info() const override { return info_; }
@@ -195,7 +193,6 @@ class TorchEncoderDecoder final : public Decoder {
     JointRows rows(sink, source, length(), length() + ids.size());
     try {
       return internal::with_torch_errors([&] {
-        internal::keep_calls_on_one_thread();
         const c10::InferenceMode no_gradients;
         if (first) {
           read_source(ids.first(source), rows, stop_token);

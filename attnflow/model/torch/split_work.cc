@@ -18,9 +18,7 @@ void keep_calls_on_one_thread() {
 }
 
 void split_work(std::size_t threads, std::int64_t count, const std::function<void(std::int64_t block)>& body) {
-  ParallelOptions options;
-  options.threads = threads;
-  parallel_for(static_cast<std::size_t>(count), options, [&](std::size_t block, std::size_t worker) {
+  parallel_for(static_cast<std::size_t>(count), {.threads = threads}, [&](std::size_t block, std::size_t worker) {
     const c10::InferenceMode no_gradients;  // holds for one thread
     // Worker 0 is the caller. In the others OpenMP would use all of the machine until libtorch hands its own setting
     // on; it does so by itself only before some of its calls.

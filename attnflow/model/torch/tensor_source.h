@@ -12,16 +12,19 @@
 #include "attnflow/base/error.h"
 #include "attnflow/model/checkpoint.h"
 #include "attnflow/model/model.h"
+#include "attnflow/model/torch/split_work.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
 
 inline std::int64_t to_signed(std::size_t size) { return static_cast<std::int64_t>(size); }
 
-// Runs `work` and turns libtorch's own exceptions (out of memory, mostly) into ours.
+// Runs `work`, whose calls of libtorch stay on this thread, and turns libtorch's own exceptions (out of memory, mostly)
+// into ours.
 template <typename Work>
 auto with_torch_errors(Work work) {
   try {
+    keep_calls_on_one_thread();
     return work();
   } catch (const c10::Error& error) {
     throw Error(ErrorKind::kOther, std::string("libtorch cannot run the model: ") + error.what_without_backtrace());
