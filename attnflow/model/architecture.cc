@@ -436,7 +436,7 @@ const Architecture* find_architecture(std::string_view model_type) {
   return internal::find_row(kArchitectures, model_type);
 }
 
-std::string architecture_list() { return internal::model_types_of(kArchitectures); }
+std::string architecture_list() { return internal::list_of(kArchitectures, &Architecture::model_type); }
 
 std::optional<Activation> find_activation(std::string_view name) {
   for (const auto& [known, activation] : kActivations) {
@@ -446,12 +446,7 @@ std::optional<Activation> find_activation(std::string_view name) {
 }
 
 std::string activation_list() {
-  std::string list;
-  for (const auto& [known, activation] : kActivations) {
-    if (!list.empty()) list += ", ";
-    list += known;
-  }
-  return list;
+  return internal::list_of(kActivations, &std::pair<std::string_view, Activation>::first);
 }
 
 }  // namespace attnflow

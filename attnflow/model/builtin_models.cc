@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "attnflow/base/error.h"
+#include "attnflow/model/family_rows.h"
 #include "attnflow/model/hub_cache.h"
 
 namespace attnflow {
@@ -41,9 +42,7 @@ Folder find_model(const std::string& reference, std::span<const BuiltinModel> mo
 }
 
 std::string builtin_model_names(std::span<const BuiltinModel> models) {
-  std::string names;
-  for (const BuiltinModel& model : models) names += (names.empty() ? "" : ", ") + model.name;
-  return names.empty() ? "none" : names;
+  return models.empty() ? "none" : internal::list_of(models, &BuiltinModel::name);
 }
 
 }  // namespace attnflow

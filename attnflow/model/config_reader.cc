@@ -11,8 +11,8 @@
 #include "attnflow/base/parse_number.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/model/adapter.h"
 #include "attnflow/model/hub_cache.h"
+#include "attnflow/model/lora.h"
 
 namespace attnflow::internal {
 

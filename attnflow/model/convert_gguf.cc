@@ -229,9 +229,7 @@ ConvertResult convert_gguf(const fs::path& file, const fs::path& folder, const C
   const GgufHeader& header = gguf.header;
   const ConvertedModel model = internal::plan_conversion(header, mapping.bytes(), source);
 
-  LoadOptions load;
-  load.threads = 1;
-  const std::unique_ptr<Decoder> decoder = ModelFiles(gguf).load_decoder(load);
+  const std::unique_ptr<Decoder> decoder = ModelFiles(gguf).load_decoder({.threads = 1});
   const TextCodec& codec = *decoder->codec();
   const internal::ConvertedTokenizer tokenizer =
       internal::convert_tokenizer(header, codec, model.settings.vocabulary, model.settings.positions, source);

@@ -432,6 +432,6 @@ const DecoderArchitecture* find_decoder_architecture(std::string_view model_type
   return internal::find_row(kDecoders, model_type);
 }
 
-std::string decoder_architecture_list() { return internal::model_types_of(kDecoders); }
+std::string decoder_architecture_list() { return internal::list_of(kDecoders, &DecoderArchitecture::model_type); }
 
 }  // namespace attnflow

@@ -16,10 +16,9 @@ namespace attnflow::internal {
 // The settings of a stack. Throws as parse_decoder_config().
 DecoderConfig read_stack(const ConfigReader& reader, const DecoderArchitecture& architecture);
 
-// Finds embeddings, layers and the norm behind them, below `prefix`. What is missing is noted in the finder.
+// Finds embeddings, layers and the norm behind them, below `prefix`, and the map to logits, which is none for a base
+// model. What is missing is noted in the finder.
 void find_stack(TensorFinder& finder, std::string_view prefix, DecoderWeights& weights);
-// Finds the map to logits, which is none for a base model.
-void find_output(TensorFinder& finder, DecoderWeights& weights);
 
 }  // namespace attnflow::internal
 

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "attnflow/model/adapter.h"
 #include "attnflow/model/decoder_stack.h"
+#include "attnflow/model/lora.h"
 #include "attnflow/model/tensor_finder.h"
 
 namespace attnflow {
@@ -35,8 +35,10 @@ class DecoderTensorFinder {
     }
     for (std::size_t layer = 0; layer < config_.layers; ++layer) weights.layers.push_back(find_layer(layer));
     weights.final_norm = norm_if_named(prefix_, names.final_norm);
+    find_output(weights);
   }
 
+ private:
   void find_output(DecoderWeights& weights) {
     if (row_.names.output.empty()) return;
     if (config_.classifies) {
@@ -64,7 +66,6 @@ class DecoderTensorFinder {
     }
   }
 
- private:
   const StoredTensor* find_word_embedding() {
     const DecoderNames& names = row_.names;
     const std::string source = "vocab_size and " + hidden_key_;
@@ -189,7 +190,6 @@ DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr
   internal::TensorFinder finder(*checkpoint, row.model_type);
   const std::string_view prefix = finder.has_prefix(row.prefix) ? row.prefix : row.base_prefix;
   internal::find_stack(finder, prefix, weights);
-  internal::find_output(finder, weights);
   finder.throw_if_missing();
   weights.unused = finder.unused();
   if (!allow_unused) {
@@ -223,10 +223,6 @@ DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr
 
 void internal::find_stack(TensorFinder& finder, std::string_view prefix, DecoderWeights& weights) {
   DecoderTensorFinder(finder, weights.config, prefix).find_all(weights);
-}
-
-void internal::find_output(TensorFinder& finder, DecoderWeights& weights) {
-  DecoderTensorFinder(finder, weights.config, {}).find_output(weights);
 }
 
 DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options) {

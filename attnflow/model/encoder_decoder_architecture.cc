@@ -52,7 +52,8 @@ constexpr DecoderArchitecture t5_stack(const T5Like& family, bool decodes) {
                 .feed_forward_in = decodes ? "layer.2.DenseReluDense.wi_1" : "layer.1.DenseReluDense.wi_1",
                 .ungated_in = decodes ? "layer.2.DenseReluDense.wi" : "layer.1.DenseReluDense.wi",
                 .feed_forward_out = decodes ? "layer.2.DenseReluDense.wo" : "layer.1.DenseReluDense.wo",
-                .final_norm = "final_layer_norm"},
+                .final_norm = "final_layer_norm",
+                .output = decodes ? "lm_head" : ""},
       .positions = PositionKind::kDistance,
       .divided_scores = false,
       .root_logits = family.divides_logits,
@@ -111,6 +112,7 @@ constexpr DecoderArchitecture bart_stack(const BartLike& family, bool decodes) {
                 .feed_forward_in = "fc1",
                 .feed_forward_out = "fc2",
                 .final_norm = family.norm_place == NormPlace::kBefore ? "layer_norm" : "",
+                .output = decodes ? "lm_head" : "",
                 .logit_bias = "final_logits_bias"},
       .positions = family.positions,
       .norm = NormKind::kLayer,
@@ -166,6 +168,8 @@ const EncoderDecoderArchitecture* find_encoder_decoder_architecture(std::string_
   return internal::find_row(kEncoderDecoders, model_type);
 }
 
-std::string encoder_decoder_architecture_list() { return internal::model_types_of(kEncoderDecoders); }
+std::string encoder_decoder_architecture_list() {
+  return internal::list_of(kEncoderDecoders, &EncoderDecoderArchitecture::model_type);
+}
 
 }  // namespace attnflow

@@ -10,9 +10,9 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/model/adapter.h"
 #include "attnflow/model/config_reader.h"
 #include "attnflow/model/decoder_stack.h"
+#include "attnflow/model/lora.h"
 
 namespace attnflow {
 
@@ -151,7 +151,6 @@ EncoderDecoderWeights find_encoder_decoder_weights(const Folder& folder, const E
   internal::TensorFinder finder(*checkpoint, row.model_type);
   internal::find_stack(finder, row.encoder.prefix, weights.encoder);
   internal::find_stack(finder, row.decoder.prefix, weights.decoder);
-  internal::find_output(finder, weights.decoder);
   finder.throw_if_missing();
   const std::size_t layers = config.encoder.layers + config.decoder.layers;
   if (!options.allow_unused_weights) finder.throw_if_unused(row.prefix, {"encoder.", "decoder."}, layers);

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "attnflow/model/adapter.h"
+#include "attnflow/model/lora.h"
 #include "attnflow/model/tensor_finder.h"
 
 namespace attnflow {

@@ -16,13 +16,13 @@ const typename Rows::value_type* find_row(const Rows& rows, std::string_view mod
   return nullptr;
 }
 
-// "bert, roberta, ..."
-template <typename Rows>
-std::string model_types_of(const Rows& rows) {
+// "bert, roberta, ...": this member of all rows.
+template <typename Rows, typename Member>
+std::string list_of(const Rows& rows, Member member) {
   std::string list;
   for (const auto& row : rows) {
     if (!list.empty()) list += ", ";
-    list += row.model_type;
+    list += row.*member;
   }
   return list;
 }

@@ -16,6 +16,7 @@
 #include "attnflow/model/decoder_architecture.h"
 #include "attnflow/model/decoder_config.h"
 #include "attnflow/model/decoder_weights.h"
+#include "attnflow/model/family_rows.h"
 
 namespace attnflow::internal {
 namespace {
@@ -147,13 +148,10 @@ class Planner {
       if (one.architecture == name) kind_ = &one;
     }
     if (kind_ == nullptr) {
-      std::string list;
-      for (const Convertible& one : kConvertible)
-        list += fmt::format("{}{}", list.empty() ? "" : ", ", one.architecture);
       unsupported(
           fmt::format("expected an architecture that can be converted ({}), found {}; attention of other GGUF "
                       "models is computed from the file itself",
-                      list, name.empty() ? "none" : quote_name(name)));
+                      list_of(kConvertible, &Convertible::architecture), name.empty() ? "none" : quote_name(name)));
     }
     row_ = find_decoder_architecture(kind_->architecture);
   }
@@ -365,8 +363,7 @@ double shortest_decimal(double value) {
 std::optional<Llama3Scaling> find_llama3_scaling(std::span<const float> factors, double theta) {
   constexpr double kTolerance = 1e-5;  // some roundings to float32
   if (factors.empty()) return std::nullopt;
-  RotaryConfig rotary;
-  rotary.theta = theta;
+  RotaryConfig rotary = {.theta = theta};
   const std::vector<float> plain = rotary.frequencies(2 * factors.size());
   Llama3Scaling found;
   // The slowest rotations are divided by the factor itself.

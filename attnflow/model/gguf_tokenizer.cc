@@ -10,6 +10,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/family_rows.h"
 #include "attnflow/text/tokenizer.h"
 #include "attnflow/unicode/unicode.h"
 
@@ -89,16 +90,14 @@ class Converter {
                       kind.empty() ? "none" : quote_name(kind)));
     }
     const std::string name = header_.text("tokenizer.ggml.pre").value_or("");
-    std::string known;
     for (const SplitRule& rule : kRules) {
       if (rule.name == name) rule_ = &rule;
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", rule.name);
     }
     if (rule_ == nullptr) {
       unsupported(
           fmt::format("expected a known pre-tokenizer (tokenizer.ggml.pre: {}), found {}; convert the model from its "
                       "original folder",
-                      known, name.empty() ? "none" : quote_name(name)));
+                      list_of(kRules, &SplitRule::name), name.empty() ? "none" : quote_name(name)));
     }
   }
 

@@ -12,7 +12,7 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/model/adapter.h"
+#include "attnflow/model/lora.h"
 
 namespace attnflow {
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/files/json_text.h"
@@ -69,11 +70,7 @@ bool keeps_the_model(const nlohmann::json& init) {
 }
 
 Tensor<float> numbers_of(DType dtype, const Shape& shape, std::span<const std::byte> bytes, const std::string& what) {
-  Array array;
-  array.dtype = dtype;
-  array.shape = shape;
-  array.bytes.assign(bytes.begin(), bytes.end());
-  return array.to_float(what);
+  return Array{dtype, shape, {bytes.begin(), bytes.end()}, {}}.to_float(what);
 }
 
 bool is_float_type(DType dtype) {
@@ -297,3 +294,27 @@ std::optional<Folder> adapter_folder(const Folder& folder) {
 }
 
 }  // namespace attnflow::internal
+
+namespace attnflow {
+
+std::optional<Adapter> find_adapter(const Folder& folder) {
+  using internal::kLoraConfig;
+  if (!folder.has(kLoraConfig)) return std::nullopt;
+  const nlohmann::json json =
+      internal::parse_json_object(folder.read(kLoraConfig, internal::kMaxLoraConfigBytes), folder.label(kLoraConfig));
+  const auto text = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  return Adapter{text("base_model_name_or_path"), text("task_type")};
+}
+
+std::vector<ModelNote> adapter_notes(const Folder& folder) {
+  const std::optional<Folder> applied = internal::adapter_folder(folder);
+  const std::optional<Adapter> adapter = find_adapter(applied ? *applied : folder);
+  if (!adapter) return {};
+  const std::string base = adapter->base.empty() ? "" : internal::quote_name(adapter->base);
+  return {{Note{applied ? NoteCode::kAdapterApplied : NoteCode::kAdapterNotApplied, {{"base", base}}}}};
+}
+
+}  // namespace attnflow

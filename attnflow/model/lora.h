@@ -23,6 +23,7 @@
 #include "attnflow/files/pytorch_file.h"
 #include "attnflow/files/safetensors.h"
 #include "attnflow/model/checkpoint.h"
+#include "attnflow/model/model.h"
 
 namespace attnflow::internal {
 
@@ -73,5 +74,21 @@ class LoraAdapter {
 std::optional<Folder> adapter_folder(const Folder& folder);
 
 }  // namespace attnflow::internal
+
+namespace attnflow {
+
+// What adapter_config.json says besides how to compute.
+struct Adapter {
+  std::string base;  // the model that it changes, as it calls it; empty when it does not say
+  std::string task;  // what it is for, "SEQ_CLS"; empty when it does not say
+};
+
+// The adapter that lies in `folder`, or nothing. Throws Error(kBadFile): adapter_config.json is no JSON object.
+std::optional<Adapter> find_adapter(const Folder& folder);
+
+// For a model's folder: that an adapter is in its numbers or, without tensors of its own, is not.
+std::vector<ModelNote> adapter_notes(const Folder& folder);
+
+}  // namespace attnflow
 
 #endif  // ATTNFLOW_MODEL_LORA_H_

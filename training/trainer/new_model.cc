@@ -12,7 +12,7 @@
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/model/architecture.h"
-#include "attnflow/model/torch/encoder.h"
+#include "attnflow/model/torch/make_models.h"
 
 namespace attnflow {
 

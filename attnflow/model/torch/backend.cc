@@ -1,9 +1,7 @@
 // The function that libattnflow_torch.so exports: see attnflow/model/backend.h.
 #include "attnflow/model/backend.h"
 
-#include "attnflow/model/torch/decoder.h"
-#include "attnflow/model/torch/encoder.h"
-#include "attnflow/model/torch/encoder_decoder.h"
+#include "attnflow/model/torch/make_models.h"
 
 extern "C" const attnflow::Backend* attnflow_backend() {
   static constexpr attnflow::Backend backend = {.encoder = attnflow::make_torch_encoder,

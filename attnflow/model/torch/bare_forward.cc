@@ -15,7 +15,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/model/encoder_weights.h"
-#include "attnflow/model/torch/encoder.h"
+#include "attnflow/model/torch/make_models.h"
 
 namespace {
 

@@ -1,5 +1,3 @@
-#include "attnflow/model/torch/decoder.h"
-
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
@@ -20,6 +18,7 @@
 #include "attnflow/model/torch/decoder_tensors.h"
 #include "attnflow/model/torch/layer_terms.h"
 #include "attnflow/model/torch/layered_gradients.h"
+#include "attnflow/model/torch/make_models.h"
 
 namespace attnflow {
 

@@ -1,5 +1,3 @@
-#include "attnflow/model/torch/encoder.h"
-
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
@@ -22,6 +20,7 @@
 #include "attnflow/model/torch/encoder_tensors.h"
 #include "attnflow/model/torch/layer_terms.h"
 #include "attnflow/model/torch/layered_gradients.h"
+#include "attnflow/model/torch/make_models.h"
 #include "attnflow/model/torch/padded_batch.h"
 #include "attnflow/model/torch/split_work.h"
 

@@ -1,5 +1,3 @@
-#include "attnflow/model/torch/encoder_decoder.h"
-
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
@@ -17,6 +15,7 @@
 #include "attnflow/model/torch/decoder_attention.h"
 #include "attnflow/model/torch/decoder_tensors.h"
 #include "attnflow/model/torch/encoder_positions.h"
+#include "attnflow/model/torch/make_models.h"
 
 namespace attnflow {
 

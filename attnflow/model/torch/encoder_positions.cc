@@ -18,8 +18,7 @@ at::Tensor distances(std::int64_t tokens, const at::TensorOptions& options) {
 }
 
 Rotation rotation_of(double theta, const ModelConfig& config, std::int64_t tokens, const at::TensorOptions& options) {
-  RotaryConfig rotary;
-  rotary.theta = theta;
+  const RotaryConfig rotary = {.theta = theta};
   const at::Tensor frequencies =
       at::tensor(rotary.frequencies(config.hidden / config.heads), at::TensorOptions(at::kFloat));
   const at::Tensor angles = at::arange(tokens, at::TensorOptions(at::kFloat)).view({-1, 1, 1}) * frequencies;
@@ -100,8 +99,7 @@ TokenPlaces::TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::
   patch_distances = {to_signed(config.image->rows()), to_signed(config.image->columns()), rows, columns};
   if (config.theta <= 0.0) return;
   constexpr double kTurn = 2.0 * std::numbers::pi;
-  RotaryConfig rotary;
-  rotary.theta = config.theta;
+  const RotaryConfig rotary = {.theta = config.theta};
   // Half as wide as a head: f_i as above.
   const at::Tensor frequencies =
       at::tensor(rotary.frequencies(config.hidden / config.heads / 2), at::TensorOptions(at::kFloat));
