@@ -31,17 +31,21 @@ std::string spellings(std::string_view key) {
 
 ConfigReader::ConfigReader(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
 
-void ConfigReader::fail(ErrorKind kind, const std::string& message) const {
+void ConfigReader::unsupported(const std::string& message) const {
   // What this program cannot run can be explained all the same.
   constexpr const char* kOtherWays =
       ". Other ways: in Python, attnflow.explain(model, tokenizer, text) with the model loaded by transformers "
       "(docs/python.md); a decoder's GGUF file (--model FILE.gguf); or saved attention (attnflow explain --attention "
       "FILE.npz)";
-  throw Error(kind, source_ + ": " + message + (kind == ErrorKind::kUnsupportedModel ? kOtherWays : ""));
+  throw Error(ErrorKind::kUnsupportedModel, source_ + ": " + message + kOtherWays);
+}
+
+void ConfigReader::damaged(const std::string& message) const {
+  throw Error(ErrorKind::kBadFile, source_ + ": " + message);
 }
 
 void ConfigReader::wrong(std::string_view key, const std::string& expected, const Json& found) const {
-  fail(ErrorKind::kBadFile, fmt::format("expected {} as \"{}\", found {}", expected, spellings(key), show_json(found)));
+  damaged(fmt::format("expected {} as \"{}\", found {}", expected, spellings(key), show_json(found)));
 }
 
 const Json* ConfigReader::find(std::string_view key) const {
@@ -126,8 +130,7 @@ std::vector<bool> ConfigReader::sliding_layers(std::size_t layers) const {
   for (const std::string& type : types) {
     sliding.push_back(type == "sliding_attention");
     if (sliding.back() || type == "full_attention") continue;
-    fail(
-        ErrorKind::kUnsupportedModel,
+    unsupported(
         fmt::format("{} names {}; supported are \"full_attention\" and \"sliding_attention\"", kKey, quote_name(type)));
   }
   return sliding;
@@ -161,10 +164,10 @@ void ConfigReader::require(std::string_view what, std::initializer_list<std::str
     missing += spellings(key);
   }
   if (!missing.empty()) {
-    fail(ErrorKind::kBadFile,
-         fmt::format("{} needs these keys, which are missing: {}. Use the config.json that was saved together with the "
-                     "weights",
-                     what, missing));
+    damaged(
+        fmt::format("{} needs these keys, which are missing: {}. Use the config.json that was saved together with the "
+                    "weights",
+                    what, missing));
   }
 }
 
@@ -172,21 +175,19 @@ Activation ConfigReader::activation(std::string_view key, std::string_view fallb
   const std::string name = text_or(key, fallback);
   const std::optional<Activation> activation = find_activation(name);
   if (!activation) {
-    fail(ErrorKind::kUnsupportedModel,
-         fmt::format("{} is {}; supported are {}", key, quote_name(name), activation_list()));
+    unsupported(fmt::format("{} is {}; supported are {}", key, quote_name(name), activation_list()));
   }
   return *activation;
 }
 
 void ConfigReader::refuse_pruned_and_quantised() const {
   if (const Json* pruned = find("pruned_heads"); pruned != nullptr && !pruned->empty()) {
-    fail(ErrorKind::kUnsupportedModel,
-         "pruned_heads is not empty; supported are models whose layers all have the same number of heads");
+    unsupported("pruned_heads is not empty; supported are models whose layers all have the same number of heads");
   }
   if (find("quantization_config") != nullptr) {
-    fail(ErrorKind::kUnsupportedModel,
-         "quantization_config is set; supported are weights in float32, float16 and bfloat16: use the model's "
-         "unquantized files");
+    unsupported(
+        "quantization_config is set; supported are weights in float32, float16 and bfloat16: use the model's "
+        "unquantized files");
   }
 }
 
@@ -230,11 +231,10 @@ void ConfigReader::refuse_own_code(std::string_view model_type, std::string_view
   }
   for (const std::string& name : classes) {
     if (is_class_of(name, class_name)) continue;
-    fail(ErrorKind::kUnsupportedModel,
-         fmt::format(
-             "auto_map is set and the model's class is {}, which is Python code of its own and not the {} model "
-             "of transformers, so what it computes is not known here; supported are {}Model and the classes {}For*",
-             quote_name(name), model_type, class_name, class_name));
+    unsupported(fmt::format(
+        "auto_map is set and the model's class is {}, which is Python code of its own and not the {} model "
+        "of transformers, so what it computes is not known here; supported are {}Model and the classes {}For*",
+        quote_name(name), model_type, class_name, class_name));
   }
 }
 

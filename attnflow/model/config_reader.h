@@ -27,8 +27,9 @@ class ConfigReader {
  public:
   ConfigReader(const nlohmann::json& object, std::string source);
 
-  // Throws an Error whose message starts with the source.
-  [[noreturn]] void fail(ErrorKind kind, const std::string& message) const;
+  // Throw Error(kUnsupportedModel) and Error(kBadFile) whose message starts with the source.
+  [[noreturn]] void unsupported(const std::string& message) const;
+  [[noreturn]] void damaged(const std::string& message) const;
   // Error(kBadFile): expected `expected` as "key", found `found`.
   [[noreturn]] void wrong(std::string_view key, const std::string& expected, const nlohmann::json& found) const;
 

@@ -30,12 +30,10 @@ constexpr double kDecoderPi = 3.14159265358979323846;
 const DecoderArchitecture& read_decoder_architecture(const DecoderConfigReader& reader) {
   const std::string type = reader.text_or("model_type", "");
   const DecoderArchitecture* architecture = find_decoder_architecture(type);
-  if (architecture == nullptr) {
-    reader.fail(type.empty() ? ErrorKind::kBadFile : ErrorKind::kUnsupportedModel,
-                fmt::format("model_type is {}; expected a decoder: {}", type.empty() ? "missing" : quote_name(type),
-                            decoder_architecture_list()));
-  }
-  return *architecture;
+  if (architecture != nullptr) return *architecture;
+  const std::string expected = "expected a decoder: " + decoder_architecture_list();
+  if (type.empty()) reader.damaged("model_type is missing; " + expected);
+  reader.unsupported(fmt::format("model_type is {}; {}", quote_name(type), expected));
 }
 
 // Switches of transformers' code under which these models compute something else.
@@ -61,26 +59,24 @@ void refuse_decoder_variants(const DecoderConfigReader& reader, const DecoderArc
   for (const Switch& one : kSwitches) {
     if (one.key == architecture.keys.parallel) continue;
     if (reader.flag_or(one.key, one.usual) != one.usual) {
-      reader.fail(
-          ErrorKind::kUnsupportedModel,
+      reader.unsupported(
           fmt::format("expected {} {}, found {}: no backend computes that variant", one.key, one.usual, !one.usual));
     }
   }
   // Embedders made of decoders: transformers 5 then lets each token see those behind it, too.
   if (!reader.flag_or("is_causal", true)) {
-    reader.fail(ErrorKind::kUnsupportedModel,
-                "is_causal is false: tokens attend to later ones; supported are causal decoders (is_causal "
-                "true)");
+    reader.unsupported(
+        "is_causal is false: tokens attend to later ones; supported are causal decoders (is_causal true)");
   }
   reader.refuse_pruned_and_quantised();
   // LlamaForTokenClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".
   for (const std::string& name : reader.texts("architectures")) {
     const std::size_t task = name.find("For");
     if (task != std::string::npos && name.substr(task) != "ForCausalLM" && name.substr(task) != kTextClassifier) {
-      reader.fail(ErrorKind::kUnsupportedModel,
-                  fmt::format("architectures names {}; of this model type only language models (ForCausalLM) and text "
-                              "classifiers ({}) are supported",
-                              quote_name(name), kTextClassifier));
+      reader.unsupported(
+          fmt::format("architectures names {}; of this model type only language models (ForCausalLM) and text "
+                      "classifiers ({}) are supported",
+                      quote_name(name), kTextClassifier));
     }
   }
 }
@@ -100,8 +96,7 @@ void read_classifier(const DecoderConfigReader& reader, DecoderConfig& config) {
 }
 
 void refuse_rotary(const DecoderConfigReader& reader, const std::string& what) {
-  reader.fail(ErrorKind::kUnsupportedModel,
-              what + "; supported are the rope types default, linear, llama3, yarn, longrope and dynamic");
+  reader.unsupported(what + "; supported are the rope types default, linear, llama3, yarn, longrope and dynamic");
 }
 
 // What is given of longrope: a factor for each pair of a head's numbers.
@@ -132,8 +127,8 @@ void read_llama3(const DecoderConfigReader& reader, const DecoderConfigReader& r
   rotary.high = rope.number_or("high_freq_factor", 1.0, 0.0, kLargestFactor);
   rotary.first_length = static_cast<double>(read_first_length(reader, rope));
   if (!(rotary.low > 0.0 && rotary.low < rotary.high)) {
-    rope.fail(ErrorKind::kBadFile,
-              fmt::format("expected 0 < low_freq_factor < high_freq_factor, found {} and {}", rotary.low, rotary.high));
+    rope.damaged(
+        fmt::format("expected 0 < low_freq_factor < high_freq_factor, found {} and {}", rotary.low, rotary.high));
   }
 }
 
@@ -201,17 +196,11 @@ class RotaryReader {
   }
 
   // Of layers that see everything.
-  Rotary global() const {
-    const DecoderKeys& keys = architecture_.keys;
-    const double theta = reader_.number_or(keys.rotary_theta, architecture_.rotary_theta, 1.0, kLargestTheta);
-    return read(part("full_attention"), theta);
-  }
+  Rotary global() const { return read("full_attention", architecture_.keys.rotary_theta, architecture_.rotary_theta); }
   // Of those with a window.
   Rotary local() const {
     const std::string_view key = architecture_.keys.local_rotary_theta;
-    if (key.empty()) return global();
-    const double theta = reader_.number_or(key, architecture_.local_rotary_theta, 1.0, kLargestTheta);
-    return read(part("sliding_attention"), theta);
+    return key.empty() ? global() : read("sliding_attention", key, architecture_.local_rotary_theta);
   }
 
  private:
@@ -239,16 +228,16 @@ class RotaryReader {
     const auto usual = static_cast<std::size_t>(static_cast<double>(head_width_) * share);
     const std::size_t width = key.empty() ? usual : reader_.size_or(key, architecture_.rotary_width);
     if (width == 0 || width % 2 != 0 || width > head_width_) {
-      reader_.fail(ErrorKind::kBadFile,
-                   fmt::format("expected the rotary embedding to turn an even part of a head's {} numbers, found {}",
-                               head_width_, width));
+      reader_.damaged(fmt::format("expected the rotary embedding to turn an even part of a head's {} numbers, found {}",
+                                  head_width_, width));
     }
     return width;
   }
 
-  Rotary read(const Json* settings, double theta) const {
+  Rotary read(std::string_view kind, std::string_view theta_key, double usual_theta) const {
     Rotary rotary;
-    rotary.config.theta = theta;
+    rotary.config.theta = reader_.number_or(theta_key, usual_theta, 1.0, kLargestTheta);
+    const Json* const settings = part(kind);
     double share = read_share(reader_, architecture_.keys.rotary_share, architecture_.rotary_share);
     if (settings == nullptr) {
       rotary.width = width(share);
@@ -258,7 +247,7 @@ class RotaryReader {
     refuse_unknown(*settings);
     share = read_share(rope, "partial_rotary_factor", share);
     rotary.width = width(share);
-    rotary.config.theta = rope.number_or("rope_theta", theta, 1.0, kLargestTheta);
+    rotary.config.theta = rope.number_or("rope_theta", rotary.config.theta, 1.0, kLargestTheta);
     read_scaling(rope, rotary);
     return rotary;
   }
@@ -341,9 +330,9 @@ void refuse_windows(const DecoderConfigReader& reader) {
   const std::vector<std::string> types = reader.texts("layer_types");
   const bool named = std::find(types.begin(), types.end(), "sliding_attention") != types.end();
   if (reader.find("sliding_window") == nullptr || (!named && !reader.flag_or("use_sliding_window", false))) return;
-  reader.fail(ErrorKind::kUnsupportedModel,
-              "the model has layers with a sliding window, which is not supported for its model type; expected "
-              "use_sliding_window false and no layer_types of \"sliding_attention\"");
+  reader.unsupported(
+      "the model has layers with a sliding window, which is not supported for its model type; expected "
+      "use_sliding_window false and no layer_types of \"sliding_attention\"");
 }
 
 // Which layers GPT-Neo calls local: one after the other in attention_layers, or in attention_types as patterns and how
@@ -423,16 +412,16 @@ void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& ar
   config.heads = reader.size(keys.heads);
   config.key_value_heads = read_key_value_heads(reader, keys, config.heads);
   if (config.heads % config.key_value_heads != 0) {
-    reader.fail(ErrorKind::kBadFile, fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.heads,
-                                                 keys.key_value_heads, config.heads, config.key_value_heads));
+    reader.damaged(fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.heads, keys.key_value_heads,
+                               config.heads, config.key_value_heads));
   }
   if (reader.find(keys.head_width) != nullptr) {
     config.head_width = reader.size(keys.head_width);
   } else if (config.hidden % config.heads == 0) {
     config.head_width = config.hidden / config.heads;
   } else {
-    reader.fail(ErrorKind::kBadFile, fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.hidden,
-                                                 keys.heads, config.hidden, config.heads));
+    reader.damaged(fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.hidden, keys.heads,
+                               config.hidden, config.heads));
   }
 }
 
@@ -503,8 +492,8 @@ void read_activation(const DecoderConfigReader& reader, const DecoderArchitectur
     const std::string name = config.gated ? stated.substr(kGated.size()) : stated;
     const std::optional<Activation> activation = find_activation(name);
     if (!activation) {
-      reader.fail(ErrorKind::kUnsupportedModel, fmt::format("{} is {}; supported are {}, and gated-... of these", key,
-                                                            quote_name(stated), activation_list()));
+      reader.unsupported(fmt::format("{} is {}; supported are {}, and gated-... of these", key, quote_name(stated),
+                                     activation_list()));
     }
     // "gated-gelu" means the approximation (T5 1.1), "gated-gelu_python" does not.
     config.activation = config.gated && name == "gelu" ? Activation::kGeluTanh : *activation;
@@ -527,9 +516,8 @@ void read_buckets(const DecoderConfigReader& reader, const DecoderKeys& keys, De
   buckets.farthest = reader.size_or(keys.farthest_bucket, buckets.farthest);
   constexpr std::size_t kFewest = 4;
   if (buckets.count < kFewest || buckets.count % kFewest != 0 || buckets.farthest <= buckets.count / 2) {
-    reader.fail(ErrorKind::kBadFile,
-                fmt::format("expected {} to be a multiple of {} below twice {}, found {} and {}", keys.buckets, kFewest,
-                            keys.farthest_bucket, buckets.count, buckets.farthest));
+    reader.damaged(fmt::format("expected {} to be a multiple of {} below twice {}, found {} and {}", keys.buckets,
+                               kFewest, keys.farthest_bucket, buckets.count, buckets.farthest));
   }
 }
 

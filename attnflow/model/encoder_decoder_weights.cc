@@ -30,8 +30,7 @@ void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
   reader.refuse_pruned_and_quantised();
   reader.refuse_own_code(architecture.model_type, architecture.class_name);
   if (!reader.flag_or("share_encoder_decoder_embeddings", true)) {
-    reader.fail(
-        ErrorKind::kUnsupportedModel,
+    reader.unsupported(
         "share_encoder_decoder_embeddings is false: source and target have vocabularies of their own; supported "
         "are models with one for both");
   }
@@ -44,11 +43,11 @@ void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
     // Its decoder is given the text that its encoder is given.
     constexpr const char* kWayOfClassifiers =
         "; to explain a class, call attnflow.explain(model, tokenizer, text, target_text=text) in Python";
-    reader.fail(ErrorKind::kUnsupportedModel,
-                fmt::format("architectures names {}; of this model type only models that generate text are supported "
-                            "({}ForConditionalGeneration or {}MTModel){}",
-                            internal::quote_name(name), architecture.class_name, architecture.class_name,
-                            name.ends_with("ForSequenceClassification") ? kWayOfClassifiers : ""));
+    reader.unsupported(
+        fmt::format("architectures names {}; of this model type only models that generate text are supported "
+                    "({}ForConditionalGeneration or {}MTModel){}",
+                    internal::quote_name(name), architecture.class_name, architecture.class_name,
+                    name.ends_with("ForSequenceClassification") ? kWayOfClassifiers : ""));
   }
 }
 
@@ -74,10 +73,10 @@ std::vector<std::int64_t> read_begin(const SpecialIds& ids) {
   auto start = ids.find(kStart);
   if (!start) start = ids.find("bos_token_id");  // as transformers does
   if (!start) {
-    ids.config.fail(ErrorKind::kBadFile,
-                    fmt::format("expected \"{}\", the token that a target begins with, here or in "
-                                "generation_config.json, found none; add the one that the model was trained with",
-                                kStart));
+    ids.config.damaged(
+        fmt::format("expected \"{}\", the token that a target begins with, here or in "
+                    "generation_config.json, found none; add the one that the model was trained with",
+                    kStart));
   }
   begin.push_back(*start);
   if (const auto forced = ids.find(kForced)) begin.push_back(*forced);
@@ -108,9 +107,8 @@ EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const s
   EncoderDecoderConfig config;
   config.architecture = find_encoder_decoder_architecture(type);
   if (config.architecture == nullptr) {
-    reader.fail(ErrorKind::kUnsupportedModel,
-                fmt::format("model_type is {}; expected an encoder-decoder: {}", internal::quote_name(type),
-                            encoder_decoder_architecture_list()));
+    reader.unsupported(fmt::format("model_type is {}; expected an encoder-decoder: {}", internal::quote_name(type),
+                                   encoder_decoder_architecture_list()));
   }
   refuse_encoder_decoder_variants(reader, *config.architecture);
   config.encoder = internal::read_stack(reader, config.architecture->encoder);
@@ -123,9 +121,8 @@ EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const s
   config.begin = read_begin(ids);
   config.never = read_never(ids);
   if (config.begin.size() > config.decoder.positions) {
-    reader.fail(ErrorKind::kBadFile,
-                fmt::format("expected positions for the {} tokens that a target begins with, found {}",
-                            config.begin.size(), config.decoder.positions));
+    reader.damaged(fmt::format("expected positions for the {} tokens that a target begins with, found {}",
+                               config.begin.size(), config.decoder.positions));
   }
   return config;
 }

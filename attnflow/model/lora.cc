@@ -107,7 +107,7 @@ StoredTensor* find_adapted(LoraAdapter::Tensors& tensors, const std::string& nam
 LoraConfig parse_lora_config(std::string_view text, const std::string& source) {
   const nlohmann::json json = parse_json_object(text, source);
   const ConfigReader reader(json, source);
-  const auto refuse = [&](const std::string& what) { reader.fail(ErrorKind::kUnsupportedModel, what + kMergeAdvice); };
+  const auto refuse = [&](const std::string& what) { reader.unsupported(what + kMergeAdvice); };
   const std::string type = reader.text_or("peft_type", "LORA");
   if (type != "LORA") refuse(fmt::format("expected \"LORA\" as \"peft_type\", found {}", quote_name(type)));
   const std::string bias = reader.text_or("bias", "none");
