@@ -23,7 +23,7 @@ class DecoderTensorFinder {
   void find_all(DecoderWeights& weights) {
     const DecoderNames& names = row_.names;
     weights.word_embedding = find_word_embedding();
-    weights.embedding_norm = norm_if_named(prefix_, names.embedding_norm);
+    weights.embedding_norm = norm(prefix_, names.embedding_norm);
     if (config_.position_kind == PositionKind::kLearnt) {
       weights.position_embedding = finder_.tensor({in_base(names.position) + ".weight"},
                                                   {config_.positions + config_.position_offset, config_.hidden},
@@ -34,7 +34,7 @@ class DecoderTensorFinder {
                                              {config_.buckets.count, config_.heads}, "the buckets and the heads");
     }
     for (std::size_t layer = 0; layer < config_.layers; ++layer) weights.layers.push_back(find_layer(layer));
-    weights.final_norm = norm_if_named(prefix_, names.final_norm);
+    weights.final_norm = norm(prefix_, names.final_norm);
     find_output(weights);
   }
 
@@ -68,24 +68,21 @@ class DecoderTensorFinder {
 
   const StoredTensor* find_word_embedding() {
     const DecoderNames& names = row_.names;
-    const std::string source = "vocab_size and " + hidden_key_;
-    const Shape shape = {config_.vocabulary, config_.hidden};
     const std::string own = in_base(names.word) + ".weight";
-    if (names.shared_word.empty()) return finder_.tensor({own}, shape, source);
-    const auto full = [](std::string_view name) { return std::string(name) + ".weight"; };
-    return finder_.tensor({own, full(names.other_word), full(names.shared_word)}, shape, source);
+    const auto full = [&](std::string_view name) { return name.empty() ? own : std::string(name) + ".weight"; };
+    return finder_.tensor({own, full(names.other_word), full(names.shared_word)}, {config_.vocabulary, config_.hidden},
+                          "vocab_size and " + hidden_key_);
   }
 
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
 
-  NormWeights norm(const std::string& name) {
-    NormWeights found = finder_.norm(name, config_.hidden, hidden_key_, row_.norm != NormKind::kLayer);
+  // None where `name` is empty.
+  NormWeights norm(const std::string& prefix, std::string_view name) {
+    if (name.empty()) return {};
+    NormWeights found =
+        finder_.norm(prefix + std::string(name), config_.hidden, hidden_key_, row_.norm != NormKind::kLayer);
     found.centres = row_.norm == NormKind::kLayerNoShift;
     return found;
-  }
-
-  NormWeights norm_if_named(const std::string& prefix, std::string_view name) {
-    return name.empty() ? NormWeights() : norm(prefix + std::string(name));
   }
 
   LinearWeights linear(const std::string& name, std::size_t out, std::size_t in, bool bias, const std::string& source) {
@@ -135,7 +132,7 @@ class DecoderTensorFinder {
       const std::string name = prefix + fmt::format(fmt::runtime(names.cross_query_key_value), letter);
       return linear(name, width, config_.hidden, config_.query_key_value_bias, source);
     };
-    layer.cross_norm = norm(prefix + std::string(names.cross_norm));
+    layer.cross_norm = norm(prefix, names.cross_norm);
     layer.cross_query = map("q");
     layer.cross_key = map("k");
     layer.cross_value = map("v");
@@ -152,14 +149,14 @@ class DecoderTensorFinder {
     const bool own = config_.parallel && !config_.shared_norm && !names.parallel_attention_norm.empty();
 
     LayerWeights layer;
-    layer.attention_norm = norm_if_named(prefix, own ? names.parallel_attention_norm : names.attention_norm);
+    layer.attention_norm = norm(prefix, own ? names.parallel_attention_norm : names.attention_norm);
     find_query_key_value(prefix, layer);
-    layer.attention_after = norm_if_named(prefix, names.attention_after);
+    layer.attention_after = norm(prefix, names.attention_after);
     find_cross_attention(prefix, layer);
-    layer.feed_forward_norm =
-        config_.shared_norm ? layer.attention_norm
-                            : norm_if_named(prefix, own ? names.parallel_feed_forward_norm : names.feed_forward_norm);
-    layer.feed_forward_after = norm_if_named(prefix, names.feed_forward_after);
+    layer.feed_forward_norm = config_.shared_norm
+                                  ? layer.attention_norm
+                                  : norm(prefix, own ? names.parallel_feed_forward_norm : names.feed_forward_norm);
+    layer.feed_forward_after = norm(prefix, names.feed_forward_after);
     const std::size_t inside = config_.intermediate;
     if (!names.gate_and_in.empty()) {
       const LinearWeights both = linear(full(names.gate_and_in), 2 * inside, config_.hidden, bias, sizes);

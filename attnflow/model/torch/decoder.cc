@@ -32,24 +32,19 @@ constexpr std::size_t kMaxQueries = 256;
 constexpr std::size_t kFewestQueries = 16;
 constexpr std::size_t kAttentionBytes = std::size_t{32} << 20;  // of a chunk, in one layer
 
-// Queries of the chunk that follows `past` tokens: the most of at most `left` whose attention to all keys fits.
-std::size_t chunk_size(std::size_t heads, std::size_t past, std::size_t left) {
-  std::size_t queries = std::min(left, kMaxQueries);
-  const auto bytes = [&] { return heads * queries * (past + queries) * sizeof(float); };
-  while (queries > kFewestQueries && bytes() > kAttentionBytes) --queries;
-  return queries;
-}
-
 struct Chunk {
   std::size_t begin = 0;  // position of its first query
   std::size_t count = 0;
 };
 
+// `tokens` behind `past` others in chunks of as many queries as have their attention to all keys fit.
 std::vector<Chunk> cut_into_chunks(std::size_t heads, std::size_t past, std::size_t tokens) {
   std::vector<Chunk> chunks;
-  for (std::size_t begin = past; begin < past + tokens;) {
-    chunks.push_back({begin, chunk_size(heads, begin, past + tokens - begin)});
-    begin += chunks.back().count;
+  for (std::size_t begin = past; begin < past + tokens; begin += chunks.back().count) {
+    std::size_t count = std::min(past + tokens - begin, kMaxQueries);
+    const auto bytes = [&] { return heads * count * (begin + count) * sizeof(float); };
+    while (count > kFewestQueries && bytes() > kAttentionBytes) --count;
+    chunks.push_back({begin, count});
   }
   return chunks;
 }
