@@ -325,6 +325,7 @@ HeadWeights find_classifier(EncoderTensorFinder& finder, const ModelConfig& conf
   return head;
 }
 
+// Those and the head.
 void find_all(EncoderTensorFinder& finder, EncoderWeights& weights, ModelHead head) {
   find_base(finder, weights);
   if (head == ModelHead::kMaskedLm) {

@@ -232,10 +232,8 @@ double read_theta_of_type(const Reader& reader, const std::string& type, double 
   for (const auto& [key, value] : found->items()) {
     const bool usual = key == "rope_theta" || value.is_null() || (key == "rope_type" && value == "default");
     if (usual) continue;
-    reader.unsupported(
-        fmt::format("{} of {} has {} {}; supported are rope_type \"default\" and "
-                    "rope_theta",
-                    kKey, type, quote_name(key), internal::show_json(value)));
+    reader.unsupported(fmt::format("{} of {} has {} {}; supported are rope_type \"default\" and rope_theta", kKey, type,
+                                   quote_name(key), internal::show_json(value)));
   }
   return read_theta(Reader(*found, reader.source()), "rope_theta", fallback);
 }

@@ -37,7 +37,7 @@ struct Chunk {
   std::size_t count = 0;
 };
 
-// `tokens` behind `past` others in chunks of as many queries as have their attention to all keys fit.
+// `tokens` behind `past` others, in chunks of the most queries whose attention to all keys fits.
 std::vector<Chunk> cut_into_chunks(std::size_t heads, std::size_t past, std::size_t tokens) {
   std::vector<Chunk> chunks;
   for (std::size_t begin = past; begin < past + tokens; begin += chunks.back().count) {
