@@ -1,8 +1,6 @@
 #include "attnflow/model/llama/library.h"
 
 #include <fmt/format.h>
-#include <ggml-cpu.h>
-#include <llama.h>
 
 #include <cstdio>
 #include <exception>

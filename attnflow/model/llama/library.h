@@ -1,9 +1,13 @@
 // Ground rules between libllama and this project: no output, no aborts where they can be helped, errors as
-// attnflow::Error.
+// attnflow::Error; and owners of its objects.
 #ifndef ATTNFLOW_MODEL_LLAMA_LIBRARY_H_
 #define ATTNFLOW_MODEL_LLAMA_LIBRARY_H_
 
+#include <ggml-cpu.h>
+#include <llama.h>
+
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace attnflow {
@@ -21,6 +25,18 @@ std::string take_llama_error();
 // data from files: loading, tokenizing, the first run. What the library had allocated until then may be lost. Other
 // threads are not covered: there the program ends.
 void with_llama_assertions(const std::string& source, const std::function<void()>& action);
+
+// Owners of the library's objects.
+struct LlamaDelete {
+  void operator()(llama_model* model) const { llama_model_free(model); }
+  void operator()(llama_context* context) const { llama_free(context); }
+  void operator()(ggml_threadpool* threads) const { ggml_threadpool_free(threads); }
+  void operator()(ggml_context* context) const { ggml_free(context); }
+};
+using LlamaModelHandle = std::unique_ptr<llama_model, LlamaDelete>;
+using LlamaContextHandle = std::unique_ptr<llama_context, LlamaDelete>;
+using LlamaThreads = std::unique_ptr<ggml_threadpool, LlamaDelete>;
+using GgmlContextHandle = std::unique_ptr<ggml_context, LlamaDelete>;
 
 }  // namespace attnflow
 

@@ -9,7 +9,6 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/files/gguf.h"
-#include "attnflow/model/llama/handles.h"
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/llama_for_test.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
-#include "attnflow/model/llama/handles.h"
+#include "attnflow/model/llama/library.h"
 
 namespace attnflow {
 namespace {

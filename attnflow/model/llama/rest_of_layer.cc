@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "attnflow/base/error.h"
-#include "attnflow/model/llama/handles.h"
+#include "attnflow/model/llama/library.h"
 
 namespace attnflow {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "attnflow/model/llama/capture.h"
-#include "attnflow/model/llama/handles.h"
+#include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/weights.h"
 
 namespace attnflow {

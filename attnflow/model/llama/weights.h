@@ -6,7 +6,7 @@
 #include <string>
 
 #include "attnflow/model/gguf_info.h"
-#include "attnflow/model/llama/handles.h"
+#include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/output_projections.h"
 #include "attnflow/model/model.h"
 
