@@ -98,7 +98,7 @@ void add_image_evaluation_task(CLI::App& evaluate) {
   CLI::App* task = evaluate.add_subcommand(
       "image",
       "Vision model: how quickly does the class probability drop as patches are removed in each method's order?");
-  task->add_option("--model", arguments->model, "Folder of a ViT, DeiT or DINOv2, or a built-in model")
+  task->add_option("--model", arguments->model, fmt::format("Folder of a {}, or a built-in model", kVisionFamilies))
       ->type_name("DIR|NAME");
   task->add_option("--data", arguments->data,
                    "List of images (file TAB class on each line), or a folder with the Fashion-MNIST files")

@@ -113,9 +113,7 @@ void add_image_command(CLI::App& app) {
   Settings& settings = arguments->options.settings;
   CLI::App* command = app.add_subcommand("image", "Show which patches of an image a vision model depends on");
   command->add_option("PICTURE", arguments->picture, "PNG, JPEG or WebP image")->required();
-  command
-      ->add_option("--model", arguments->model,
-                   "Folder of a ViT, DeiT, DINOv2, DINOv3, BEiT, CLIP or SigLIP, or a built-in model")
+  command->add_option("--model", arguments->model, fmt::format("Folder of a {}, or a built-in model", kVisionFamilies))
       ->type_name("DIR|NAME");
   add_outputs(command, arguments->outputs, ".png .svg .pdf .html .json .csv .npz .safetensors .md .txt",
               "print a table");

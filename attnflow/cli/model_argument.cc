@@ -59,10 +59,10 @@ ModelFiles open_image_model(const std::optional<std::string>& reference, const O
     return files;
   }
   if (std::optional<ModelFiles> files = open_builtin_model(true)) return *std::move(files);
-  throw Error(
-      ErrorKind::kUsage,
-      "expected --model DIR, the folder of a Hugging Face ViT, DeiT, DINOv2, CLIP or SigLIP (config.json, "
-      "model.safetensors, preprocessor_config.json), found none, and this program has no built-in vision model");
+  throw Error(ErrorKind::kUsage,
+              fmt::format("expected --model DIR, the folder of a Hugging Face {} (config.json, model.safetensors, "
+                          "preprocessor_config.json), found none, and this program has no built-in vision model",
+                          kVisionFamilies));
 }
 
 }  // namespace attnflow

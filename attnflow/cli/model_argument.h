@@ -10,6 +10,9 @@
 
 namespace attnflow {
 
+// What help and messages call the vision models of a folder.
+inline constexpr const char* kVisionFamilies = "ViT, DeiT, DINOv2, DINOv3, BEiT, data2vec-vision, CLIP or SigLIP";
+
 // A built-in model's name, or a path: find_model(), which says what wins. Where a folder of a built-in model's name
 // lies in the current one, a note on standard error says how to mean that.
 Folder resolve_model(const std::string& reference);
