@@ -1,5 +1,10 @@
-// The OpenAPI document: openapi.json, with the settings of the table (attribution/setting_options.h) where it says
-// "x-settings".
+// The OpenAPI document: openapi.json with what it says in short written out.
+//
+//   "x-settings": USE     the settings of the table (attribution/setting_options.h) that USE takes
+//   "x-errors": [STATUS]  the components of these errors, among an operation's responses
+//   "content": SCHEMA     JSON of that schema
+//   "required": "all"     every property
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
@@ -26,6 +31,18 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kMark = "x-settings";
 constexpr std::array<std::pair<std::string_view, SettingUse>, 4> kUses = {
     {{"explain", kForExplain}, {"image", kForImage}, {"generate", kForGenerate}, {"evaluate", kForText}}};
+
+// The components of errors, by status.
+constexpr std::array<std::pair<unsigned, const char*>, 10> kErrors = {{{400, "Wrong"},
+                                                                       {401, "Unauthorized"},
+                                                                       {403, "Forbidden"},
+                                                                       {404, "NotFound"},
+                                                                       {408, "Timeout"},
+                                                                       {413, "TooLarge"},
+                                                                       {415, "UnsupportedMediaType"},
+                                                                       {421, "Misdirected"},
+                                                                       {422, "Unprocessable"},
+                                                                       {503, "Busy"}}};
 
 SettingUse use_of(std::string_view name) {
   for (const auto& [known, use] : kUses) {
@@ -134,9 +151,35 @@ void expand_parameters(Json& parameters) {
   parameters = std::move(expanded);
 }
 
+Json reference(const std::string& component) { return {{"$ref", "#/components/" + component}}; }
+
+// Errors, contents and required properties, everywhere in `json`.
+void write_out(Json& json) {
+  if (json.contains("x-errors")) {
+    const Json statuses = json["x-errors"];
+    json.erase("x-errors");
+    for (const auto& [status, name] : kErrors) {
+      const bool is_listed = std::find(statuses.begin(), statuses.end(), status) != statuses.end();
+      if (is_listed) json[std::to_string(status)] = reference(std::string("responses/") + name);
+    }
+  }
+  if (json.contains("content") && json["content"].is_string()) {
+    const Json schema = reference("schemas/" + json["content"].get<std::string>());
+    json["content"] = {{"application/json", {{"schema", schema}}}};
+  }
+  if (json.contains("required") && json["required"] == "all") {
+    json["required"] = Json::array();
+    for (const auto& [name, property] : json["properties"].items()) json["required"].push_back(name);
+  }
+  for (Json& part : json) {
+    if (part.is_structured()) write_out(part);
+  }
+}
+
 std::string expanded_document() {
   Json document = Json::parse(
       std::string_view(reinterpret_cast<const char*>(internal::openapi_bytes), internal::openapi_bytes_size));
+  write_out(document);
   for (Json& schema : document["components"]["schemas"]) {
     if (schema.contains(kMark)) expand_properties(schema);
   }
