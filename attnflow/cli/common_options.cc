@@ -35,7 +35,9 @@ std::string whole_number(const std::string& text) {
   return fmt::format("expected a whole number of at least 0, found '{}'", text);
 }
 
-CLI::Option* comma_list(CLI::Option* option) { return option->delimiter(',')->take_all()->allow_extra_args(false); }
+CLI::Option* repeatable(CLI::Option* option) { return option->take_all()->allow_extra_args(false); }
+
+CLI::Option* comma_list(CLI::Option* option) { return repeatable(option->delimiter(',')); }
 
 CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& names) {
   return comma_list(command->add_option("--mixing", names,
@@ -51,7 +53,7 @@ std::vector<Mixing> parse_mixings(const std::vector<std::string>& names) {
   return mixings;
 }
 
-ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUse use, const SettingGroups& groups,
+ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUse use,
                           const std::map<std::string, const char*>& helps) {
   struct Given {
     const SettingOption* option;
@@ -84,7 +86,7 @@ ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUs
           }
         },
         given.value);
-    given.argument->group(option.shown ? groups.show : groups.compute);
+    if (option.shown) given.argument->group("Output");
     if (!layers && !std::holds_alternative<bool>(given.value)) given.argument->capture_default_str();
   }
   return [all](Settings& settings) {
@@ -94,41 +96,34 @@ ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUs
   };
 }
 
-void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group) {
-  CLI::Option* const option = command->add_flag(
-      "--allow-unused-weights", allowed,
-      "Ignore weights that config.json has no place for, such as extra layers (Hugging Face folders)");
-  if (group != nullptr) option->group(group);
+void add_machine(CLI::App* command, std::size_t& threads, const char* more, std::string& device) {
+  add_whole_number(command, "--threads", threads, fmt::format("Number of threads; 0: one per processor{}", more));
+  command->add_option("--device", device, "cpu, or cuda[:N]")->capture_default_str();
 }
 
-void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std::string>& certificates,
-                       const char* group) {
-  command->add_flag("--keep-attention", keep_attention, "Include the attention of all heads (npz, safetensors, json)")
-      ->group(group);
-  command
-      ->add_option("--certificate", certificates,
-                   "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated")
-      ->type_name("OUT,IN")
-      ->take_all()
-      ->allow_extra_args(false)
-      ->group(group);
+void add_unused_weights_option(CLI::App* command, bool& allowed) {
+  command->add_flag("--allow-unused-weights", allowed,
+                    "Ignore weights that config.json has no place for, such as extra layers (Hugging Face folders)");
 }
 
-void add_integration_steps(CLI::App* command, std::size_t& steps, const char* group) {
+void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std::string>& certificates) {
+  command->add_flag("--keep-attention", keep_attention, "Include the attention of all heads (npz, safetensors, json)");
+  repeatable(
+      command->add_option("--certificate", certificates,
+                          "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated"))
+      ->type_name("OUT,IN");
+}
+
+void add_integration_steps(CLI::App* command, std::size_t& steps) {
   add_whole_number(command, "--integration-steps", steps,
-                   "integrated-gradients: number of points on the way from the blank input to this one")
-      ->group(group);
+                   "integrated-gradients: number of points on the way from the blank input to this one");
 }
 
 void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std::string& endings,
                  const char* otherwise) {
-  CLI::Option* option = command->add_option("-o,--output", outputs);
-  option
-      ->description(fmt::format("Write a file; the extension selects the format ({}). May be repeated. Default: {}",
-                                endings, otherwise))
-      ->type_name("FILE")
-      ->take_all()
-      ->allow_extra_args(false);
+  const std::string help = fmt::format(
+      "Write a file; the extension selects the format ({}). May be repeated. Default: {}", endings, otherwise);
+  CLI::Option* option = repeatable(command->add_option("-o,--output", outputs, help))->type_name("FILE");
   CLI::Option* force = command->add_flag("--force")->description("Allow -o to overwrite an input file");
   option->check([force](const std::string&) {
     command_list().say_how_to_replace("--force");

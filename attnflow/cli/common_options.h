@@ -24,24 +24,19 @@ CLI::Option* add_whole_number(CLI::App* command, const std::string& name, Number
   return command->add_option(name, value, help)->check(whole_number)->capture_default_str();
 }
 
-// Makes an option of several values take them from one argument, joined by commas, and from each time it is given:
-// CLI11 alone takes every argument up to the next option, so `--method flow "The key"` would swallow the text.
+// Makes an option of several values take one from each time it is given: CLI11 alone takes every argument up to the
+// next option, so `--method flow "The key"` would swallow the text.
+CLI::Option* repeatable(CLI::Option* option);
+// The same of values that may also be joined by commas in one argument.
 CLI::Option* comma_list(CLI::Option* option);
-
-// The help's groups of settings: of those that change values, and of those that change how they are shown.
-struct SettingGroups {
-  const char* compute = "What to compute";
-  const char* show = "What to show";
-};
 
 // Sets what the command line says of the settings. Throws Error(kUsage) for a text that is none of a setting's.
 using ReadSettings = std::function<void(Settings& settings)>;
 
 // The options of the settings that a command takes (attribution/setting_options.h), with `defaults`. The command calls
 // what is returned once its command line is read. `helps`: by a setting's name, what a command says of it instead of
-// the table.
+// the table. Those that change how values are shown stand in the help's group "Output", the others where all do.
 [[nodiscard]] ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUse use,
-                                        const SettingGroups& groups = {},
                                         const std::map<std::string, const char*>& helps = {});
 
 // --mixing of evaluations that compare several: a comma-separated list, or all.
@@ -49,15 +44,17 @@ CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& nam
 // None for all: those that the model can be given. Throws Error(kUsage) for what is no mixing.
 std::vector<Mixing> parse_mixings(const std::vector<std::string>& names);
 
-// --allow-unused-weights, in the help's group `group` (null: the usual one): for commands that read a model's folder.
-void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group = nullptr);
+// --threads and --device; the help of threads goes on with `more`.
+void add_machine(CLI::App* command, std::size_t& threads, const char* more, std::string& device);
+
+// --allow-unused-weights: for commands that read a model's folder.
+void add_unused_weights_option(CLI::App* command, bool& allowed);
 
 // --keep-attention and --certificate
-void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std::string>& certificates,
-                       const char* group);
+void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std::string>& certificates);
 
 // --integration-steps
-void add_integration_steps(CLI::App* command, std::size_t& steps, const char* group);
+void add_integration_steps(CLI::App* command, std::size_t& steps);
 
 // -o, which may be repeated, and --force. `endings` says in the help which kinds there are, `otherwise` what happens
 // without it. When the command line is read, each file joins the list of the command's outputs, so that one that is

@@ -167,53 +167,43 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
   command->add_flag("--per-sample", options.keep_samples,
                     "Include every sample in the JSON: its tokens, scores, relevance and correlations");
 
-  const char* samples = "Samples";
-  add_whole_number(command, "--samples", options.samples, "Maximum number of samples (random subset); 0: all")
-      ->group(samples);
-  add_whole_number(command, "--seed", options.seed, "Random seed for sampling and resampling")->group(samples);
-  command
-      ->add_flag("--truncate", options.truncate,
-                 "Truncate samples that are too long for the model instead of skipping them")
-      ->group(samples);
+  command->option_defaults()->group("Samples");
+  add_whole_number(command, "--samples", options.samples, "Maximum number of samples (random subset); 0: all");
+  add_whole_number(command, "--seed", options.seed, "Random seed for sampling and resampling");
+  command->add_flag("--truncate", options.truncate,
+                    "Truncate samples that are too long for the model instead of skipping them");
 
-  const char* scores = "Importance scores";
+  command->option_defaults()->group("Importance scores");
   comma_list(
       command->add_option("--scores", options.scores,
                           "Comma-separated list of blank-out, gradient (L2 norm), gradient-x-input, gradient-sum"))
-      ->capture_default_str()
-      ->group(scores);
+      ->capture_default_str();
   comma_list(command->add_option("--targets", options.targets,
                                  "Outputs to score: logit, probability or difference (to the runner-up class), each "
-                                 "with :correct (the default), :predicted or :CLASS; comma-separated"))
-      ->group(scores);
+                                 "with :correct (the default), :predicted or :CLASS; comma-separated"));
   command
       ->add_option("--blank", options.blank, "Replacement token for blank-out: auto (unk, else mask), unk, mask or pad")
-      ->capture_default_str()
-      ->group(scores);
+      ->capture_default_str();
 
-  const char* how = "Analysis";
-  arguments.read_settings = add_settings(command, settings, kForCorrelations, {.compute = how},
+  command->option_defaults()->group("Analysis");
+  arguments.read_settings = add_settings(command, settings, kForCorrelations,
                                          {{"method",
                                            "Comma-separated list of raw, rollout, flow, and of attnlrp, "
                                            "gradient-x-input, integrated-gradients, whose values are taken without "
                                            "their signs"},
                                           {"output_token", "auto, cls, mask, last or a position"}});
-  add_mixings_option(command, arguments.mixings)->group(how);
+  add_mixings_option(command, arguments.mixings);
   comma_list(command->add_option(
                  "--relevance", options.relevance,
                  "Comma-separated list of row (of the output token), column-max, column-sum (over output tokens)"))
-      ->capture_default_str()
-      ->group(how);
+      ->capture_default_str();
   add_whole_number(command, "--resamples", options.resamples,
-                   "Number of resamples for the bootstrap and sign-flip tests")
-      ->group(how);
+                   "Number of resamples for the bootstrap and sign-flip tests");
 
-  const char* run = "Runtime";
-  add_whole_number(command, "--threads", options.threads,
-                   "Number of threads; 0: one per processor. Does not change the results")
-      ->group(run);
-  command->add_option("--device", arguments.device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
-  add_unused_weights_option(command, arguments.allow_unused_weights, run);
+  command->option_defaults()->group("Runtime");
+  add_machine(command, options.threads, ". Does not change the results", arguments.device);
+  add_unused_weights_option(command, arguments.allow_unused_weights);
+  command->option_defaults()->group("Options");  // what a task adds
 }
 
 }  // namespace

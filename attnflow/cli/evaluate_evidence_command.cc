@@ -88,16 +88,16 @@ void add_evidence_task(CLI::App& evaluate) {
                               "Other scores to rank by: blank-out, gradient, gradient-x-input, attnlrp, logit, "
                               "alti-logit, integrated-gradients; comma-separated"))
       ->capture_default_str();
-  const char* how = "Analysis";
-  arguments->read_settings = add_settings(task, options.settings, kForEvidence, {.compute = how});
-  add_mixings_option(task, arguments->mixings)->group(how);
-  task->add_option("--flow-layers", arguments->flow_layers,
-                   "Layers that flow starts from; default: a quarter, half, three quarters and all of them")
-      ->group(how);
-  add_whole_number(task, "--resamples", options.resampling.resamples, "Number of bootstrap resamples")->group(how);
   add_unused_weights_option(task, arguments->allow_unused_weights);
   add_whole_number(task, "--threads", options.threads,
                    "Number of threads; 0: one per processor (GGUF: per idle processor). Does not change the results");
+
+  task->option_defaults()->group("Analysis");
+  arguments->read_settings = add_settings(task, options.settings, kForEvidence);
+  add_mixings_option(task, arguments->mixings);
+  task->add_option("--flow-layers", arguments->flow_layers,
+                   "Layers that flow starts from; default: a quarter, half, three quarters and all of them");
+  add_whole_number(task, "--resamples", options.resampling.resamples, "Number of bootstrap resamples");
   task->callback([arguments] { run_evidence(*arguments); });
 }
 

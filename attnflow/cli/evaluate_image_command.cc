@@ -108,30 +108,26 @@ void add_image_evaluation_task(CLI::App& evaluate) {
   task->add_flag("--json", arguments->json, "Print the JSON on standard output");
   add_whole_number(task, "--samples", options.samples, "Maximum number of samples (random subset); 0: all");
   add_whole_number(task, "--seed", options.seed, "Random seed (sampling, ties, random orders, bootstrap)");
-  const char* how = "Analysis";
-  arguments->read_settings = add_settings(task, options.settings, kForImageCurves, {.compute = how},
-                                          {{"layers", "The last of these is used; default: the model's last layer"},
-                                           {"mask_columns", "Same as for attnflow image"}});
-  arguments->mixings = to_texts(options.mixings);
-  add_mixings_option(task, arguments->mixings)->group(how);
-  task->add_option("--blank", arguments->blank, "Fill for removed patches: mean or black")
-      ->capture_default_str()
-      ->group(how);
-  task->add_option("--class", arguments->scored, "Class to track: predicted, or own (the image's label)")
-      ->capture_default_str()
-      ->group(how);
-  add_whole_number(task, "--steps", options.steps, "Steps per curve; 0: one per patch, at most 50")->group(how);
-  add_whole_number(task, "--random-orders", options.random_orders, "Random orders per image, for comparison")
-      ->group(how);
-  add_whole_number(task, "--resamples", options.resampling.resamples,
-                   "Number of resamples for the bootstrap and sign-flip test")
-      ->group(how);
   task->add_option("--max-megapixels", arguments->max_megapixels, "Reject images with more megapixels (2^20 pixels)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
       ->capture_default_str();
   add_unused_weights_option(task, arguments->allow_unused_weights);
   add_whole_number(task, "--threads", options.threads,
                    "Number of threads; 0: one per processor. Does not change the results");
+
+  task->option_defaults()->group("Analysis");
+  arguments->read_settings = add_settings(task, options.settings, kForImageCurves,
+                                          {{"layers", "The last of these is used; default: the model's last layer"},
+                                           {"mask_columns", "Same as for attnflow image"}});
+  arguments->mixings = to_texts(options.mixings);
+  add_mixings_option(task, arguments->mixings);
+  task->add_option("--blank", arguments->blank, "Fill for removed patches: mean or black")->capture_default_str();
+  task->add_option("--class", arguments->scored, "Class to track: predicted, or own (the image's label)")
+      ->capture_default_str();
+  add_whole_number(task, "--steps", options.steps, "Steps per curve; 0: one per patch, at most 50");
+  add_whole_number(task, "--random-orders", options.random_orders, "Random orders per image, for comparison");
+  add_whole_number(task, "--resamples", options.resampling.resamples,
+                   "Number of resamples for the bootstrap and sign-flip test");
   task->callback([arguments] { run_image_evaluation(*arguments); });
 }
 

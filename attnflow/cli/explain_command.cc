@@ -194,62 +194,48 @@ void add_explain_command(CLI::App& app) {
   add_outputs(command, arguments->outputs, output_endings(), "print a table");
   command->add_flag("--json", arguments->json, "Print the report as JSON on standard output");
 
-  const char* how = "Analysis";
-  const char* show = "Output";
-  arguments->read_settings = add_settings(command, settings, kForExplain, {.compute = how, .show = show});
-  command
-      ->add_flag("--only-output-token", arguments->options.only_output_token,
-                 "Compute only that token's row: with --attention, or of decoders, there without full attention "
-                 "matrices (for long texts)")
-      ->group(how);
-  add_integration_steps(command, arguments->options.integration_steps, how);
-  command->add_flag("--renormalize", arguments->options.renormalize, "With --attention: divide each row by its sum")
-      ->group(how);
-  command
-      ->add_flag("--any-weights", arguments->options.any_weights, "With --attention: accept rows that do not sum to 1")
-      ->group(how);
-
-  command
-      ->add_option("--view", arguments->view,
-                   "Figure to draw in .svg, .pdf and .png: overview, graph, heatmap, strip, matrix or referents")
-      ->capture_default_str()
-      ->group(show);
-  command
-      ->add_option("--arcs", arguments->arcs,
-                   "With --view graph: the strongest N arcs of each node to other tokens (default 3), or all")
-      ->type_name("N|all")
-      ->group(show);
+  command->option_defaults()->group("Analysis");
+  arguments->read_settings = add_settings(command, settings, kForExplain);
+  command->add_flag("--only-output-token", arguments->options.only_output_token,
+                    "Compute only that token's row: with --attention, or of decoders, there without full attention "
+                    "matrices (for long texts)");
+  add_integration_steps(command, arguments->options.integration_steps);
+  command->add_flag("--renormalize", arguments->options.renormalize, "With --attention: divide each row by its sum");
+  command->add_flag("--any-weights", arguments->options.any_weights,
+                    "With --attention: accept rows that do not sum to 1");
   command
       ->add_option("--blank", arguments->blank,
                    "Blank the tokens at these positions, such as 2,5: the model sees its unknown token there (else its "
                    "mask)")
-      ->type_name("N,N")
-      ->group(how);
+      ->type_name("N,N");
+
+  command->option_defaults()->group("Output");
+  command
+      ->add_option("--view", arguments->view,
+                   "Figure to draw in .svg, .pdf and .png: overview, graph, heatmap, strip, matrix or referents")
+      ->capture_default_str();
+  command
+      ->add_option("--arcs", arguments->arcs,
+                   "With --view graph: the strongest N arcs of each node to other tokens (default 3), or all")
+      ->type_name("N|all");
   comma_list(command->add_option("--candidates", arguments->options.candidates,
                                  "Comma-separated words whose probability at the mask is reported"))
-      ->type_name("WORD,WORD")
-      ->group(show);
+      ->type_name("WORD,WORD");
   comma_list(command->add_option("--referents", arguments->options.referents,
                                  "Words of the text to compare, layer by layer, such as author,Sara; author:2 is its "
                                  "second occurrence, a number is a position"))
-      ->type_name("WORD,WORD")
-      ->group(show);
-  add_report_extras(command, arguments->options.keep_attention, arguments->options.certificates, show);
+      ->type_name("WORD,WORD");
+  add_report_extras(command, arguments->options.keep_attention, arguments->options.certificates);
 
-  const char* run = "Runtime";
+  command->option_defaults()->group("Runtime");
   command
       ->add_option("--max-flow-seconds", arguments->options.max_flow_seconds,
                    "Seconds after which flow leaves its intervals as they are; 0: no limit")
       ->type_name("S")
-      ->capture_default_str()
-      ->group(run);
-  command->add_flag("--truncate", arguments->options.truncate, "Truncate a text that is too long for the model")
-      ->group(run);
-  add_whole_number(command, "--threads", arguments->options.threads,
-                   "Number of threads; 0: one per processor (GGUF: per idle processor)")
-      ->group(run);
-  command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
-  add_unused_weights_option(command, arguments->allow_unused_weights, run);
+      ->capture_default_str();
+  command->add_flag("--truncate", arguments->options.truncate, "Truncate a text that is too long for the model");
+  add_machine(command, arguments->options.threads, " (GGUF: per idle processor)", arguments->device);
+  add_unused_weights_option(command, arguments->allow_unused_weights);
   command->callback([arguments, command] {
     leave_out_flow(arguments->options, command->count("--method") > 0);
     run_explain(*arguments);

@@ -194,84 +194,60 @@ void add_generate_command(CLI::App& app) {
   add_outputs(command, arguments->outputs, output_endings(), "print a table below the text");
   command->add_flag("--json", arguments->json, "Print the report as JSON on standard output instead of the text");
 
-  const char* say = "Sampling";
-  command->add_flag("--chat", options.chat, "Apply the model's chat template")->group(say);
-  command->add_option("--system", options.system, "System prompt (with --chat)")->group(say);
+  command->option_defaults()->group("Sampling");
+  command->add_flag("--chat", options.chat, "Apply the model's chat template");
+  command->add_option("--system", options.system, "System prompt (with --chat)");
   command->add_option("--temperature", options.sampling.temperature, "Sampling temperature; 0: greedy")
-      ->capture_default_str()
-      ->group(say);
+      ->capture_default_str();
   command->add_option("--top-p", options.sampling.top_p, "Nucleus sampling: cumulative probability")
-      ->capture_default_str()
-      ->group(say);
-  add_whole_number(command, "--seed", options.sampling.seed, "Random seed")->group(say);
+      ->capture_default_str();
+  add_whole_number(command, "--seed", options.sampling.seed, "Random seed");
   comma_list(
       command->add_option("--begin-with", options.begin_with,
                           "Token ids that the generation starts with, such as 464,3290 (choices in a .json report)"))
       ->check(whole_number)
-      ->type_name("IDS")
-      ->group(say);
-  command->add_flag("--ignore-end", options.ignore_end, "Continue past end-of-text tokens")->group(say);
+      ->type_name("IDS");
+  command->add_flag("--ignore-end", options.ignore_end, "Continue past end-of-text tokens");
 
-  const char* how = "Analysis";
-  const char* show = "Output";
+  command->option_defaults()->group("Analysis");
   arguments->read_settings = add_settings(
-      command, options.settings, kForGenerate, {.compute = how, .show = show},
+      command, options.settings, kForGenerate,
       {{"normalize", "none, or receptive-field: also report values corrected for the advantage of early tokens"},
        {"words", "Merge subword tokens of the prompt into words"}});
-  command
-      ->add_flag("--generated-columns", options.generated_columns,
-                 "Also keep the values on generated tokens (.html does so by itself for short texts)")
-      ->group(how);
-  command
-      ->add_option("--flow-tokens", arguments->flow_tokens,
-                   "Generated tokens to compute flow for, such as 0,5; default: all")
-      ->group(how);
-  command->add_option("--flow-layers", arguments->flow_layers, "Layers that flow starts from; default: the last")
-      ->group(how);
-  add_integration_steps(command, options.integration_steps, how);
+  command->add_flag("--generated-columns", options.generated_columns,
+                    "Also keep the values on generated tokens (.html does so by itself for short texts)");
+  command->add_option("--flow-tokens", arguments->flow_tokens,
+                      "Generated tokens to compute flow for, such as 0,5; default: all");
+  command->add_option("--flow-layers", arguments->flow_layers, "Layers that flow starts from; default: the last");
+  add_integration_steps(command, options.integration_steps);
 
+  command->option_defaults()->group("Output");
   TokenFilterOptions& filter = options.filter;
   comma_list(command->add_option("--exclude-stop-words", filter.stop_words,
                                  "Exclude stop words of these languages from rankings (en, de, fr, es, it, pt, nl)"))
-      ->type_name("LANGUAGE")
-      ->group(show);
-  command
-      ->add_flag("--exclude-punctuation", filter.punctuation, "Exclude tokens without letters or digits from rankings")
-      ->group(show);
-  command->add_flag("--exclude-special", filter.special, "Exclude special tokens from rankings")->group(show);
-  command
-      ->add_flag("--keep-template", options.keep_template,
-                 "Rank the tokens of the chat template, too (with --chat; default: exclude them)")
-      ->group(show);
-  command
-      ->add_option("--exclude-matching", filter.patterns,
-                   "Exclude tokens that match this regular expression from rankings. May be repeated")
-      ->type_name("REGEX")
-      ->take_all()
-      ->allow_extra_args(false)
-      ->group(show);
+      ->type_name("LANGUAGE");
+  command->add_flag("--exclude-punctuation", filter.punctuation,
+                    "Exclude tokens without letters or digits from rankings");
+  command->add_flag("--exclude-special", filter.special, "Exclude special tokens from rankings");
+  command->add_flag("--keep-template", options.keep_template,
+                    "Rank the tokens of the chat template, too (with --chat; default: exclude them)");
+  repeatable(command->add_option("--exclude-matching", filter.patterns,
+                                 "Exclude tokens that match this regular expression from rankings. May be repeated"))
+      ->type_name("REGEX");
   comma_list(command->add_option("--exclude-tokens", filter.indices,
                                  "Exclude the tokens at these positions from rankings, such as 0,3-7"))
-      ->type_name("POSITIONS")
-      ->group(show);
+      ->type_name("POSITIONS");
   command
       ->add_option("--view", arguments->view,
                    "Figure to draw in .svg, .pdf and .png: overview, strip, heatmap or matrix")
-      ->capture_default_str()
-      ->group(show);
-  command->add_option("--show", arguments->figure_method, "Method to show in figures")
-      ->type_name("METHOD")
-      ->group(show);
+      ->capture_default_str();
+  command->add_option("--show", arguments->figure_method, "Method to show in figures")->type_name("METHOD");
   command->add_option("--token", arguments->figure_token, "Generated token to show in figures, from 0")
-      ->check(whole_number)
-      ->group(show);
+      ->check(whole_number);
 
-  const char* run = "Runtime";
-  add_whole_number(command, "--threads", options.threads,
-                   "Number of threads; 0: one per processor (GGUF: per idle processor)")
-      ->group(run);
-  command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
-  add_unused_weights_option(command, arguments->allow_unused_weights, run);
+  command->option_defaults()->group("Runtime");
+  add_machine(command, options.threads, " (GGUF: per idle processor)", arguments->device);
+  add_unused_weights_option(command, arguments->allow_unused_weights);
   command->callback([arguments] { run_generate(*arguments); });
 }
 

@@ -119,10 +119,9 @@ void add_image_command(CLI::App& app) {
               "print a table");
   command->add_flag("--json", arguments->json, "Print the report as JSON on standard output");
 
-  const char* how = "Analysis";
-  const char* show = "Output";
+  command->option_defaults()->group("Analysis");
   arguments->read_settings = add_settings(
-      command, settings, kForImage, {.compute = how, .show = show},
+      command, settings, kForImage,
       {{"output_token",
         "auto (the class token; without one, the patch in the middle), cls, all, a position, or a patch as "
         "row,column from 0"},
@@ -132,30 +131,23 @@ void add_image_command(CLI::App& app) {
         "registers, or positions such as 0,5"},
        {"top_k", "Number of patches and classes in rankings"}});
 
-  add_integration_steps(command, arguments->options.integration_steps, how);
-  command->add_option("--view", arguments->view, "Figure to draw in .svg, .pdf and .png: overview, overlay or layers")
-      ->capture_default_str()
-      ->group(show);
-  command->add_option("--map", arguments->map, "Map: smooth (interpolated between patches) or patches (as computed)")
-      ->capture_default_str()
-      ->group(show);
-  command->add_option("--tone", arguments->tone, "Image under the map: grey or color")
-      ->capture_default_str()
-      ->group(show);
-  command->add_option("--opacity", arguments->figure.opacity, "Opacity of the map, 0 to 1")
-      ->capture_default_str()
-      ->group(show);
-  add_report_extras(command, arguments->options.keep_attention, arguments->options.certificates, show);
+  add_integration_steps(command, arguments->options.integration_steps);
 
-  const char* run = "Runtime";
+  command->option_defaults()->group("Output");
+  command->add_option("--view", arguments->view, "Figure to draw in .svg, .pdf and .png: overview, overlay or layers")
+      ->capture_default_str();
+  command->add_option("--map", arguments->map, "Map: smooth (interpolated between patches) or patches (as computed)")
+      ->capture_default_str();
+  command->add_option("--tone", arguments->tone, "Image under the map: grey or color")->capture_default_str();
+  command->add_option("--opacity", arguments->figure.opacity, "Opacity of the map, 0 to 1")->capture_default_str();
+  add_report_extras(command, arguments->options.keep_attention, arguments->options.certificates);
+
+  command->option_defaults()->group("Runtime");
   command->add_option("--max-megapixels", arguments->max_megapixels, "Reject images with more megapixels (2^20 pixels)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
-      ->capture_default_str()
-      ->group(run);
-  add_whole_number(command, "--threads", arguments->options.threads, "Number of threads; 0: one per processor")
-      ->group(run);
-  command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
-  add_unused_weights_option(command, arguments->allow_unused_weights, run);
+      ->capture_default_str();
+  add_machine(command, arguments->options.threads, "", arguments->device);
+  add_unused_weights_option(command, arguments->allow_unused_weights);
   command->callback([arguments] { run_image(*arguments); });
 }
 

@@ -49,46 +49,35 @@ void add_serve_command(CLI::App& app) {
   command->add_option("--host", options.host, "Address to listen on; any non-loopback address needs --token")
       ->capture_default_str();
   command->add_option("--port", options.port, "Port; 0: any free port")->check(port_number)->capture_default_str();
-  command
-      ->add_option("--model", options.models,
-                   "Additional model to serve: Hugging Face folder or GGUF file. May be repeated")
-      ->type_name("DIR|FILE.gguf")
-      ->take_all()
-      ->allow_extra_args(false);
+  repeatable(command->add_option("--model", options.models,
+                                 "Additional model to serve: Hugging Face folder or GGUF file. May be repeated"))
+      ->type_name("DIR|FILE.gguf");
   add_unused_weights_option(command, options.allow_unused_weights);
   command->add_option("--token", options.token, "Token required for API requests (Authorization: Bearer TOKEN)")
       ->envname("ATTNFLOW_TOKEN");
-  command
-      ->add_option("--allow-host", options.allowed_hosts,
-                   "Additional accepted Host name, such as a reverse proxy's: NAME or NAME:PORT. May be repeated")
-      ->type_name("NAME")
-      ->take_all()
-      ->allow_extra_args(false);
+  repeatable(command->add_option(
+                 "--allow-host", options.allowed_hosts,
+                 "Additional accepted Host name, such as a reverse proxy's: NAME or NAME:PORT. May be repeated"))
+      ->type_name("NAME");
 
-  const char* limits = "Limits";
-  add_whole_number(command, "--workers", options.workers, "Concurrent analyses")->group(limits);
-  add_whole_number(command, "--queue", options.queue, "Queue length; further requests get a 503")->group(limits);
-  add_whole_number(command, "--timeout", arguments->timeout, "Timeout per analysis in seconds")->group(limits);
+  command->option_defaults()->group("Limits");
+  add_whole_number(command, "--workers", options.workers, "Concurrent analyses");
+  add_whole_number(command, "--queue", options.queue, "Queue length; further requests get a 503");
+  add_whole_number(command, "--timeout", arguments->timeout, "Timeout per analysis in seconds");
   add_whole_number(command, "--max-body", options.max_body_bytes,
-                   "Maximum image size in bytes; JSON requests are limited to 1 MiB")
-      ->group(limits);
+                   "Maximum image size in bytes; JSON requests are limited to 1 MiB");
   add_whole_number(command, "--max-megapixels", options.max_megapixels,
-                   "Reject images with more megapixels (2^20 pixels)")
-      ->group(limits);
+                   "Reject images with more megapixels (2^20 pixels)");
   add_whole_number(command, "--max-memory", options.max_memory_mib,
-                   "Memory limit per analysis in MiB; 0: half of free memory, divided among the workers")
-      ->group(limits);
-  add_whole_number(command, "--max-connections", options.max_connections, "Maximum number of connections")
-      ->group(limits);
+                   "Memory limit per analysis in MiB; 0: half of free memory, divided among the workers");
+  add_whole_number(command, "--max-connections", options.max_connections, "Maximum number of connections");
   add_whole_number(command, "--max-connections-per-address", options.max_connections_per_address,
-                   "Maximum connections per address (behind a proxy: same as --max-connections)")
-      ->group(limits);
+                   "Maximum connections per address (behind a proxy: same as --max-connections)");
 
-  const char* run = "Runtime";
+  command->option_defaults()->group("Runtime");
   add_whole_number(command, "--threads", options.threads,
-                   "Threads per analysis; 0: processors divided among the workers")
-      ->group(run);
-  command->add_option("--device", options.device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
+                   "Threads per analysis; 0: processors divided among the workers");
+  command->add_option("--device", options.device, "cpu, or cuda[:N]")->capture_default_str();
   command->callback([arguments] { run_serve(*arguments); });
 }
 
