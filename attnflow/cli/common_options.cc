@@ -30,6 +30,10 @@ internal::CommandFiles& command_list() {
 
 }  // namespace
 
+void refuse_if(bool wrong, const std::string& message) {
+  if (wrong) throw Error(ErrorKind::kUsage, message);
+}
+
 std::string whole_number(const std::string& text) {
   if (internal::parse_number<std::uint64_t>(text)) return "";
   return fmt::format("expected a whole number of at least 0, found '{}'", text);

@@ -15,6 +15,9 @@
 
 namespace attnflow {
 
+// Throws Error(kUsage) for options that do not go together.
+void refuse_if(bool wrong, const std::string& message);
+
 // For CLI::Option::check on unsigned options: CLI11 alone takes -1 for a very large number. Empty when all is well.
 std::string whole_number(const std::string& text);
 

@@ -117,9 +117,8 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   arguments.read_settings(options.settings);
   options.mixings = parse_mixings(arguments.mixings);
   for (const std::string& output : arguments.outputs) check_evaluation_output(output);
-  if (options.keep_samples && arguments.outputs.empty() && !arguments.json) {
-    throw Error(ErrorKind::kUsage, "--per-sample requires -o FILE.json or --json");
-  }
+  refuse_if(options.keep_samples && arguments.outputs.empty() && !arguments.json,
+            "--per-sample requires -o FILE.json or --json");
   validate_options(options);
 
   // Small things first: wrong data is found before the weights are mapped.

@@ -62,13 +62,11 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   arguments.read_settings(options.settings);
   options.mixings = parse_mixings(arguments.mixings);
   for (const std::string& output : arguments.outputs) check_evaluation_output(output);
-  if (arguments.blank != "mean" && arguments.blank != "black") {
-    throw Error(ErrorKind::kUsage, fmt::format("--blank: expected mean or black, found '{}'", arguments.blank));
-  }
+  refuse_if(arguments.blank != "mean" && arguments.blank != "black",
+            fmt::format("--blank: expected mean or black, found '{}'", arguments.blank));
   options.blank = arguments.blank == "mean" ? PictureBlank::kMean : PictureBlank::kBlack;
-  if (arguments.scored != "predicted" && arguments.scored != "own") {
-    throw Error(ErrorKind::kUsage, fmt::format("--class: expected predicted or own, found '{}'", arguments.scored));
-  }
+  refuse_if(arguments.scored != "predicted" && arguments.scored != "own",
+            fmt::format("--class: expected predicted or own, found '{}'", arguments.scored));
   options.own_class = arguments.scored == "own";
   const ImageModel model = load_image_model(open_image_model(arguments.model, {arguments.allow_unused_weights}),
                                             {.threads = options.threads});

@@ -87,56 +87,39 @@ void run_explain(ExplainArguments& arguments) {
   for (const std::string& output : arguments.outputs) check_output(output);
   const bool from_file = !arguments.attention.empty();
   const bool draws = std::any_of(arguments.outputs.begin(), arguments.outputs.end(), is_picture);
-  if (*view != FigureView::kOverview && !draws) {
-    throw Error(ErrorKind::kUsage, "--view requires a figure (-o FILE.svg, .pdf or .png)");
-  }
-  if (*view == FigureView::kReferents && options.referents.empty()) {
-    throw Error(ErrorKind::kUsage, "--view referents requires --referents WORD,WORD");
-  }
-  if (options.keep_attention && arguments.outputs.empty() && !arguments.json) {
-    throw Error(ErrorKind::kUsage, "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
-  }
-  if (!options.certificates.empty() && !arguments.outputs.empty() && !arguments.json &&
-      std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_certificates)) {
-    throw Error(ErrorKind::kUsage, fmt::format("--certificate requires an output that shows it (the terminal, --json, "
-                                               "or -o FILE.json, .md or .txt), found only {}",
-                                               fmt::join(arguments.outputs, ", ")));
-  }
+  refuse_if(*view != FigureView::kOverview && !draws, "--view requires a figure (-o FILE.svg, .pdf or .png)");
+  refuse_if(*view == FigureView::kReferents && options.referents.empty(),
+            "--view referents requires --referents WORD,WORD");
+  refuse_if(options.keep_attention && arguments.outputs.empty() && !arguments.json,
+            "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
+  refuse_if(!options.certificates.empty() && !arguments.outputs.empty() && !arguments.json &&
+                std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_certificates),
+            fmt::format("--certificate requires an output that shows it (the terminal, --json, "
+                        "or -o FILE.json, .md or .txt), found only {}",
+                        fmt::join(arguments.outputs, ", ")));
   const auto shows_them = [&](const std::string& output) {
     return shows_referents(output) || (*view == FigureView::kReferents && is_picture(output));
   };
-  if (!options.referents.empty() && !arguments.outputs.empty() && !arguments.json &&
-      std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_them)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--referents requires an output that shows them (the terminal, --json, -o FILE.html, "
-                            ".json, .md or .txt, or a figure with --view referents), found only {}",
-                            fmt::join(arguments.outputs, ", ")));
-  }
-  if (from_file && (arguments.text || arguments.pair || arguments.model)) {
-    throw Error(ErrorKind::kUsage, "give either a text (with --model and --pair) or --attention FILE, not both");
-  }
-  if (from_file && (options.truncate || arguments.device != "cpu")) {
-    throw Error(ErrorKind::kUsage, "--truncate and --device require a model, not --attention");
-  }
+  refuse_if(!options.referents.empty() && !arguments.outputs.empty() && !arguments.json &&
+                std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_them),
+            fmt::format("--referents requires an output that shows them (the terminal, --json, -o FILE.html, "
+                        ".json, .md or .txt, or a figure with --view referents), found only {}",
+                        fmt::join(arguments.outputs, ", ")));
+  refuse_if(from_file && (arguments.text || arguments.pair || arguments.model),
+            "give either a text (with --model and --pair) or --attention FILE, not both");
+  refuse_if(from_file && (options.truncate || arguments.device != "cpu"),
+            "--truncate and --device require a model, not --attention");
   if (!arguments.blank.empty()) options.blank = parse_positions(arguments.blank, "blank");
   sort_once(options.blank);
-  if (from_file && !options.blank.empty()) {
-    throw Error(ErrorKind::kUsage, "--blank requires a model, not --attention");
-  }
-  if (from_file && !options.candidates.empty()) {
-    throw Error(ErrorKind::kUsage, "--candidates requires a model, not --attention");
-  }
-  if (!from_file && (options.renormalize || options.any_weights)) {
-    throw Error(ErrorKind::kUsage,
-                "--renormalize and --any-weights require --attention FILE: a model's attention is already normalized "
-                "by softmax");
-  }
+  refuse_if(from_file && !options.blank.empty(), "--blank requires a model, not --attention");
+  refuse_if(from_file && !options.candidates.empty(), "--candidates requires a model, not --attention");
+  refuse_if(!from_file && (options.renormalize || options.any_weights),
+            "--renormalize and --any-weights require --attention FILE: a model's attention is already normalized "
+            "by softmax");
   check_attention_options(options);
-  if (!from_file && !arguments.text) {
-    throw Error(ErrorKind::kUsage,
-                "expected a text to explain (or - to read it from standard input), or --attention "
-                "FILE, found neither");
-  }
+  refuse_if(!from_file && !arguments.text,
+            "expected a text to explain (or - to read it from standard input), or --attention "
+            "FILE, found neither");
 
   ProgressBar reading("tokens read");
   options.reading = reading.function();

@@ -25,6 +25,7 @@
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/cli/stop_on_signal.h"
+#include "attnflow/explain/option_fields.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 #include "attnflow/unicode/display_width.h"
@@ -72,10 +73,9 @@ FigureOptions figure_of(const GenerateArguments& arguments) {
   const std::optional<std::size_t>& token = arguments.figure_token;
   figure.output_token = token;
   const std::vector<std::string> computed = to_texts(arguments.options.settings.methods);
-  if (!shown.empty() && std::find(computed.begin(), computed.end(), shown) == computed.end()) {
-    throw Error(ErrorKind::kUsage, fmt::format("--show: expected one of the computed methods ({}), found '{}'",
-                                               fmt::join(computed, ", "), shown));
-  }
+  refuse_if(
+      !shown.empty() && std::find(computed.begin(), computed.end(), shown) == computed.end(),
+      fmt::format("--show: expected one of the computed methods ({}), found '{}'", fmt::join(computed, ", "), shown));
   if (!shown.empty()) figure.methods = {parse_method(shown)};
   if (figure.view == FigureView::kHeatmap && !figure.methods.empty() &&
       !method_info(figure.methods.front()).aggregates()) {
@@ -101,16 +101,13 @@ void run_generate(GenerateArguments& arguments) {
   arguments.read_settings(options.settings);
   options.flow_layers = parse_layers(arguments.flow_layers);
   if (!arguments.flow_tokens.empty()) options.flow_tokens = parse_positions(arguments.flow_tokens, "flow-tokens");
-  std::sort(options.flow_tokens.begin(), options.flow_tokens.end());
-  options.flow_tokens.erase(std::unique(options.flow_tokens.begin(), options.flow_tokens.end()),
-                            options.flow_tokens.end());
+  sort_once(options.flow_tokens);
   if (!options.flow_tokens.empty() && options.flow_tokens.back() >= options.tokens) {
     throw Error(ErrorKind::kUsage, fmt::format("--flow-tokens: expected generated tokens from 0 to {}, found {}",
                                                options.tokens - 1, options.flow_tokens.back()));
   }
-  if (!options.settings.wants(Method::kFlow) && !(arguments.flow_tokens.empty() && arguments.flow_layers.empty())) {
-    throw Error(ErrorKind::kUsage, "--flow-tokens and --flow-layers require --method flow");
-  }
+  refuse_if(!options.settings.wants(Method::kFlow) && !(arguments.flow_tokens.empty() && arguments.flow_layers.empty()),
+            "--flow-tokens and --flow-layers require --method flow");
   check_generate_options(options);
   const FigureOptions figure = figure_of(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);

@@ -55,18 +55,14 @@ void read_figure(ImageArguments& arguments) {
                 fmt::format("--view: expected overview, overlay or layers, found '{}'", arguments.view));
   }
   arguments.figure.view = *view;
-  if (arguments.map != "smooth" && arguments.map != "patches") {
-    throw Error(ErrorKind::kUsage, fmt::format("--map: expected smooth or patches, found '{}'", arguments.map));
-  }
+  refuse_if(arguments.map != "smooth" && arguments.map != "patches",
+            fmt::format("--map: expected smooth or patches, found '{}'", arguments.map));
   arguments.figure.interpolation = arguments.map == "smooth" ? MapInterpolation::kBilinear : MapInterpolation::kPatches;
-  if (arguments.tone != "grey" && arguments.tone != "color") {
-    throw Error(ErrorKind::kUsage, fmt::format("--tone: expected grey or color, found '{}'", arguments.tone));
-  }
+  refuse_if(arguments.tone != "grey" && arguments.tone != "color",
+            fmt::format("--tone: expected grey or color, found '{}'", arguments.tone));
   arguments.figure.tone = arguments.tone == "grey" ? PictureTone::kGrey : PictureTone::kColor;
-  if (!(arguments.figure.opacity >= 0.0 && arguments.figure.opacity <= 1.0)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--opacity: expected a number from 0 to 1, found {}", arguments.figure.opacity));
-  }
+  refuse_if(!(arguments.figure.opacity >= 0.0 && arguments.figure.opacity <= 1.0),
+            fmt::format("--opacity: expected a number from 0 to 1, found {}", arguments.figure.opacity));
 }
 
 void run_image(ImageArguments& arguments) {
@@ -76,9 +72,8 @@ void run_image(ImageArguments& arguments) {
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   read_figure(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
-  if (options.keep_attention && arguments.outputs.empty() && !arguments.json) {
-    throw Error(ErrorKind::kUsage, "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
-  }
+  refuse_if(options.keep_attention && arguments.outputs.empty() && !arguments.json,
+            "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
 
   PictureOptions limits;
   limits.max_pixels = arguments.max_megapixels << 20U;
