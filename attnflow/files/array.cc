@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "attnflow/files/array_file.h"
+#include "attnflow/files/dtype_table.h"
 #include "attnflow/files/half.h"
 
 namespace attnflow {
@@ -122,54 +123,12 @@ Tensor<T> to_numbers(const Array& array, std::string_view what) {
 
 }  // namespace
 
-std::string_view dtype_name(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return "bool";
-    case DType::kU8:
-      return "u8";
-    case DType::kI8:
-      return "i8";
-    case DType::kI16:
-      return "i16";
-    case DType::kI32:
-      return "i32";
-    case DType::kI64:
-      return "i64";
-    case DType::kF16:
-      return "f16";
-    case DType::kBF16:
-      return "bf16";
-    case DType::kF32:
-      return "f32";
-    case DType::kF64:
-      return "f64";
-    case DType::kUnicode:
-      return "unicode";
-  }
-  return "unknown";
-}
+std::string_view dtype_name(DType dtype) { return internal::dtype_row(dtype).name; }
 
 std::size_t dtype_size(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-    case DType::kU8:
-    case DType::kI8:
-      return 1;
-    case DType::kI16:
-    case DType::kF16:
-    case DType::kBF16:
-      return 2;
-    case DType::kI32:
-    case DType::kF32:
-      return 4;
-    case DType::kI64:
-    case DType::kF64:
-      return 8;
-    case DType::kUnicode:
-      break;
-  }
-  throw Error(ErrorKind::kOther, "text arrays have no fixed element size");
+  const std::size_t size = internal::dtype_row(dtype).size;
+  if (size == 0) throw Error(ErrorKind::kOther, "text arrays have no fixed element size");
+  return size;
 }
 
 Array Array::from(TensorView<const float> values) { return from_values(DType::kF32, values); }
@@ -189,12 +148,7 @@ Array Array::half_of(TensorView<const float> values, std::string_view what) {
                               what, value, i));
     }
   }
-  Array array;
-  array.dtype = DType::kF16;
-  array.shape = values.shape();
-  array.bytes.resize(halves.size() * sizeof(std::uint16_t));
-  if (!array.bytes.empty()) std::memcpy(array.bytes.data(), halves.data(), array.bytes.size());
-  return array;
+  return from_values(DType::kF16, TensorView<const std::uint16_t>(halves.data(), values.shape()));
 }
 
 Array Array::from_bools(const std::vector<bool>& values) {

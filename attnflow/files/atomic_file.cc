@@ -124,26 +124,21 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const auto fail = [&](const std::string& what) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", path.string(), what));
-  };
   const internal::InputFile file(path, "a file that can be read");
   const auto too_large = [&] {
-    fail(fmt::format("expected a file of at most {} bytes, found a larger one", max_bytes));
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected a file of at most {} bytes, found a larger one", path.string(), max_bytes));
   };
   if (file.size() > max_bytes) too_large();
   std::string content;
   content.reserve(file.size());
   // The size is only a hint: a file may grow while it is read.
   std::vector<char> chunk(std::size_t{1} << 16);
-  while (true) {
-    const ssize_t read = ::read(file.descriptor(), chunk.data(), chunk.size());
-    if (read < 0 && errno == EINTR) continue;
-    if (read < 0) fail("cannot be read: " + system_reason(errno));
-    if (read == 0) return content;
-    if (static_cast<std::size_t>(read) > max_bytes - content.size()) too_large();
-    content.append(chunk.data(), static_cast<std::size_t>(read));
+  while (const std::size_t read = file.read(std::as_writable_bytes(std::span(chunk)))) {
+    if (read > max_bytes - content.size()) too_large();
+    content.append(chunk.data(), read);
   }
+  return content;
 }
 
 }  // namespace attnflow

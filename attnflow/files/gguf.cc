@@ -19,6 +19,8 @@
 namespace attnflow::internal {
 namespace {
 
+static_assert(std::endian::native == std::endian::little, "what is in a file is taken as it stands");
+
 constexpr std::string_view kGgufMagic = "GGUF";
 constexpr std::uint32_t kOldestVersion = 2;
 constexpr std::uint32_t kNewestVersion = 3;
@@ -44,28 +46,14 @@ constexpr std::array<std::pair<std::uint32_t, GgufBlock>, 34> kBlocks = {{
     {40, {64, 36, "NVFP4"}},    {41, {128, 18, "Q1_0"}},
 }};
 
-std::size_t size_of(GgufType type) {
-  switch (type) {
-    case GgufType::kU8:
-    case GgufType::kI8:
-    case GgufType::kBool:
-      return 1;
-    case GgufType::kU16:
-    case GgufType::kI16:
-      return 2;
-    case GgufType::kU32:
-    case GgufType::kI32:
-    case GgufType::kF32:
-      return 4;
-    case GgufType::kU64:
-    case GgufType::kI64:
-    case GgufType::kF64:
-      return 8;
-    case GgufType::kText:
-    case GgufType::kArray:
-      break;
-  }
-  return 0;
+// Bytes of a value of each type, by number; 0 for texts and arrays.
+constexpr std::array<std::size_t, 13> kTypeBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+
+// The entry of a key, if it is a Value.
+template <typename Value>
+const Value* entry_of(const GgufHeader& header, std::string_view key) {
+  const auto found = header.metadata.find(key);
+  return found == header.metadata.end() ? nullptr : std::get_if<Value>(&found->second);
 }
 
 class Reader {
@@ -105,11 +93,10 @@ class Reader {
   template <typename T>
   T integer(std::string_view what) {
     need(sizeof(T), what);
-    std::array<std::byte, sizeof(T)> bytes;
-    std::memcpy(bytes.data(), file_.data() + at_, sizeof(T));
-    if constexpr (std::endian::native == std::endian::big) std::reverse(bytes.begin(), bytes.end());
+    T value;
+    std::memcpy(&value, file_.data() + at_, sizeof(T));
     at_ += sizeof(T);
-    return std::bit_cast<T>(bytes);
+    return value;
   }
 
   // A count of things that take `least` bytes each.
@@ -206,7 +193,7 @@ class Reader {
     if (array.type == GgufType::kArray) scalar(array.type, key);  // throws
     const auto count = integer<std::uint64_t>(key);
     const bool texts = array.type == GgufType::kText;
-    const std::size_t least = texts ? sizeof(std::uint64_t) : size_of(array.type);
+    const std::size_t least = texts ? sizeof(std::uint64_t) : kTypeBytes[static_cast<std::size_t>(array.type)];
     check_count(count, least, fmt::format("elements of {}", quote_name(key)));
     array.count = count;
     const bool whole = !texts && array.type != GgufType::kF32 && array.type != GgufType::kF64;
@@ -322,21 +309,16 @@ std::optional<GgufBlock> gguf_block(std::uint32_t type) {
 }
 
 std::optional<std::int64_t> GgufHeader::number(std::string_view key) const {
-  const auto found = metadata.find(key);
-  const auto* value = found == metadata.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+  const auto* value = entry_of<std::int64_t>(*this, key);
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
 std::optional<std::string> GgufHeader::text(std::string_view key) const {
-  const auto found = metadata.find(key);
-  const auto* value = found == metadata.end() ? nullptr : std::get_if<std::string>(&found->second);
+  const auto* value = entry_of<std::string>(*this, key);
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
-const GgufArray* GgufHeader::array(std::string_view key) const {
-  const auto found = metadata.find(key);
-  return found == metadata.end() ? nullptr : std::get_if<GgufArray>(&found->second);
-}
+const GgufArray* GgufHeader::array(std::string_view key) const { return entry_of<GgufArray>(*this, key); }
 
 GgufHeader parse_gguf(std::span<const std::byte> file, const std::string& name, GgufArrays arrays) {
   return Reader(file, name, arrays).read();

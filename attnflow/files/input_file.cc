@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string>
 #include <utility>
 
 #include "attnflow/base/error.h"
@@ -16,9 +15,9 @@
 
 namespace attnflow::internal {
 
-InputFile::InputFile(const std::filesystem::path& path, std::string_view expected) {
+InputFile::InputFile(const std::filesystem::path& path, std::string_view expected) : name_(path.string()) {
   const auto fail = [&](const std::string& found) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {}, {}", path.string(), expected, found));
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {}, {}", name_, expected, found));
   };
   const auto check_kind = [&](const struct stat& status) {
     if (S_ISDIR(status.st_mode)) fail("found a folder");
@@ -47,6 +46,20 @@ InputFile::InputFile(const std::filesystem::path& path, std::string_view expecte
 
 InputFile::~InputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::size_t InputFile::read(std::span<std::byte> into) const {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got = ::read(descriptor_, into.data() + done, into.size() - done);
+    if (got == 0) break;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}: cannot be read: {}", name_, system_reason(errno)));
+    }
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
 }
 
 int InputFile::release() { return std::exchange(descriptor_, -1); }

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace attnflow::internal {
@@ -20,6 +22,9 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile();
 
+  // The next bytes, as many as fit; fewer only at the end. Throws Error(kBadFile) when they cannot be had.
+  std::size_t read(std::span<std::byte> into) const;
+
   int descriptor() const { return descriptor_; }
   // Hands the descriptor over: whoever takes it closes it.
   int release();
@@ -27,6 +32,7 @@ class InputFile {
   std::size_t size() const { return size_; }
 
  private:
+  std::string name_;  // for messages
   int descriptor_ = -1;
   std::size_t size_ = 0;
 };

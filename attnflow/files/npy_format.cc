@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "attnflow/base/checked_size.h"
+#include "attnflow/files/dtype_table.h"
 #include "attnflow/files/half.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/unicode/unicode.h"
@@ -175,46 +176,27 @@ Element parse_descr(const std::string& descr, const std::string& name) {
     if (digits) size = size * 10 + static_cast<std::size_t>(c - '0');
   }
   Element element;
-  const auto number = [&](DType dtype) {
-    element.dtype = dtype;
-    element.stored_size = element.decoded_size = size;
-    element.swap_size = swapped ? size : 1;
+  element.stored_size = element.decoded_size = size;
+  element.swap_size = swapped ? size : 1;
+  if (digits && kind == 'U') {
+    element.dtype = DType::kUnicode;
+    element.stored_size = 4 * size;
+    element.swap_size = swapped ? 4 : 1;
+    element.decoded_size = sizeof(std::string) + 4 * size;
     return element;
-  };
-  if (digits) {
-    switch (kind) {
-      case 'b':
-        if (size == 1) return number(DType::kBool);
-        break;
-      case 'i':
-        if (size == 1) return number(DType::kI8);
-        if (size == 2) return number(DType::kI16);
-        if (size == 4) return number(DType::kI32);
-        if (size == 8) return number(DType::kI64);
-        break;
-      case 'u':
-        if (size == 1) return number(DType::kU8);
-        if (size == 2 || size == 4 || size == 8) {
-          number(DType::kI64);
-          element.widen_unsigned = true;
-          element.decoded_size = 8;
-          return element;
-        }
-        break;
-      case 'f':
-        if (size == 2) return number(DType::kF16);
-        if (size == 4) return number(DType::kF32);
-        if (size == 8) return number(DType::kF64);
-        break;
-      case 'U':
-        element.dtype = DType::kUnicode;
-        element.stored_size = 4 * size;
-        element.swap_size = swapped ? 4 : 1;
-        element.decoded_size = sizeof(std::string) + 4 * size;
-        return element;
-      default:
-        break;
-    }
+  }
+  if (digits && kind == 'u' && (size == 2 || size == 4 || size == 8)) {
+    element.dtype = DType::kI64;
+    element.widen_unsigned = true;
+    element.decoded_size = 8;
+    return element;
+  }
+  const auto known = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeRow& row) {
+    return row.npy_kind != '\0' && row.npy_kind == kind && row.size == size;
+  });
+  if (digits && known != kDTypes.end()) {
+    element.dtype = known->dtype;
+    return element;
   }
   fail_npy(name,
            fmt::format("expected bool, integers, float16, float32, float64 or text, found dtype {}; convert it with "
@@ -418,47 +400,16 @@ NpyBytes serialize_npy(const Array& array) {
                                                  shape_to_string(array.shape), dtype_name(array.dtype),
                                                  count * dtype_size(array.dtype), array.bytes.size()));
     }
-    switch (array.dtype) {
-      case DType::kBool:
-        descr = "|b1";
-        break;
-      case DType::kU8:
-        descr = "|u1";
-        break;
-      case DType::kI8:
-        descr = "|i1";
-        break;
-      case DType::kI16:
-        descr = "<i2";
-        break;
-      case DType::kI32:
-        descr = "<i4";
-        break;
-      case DType::kI64:
-        descr = "<i8";
-        break;
-      case DType::kF16:
-        descr = "<f2";
-        break;
-      case DType::kBF16: {
-        descr = "<f4";
-        out.converted.resize(count * sizeof(float));
-        for (std::size_t i = 0; i < count; ++i) {
-          std::uint16_t bits = 0;
-          std::memcpy(&bits, array.bytes.data() + i * sizeof bits, sizeof bits);
-          const float value = bfloat16_to_float(bits);
-          std::memcpy(out.converted.data() + i * sizeof value, &value, sizeof value);
-        }
-        break;
+    const DTypeRow& stored = dtype_row(array.dtype == DType::kBF16 ? DType::kF32 : array.dtype);
+    descr = fmt::format("{}{}{}", stored.size == 1 ? '|' : '<', stored.npy_kind, stored.size);
+    if (array.dtype == DType::kBF16) {
+      out.converted.resize(count * sizeof(float));
+      for (std::size_t i = 0; i < count; ++i) {
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, array.bytes.data() + i * sizeof bits, sizeof bits);
+        const float value = bfloat16_to_float(bits);
+        std::memcpy(out.converted.data() + i * sizeof value, &value, sizeof value);
       }
-      case DType::kF32:
-        descr = "<f4";
-        break;
-      case DType::kF64:
-        descr = "<f8";
-        break;
-      case DType::kUnicode:
-        break;
     }
   }
   const bool converted = array.dtype == DType::kUnicode || array.dtype == DType::kBF16;

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "attnflow/base/checked_size.h"
+#include "attnflow/files/dtype_table.h"
+#include "attnflow/files/little_endian.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow::internal {
@@ -21,17 +23,6 @@ namespace {
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kMaxTensorRank = 64;
 constexpr std::size_t kMaxIgnoredDepth = 32;
-
-constexpr std::array<std::pair<std::string_view, DType>, 10> kDTypes = {{{"BOOL", DType::kBool},
-                                                                         {"U8", DType::kU8},
-                                                                         {"I8", DType::kI8},
-                                                                         {"I16", DType::kI16},
-                                                                         {"I32", DType::kI32},
-                                                                         {"I64", DType::kI64},
-                                                                         {"F16", DType::kF16},
-                                                                         {"BF16", DType::kBF16},
-                                                                         {"F32", DType::kF32},
-                                                                         {"F64", DType::kF64}}};
 
 // What the header says about one tensor, not yet checked against the file.
 struct Declared {
@@ -74,15 +65,16 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (place_ == Place::kMetadata) {
       if (!metadata.emplace(key_, std::move(value)).second) fail("metadata key " + quote_name(key_) + " appears twice");
     } else if (place_ == Place::kTensor && key_ == "dtype") {
-      const auto found =
-          std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& known) { return known.first == value; });
+      const auto found = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeRow& known) {
+        return !known.safetensors.empty() && known.safetensors == value;
+      });
       if (found == kDTypes.end()) {
         fail(
             fmt::format("tensor {} has dtype {}, which attnflow does not read; expected one of BOOL, U8, I8, I16, I32, "
                         "I64, F16, BF16, F32, F64: convert the tensor and save it again",
                         quote_name(name_), quote_name(value)));
       }
-      tensor_->dtype = found->second;
+      tensor_->dtype = found->dtype;
     } else {
       unexpected(quote_name(value));
     }
@@ -205,12 +197,6 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::size_t ignored_depth_ = 0;
 };
 
-std::uint64_t read_length(std::span<const std::byte> file) {
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(file[i]) << (8 * i);
-  return length;
-}
-
 }  // namespace
 
 SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std::string& name) {
@@ -223,7 +209,7 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std:
   }
   if (file.size() < kLengthBytes)
     fail(fmt::format("expected at least {} bytes, found {}; copy it again", kLengthBytes, file.size()));
-  const std::uint64_t length = read_length(file);
+  const std::uint64_t length = little_endian<std::uint64_t>(file, 0);
   if (length > file.size() - kLengthBytes) {
     fail(fmt::format(
         "its header claims {} bytes, but only {} follow: the file is truncated or is something else; copy it again",

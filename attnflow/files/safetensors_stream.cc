@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cassert>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
+#include "attnflow/files/dtype_table.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow::internal {
@@ -20,13 +20,6 @@ namespace {
 // JSON text; bytes that are not UTF-8 become U+FFFD.
 std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string upper_name(DType dtype) {
-  std::string name(dtype_name(dtype));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-  return name;
 }
 
 [[noreturn]] void fail_stream(const std::filesystem::path& path, const std::string& what) {
@@ -73,7 +66,7 @@ StreamHeader make_header(const std::filesystem::path& path, const std::vector<Te
     for (const std::size_t extent : tensor.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ",", extent);
     if (text.size() > 1) text += ",";
     text += fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", json_text(tensor.name),
-                        upper_name(tensor.dtype), shape, begin, header.data_bytes);
+                        dtype_row(tensor.dtype).safetensors, shape, begin, header.data_bytes);
   }
   text += "}";
   text.append((8 - text.size() % 8) % 8, ' ');

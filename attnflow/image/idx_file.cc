@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstring>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -21,29 +23,11 @@ constexpr std::size_t kMaxValues = std::size_t{1} << 28;
 constexpr std::size_t kMaxDimensions = 3;
 constexpr std::uint8_t kUnsignedByte = 0x08;
 
-class ByteSource {
- public:
-  virtual ~ByteSource() = default;
-  // Fills `out` from its beginning; fewer than asked for only at the end of the data.
-  virtual std::size_t read(std::span<std::uint8_t> out) = 0;
-};
-
-class PlainSource final : public ByteSource {
- public:
-  explicit PlainSource(std::span<const std::byte> bytes) : left_(bytes) {}
-  std::size_t read(std::span<std::uint8_t> out) override {
-    const std::size_t count = std::min(out.size(), left_.size());
-    for (std::size_t i = 0; i < count; ++i) out[i] = std::to_integer<std::uint8_t>(left_[i]);
-    left_ = left_.subspan(count);
-    return count;
-  }
-
- private:
-  std::span<const std::byte> left_;
-};
+// Fills `out` from its beginning; fewer than asked for only at the end of the data.
+using ReadBytes = std::function<std::size_t(std::span<std::uint8_t> out)>;
 
 // One gzip member; its checksum and its length are verified by zlib before the end is reported.
-class GzipSource final : public ByteSource {
+class GzipSource {
  public:
   GzipSource(std::span<const std::byte> bytes, std::string name) : left_(bytes), name_(std::move(name)) {
     constexpr int kLargestWindow = 15;
@@ -54,9 +38,9 @@ class GzipSource final : public ByteSource {
   }
   GzipSource(const GzipSource&) = delete;
   GzipSource& operator=(const GzipSource&) = delete;
-  ~GzipSource() override { inflateEnd(&stream_); }
+  ~GzipSource() { inflateEnd(&stream_); }
 
-  std::size_t read(std::span<std::uint8_t> out) override {
+  std::size_t read(std::span<std::uint8_t> out) {
     std::size_t done = 0;
     while (done < out.size() && !ended_) {
       const std::size_t given = std::min(left_.size(), kPiece);
@@ -100,12 +84,12 @@ class GzipSource final : public ByteSource {
 };
 
 // The dimensions that the header states.
-Shape read_header(ByteSource& source, const std::string& name) {
+Shape read_header(const ReadBytes& read, const std::string& name) {
   constexpr std::size_t kWord = 4;
   std::array<std::uint8_t, kWord*(1 + kMaxDimensions)> header{};
   const std::span<std::uint8_t> bytes(header);
   const auto require = [&](std::size_t begin, std::size_t count) {
-    const std::size_t found = source.read(bytes.subspan(begin, count));
+    const std::size_t found = read(bytes.subspan(begin, count));
     if (found == count) return;
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected the header of an IDX file, found only {} bytes", name, begin + found));
@@ -133,13 +117,13 @@ Shape read_header(ByteSource& source, const std::string& name) {
   return shape;
 }
 
-std::vector<std::uint8_t> read_values(ByteSource& source, std::size_t count, const std::string& name) {
+std::vector<std::uint8_t> read_values(const ReadBytes& read, std::size_t count, const std::string& name) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   std::vector<std::uint8_t> values;
   std::size_t done = 0;
   while (done < count) {
     values.resize(std::min(count, done + kPiece));
-    const std::size_t found = source.read(std::span(values).subspan(done));
+    const std::size_t found = read(std::span(values).subspan(done));
     done += found;
     if (found == 0 || done < values.size()) {
       throw Error(ErrorKind::kBadFile,
@@ -148,22 +132,22 @@ std::vector<std::uint8_t> read_values(ByteSource& source, std::size_t count, con
   }
   // Asks for the end, which a compressed file is only checked at.
   std::uint8_t more = 0;
-  if (source.read({&more, 1}) != 0) {
+  if (read({&more, 1}) != 0) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected {} values, as its header says, found more", name, count));
   }
   return values;
 }
 
-Tensor<std::uint8_t> read_array(ByteSource& source, const std::string& name) {
-  Shape shape = read_header(source, name);
+Tensor<std::uint8_t> read_array(const ReadBytes& read, const std::string& name) {
+  Shape shape = read_header(read, name);
   const std::optional<std::size_t> count = checked_product(shape);
   if (!count || *count == 0 || *count > kMaxValues) {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected dimensions of 1 or more and at most {} values in all, "
                                                  "found {}",
                                                  name, kMaxValues, shape_to_string(shape)));
   }
-  std::vector<std::uint8_t> values = read_values(source, *count, name);
+  std::vector<std::uint8_t> values = read_values(read, *count, name);
   return {std::move(shape), std::move(values)};
 }
 
@@ -174,10 +158,15 @@ Tensor<std::uint8_t> parse_idx(std::span<const std::byte> bytes, const std::stri
   constexpr std::byte kGzipSecond{0x8b};
   if (bytes.size() >= 2 && bytes[0] == kGzipFirst && bytes[1] == kGzipSecond) {
     GzipSource data(bytes, source);
-    return read_array(data, source);
+    return read_array([&data](std::span<std::uint8_t> out) { return data.read(out); }, source);
   }
-  PlainSource data(bytes);
-  return read_array(data, source);
+  const auto copy = [left = bytes](std::span<std::uint8_t> out) mutable {
+    const std::size_t count = std::min(out.size(), left.size());
+    if (count > 0) std::memcpy(out.data(), left.data(), count);
+    left = left.subspan(count);
+    return count;
+  };
+  return read_array(copy, source);
 }
 
 Tensor<std::uint8_t> read_idx(const std::filesystem::path& path) {

@@ -139,8 +139,6 @@ class Reader {
         case 3:
           read_normalizer(message.message_of(*field, "normalizer_spec"));
           break;
-        default:
-          break;
       }
     }
     check();
@@ -160,8 +158,6 @@ class Reader {
           break;
         case 3:
           piece.type = static_cast<PieceType>(one_of(message.number_of(*field, "a piece's type"), 6, "type"));
-          break;
-        default:
           break;
       }
     }
@@ -193,8 +189,6 @@ class Reader {
         case 35:
           model_.byte_fallback = message.flag_of(*field, "byte_fallback");
           break;
-        default:
-          break;
       }
     }
   }
@@ -213,8 +207,6 @@ class Reader {
           break;
         case 5:
           model_.escape_whitespaces = message.flag_of(*field, "escape_whitespaces");
-          break;
-        default:
           break;
       }
     }
