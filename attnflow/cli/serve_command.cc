@@ -30,7 +30,7 @@ struct ServeArguments {
 };
 
 void run_serve(ServeArguments& arguments) {
-  arguments.options.timeout = std::chrono::seconds(arguments.timeout);
+  arguments.options.limits.timeout = std::chrono::seconds(arguments.timeout);
   arguments.options.log = [](const std::string& message) { print_message(fmt::format("attnflow: {}", message)); };
   check_serve_options(arguments.options);
   const StopOnSignal signals;
@@ -46,9 +46,9 @@ void add_serve_command(CLI::App& app) {
   auto arguments = std::make_shared<ServeArguments>();
   ServeOptions& options = arguments->options;
   CLI::App* command = app.add_subcommand("serve", "Serve a web page and a JSON API over HTTP");
-  command->add_option("--host", options.host, "Address to listen on; any non-loopback address needs --token")
+  command->add_option("--host", options.http.host, "Address to listen on; any non-loopback address needs --token")
       ->capture_default_str();
-  command->add_option("--port", options.port, "Port; 0: any free port")->check(port_number)->capture_default_str();
+  command->add_option("--port", options.http.port, "Port; 0: any free port")->check(port_number)->capture_default_str();
   repeatable(command->add_option("--model", options.models,
                                  "Additional model to serve: Hugging Face folder or GGUF file. May be repeated"))
       ->type_name("DIR|FILE.gguf");
@@ -61,17 +61,17 @@ void add_serve_command(CLI::App& app) {
       ->type_name("NAME");
 
   command->option_defaults()->group("Limits");
-  add_whole_number(command, "--workers", options.workers, "Concurrent analyses");
-  add_whole_number(command, "--queue", options.queue, "Queue length; further requests get a 503");
+  add_whole_number(command, "--workers", options.limits.workers, "Concurrent analyses");
+  add_whole_number(command, "--queue", options.limits.queue, "Queue length; further requests get a 503");
   add_whole_number(command, "--timeout", arguments->timeout, "Timeout per analysis in seconds");
-  add_whole_number(command, "--max-body", options.max_body_bytes,
+  add_whole_number(command, "--max-body", options.limits.max_body_bytes,
                    "Maximum image size in bytes; JSON requests are limited to 1 MiB");
   add_whole_number(command, "--max-megapixels", options.max_megapixels,
                    "Reject images with more megapixels (2^20 pixels)");
   add_whole_number(command, "--max-memory", options.max_memory_mib,
                    "Memory limit per analysis in MiB; 0: half of free memory, divided among the workers");
-  add_whole_number(command, "--max-connections", options.max_connections, "Maximum number of connections");
-  add_whole_number(command, "--max-connections-per-address", options.max_connections_per_address,
+  add_whole_number(command, "--max-connections", options.http.max_connections, "Maximum number of connections");
+  add_whole_number(command, "--max-connections-per-address", options.http.max_connections_per_address,
                    "Maximum connections per address (behind a proxy: same as --max-connections)");
 
   command->option_defaults()->group("Runtime");

@@ -17,47 +17,6 @@ constexpr std::size_t kMaxShownPath = 60;
 
 std::string quoted(const std::string& text) { return internal::quote_name(text, kMaxShownPath); }
 
-HttpResponse refusal_response(const Refusal& refusal) {
-  return error_response(refusal.status, refusal.kind, refusal.message);
-}
-
-// What every answer says to a browser: nothing is guessed, framed, shared or told to others.
-void add_guards(HttpResponse& response) {
-  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  response.headers.emplace_back("Referrer-Policy", "no-referrer");
-  response.headers.emplace_back("Cross-Origin-Opener-Policy", "same-origin");
-  response.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
-  response.headers.emplace_back("X-Frame-Options", "DENY");
-  const auto is_policy = [](const auto& header) { return header.first == "Content-Security-Policy"; };
-  if (std::none_of(response.headers.begin(), response.headers.end(), is_policy)) {
-    response.headers.emplace_back("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
-  }
-}
-
-// Puts the guards on whatever is answered.
-class GuardedExchange final : public HttpExchange {
- public:
-  explicit GuardedExchange(std::shared_ptr<HttpExchange> exchange) : exchange_(std::move(exchange)) {}
-  const HttpRequest& request() const override { return exchange_->request(); }
-  std::string take_body() override { return exchange_->take_body(); }
-  std::stop_token stop_token() const override { return exchange_->stop_token(); }
-  StopReason stop_reason() const override { return exchange_->stop_reason(); }
-  void limit_time(std::chrono::milliseconds time) override { exchange_->limit_time(time); }
-  void respond(HttpResponse response) override {
-    add_guards(response);
-    exchange_->respond(std::move(response));
-  }
-  void begin_stream(HttpResponse response) override {
-    add_guards(response);
-    exchange_->begin_stream(std::move(response));
-  }
-  void send(std::string part) override { exchange_->send(std::move(part)); }
-  void end_stream() override { exchange_->end_stream(); }
-
- private:
-  std::shared_ptr<HttpExchange> exchange_;
-};
-
 // HEAD is GET without the body.
 bool is_method(const Route& route, const std::string& method) {
   return method == route.method || (method == "HEAD" && std::strcmp(route.method, "GET") == 0);
@@ -70,7 +29,7 @@ const Route* find_route(const HttpRequest& request) {
   return nullptr;
 }
 
-std::optional<HttpResponse> no_route(const HttpRequest& request) {
+HttpResponse no_route(const HttpRequest& request) {
   std::vector<std::string> methods;
   for (const Route& route : Api::routes()) {
     if (request.path == route.path) methods.emplace_back(route.method);
@@ -115,31 +74,33 @@ const std::vector<Route>& Api::routes() {
   return kRoutes;
 }
 
-HttpResponse Api::problem(unsigned status, const std::string& kind, const std::string& message) {
-  HttpResponse response = error_response(status, kind, message);
-  add_guards(response);
-  return response;
+void Api::complete(HttpResponse& response) {
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  response.headers.emplace_back("Referrer-Policy", "no-referrer");
+  response.headers.emplace_back("Cross-Origin-Opener-Policy", "same-origin");
+  response.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
+  response.headers.emplace_back("X-Frame-Options", "DENY");
+  const auto is_policy = [](const auto& header) { return header.first == "Content-Security-Policy"; };
+  if (std::none_of(response.headers.begin(), response.headers.end(), is_policy)) {
+    response.headers.emplace_back("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
+  }
 }
 
 std::optional<HttpResponse> Api::admit(const HttpRequest& request, std::size_t& max_body_bytes) const {
-  const auto guarded = [](HttpResponse response) {
-    add_guards(response);
-    return response;
-  };
   max_body_bytes = 0;
-  if (const auto refusal = check_host(request, options_.guard)) return guarded(refusal_response(*refusal));
+  if (const auto refusal = check_host(request, options_.guard)) return error_response(*refusal);
   const Route* const route = find_route(request);
-  if (route == nullptr) return guarded(*no_route(request));
+  if (route == nullptr) return no_route(request);
   // The page may be linked to from anywhere; what it asks for may not.
   if (request.path != "/") {
-    if (const auto refusal = check_origin(request)) return guarded(refusal_response(*refusal));
+    if (const auto refusal = check_origin(request)) return error_response(*refusal);
   }
   if (route->needs_token) {
-    if (const auto refusal = check_token(request, options_.guard)) return guarded(refusal_response(*refusal));
+    if (const auto refusal = check_token(request, options_.guard)) return error_response(*refusal);
   }
   if (!route->body_types.empty()) {
-    if (const auto refusal = check_content_type(request, route->body_types)) return guarded(refusal_response(*refusal));
-    if (const auto refusal = check_content_encoding(request)) return guarded(refusal_response(*refusal));
+    if (const auto refusal = check_content_type(request, route->body_types)) return error_response(*refusal);
+    if (const auto refusal = check_content_encoding(request)) return error_response(*refusal);
     const ApiLimits& limits = options_.limits;
     const bool json = route->body_types.front() == "application/json";
     max_body_bytes = json ? std::min(limits.max_json_bytes, limits.max_body_bytes) : limits.max_body_bytes;
@@ -148,12 +109,11 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request, std::size_t& 
 }
 
 void Api::handle(const std::shared_ptr<HttpExchange>& exchange) {
-  const auto guarded = std::make_shared<GuardedExchange>(exchange);
-  const Route* const route = find_route(guarded->request());  // there is one: it was admitted
+  const Route* const route = find_route(exchange->request());  // there is one: it was admitted
   try {
-    (this->*route->handle)(guarded);
+    (this->*route->handle)(exchange);
   } catch (const std::exception& error) {
-    guarded->respond(error_response(api_error_of(error)));
+    exchange->respond(error_response(api_error_of(error)));
   }
 }
 
@@ -209,18 +169,13 @@ void Api::get_page(const std::shared_ptr<HttpExchange>& exchange) {
 }
 
 void Api::get_health(const std::shared_ptr<HttpExchange>& exchange) {
-  HttpResponse response;
-  response.headers = {{"Cache-Control", "no-store"}};
-  response.body =
-      fmt::format("{{\"status\":\"ok\",\"running\":{},\"waiting\":{}}}\n", queue_.running(), queue_.waiting());
-  exchange->respond(std::move(response));
+  exchange->respond({.headers = {{"Cache-Control", "no-store"}},
+                     .body = fmt::format("{{\"status\":\"ok\",\"running\":{},\"waiting\":{}}}\n", queue_.running(),
+                                         queue_.waiting())});
 }
 
 void Api::get_openapi(const std::shared_ptr<HttpExchange>& exchange) {
-  HttpResponse response;
-  response.headers = {{"Cache-Control", "no-cache"}};
-  response.body = openapi_json();
-  exchange->respond(std::move(response));
+  exchange->respond({.headers = {{"Cache-Control", "no-cache"}}, .body = std::string(openapi_json())});
 }
 
 }  // namespace attnflow

@@ -65,8 +65,8 @@ class Api {
   explicit Api(ApiOptions options);
 
   static const std::vector<Route>& routes();
-  // An error with the headers that every answer has.
-  static HttpResponse problem(unsigned status, const std::string& kind, const std::string& message);
+  // Adds what every answer says to a browser: nothing is guessed, framed, shared or told to others.
+  static void complete(HttpResponse& response);
 
   // The port is known when the server listens.
   void set_port(std::uint16_t port) { options_.guard.port = port; }

@@ -188,11 +188,9 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
 }
 
 void Api::post_stop(const std::shared_ptr<HttpExchange>& exchange) {
-  HttpResponse response;
-  response.headers.emplace_back("Cache-Control", "no-store");
-  response.body =
-      stops_.stop(read_stop_request(exchange->take_body())) ? "{\"stopped\":true}\n" : "{\"stopped\":false}\n";
-  exchange->respond(std::move(response));
+  const bool stopped = stops_.stop(read_stop_request(exchange->take_body()));
+  exchange->respond(
+      {.headers = {{"Cache-Control", "no-store"}}, .body = stopped ? "{\"stopped\":true}\n" : "{\"stopped\":false}\n"});
 }
 
 void Api::post_evaluate(const std::shared_ptr<HttpExchange>& exchange) {

@@ -95,11 +95,9 @@ void Api::get_models(const std::shared_ptr<HttpExchange>& exchange) {
                     {"pixels", limits.max_pixels},
                     {"memory_bytes", limits.max_memory},
                     {"timeout_seconds", limits.timeout.count()}};
-  HttpResponse response;
-  response.headers = {{"Cache-Control", "no-store"}};
   // Names of folders need not be UTF-8.
-  response.body = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  exchange->respond(std::move(response));
+  exchange->respond({.headers = {{"Cache-Control", "no-store"}},
+                     .body = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"});
 }
 
 }  // namespace attnflow

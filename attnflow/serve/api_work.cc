@@ -25,12 +25,8 @@ void answer_failure(const std::shared_ptr<HttpExchange>& exchange, bool streams,
 }
 
 ApiError stop_error(StopReason reason) {
-  if (reason == StopReason::kTimeLimit) {
-    return {503, "time_limit",
-            "the analysis exceeded this server's time limit (attnflow serve --timeout); a shorter input or fewer "
-            "methods need less time"};
-  }
-  return {503, "shutting_down", "this server is shutting down"};
+  const auto [kind, message] = stop_words(reason);
+  return {503, kind, message};
 }
 
 // A job's hold on its exchange: a stream whose job never ran says why before it ends.
@@ -84,10 +80,8 @@ void queue_work(WorkQueue& queue, const std::shared_ptr<HttpExchange>& exchange,
   if (streams) {
     // The stream begins when the job is taken: a full queue is a plain answer.
     job.moved = [exchange](std::size_t before) {
-      HttpResponse head;
-      head.content_type = "text/event-stream";
-      head.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
-      exchange->begin_stream(std::move(head));
+      exchange->begin_stream({.content_type = "text/event-stream",
+                              .headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}});
       exchange->send(sse_event("queued", fmt::format(R"({{"position":{}}})", before)));
     };
   }
@@ -101,10 +95,7 @@ void queue_work(WorkQueue& queue, const std::shared_ptr<HttpExchange>& exchange,
         open->end_stream();
         return;
       }
-      HttpResponse response;
-      response.headers.emplace_back("Cache-Control", "no-store");
-      response.body = std::move(document);
-      open->respond(std::move(response));
+      open->respond({.headers = {{"Cache-Control", "no-store"}}, .body = std::move(document)});
     } catch (const Cancelled&) {
       answer_failure(open, options.streams, stop_error(open->stop_reason()));
     } catch (const std::exception& error) {

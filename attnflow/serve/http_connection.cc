@@ -33,12 +33,6 @@ constexpr std::size_t kMaxLingerBytes = std::size_t{4} << 20U;
 // Who takes an answer within this time is not slow, whatever others need.
 constexpr milliseconds kPatience{2'000};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return result;
-}
-
 std::string client_of(const tcp::socket& socket) {
   error_code error;
   const auto end = socket.remote_endpoint(error);
@@ -48,15 +42,6 @@ std::string client_of(const tcp::socket& socket) {
   auto bytes = address.to_v6().to_bytes();
   std::fill(bytes.begin() + bytes.size() / 2, bytes.end(), 0);
   return asio::ip::address_v6(bytes).to_string();
-}
-
-std::string response_head(const HttpResponse& response, bool keep_alive, const std::string& framing) {
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\nServer: attnflow\r\nContent-Type: {}\r\n", response.status,
-                                 status_text(response.status), response.content_type);
-  for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, value);
-  head += framing;
-  head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
-  return head;
 }
 
 }  // namespace
@@ -106,8 +91,8 @@ class HttpConnection::Handle final : public HttpExchange {
   }
   void begin_stream(HttpResponse response) override {
     if (state_->answered.exchange(true)) return;
-    tell([state = state_, response = std::move(response)](HttpConnection& connection) {
-      connection.begin_stream(state, response);
+    tell([state = state_, response = std::move(response)](HttpConnection& connection) mutable {
+      connection.begin_stream(state, std::move(response));
     });
   }
   void send(std::string part) override {
@@ -202,9 +187,9 @@ void HttpConnection::start(bool overloaded) {
   if (!ignored) address_ = url_address(end.address());
   waits_since_ = Clock::now();
   if (overloaded) {
-    refuse(hub_->problem(503, "overloaded",
-                         "too many connections to this server (attnflow serve --max-connections, "
-                         "--max-connections-per-address); retry in a second"));
+    refuse(503, "overloaded",
+           "too many connections to this server (attnflow serve --max-connections, "
+           "--max-connections-per-address); retry in a second");
   } else {
     begin_request();
   }
@@ -220,7 +205,7 @@ void HttpConnection::begin_end() {
 void HttpConnection::end_work() {
   if (exchange_) stop_exchange(StopReason::kShutdown);
   if (state_ == State::kHeader || state_ == State::kBody) {
-    refuse(hub_->problem(503, "shutting_down", "this server is shutting down"));
+    refuse(stop_problem(StopReason::kShutdown));
   }
 }
 
@@ -240,6 +225,16 @@ void HttpConnection::close() {
   hub_->forget(shared_from_this());
 }
 
+std::string HttpConnection::head_of(HttpResponse& response, bool keep_alive, const std::string& framing) const {
+  if (hub_->handler.complete) hub_->handler.complete(response);
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\nServer: attnflow\r\nContent-Type: {}\r\n", response.status,
+                                 status_text(response.status), response.content_type);
+  for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, value);
+  head += framing;
+  head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
+  return head;
+}
+
 void HttpConnection::respond(const ExchangePointer& exchange, HttpResponse response) {
   if (exchange != exchange_ || streaming_) return;
   if (!hub_->make_room(response.body.size(), *this)) {
@@ -247,17 +242,17 @@ void HttpConnection::respond(const ExchangePointer& exchange, HttpResponse respo
   }
   const bool keep_alive = exchange->keep_alive && !hub_->ending;
   const bool body = exchange->request.method != "HEAD";
-  put(response_head(response, keep_alive, fmt::format("Content-Length: {}\r\n", response.body.size())));
+  put(head_of(response, keep_alive, fmt::format("Content-Length: {}\r\n", response.body.size())));
   if (body) put(std::move(response.body));
   finish_answer(keep_alive);
 }
 
-void HttpConnection::begin_stream(const ExchangePointer& exchange, const HttpResponse& response) {
+void HttpConnection::begin_stream(const ExchangePointer& exchange, HttpResponse response) {
   if (exchange != exchange_ || streaming_) return;
   streaming_ = true;
   stream_keep_alive_ = exchange->keep_alive && exchange->chunks && !hub_->ending;
   const char* framing = exchange->chunks ? "Transfer-Encoding: chunked\r\n" : "";
-  put(response_head(response, stream_keep_alive_, framing));
+  put(head_of(response, stream_keep_alive_, framing));
   add_part(response.body);
   write();
 }
@@ -309,7 +304,7 @@ void HttpConnection::too_late() {
   if (deadline_.expiry() > asio::steady_timer::clock_type::now()) return;  // set again in the meantime
   // Where something is still being written (the leave to send a body), nothing can be said any more.
   if (!writing_ && (state_ == State::kHeader || state_ == State::kBody)) {
-    refuse(hub_->problem(408, "too_slow", "the request took too long to arrive"));
+    refuse(408, "too_slow", "the request took too long to arrive");
   } else {
     close();
   }
@@ -373,10 +368,9 @@ void HttpConnection::parse() {
     // extensions or of trailers, which have no limit in it.
     const bool lies = used == 0 && error == http::error::need_more && parser_->chunked();
     if (state_ == State::kBody && lies && buffer_.size() > hub_->options.max_header_bytes) {
-      refuse(hub_->problem(
-          431, "header_too_large",
-          fmt::format("expected extensions and trailers of a chunked body of at most {} bytes, found more",
-                      hub_->options.max_header_bytes)));
+      refuse(431, "header_too_large",
+             fmt::format("expected extensions and trailers of a chunked body of at most {} bytes, found more",
+                         hub_->options.max_header_bytes));
       return;
     }
     if (error == http::error::need_more) return;
@@ -385,16 +379,14 @@ void HttpConnection::parse() {
 
 void HttpConnection::refuse_malformed(error_code error) {
   if (error == http::error::header_limit) {
-    refuse(hub_->problem(
-        431, "header_too_large",
-        fmt::format("expected a header of at most {} bytes, found more", hub_->options.max_header_bytes)));
+    refuse(431, "header_too_large",
+           fmt::format("expected a header of at most {} bytes, found more", hub_->options.max_header_bytes));
   } else if (error == http::error::body_limit) {
-    refuse(hub_->problem(413, "body_too_large",
-                         fmt::format("expected a body of at most {} bytes, found more", max_body_)));
+    refuse(413, "body_too_large", fmt::format("expected a body of at most {} bytes, found more", max_body_));
   } else if (error == http::error::bad_version) {
-    refuse(hub_->problem(505, "bad_request", "expected HTTP/1.1, found another version"));
+    refuse(505, "bad_request", "expected HTTP/1.1, found another version");
   } else {
-    refuse(hub_->problem(400, "bad_request", fmt::format("expected an HTTP/1.1 request, found: {}", error.message())));
+    refuse(400, "bad_request", fmt::format("expected an HTTP/1.1 request, found: {}", error.message()));
   }
 }
 
@@ -409,52 +401,40 @@ bool HttpConnection::admit() {
   if (question != std::string_view::npos) request_.query = target.substr(question + 1);
   request_.server_address = address_;
   for (const auto& field : header) {
-    request_.headers.emplace_back(lower(std::string_view(field.name_string().data(), field.name_string().size())),
+    request_.headers.emplace_back(lower_ascii(std::string_view(field.name_string().data(), field.name_string().size())),
                                   std::string(field.value()));
   }
-  if (hub_->ending) {
-    refuse(hub_->problem(503, "shutting_down", "this server is shutting down"));
-    return false;
-  }
+  if (hub_->ending) return refuse(stop_problem(StopReason::kShutdown));
   // Where a body ends must be beyond doubt (RFC 9112, 6.3): what follows would be taken for another request.
   const auto codings = header.count(http::field::transfer_encoding);
   if (codings > 0 && (codings > 1 || header.version() < 11 ||
-                      lower(std::string_view(header[http::field::transfer_encoding].data(),
-                                             header[http::field::transfer_encoding].size())) != "chunked")) {
-    refuse(hub_->problem(400, "bad_request", "Transfer-Encoding: expected chunked in HTTP/1.1, found something else"));
-    return false;
+                      lower_ascii(std::string_view(header[http::field::transfer_encoding].data(),
+                                                   header[http::field::transfer_encoding].size())) != "chunked")) {
+    return refuse(400, "bad_request", "Transfer-Encoding: expected chunked in HTTP/1.1, found something else");
   }
   max_body_ = 0;
-  if (auto refusal = hub_->handler.admit(request_, max_body_)) {
-    refuse(std::move(*refusal));
-    return false;
-  }
+  if (auto refusal = hub_->handler.admit(request_, max_body_)) return refuse(std::move(*refusal));
   const auto length = parser_->content_length();
   if (length && *length > max_body_) {
-    refuse(hub_->problem(413, "body_too_large",
-                         fmt::format("expected a body of at most {} bytes, found one of {}", max_body_, *length)));
-    return false;
+    return refuse(413, "body_too_large",
+                  fmt::format("expected a body of at most {} bytes, found one of {}", max_body_, *length));
   }
   if (max_body_ == 0 && parser_->chunked()) {
-    refuse(hub_->problem(413, "body_too_large", "expected no body, found a chunked one"));
-    return false;
+    return refuse(413, "body_too_large", "expected no body, found a chunked one");
   }
   const bool has_body = length.value_or(0) > 0 || parser_->chunked();
   promised_ = has_body ? static_cast<std::size_t>(length.value_or(max_body_)) : 0;
   if (promised_ > hub_->options.max_body_bytes_at_once - hub_->body_bytes) {
     promised_ = 0;
-    refuse(
-        hub_->problem(503, "overloaded", "too many request bodies are being sent at the same time; retry in a second"));
-    return false;
+    return refuse(503, "overloaded", "too many request bodies are being sent at the same time; retry in a second");
   }
   hub_->body_bytes += promised_;
   parser_->body_limit(max_body_);
   state_ = State::kBody;
   set_deadline(hub_->options.body_timeout);
   if (const auto expects = request_.header("expect")) {
-    if (lower(*expects) != "100-continue") {
-      refuse(hub_->problem(417, "bad_request", "Expect: expected 100-continue, found something else"));
-      return false;
+    if (lower_ascii(*expects) != "100-continue") {
+      return refuse(417, "bad_request", "Expect: expected 100-continue, found something else");
     }
     if (has_body && !parser_->is_done()) {
       put("HTTP/1.1 100 Continue\r\n\r\n");
@@ -465,14 +445,20 @@ bool HttpConnection::admit() {
 }
 
 // An answer that ends the connection: what the client has still to send is not wanted.
-void HttpConnection::refuse(HttpResponse response) {
-  if (state_ == State::kWork || state_ == State::kClosing || state_ == State::kClosed) return;
+// Always false, for admit().
+bool HttpConnection::refuse(HttpResponse response) {
+  if (state_ == State::kWork || state_ == State::kClosing || state_ == State::kClosed) return false;
   state_ = State::kWork;
   refused_ = true;
   release_body();
-  put(response_head(response, false, fmt::format("Content-Length: {}\r\n", response.body.size())));
+  put(head_of(response, false, fmt::format("Content-Length: {}\r\n", response.body.size())));
   if (request_.method != "HEAD") put(std::move(response.body));
   finish_answer(false);
+  return false;
+}
+
+bool HttpConnection::refuse(unsigned status, const std::string& kind, const std::string& message) {
+  return refuse(hub_->problem(status, kind, message));
 }
 
 void HttpConnection::finish_answer(bool keep_alive) {
@@ -581,10 +567,8 @@ void HttpConnection::stop_exchange(StopReason why) {
 }
 
 HttpResponse HttpConnection::stop_problem(StopReason why) const {
-  return why == StopReason::kTimeLimit ? hub_->problem(503, "time_limit",
-                                                       "the analysis exceeded this server's time limit (attnflow serve "
-                                                       "--timeout); a shorter input or fewer methods need less time")
-                                       : hub_->problem(503, "shutting_down", "this server is shutting down");
+  const auto [kind, message] = stop_words(why);
+  return hub_->problem(503, kind, message);
 }
 
 void HttpConnection::release_body() {

@@ -97,13 +97,14 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void parse();
   bool admit();
   void hand_over();
-  void refuse(HttpResponse response);
+  bool refuse(HttpResponse response);
+  bool refuse(unsigned status, const std::string& kind, const std::string& message);
   void refuse_malformed(boost::system::error_code error);
   void release_body();
 
   // What a Handle is told; it comes too late where the exchange is another by now.
   void respond(const ExchangePointer& exchange, HttpResponse response);
-  void begin_stream(const ExchangePointer& exchange, const HttpResponse& response);
+  void begin_stream(const ExchangePointer& exchange, HttpResponse response);
   void send(const ExchangePointer& exchange, const std::string& part);
   void end_stream(const ExchangePointer& exchange);
   void unanswered(const ExchangePointer& exchange);
@@ -112,6 +113,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpResponse stop_problem(StopReason why) const;
 
   // Writing.
+  std::string head_of(HttpResponse& response, bool keep_alive, const std::string& framing) const;
   void add_part(const std::string& part);
   void put(std::string piece);
   void write();

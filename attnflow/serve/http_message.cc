@@ -68,6 +68,12 @@ std::optional<std::string> HttpRequest::header(std::string_view name) const {
   return std::nullopt;
 }
 
+std::string lower_ascii(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return result;
+}
+
 std::string_view status_text(unsigned status) {
   for (const auto& [known, text] : kStatuses) {
     if (known == status) return text;

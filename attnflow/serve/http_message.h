@@ -33,6 +33,9 @@ struct HttpResponse {
   std::string body = {};
 };
 
+// "content-type" of "Content-Type": names of headers and the like are compared so.
+std::string lower_ascii(std::string_view text);
+
 // "Not Found".
 std::string_view status_text(unsigned status);
 

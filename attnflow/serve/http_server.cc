@@ -187,6 +187,13 @@ void HttpServer::run() { impl_->run(); }
 
 void HttpServer::stop() { impl_->stop(); }
 
+StopWords stop_words(StopReason reason) {
+  if (reason != StopReason::kTimeLimit) return {"shutting_down", "this server is shutting down"};
+  return {"time_limit",
+          "the analysis exceeded this server's time limit (attnflow serve --timeout); a shorter input or fewer methods "
+          "need less time"};
+}
+
 bool is_loopback_host(const std::string& host) { return resolve(host, 0).address().is_loopback(); }
 
 }  // namespace attnflow

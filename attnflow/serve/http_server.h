@@ -57,6 +57,13 @@ struct HttpServerOptions {
 
 enum class StopReason { kNone, kClientLeft, kTimeLimit, kShutdown };
 
+// What a client is told whose work was stopped: the error's kind and message.
+struct StopWords {
+  const char* kind;
+  const char* message;
+};
+StopWords stop_words(StopReason reason);
+
 // A request and the way to answer it. All functions may be called from any thread. The first of respond() and
 // begin_stream() counts; later calls, and all after the client left, do nothing.
 class HttpExchange {
@@ -85,6 +92,8 @@ struct HttpHandler {
   std::function<void(std::shared_ptr<HttpExchange> exchange)> handle;
   // The body of answers that the server gives by itself: status, kind ("time_limit"), message.
   std::function<HttpResponse(unsigned status, const std::string& kind, const std::string& message)> problem;
+  // Called with every answer before it is sent, for what all have. May be empty.
+  std::function<void(HttpResponse& response)> complete = {};
 };
 
 class HttpServer {

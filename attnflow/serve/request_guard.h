@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnflow/serve/api_error.h"
 #include "attnflow/serve/http_message.h"
 
 namespace attnflow {
@@ -42,18 +43,13 @@ struct HostAndPort {
 };
 std::optional<HostAndPort> parse_host(std::string_view text);
 
-// Why the request is refused; nothing when it is not. Each gives a whole answer: status and kind of the error.
-struct Refusal {
-  unsigned status = 403;
-  std::string kind;
-  std::string message;
-};
-std::optional<Refusal> check_host(const HttpRequest& request, const GuardSettings& settings);
-std::optional<Refusal> check_origin(const HttpRequest& request);
-std::optional<Refusal> check_token(const HttpRequest& request, const GuardSettings& settings);
+// Why the request is refused; nothing when it is not.
+std::optional<ApiError> check_host(const HttpRequest& request, const GuardSettings& settings);
+std::optional<ApiError> check_origin(const HttpRequest& request);
+std::optional<ApiError> check_token(const HttpRequest& request, const GuardSettings& settings);
 // `types`: those that are taken, in lower case, without parameters.
-std::optional<Refusal> check_content_type(const HttpRequest& request, const std::vector<std::string>& types);
-std::optional<Refusal> check_content_encoding(const HttpRequest& request);
+std::optional<ApiError> check_content_type(const HttpRequest& request, const std::vector<std::string>& types);
+std::optional<ApiError> check_content_encoding(const HttpRequest& request);
 
 // Whether the two are equal, in a time that depends on the length of `given` alone.
 bool equal_in_constant_time(std::string_view given, std::string_view secret);

@@ -9,8 +9,7 @@
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
-#include "attnflow/serve/api.h"
-#include "attnflow/serve/http_server.h"
+#include "attnflow/serve/api_error.h"
 #include "attnflow/serve/request_guard.h"
 
 namespace attnflow {
@@ -35,22 +34,23 @@ void check_serve_options(const ServeOptions& options) {
         "--token: expected visible ASCII characters without spaces, found others; 'openssl rand -hex 24' generates "
         "one");
   }
-  if (options.token.size() < kShortestToken && !is_loopback_host(options.host)) {
+  if (options.token.size() < kShortestToken && !is_loopback_host(options.http.host)) {
     fail_to_serve(fmt::format(
         "--host {}: a non-loopback address requires a --token of at least {} characters, found {}; 'openssl rand -hex "
         "24' generates one",
-        options.host, kShortestToken, options.token.empty() ? "none" : fmt::format("one of {}", options.token.size())));
+        options.http.host, kShortestToken,
+        options.token.empty() ? "none" : fmt::format("one of {}", options.token.size())));
   }
   for (const std::string& name : options.allowed_hosts) {
     if (!parse_host(name)) fail_to_serve(fmt::format("--allow-host: expected a name, or NAME:PORT, found '{}'", name));
   }
-  if (options.workers == 0 || options.workers > kMaxWorkers) {
-    fail_to_serve(fmt::format("--workers: expected 1 to {}, found {}", kMaxWorkers, options.workers));
+  if (options.limits.workers == 0 || options.limits.workers > kMaxWorkers) {
+    fail_to_serve(fmt::format("--workers: expected 1 to {}, found {}", kMaxWorkers, options.limits.workers));
   }
-  if (options.timeout.count() == 0) fail_to_serve("--timeout: expected at least 1 second, found 0");
-  if (options.max_body_bytes == 0) fail_to_serve("--max-body: expected at least 1 byte, found 0");
-  if (options.max_connections == 0) fail_to_serve("--max-connections: expected at least 1, found 0");
-  if (options.max_connections_per_address == 0) {
+  if (options.limits.timeout.count() == 0) fail_to_serve("--timeout: expected at least 1 second, found 0");
+  if (options.limits.max_body_bytes == 0) fail_to_serve("--max-body: expected at least 1 byte, found 0");
+  if (options.http.max_connections == 0) fail_to_serve("--max-connections: expected at least 1, found 0");
+  if (options.http.max_connections_per_address == 0) {
     fail_to_serve("--max-connections-per-address: expected at least 1, found 0");
   }
   constexpr std::size_t kMaxMegapixels = std::size_t{1} << 20U;
@@ -68,32 +68,28 @@ void serve(const ServeOptions& options, const std::stop_token& stop_token,
   api_options.load.copy_weights = true;
   api_options.open.allow_unused_weights = options.allow_unused_weights;
   api_options.load.threads =
-      options.threads > 0 ? options.threads : std::max<std::size_t>(1, resolve_threads(0) / options.workers);
-  api_options.guard = {options.host, options.port, options.allowed_hosts, options.token};
+      options.threads > 0 ? options.threads : std::max<std::size_t>(1, resolve_threads(0) / options.limits.workers);
+  api_options.guard = {options.http.host, options.http.port, options.allowed_hosts, options.token};
   api_options.log = options.log;
   ApiLimits& limits = api_options.limits;
-  limits.queue = options.queue;
-  limits.workers = options.workers;
-  limits.timeout = options.timeout;
-  limits.max_body_bytes = options.max_body_bytes;
+  limits = options.limits;
   limits.max_pixels = options.max_megapixels * kMebibyte;
   limits.max_memory = options.max_memory_mib * kMebibyte;
   if (limits.max_memory == 0) {
-    if (const auto available = available_memory()) limits.max_memory = *available / 2 / options.workers;
+    if (const auto available = available_memory()) limits.max_memory = *available / 2 / limits.workers;
   }
 
-  HttpServerOptions http;
-  http.host = options.host;
-  http.port = options.port;
-  http.max_connections = options.max_connections;
-  http.max_connections_per_address = std::min(options.max_connections_per_address, options.max_connections);
-  http.grace = options.grace;
+  HttpServerOptions http = options.http;
+  http.max_connections_per_address = std::min(http.max_connections_per_address, http.max_connections);
   // The server outlives the work, whose answers it takes.
   std::unique_ptr<Api> api;
   HttpHandler handler;
   handler.admit = [&api](const HttpRequest& request, std::size_t& most) { return api->admit(request, most); };
   handler.handle = [&api](const std::shared_ptr<HttpExchange>& exchange) { api->handle(exchange); };
-  handler.problem = &Api::problem;
+  handler.problem = [](unsigned status, const std::string& kind, const std::string& message) {
+    return error_response(status, kind, message);
+  };
+  handler.complete = &Api::complete;
   HttpServer server(http, std::move(handler));
   api = std::make_unique<Api>(std::move(api_options));
   api->set_port(server.port());

@@ -2,34 +2,28 @@
 #ifndef ATTNFLOW_SERVE_SERVE_H_
 #define ATTNFLOW_SERVE_SERVE_H_
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "attnflow/serve/api.h"
+#include "attnflow/serve/http_server.h"
+
 namespace attnflow {
 
 struct ServeOptions {
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 8080;               // 0: any that is free
+  HttpServerOptions http{.port = 8080, .max_connections_per_address = 128};
   std::vector<std::string> models;         // beside the built-in ones: folders, GGUF files
   std::string token;                       // "" for none, which only a loopback address may have
   std::vector<std::string> allowed_hosts;  // names of this server beside its own: "name" or "name:port"
   bool allow_unused_weights = false;       // of these models (OpenOptions)
   std::string device = "cpu";
-  std::size_t threads = 0;  // of one analysis; 0: the processors shared out among the workers
-  std::size_t workers = 2;  // analyses at the same time
-  std::size_t queue = 64;   // requests that may wait
-  std::chrono::seconds timeout{60};
-  std::size_t max_body_bytes = std::size_t{16} << 20U;
+  std::size_t threads = 0;          // of one analysis; 0: the processors shared out among the workers
+  ApiLimits limits;                 // but for pixels and memory:
   std::size_t max_megapixels = 32;  // of 2^20 pixels
   std::size_t max_memory_mib = 0;   // of one analysis; 0: half of what is free at the start, shared out
-  std::size_t max_connections = 512;
-  std::size_t max_connections_per_address = 128;
-  std::chrono::milliseconds grace{5'000};
   // Told what is wrong with the server itself, such as a model that does not load; from any thread. May be empty.
   std::function<void(const std::string& message)> log = {};
 };
