@@ -10,7 +10,6 @@
 #include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
-#include "attnflow/explain/explain_contributions.h"
 #include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/explain/unknown_words.h"

@@ -1,5 +1,5 @@
-// explain_attention() for edges that were made layer by layer while a model ran: contributions, or relevance for one
-// prediction.
+// explain_attention() for edges that were made elsewhere: layer by layer while a model ran, contributions or relevance
+// for one prediction; or contributions, or what they are made of, as arrays.
 #ifndef ATTNFLOW_EXPLAIN_EXPLAIN_EDGES_H_
 #define ATTNFLOW_EXPLAIN_EXPLAIN_EDGES_H_
 
@@ -16,6 +16,9 @@ namespace attnflow {
 
 // Throws as contribution_graph() and relevance_graph(), and Error(kUsage) for --keep-attention without attention.
 Report explain_edges(AttentionInput input, const ExplainOptions& options);
+
+// Throws as graph_of_arrays(), and Error(kUsage) for --keep-attention of a file that holds none.
+Report explain_contributions(AttentionInput input, const ExplainOptions& options);
 
 // The graph of such layers, which are used up. Throws as contribution_graph().
 AttentionGraph contribution_graph(std::vector<PositiveRelevance> layers, const ContributionOptions& options);

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/attribution/question_rows.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/source.h"
 #include "attnflow/base/error.h"
@@ -30,14 +31,13 @@ class CausalGraphSource : public AttentionSource {
 
   Tensor<double> raw(const RowQuestion& question, const AttributeOptions&) override {
     const std::size_t n = graph_.tokens();
-    return rows(question, [&](std::size_t layer, std::size_t position) {
-      const double* const row = graph_.weights.data() + ((layer - 1) * n + position) * n;
-      return std::vector<double>(row, row + position + 1);
+    return internal::rows_of(question, internal::columns_of(question), [&](std::size_t layer, std::size_t position) {
+      return std::span(graph_.weights.data() + ((layer - 1) * n + position) * n, position + 1);
     });
   }
 
   Tensor<double> rollout(const RowQuestion& question, const AttributeOptions&) override {
-    return rows(question, [&](std::size_t layer, std::size_t position) {
+    return internal::rows_of(question, internal::columns_of(question), [&](std::size_t layer, std::size_t position) {
       std::vector<double> row = rollout_row(graph_, position, layer, question.start_layer);
       row.resize(position + 1);
       return row;
@@ -54,18 +54,6 @@ class CausalGraphSource : public AttentionSource {
   }
 
  private:
-  static Tensor<double> rows(const RowQuestion& question, const auto& row_of) {
-    const std::size_t columns = *std::max_element(question.positions.begin(), question.positions.end()) + 1;
-    Tensor<double> values({question.layers.size(), question.positions.size(), columns});
-    for (std::size_t l = 0; l < question.layers.size(); ++l) {
-      for (std::size_t p = 0; p < question.positions.size(); ++p) {
-        const std::vector<double> row = row_of(question.layers[l], question.positions[p]);
-        std::copy(row.begin(), row.end(), values[l][p].data());
-      }
-    }
-    return values;
-  }
-
   AttentionGraph first(std::size_t tokens) const {
     AttentionGraph part;
     part.residual = graph_.residual;

@@ -48,14 +48,17 @@ AttributeOptions attribute_options(const ExplainOptions& options) {
           .max_memory = options.max_memory};
 }
 
-void check_finite(const char* method, const Tensor<double>& values, const Settings& settings) {
-  if (std::all_of(values.span().begin(), values.span().end(), [](double v) { return std::isfinite(v); })) return;
-  throw Error(
-      ErrorKind::kBadFile,
-      fmt::format("{}: expected finite values, found some that overflow float64: the rows of the attention sum "
-                  "to far more than 1; pass {}",
-                  method,
-                  settings.has_target() ? "--mixing gradient-renormalized" : "--renormalize instead of --any-weights"));
+void check_finite(const Report& report) {
+  for (const Method method : kAggregations) {
+    const auto values = method_values(report, method).values->span();
+    if (std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) continue;
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected finite values, found some that overflow float64: the rows of the attention "
+                            "sum to far more than 1; pass {}",
+                            to_text(method),
+                            report.settings.has_target() ? "--mixing gradient-renormalized"
+                                                         : "--renormalize instead of --any-weights"));
+  }
 }
 
 void note_degenerate(Report& report, const Attribution& flow) {
@@ -141,6 +144,7 @@ void fill_report_of_stack(Report& report, BasicAttentionStack<Weight> stack, con
 // What the settings mean for the input goes into the report. Returns the output token.
 std::size_t take_settings(Report& report, const ResolvedSettings& resolved) {
   report.settings.layers = resolved.layers;
+  report.all_output_tokens = report.settings.output_token.kind == OutputToken::Kind::kAll;
   report.notes.insert(report.notes.end(), resolved.notes.begin(), resolved.notes.end());
   return resolved.output_token;
 }
@@ -212,6 +216,49 @@ std::size_t fill_values(Report& report, AttentionSource& source, const Query& qu
   return flagged;
 }
 
+// Which outputs the arrays are of.
+struct Rows {
+  bool one = false;          // the output token alone
+  bool one_of_flow = false;  // the same of flow
+  bool cut_rollout = false;  // one row of rollout is cut out of all
+};
+
+// Sets the output tokens and fills the arrays of the methods that the settings name. `output` is the output token
+// before words are merged; `graph` is what notes are made of, if there is one. Returns the pieces of each word.
+TokenGroups fill_arrays(Report& report, AttentionSource& source, const AttentionGraph* graph, std::size_t output,
+                        const Rows& rows, const ExplainOptions& options) {
+  const Settings& settings = report.settings;
+  TokenGroups words;
+  if (settings.words) words = merge_words(report, output);
+  const std::size_t n = report.input.tokens.size();
+  const TokenGroups outputs = words.empty() ? single_tokens(n) : words;
+  report.output_token = output;
+  report.output_tokens = {output};
+  if (!rows.one) {
+    report.output_tokens.resize(n);
+    std::iota(report.output_tokens.begin(), report.output_tokens.end(), std::size_t{0});
+  }
+  std::size_t flagged = 0;
+  for (const Method method : kAggregations) {
+    if (method == Method::kFlow && graph != nullptr) note_gradients(report, *graph);
+    if (!settings.wants(method)) continue;
+    Query query = query_of(method, settings, words);
+    query.outputs = outputs;
+    std::optional<std::size_t> cut;
+    if (method == Method::kRollout && rows.cut_rollout) {
+      cut = output;
+    } else if (method == Method::kFlow ? rows.one_of_flow : rows.one) {
+      query.outputs = {outputs[output]};
+    }
+    if (method == Method::kFlow) {
+      report.flow_output_tokens = rows.one_of_flow ? std::vector<std::size_t>{output} : report.output_tokens;
+    }
+    flagged += fill_values(report, source, query, options, cut);
+  }
+  if (flagged > 0) report.notes.push_back(flagged_note(flagged));
+  return words;
+}
+
 }  // namespace
 
 TokenGroups merge_words(Report& report, std::size_t& output) {
@@ -266,47 +313,16 @@ ReportQuestion resolve_question(const Report& report, const ExplainOptions& opti
 }
 
 void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options) {
-  const Settings& settings = report.settings;
-  std::size_t output = take_settings(report, question.settings);
-  report.all_output_tokens = settings.output_token.kind == OutputToken::Kind::kAll;
+  const std::size_t output = take_settings(report, question.settings);
   note_sink(report, source.graph(), output);
   note_next_sink(report, source.graph(), output);
   const bool one_row = options.only_output_token;
   const bool one_flow = one_row || (!report.all_output_tokens && source.graph().tokens() > kMaxTokensForAllFlows);
-  TokenGroups words;
-  if (settings.words) words = merge_words(report, output);
-  const std::size_t n = report.input.tokens.size();
-  const TokenGroups outputs = words.empty() ? single_tokens(n) : words;
-  report.output_token = output;
-  report.output_tokens = {output};
-  if (!one_row) {
-    report.output_tokens.resize(n);
-    std::iota(report.output_tokens.begin(), report.output_tokens.end(), std::size_t{0});
-  }
-
-  std::size_t flagged = 0;
-  for (const Method method : kAggregations) {
-    if (method == Method::kFlow) note_gradients(report, source.graph());
-    if (!settings.wants(method)) continue;
-    Query query = query_of(method, settings, words);
-    query.outputs = outputs;
-    // One row of rollout by itself is multiplied from the other end, and rounded otherwise: it is cut out of all.
-    std::optional<std::size_t> cut;
-    if (method == Method::kRollout && one_row) {
-      cut = output;
-    } else if (method == Method::kFlow ? one_flow : one_row) {
-      query.outputs = {outputs[output]};
-    }
-    if (method == Method::kFlow) {
-      report.flow_output_tokens = one_flow ? std::vector<std::size_t>{output} : report.output_tokens;
-    }
-    flagged += fill_values(report, source, query, options, cut);
-  }
+  // One row of rollout by itself is multiplied from the other end, and rounded otherwise: it is cut out of all.
+  const TokenGroups words = fill_arrays(report, source, &source.graph(), output,
+                                        {.one = one_row, .one_of_flow = one_flow, .cut_rollout = one_row}, options);
   add_certificates(report, source, question.certified, options);
-  if (flagged > 0) report.notes.push_back(flagged_note(flagged));
-  check_finite("raw", report.raw, settings);
-  check_finite("rollout", report.rollout, settings);
-  check_finite("flow", report.flow, settings);
+  check_finite(report);
   if (one_row) return;
 
   // What the pictures of the graph draw: with one head, that head in the top layer and the mean below it.
@@ -315,7 +331,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   graph.unit = 1.0;
   if (graph.one_head()) {
     const std::size_t size = graph.weights_below.extent(1) * graph.weights_below.extent(2);
-    const std::size_t top = settings.layers.back() - 1;
+    const std::size_t top = report.settings.layers.back() - 1;
     for (std::size_t l = 0; l < top; ++l) {
       std::copy_n(graph.weights_below.data() + l * size, size, graph.weights.data() + l * size);
     }
@@ -341,57 +357,17 @@ void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion&
 }
 
 void fill_report(Report& report, RunningSource& source, const ReportQuestion& question, const ExplainOptions& options) {
-  const Settings& settings = report.settings;
-  std::size_t output = take_settings(report, question.settings);
-  report.all_output_tokens = settings.output_token.kind == OutputToken::Kind::kAll;
+  const std::size_t output = take_settings(report, question.settings);
   note_sink(report, source.on_first(output), output);
-  TokenGroups words;
-  if (settings.words) words = merge_words(report, output);
-  const std::size_t n = report.input.tokens.size();
-  TokenGroups outputs = words.empty() ? single_tokens(n) : words;
-  report.output_token = output;
-  report.output_tokens = {output};
-  if (options.only_output_token) {
-    outputs = {outputs[output]};
-  } else {
-    report.output_tokens.resize(n);
-    std::iota(report.output_tokens.begin(), report.output_tokens.end(), std::size_t{0});
-  }
-  std::size_t flagged = 0;
-  for (const Method method : kAggregations) {
-    if (!settings.wants(method)) continue;
-    Query query = query_of(method, settings, words);
-    query.outputs = outputs;
-    flagged += fill_values(report, source, query, options);
-  }
-  if (flagged > 0) report.notes.push_back(flagged_note(flagged));
-  check_finite("raw", report.raw, settings);
-  check_finite("rollout", report.rollout, settings);
+  fill_arrays(report, source, nullptr, output, {.one = options.only_output_token}, options);
+  check_finite(report);
 }
 
 void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
                         const ExplainOptions& options) {
-  const Settings& settings = report.settings;
-  std::size_t output = take_settings(report, question.settings);
-  TokenGroups words;
-  TokenGroups outputs = {{output}};
-  if (settings.words) {
-    words = merge_words(report, output);
-    outputs = {words[output]};
-  }
-  report.output_token = output;
-  report.output_tokens = {output};
-
-  std::size_t flagged = 0;
-  for (const Method method : kAggregations) {
-    if (!settings.wants(method)) continue;
-    Query query = query_of(method, settings, words);
-    query.outputs = outputs;
-    if (method == Method::kFlow) report.flow_output_tokens = {output};
-    flagged += fill_values(report, source, query, options);
-  }
-  if (flagged > 0) report.notes.push_back(flagged_note(flagged));
-  check_finite("flow", report.flow, settings);
+  const std::size_t output = take_settings(report, question.settings);
+  fill_arrays(report, source, nullptr, output, {.one = true, .one_of_flow = true}, options);
+  check_finite(report);
 }
 
 void check_replay_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens) {
