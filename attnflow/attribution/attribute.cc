@@ -1,7 +1,5 @@
 #include "attnflow/attribution/attribute.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -99,11 +97,7 @@ Attribution attribute(AttentionSource& source, const Query& query, const Attribu
   }
   if (query.method == Method::kRaw) question.start_layer = 0;
   resolve_layers(question.layers, question.start_layer, source.layers());
-  for (const std::size_t position : question.positions) {
-    if (position < source.tokens()) continue;
-    throw Error(ErrorKind::kUsage,
-                fmt::format("output token: expected a position from 0 to {}, found {}", source.tokens() - 1, position));
-  }
+  for (const std::size_t position : question.positions) check_output_token(position, source.tokens());
   const std::unique_ptr<AttentionSource> uniform = query.baseline ? source.uniform() : nullptr;
   switch (query.method) {
     case Method::kRaw:

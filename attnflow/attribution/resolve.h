@@ -39,7 +39,7 @@ struct ResolvedMixing {
   Mixing kind = Mixing::kAttention;
   MixingOptions mixing;  // heads of Mixing::kAttention only; what is removed, and the residual, of all that have them
 
-  WeightRemoval removal() const { return {mixing.mask_columns, mixing.discard, mixing.discard_keeps}; }
+  WeightRemoval removal() const { return mixing.removal(); }
   // Of mixings that need terms.
   ContributionOptions contributions(std::size_t threads) const {
     return {.contribution = mixing_info(kind).contribution,

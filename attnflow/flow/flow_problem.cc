@@ -44,10 +44,7 @@ FlowProblem::FlowProblem(const FlowOptions& asked, std::size_t all_layers, std::
   if (depth() > kMaxFlowLayers) {
     throw Error(ErrorKind::kUsage, fmt::format("flow: expected at most {} layers, found {}", kMaxFlowLayers, depth()));
   }
-  if (options.output_token && *options.output_token >= n) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("output token: expected a position from 0 to {}, found {}", n - 1, *options.output_token));
-  }
+  if (options.output_token) check_output_token(*options.output_token, n);
   if (options.input_groups == nullptr) return;
   check_groups(*options.input_groups, n);
   sink_size.clear();

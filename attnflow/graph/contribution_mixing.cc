@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -59,19 +60,8 @@ void remove_from(Tensor<double>& rows, std::size_t query_begin, Contribution con
 }  // namespace
 
 const char* contribution_name(Contribution contribution) {
-  switch (contribution) {
-    case Contribution::kNorm:
-      return "norm";
-    case Contribution::kGlobenc:
-      return "globenc";
-    case Contribution::kAlti:
-      return "alti";
-    case Contribution::kIfr:
-      return "ifr";
-    case Contribution::kValueZeroing:
-      return "value-zeroing";
-  }
-  return "";
+  constexpr std::array kNames = {"norm", "globenc", "alti", "ifr", "value-zeroing"};  // in the order of Contribution
+  return kNames[static_cast<std::size_t>(contribution)];
 }
 
 ResidualRule residual_rule(Contribution contribution) {
@@ -157,9 +147,7 @@ ContributionGraphSink::ContributionGraphSink(std::size_t layers, ContributionOpt
       options_(std::move(options)),
       rows_(layers, options_, tokens != 0),
       seen_(layers, 0) {
-  if (!(options_.residual >= 0.0 && options_.residual <= 1.0)) {
-    throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", options_.residual));
-  }
+  check_residual(options_.residual);
   if (tokens != 0 && options_.removal.discard > 0.0) {
     throw Error(
         ErrorKind::kUsage,
@@ -172,8 +160,7 @@ void ContributionGraphSink::terms(const LayerTerms& terms) {
   const std::size_t queries = terms.attention.rank() == 3 ? terms.attention.extent(1) : 0;
   const std::size_t end = terms.query_begin + queries;
   const std::size_t n = tokens_ != 0 ? tokens_ : graph_.weights.empty() ? end : graph_.tokens();
-  const WeightRemoval& removal = options_.removal;
-  internal::check_removal(removal.mask_columns, removal.discard, removal.discard_keeps, n);
+  internal::check_removal(options_.removal, n);
   if (end > n || (tokens_ == 0 && end != n) ||
       (tokens_ == 0 && terms.layer <= layers_ && terms.layer >= 1 && seen_[terms.layer - 1] != 0)) {
     throw Error(ErrorKind::kOther,
@@ -213,7 +200,7 @@ AttentionGraph contribution_graph(TensorView<const double> contributions, const 
                     shape_to_string(contributions.shape())));
   }
   const std::size_t n = contributions.extent(1);
-  internal::check_removal(options.removal.mask_columns, options.removal.discard, options.removal.discard_keeps, n);
+  internal::check_removal(options.removal, n);
   AttentionGraph graph;
   graph.residual = options.residual;
   graph.residual_rule = residual_rule(options.contribution);

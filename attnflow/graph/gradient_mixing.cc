@@ -45,8 +45,6 @@ Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<co
   check_both(attention, gradient);
   const std::size_t heads = attention.extent(0);
   const std::size_t n = attention.extent(1);
-  const WeightRemoval& removal = options.removal;
-  internal::check_removal(removal.mask_columns, removal.discard, removal.discard_keeps, n);
   Tensor<double> weights({n, n});
   for (std::size_t h = 0; h < heads; ++h) {
     const float* w = attention.data() + h * n * n;
@@ -56,7 +54,7 @@ Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<co
     }
   }
   for (double& weight : weights.span()) weight /= static_cast<double>(heads);
-  internal::remove_weights(weights, removal, internal::Diagonal::kGoes);
+  internal::remove_weights(weights, options.removal, internal::Diagonal::kGoes);
   return weights;
 }
 

@@ -32,4 +32,10 @@ std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, 
   return resolved;
 }
 
+void check_output_token(std::size_t position, std::size_t tokens) {
+  if (position < tokens) return;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("output token: expected a position from 0 to {}, found {}", tokens - 1, position));
+}
+
 }  // namespace attnflow

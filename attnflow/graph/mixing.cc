@@ -56,7 +56,7 @@ Tensor<double> fused(TensorView<const Weight> attention, HeadFusion fusion, std:
 template <typename Weight>
 Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& options) {
   const std::size_t keys = attention.extent(2);
-  internal::check_removal(options.mask_columns, options.discard, options.discard_keeps, keys);
+  internal::check_removal(options.removal(), keys);
   // Before heads are fused: a maximum would hide a NaN, and a sum a negative weight.
   const auto is_wrong = [](Weight w) {  // written so that NaN is
     return !((w >= 0) & (w <= std::numeric_limits<Weight>::max()));
@@ -95,9 +95,7 @@ Tensor<double> fused_weights(TensorView<const double> attention, const MixingOpt
 
 Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options) {
   const std::size_t keys = weights.extent(1);
-  internal::check_removal(options.mask_columns, options.discard, options.discard_keeps, keys);
-  std::vector<bool> changed = internal::mask_columns(weights, options.mask_columns);
-  if (options.discard > 0.0) internal::discard_smallest(weights, options.discard, options.discard_keeps, changed);
+  const std::vector<bool> changed = internal::remove_weights(weights, options.removal(), internal::Diagonal::kGoes);
   for (std::size_t q = 0; q < weights.extent(0); ++q) {
     if (changed[q]) renormalize_row({weights.data() + q * keys, keys});
   }
@@ -116,10 +114,13 @@ Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions
   return fused_weights(attention, seen);
 }
 
+void check_residual(double residual) {
+  if (residual >= 0.0 && residual <= 1.0) return;  // written so that NaN throws
+  throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", residual));
+}
+
 void add_residual(std::span<double> row, std::size_t position, double residual) {
-  if (!(residual >= 0.0 && residual <= 1.0)) {
-    throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", residual));
-  }
+  check_residual(residual);
   for (double& weight : row) weight *= 1.0 - residual;
   if (position < row.size()) row[position] += residual;
 }

@@ -74,7 +74,12 @@ struct MixingOptions {
   std::vector<std::size_t> mask_columns = {};   // key positions whose weights become 0
   double discard = 0.0;                         // q in [0, 1)
   std::vector<std::size_t> discard_keeps = {};  // key positions that discard leaves alone
+
+  WeightRemoval removal() const { return {mask_columns, discard, discard_keeps}; }
 };
+
+// Throws Error(kUsage) unless it is in [0, 1].
+void check_residual(double residual);
 
 // How a layer is mixed where it lies below the one that is asked about: there, one head is the mean of all.
 MixingOptions below_top(MixingOptions options);

@@ -19,18 +19,7 @@ void check_positions(const std::vector<std::size_t>& positions, std::size_t n, c
   }
 }
 
-}  // namespace
-
-void check_removal(const std::vector<std::size_t>& mask_columns, double discard,
-                   const std::vector<std::size_t>& discard_keeps, std::size_t keys) {
-  check_positions(mask_columns, keys, "mask-columns");
-  check_positions(discard_keeps, keys, "columns kept by discard");
-  if (!(discard >= 0.0 && discard < 1.0)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("discard: expected a share of at least 0 and below 1, found {}", discard));
-  }
-}
-
+// Sets the columns of these keys to 0. Returns the rows that this changed.
 std::vector<bool> mask_columns(Tensor<double>& matrix, const std::vector<std::size_t>& keys) {
   std::vector<bool> changed(matrix.extent(0), false);
   for (const std::size_t k : keys) {
@@ -42,6 +31,8 @@ std::vector<bool> mask_columns(Tensor<double>& matrix, const std::vector<std::si
   return changed;
 }
 
+// Sets the smallest share of all weights to 0, those of the keys `keep` left alone, and marks the rows that this
+// changed.
 void discard_smallest(Tensor<double>& matrix, double share, const std::vector<std::size_t>& keep,
                       std::vector<bool>& changed) {
   const std::size_t n = matrix.extent(1);
@@ -69,9 +60,20 @@ void discard_smallest(Tensor<double>& matrix, double share, const std::vector<st
   }
 }
 
+}  // namespace
+
+void check_removal(const WeightRemoval& removal, std::size_t keys) {
+  check_positions(removal.mask_columns, keys, "mask-columns");
+  check_positions(removal.discard_keeps, keys, "columns kept by discard");
+  if (!(removal.discard >= 0.0 && removal.discard < 1.0)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("discard: expected a share of at least 0 and below 1, found {}", removal.discard));
+  }
+}
+
 std::vector<bool> remove_weights(Tensor<double>& matrix, const WeightRemoval& removal, Diagonal diagonal,
                                  std::size_t query_begin) {
-  check_removal(removal.mask_columns, removal.discard, removal.discard_keeps, matrix.extent(1));
+  check_removal(removal, matrix.extent(1));
   std::vector<double> kept;
   for (std::size_t i = 0; diagonal == Diagonal::kStays && i < matrix.extent(0); ++i) {
     kept.push_back(std::exchange(matrix(i, query_begin + i), 0.0));

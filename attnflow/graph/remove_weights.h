@@ -11,16 +11,7 @@
 namespace attnflow::internal {
 
 // Throws Error(kUsage) unless the positions are below `keys` and 0 <= discard < 1.
-void check_removal(const std::vector<std::size_t>& mask_columns, double discard,
-                   const std::vector<std::size_t>& discard_keeps, std::size_t keys);
-
-// Sets the columns of these keys to 0. Returns the rows that this changed.
-std::vector<bool> mask_columns(Tensor<double>& matrix, const std::vector<std::size_t>& keys);
-
-// Sets the smallest share of all weights to 0, those of the keys `keep` left alone, and marks the rows that this
-// changed.
-void discard_smallest(Tensor<double>& matrix, double share, const std::vector<std::size_t>& keep,
-                      std::vector<bool>& changed);
+void check_removal(const WeightRemoval& removal, std::size_t keys);
 
 // What happens to the diagonal: it goes like all else, or stays, where it holds more than what attention brings.
 enum class Diagonal { kGoes, kStays };

@@ -40,10 +40,7 @@ IncrementalRollout::IncrementalRollout(IncrementalRolloutOptions options) : opti
         "rollout of a generation: expected no --discard, whose smallest weights are those of a whole layer, while a "
         "generation adds row after row");
   }
-  if (!(mixing.residual >= 0.0 && mixing.residual <= 1.0)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("residual: expected a weight from 0 to 1, found {}", options_.mixing.residual));
-  }
+  check_residual(mixing.residual);
   layers_.resize(options_.layers + 1);
   layers_.back().begin = options_.first_row;
 }

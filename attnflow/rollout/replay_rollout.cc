@@ -1,7 +1,5 @@
 #include "attnflow/rollout/replay_rollout.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -43,14 +41,9 @@ std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRollo
   const std::size_t n = attention.tokens();
   const std::size_t top = options.layer == 0 ? attention.layers() : options.layer;
   resolve_layers({top}, options.start_layer, attention.layers());
-  if (options.output_token >= n) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("output token: expected a position from 0 to {}, found {}", n - 1, options.output_token));
-  }
+  check_output_token(options.output_token, n);
   const double rho = options.mixing.residual;
-  if (!(rho >= 0.0 && rho <= 1.0)) {
-    throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", rho));
-  }
+  check_residual(rho);
   const MixingOptions below = below_top(options.mixing);
 
   const std::size_t row_bytes = attention.heads() * n * sizeof(float);

@@ -1,7 +1,5 @@
 #include "attnflow/rollout/rollout.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -62,10 +60,7 @@ std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_
                                 std::size_t start_layer) {
   resolve_layers({layer}, start_layer, graph.layers());
   const std::size_t n = graph.tokens();
-  if (output_token >= n) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("output token: expected a position from 0 to {}, found {}", n - 1, output_token));
-  }
+  check_output_token(output_token, n);
   const Tensor<double>& below = graph.one_head() ? graph.weights_below : graph.weights;
   std::vector<double> row(n);
   const double* weights = graph.weights[layer - 1].data() + output_token * n;
