@@ -8,6 +8,7 @@
 
 #include "attnflow/files/messages.h"
 #include "attnflow/text/language_codes.h"
+#include "attnflow/text/tokenizer_document.h"
 
 namespace attnflow::internal {
 namespace {
@@ -204,16 +205,6 @@ std::string class_of(const Folder& folder, const TokenizerSettings& settings) {
 }  // namespace
 
 std::span<const SentencePieceFamily> sentencepiece_families() { return kFamilies; }
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) words.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
 
 std::string find_sentencepiece(const Folder& folder) {
   for (const SentencePieceFamily& family : kFamilies) {

@@ -54,8 +54,6 @@ std::span<const SentencePieceFamily> sentencepiece_families();
 // What transformers reads these files with.
 inline constexpr std::string_view kSentencePiecePackages = "transformers sentencepiece protobuf";
 
-std::vector<std::string> words_of(std::string_view text);
-
 // A file of some family that is there, or nothing.
 std::string find_sentencepiece(const Folder& folder);
 

@@ -45,11 +45,7 @@ class Converter {
     file_ = folder.label(files.front());
     model_ = parse_sentencepiece(folder.read(files.front(), kMaxSentencePieceBytes), file_);
     vocabulary_.source = file_;
-    const std::vector<std::string> specials = words_of(family_.specials);
-    for (std::size_t i = 0; i + 1 < specials.size(); i += 2) {
-      vocabulary_.specials[specials[i]] =
-          default_special(specials[i + 1], family_.mask_takes_space && specials[i] == "mask_token");
-    }
+    vocabulary_.specials = default_specials(family_.specials, family_.mask_takes_space);
     apply_settings(settings_, vocabulary_);
   }
 
@@ -350,35 +346,16 @@ class Converter {
   }
 
   json post_processor() const {
-    json tokens = json::object();
-    const auto parts = [&](std::string_view pattern) {
-      json result = json::array();
-      for (const std::string& word : words_of(pattern)) {
-        const std::size_t colon = std::min(word.find(':'), word.size());
-        const int type_id = colon < word.size() ? word[colon + 1] - '0' : 0;
-        const std::string name = word.substr(0, colon);
-        if (name == "A" || name == "B") {
-          result.push_back(template_segment(name.c_str(), type_id));
-          continue;
-        }
-        if (name == "bos?" && !flag("add_bos_token", true)) continue;
-        if (name == "eos?" && !flag("add_eos_token", false)) continue;
-        const std::string role = name.substr(0, 3) + "_token";
-        const std::string piece = name == "lang" ? language() : vocabulary_.special(role.c_str());
-        const std::uint64_t id =
-            name == "lang" ? vocabulary_.pieces.at(piece).get<std::uint64_t>() : vocabulary_.required(role.c_str());
-        result.push_back(template_special(piece, type_id));
-        tokens[piece] = template_token(piece, id);
-      }
-      return result;
+    const auto token_of = [&](const std::string& name) -> std::optional<TemplateToken> {
+      if (name == "bos?" && !flag("add_bos_token", true)) return std::nullopt;
+      if (name == "eos?" && !flag("add_eos_token", false)) return std::nullopt;
+      if (name != "lang") return vocabulary_.template_token(name.substr(0, 3));
+      const std::string piece = language();
+      return TemplateToken{piece, vocabulary_.pieces.at(piece).get<std::uint64_t>()};
     };
     const bool language_last = family_.name == "NLLB" && flag("legacy_behaviour", false);
-    json single = parts(language_last ? "A eos lang" : family_.single);
-    json pair = parts(language_last ? "A B eos lang" : family_.pair);
-    return {{"type", "TemplateProcessing"},
-            {"single", std::move(single)},
-            {"pair", std::move(pair)},
-            {"special_tokens", std::move(tokens)}};
+    return template_processor(language_last ? "A eos lang" : family_.single,
+                              language_last ? "A B eos lang" : family_.pair, token_of);
   }
 
   const Folder& folder_;

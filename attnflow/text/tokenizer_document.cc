@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-#include <string_view>
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "attnflow/files/json_text.h"
@@ -35,9 +35,33 @@ std::uint64_t Vocabulary::required(const char* role) const {
   return found->get<std::uint64_t>();
 }
 
+TemplateToken Vocabulary::template_token(const std::string& name) const {
+  const std::string role = name + "_token";
+  return {special(role.c_str()), required(role.c_str())};
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
 json default_special(const std::string& content, bool lstrip) {
   return {{"content", content}, {"single_word", false}, {"lstrip", lstrip},
           {"rstrip", false},    {"normalized", false},  {"special", true}};
+}
+
+std::map<std::string, json> default_specials(std::string_view roles, bool mask_takes_space) {
+  std::map<std::string, json> specials;
+  const std::vector<std::string> words = words_of(roles);
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+    specials[words[i]] = default_special(words[i + 1], mask_takes_space && words[i] == "mask_token");
+  }
+  return specials;
 }
 
 void apply_settings(const TokenizerSettings& settings, Vocabulary& vocabulary) {
@@ -68,14 +92,31 @@ TokenizerDocument finish_document(const Vocabulary& vocabulary, const TokenizerS
           .special_tokens = pieces_of(vocabulary.specials)};
 }
 
-json template_special(const std::string& piece, int type_id) {
-  return {{"SpecialToken", {{"id", piece}, {"type_id", type_id}}}};
-}
-
-json template_segment(const char* name, int type_id) { return {{"Sequence", {{"id", name}, {"type_id", type_id}}}}; }
-
-json template_token(const std::string& piece, std::uint64_t id) {
-  return {{"id", piece}, {"ids", json::array({id})}, {"tokens", json::array({piece})}};
+json template_processor(std::string_view single, std::string_view pair,
+                        const std::function<std::optional<TemplateToken>(const std::string&)>& token_of) {
+  json tokens = json::object();
+  const auto parts = [&](std::string_view pattern) {
+    json result = json::array();
+    for (const std::string& word : words_of(pattern)) {
+      const std::size_t colon = std::min(word.find(':'), word.size());
+      const int type_id = colon < word.size() ? word[colon + 1] - '0' : 0;
+      const std::string name = word.substr(0, colon);
+      if (name == "A" || name == "B") {
+        result.push_back({{"Sequence", {{"id", name}, {"type_id", type_id}}}});
+      } else if (const auto token = token_of(name)) {
+        result.push_back({{"SpecialToken", {{"id", token->piece}, {"type_id", type_id}}}});
+        tokens[token->piece] = {
+            {"id", token->piece}, {"ids", json::array({token->id})}, {"tokens", json::array({token->piece})}};
+      }
+    }
+    return result;
+  };
+  json first = parts(single);
+  json both = parts(pair);
+  return {{"type", "TemplateProcessing"},
+          {"single", std::move(first)},
+          {"pair", std::move(both)},
+          {"special_tokens", std::move(tokens)}};
 }
 
 json read_numbered_pieces(const SettingsFile& file) {

@@ -42,37 +42,23 @@ TokenizerDocument read_word_piece(const Folder& folder) {
   const TokenizerSettings settings(folder);
   Vocabulary vocabulary;
   vocabulary.source = file.label();
-  vocabulary.specials = {{"unk_token", default_special("[UNK]")},
-                         {"sep_token", default_special("[SEP]")},
-                         {"pad_token", default_special("[PAD]")},
-                         {"cls_token", default_special("[CLS]")},
-                         {"mask_token", default_special("[MASK]")}};
+  vocabulary.specials =
+      default_specials("unk_token [UNK] sep_token [SEP] pad_token [PAD] cls_token [CLS] mask_token [MASK]");
   std::uint64_t id = 0;
   for (const std::string& line : read_lines(file)) vocabulary.pieces[line] = id++;
   apply_settings(settings, vocabulary);
   vocabulary.required("unk_token");
 
-  const std::string cls = vocabulary.special("cls_token");
-  const std::string sep = vocabulary.special("sep_token");
-  json template_tokens = json::object();
-  template_tokens[cls] = template_token(cls, vocabulary.required("cls_token"));
-  template_tokens[sep] = template_token(sep, vocabulary.required("sep_token"));
-
-  const std::optional<bool> strip_accents = settings.flag("strip_accents");
   json document;
+  document["post_processor"] = template_processor(
+      "cls A sep", "cls A sep B:1 sep:1", [&](const std::string& name) { return vocabulary.template_token(name); });
+  const std::optional<bool> strip_accents = settings.flag("strip_accents");
   document["normalizer"] = {{"type", "BertNormalizer"},
                             {"clean_text", true},
                             {"handle_chinese_chars", settings.flag("tokenize_chinese_chars").value_or(true)},
                             {"strip_accents", strip_accents ? json(*strip_accents) : json(nullptr)},
                             {"lowercase", settings.flag("do_lower_case").value_or(true)}};
   document["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
-  document["post_processor"] = {
-      {"type", "TemplateProcessing"},
-      {"single", {template_special(cls, 0), template_segment("A", 0), template_special(sep, 0)}},
-      {"pair",
-       {template_special(cls, 0), template_segment("A", 0), template_special(sep, 0), template_segment("B", 1),
-        template_special(sep, 1)}},
-      {"special_tokens", template_tokens}};
   document["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
   document["model"] = {{"type", "WordPiece"},
                        {"unk_token", vocabulary.special("unk_token")},
@@ -121,10 +107,9 @@ ByteLevelFamily byte_level_family(const std::string& source, const TokenizerSett
 
 // <s> A </s></s> B </s>
 json roberta_template(Vocabulary& vocabulary, const TokenizerSettings& settings, bool prefix) {
-  vocabulary.specials = {{"bos_token", default_special("<s>")},          {"eos_token", default_special("</s>")},
-                         {"unk_token", default_special("<unk>")},        {"sep_token", default_special("</s>")},
-                         {"pad_token", default_special("<pad>")},        {"cls_token", default_special("<s>")},
-                         {"mask_token", default_special("<mask>", true)}};
+  vocabulary.specials = default_specials(
+      "bos_token <s> eos_token </s> unk_token <unk> sep_token </s> pad_token <pad> cls_token <s> mask_token <mask>",
+      /*mask_takes_space=*/true);
   apply_settings(settings, vocabulary);
   return {{"type", "RobertaProcessing"},
           {"cls", {vocabulary.special("cls_token"), vocabulary.required("cls_token")}},
@@ -135,20 +120,11 @@ json roberta_template(Vocabulary& vocabulary, const TokenizerSettings& settings,
 
 // The text alone, or with add_bos_token <|endoftext|> before each text.
 json gpt2_template(Vocabulary& vocabulary, const TokenizerSettings& settings) {
-  vocabulary.specials = {{"bos_token", default_special("<|endoftext|>")},
-                         {"eos_token", default_special("<|endoftext|>")},
-                         {"unk_token", default_special("<|endoftext|>")}};
+  vocabulary.specials = default_specials("bos_token <|endoftext|> eos_token <|endoftext|> unk_token <|endoftext|>");
   apply_settings(settings, vocabulary);
   if (!settings.flag("add_bos_token").value_or(false)) return nullptr;
-  const std::string bos = vocabulary.special("bos_token");
-  json first = {template_special(bos, 0), template_segment("A", 0)};
-  json both = first;
-  both.push_back(template_special(bos, 1));
-  both.push_back(template_segment("B", 1));
-  return {{"type", "TemplateProcessing"},
-          {"single", std::move(first)},
-          {"pair", std::move(both)},
-          {"special_tokens", {{bos, template_token(bos, vocabulary.required("bos_token"))}}}};
+  return template_processor("bos A", "bos A bos:1 B:1",
+                            [&](const std::string& name) { return vocabulary.template_token(name); });
 }
 
 TokenizerDocument read_byte_level_bpe(const Folder& folder, const std::string& model_type) {
@@ -175,14 +151,12 @@ TokenizerDocument read_byte_level_bpe(const Folder& folder, const std::string& m
 TokenizerDocument read_complete(const Folder& folder) {
   const SettingsFile file(folder, "tokenizer.json");
   const TokenizerSettings settings(folder);
-  std::map<std::string, json> specials;
-  for (const std::string& role : special_roles()) {
-    if (std::optional<json> token = settings.special(role)) specials[role] = std::move(*token);
-  }
+  Vocabulary named;
+  apply_settings(settings, named);
   return {.json = read_utf8(file),
-          .specials = specials_of(specials, settings),
+          .specials = specials_of(named.specials, settings),
           .source = file.label(),
-          .special_tokens = pieces_of(specials)};
+          .special_tokens = pieces_of(named.specials)};
 }
 
 }  // namespace
