@@ -9,9 +9,12 @@
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/dtype_table.h"
 #include "attnflow/files/half.h"
+#include "attnflow/files/messages.h"
 
 namespace attnflow {
 namespace {
+
+using internal::fail_file;
 
 static_assert(std::endian::native == std::endian::little, "arrays in files are little-endian and used in place");
 
@@ -25,18 +28,14 @@ Array from_values(DType dtype, TensorView<const T> values) {
   return array;
 }
 
-[[noreturn]] void fail_array(std::string_view what, const std::string& message) {
-  throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", what, message));
-}
-
 // Tensors of T from elements stored as S (unaligned bytes), each through `convert`.
 template <typename T, typename S, typename Convert>
 Tensor<T> convert_all(const Array& array, std::string_view what, const Convert& convert) {
   const std::size_t count = element_count(array.shape);
   if (array.bytes.size() != count * sizeof(S)) {
-    fail_array(what,
-               fmt::format("an array of shape {} and dtype {} needs {} bytes, found {}", shape_to_string(array.shape),
-                           dtype_name(array.dtype), count * sizeof(S), array.bytes.size()));
+    fail_file(what,
+              fmt::format("an array of shape {} and dtype {} needs {} bytes, found {}", shape_to_string(array.shape),
+                          dtype_name(array.dtype), count * sizeof(S), array.bytes.size()));
   }
   Tensor<T> out(array.shape);
   for (std::size_t i = 0; i < count; ++i) {
@@ -57,11 +56,11 @@ struct NumberTo {
     if constexpr (std::is_same_v<T, float> && std::is_integral_v<S>) {
       const float rounded = static_cast<float>(value);
       if (static_cast<double>(rounded) != static_cast<double>(value) || !exact_in_double(value))
-        fail_array(what, fmt::format("holds {}, which is not a float32 number", value));
+        fail_file(what, fmt::format("holds {}, which is not a float32 number", value));
       return rounded;
     } else if constexpr (std::is_same_v<T, float> && std::is_same_v<S, double>) {
       if (std::isfinite(value) && std::abs(value) > static_cast<double>(std::numeric_limits<float>::max()))
-        fail_array(what, fmt::format("holds {}, which is too large for float32", value));
+        fail_file(what, fmt::format("holds {}, which is too large for float32", value));
       return static_cast<float>(value);
     } else {
       return static_cast<T>(value);
@@ -83,7 +82,7 @@ template <typename T>
 Tensor<T> to_numbers(const Array& array, std::string_view what) {
   const NumberTo<T> number{what};
   const auto wrong_kind = [&](const char* expected) {
-    fail_array(what, fmt::format("expected {}, found dtype {}", expected, dtype_name(array.dtype)));
+    fail_file(what, fmt::format("expected {}, found dtype {}", expected, dtype_name(array.dtype)));
   };
   switch (array.dtype) {
     case DType::kBool:

@@ -51,7 +51,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) {
     descriptor = ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     if (descriptor < 0) fail_to_write(target_, system_reason(errno));
   } else {
-    internal::note_replaced(target_);
+    if (auto* const files = internal::command_files()) files->check_replaced(target_);
     struct stat status = {};
     const bool exists = ::stat(target_.c_str(), &status) == 0;
     // Renaming over a write-protected file would succeed where writing to it does not.

@@ -159,16 +159,4 @@ void CommandFiles::check_replaced(const fs::path& path) {
 
 CommandFiles* command_files() { return current_files; }
 
-void note_input(const fs::path& path, const struct stat& status) {
-  if (CommandFiles* const files = command_files()) files->add_input(path, status);
-}
-
-void note_input_folder(const fs::path& folder) {
-  if (CommandFiles* const files = command_files()) files->add_input_folder(folder);
-}
-
-void note_replaced(const fs::path& path) {
-  if (CommandFiles* const files = command_files()) files->check_replaced(path);
-}
-
 }  // namespace attnflow::internal

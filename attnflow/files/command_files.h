@@ -46,14 +46,15 @@ class CommandFiles {
   void add_output(const std::filesystem::path& path);
   // Files below this folder are the command's own: it reads what it wrote there, also in an earlier run.
   void add_work_folder(const std::filesystem::path& folder);
+  // For InputFile: this regular file was opened. Throws Error(kUsage) when it is an output.
+  void add_input(const std::filesystem::path& path, const struct stat& status);
+  // For Folder: a model's folder is read. What belongs to the model there is an input, read or not: its card, its
+  // licence. Throws Error(kUsage) when add_output() named such a file that was there already.
+  void add_input_folder(const std::filesystem::path& folder);
+  // For AtomicFile: this file is about to be written. Throws Error(kUsage) when it is an input.
+  void check_replaced(const std::filesystem::path& path);
 
  private:
-  friend void note_input(const std::filesystem::path& path, const struct stat& status);
-  friend void note_replaced(const std::filesystem::path& path);
-  friend void note_input_folder(const std::filesystem::path& folder);
-  void add_input(const std::filesystem::path& path, const struct stat& status);
-  void check_replaced(const std::filesystem::path& path);
-  void add_input_folder(const std::filesystem::path& folder);
   [[noreturn]] void refuse(const std::filesystem::path& output, const std::filesystem::path& input) const;
 
   // A file that add_output() named and that was there already, in this folder.
@@ -74,14 +75,6 @@ class CommandFiles {
 
 // The list of the command that runs, if there is one.
 CommandFiles* command_files();
-
-// For InputFile: this regular file was opened. Throws Error(kUsage) when it is an output.
-void note_input(const std::filesystem::path& path, const struct stat& status);
-// For Folder: a model's folder is read. What belongs to the model there is an input, read or not: its card, its
-// licence. Throws Error(kUsage) when add_output() named such a file that was there already.
-void note_input_folder(const std::filesystem::path& folder);
-// For AtomicFile: this file is about to be written. Throws Error(kUsage) when it is an input.
-void note_replaced(const std::filesystem::path& path);
 
 }  // namespace attnflow::internal
 

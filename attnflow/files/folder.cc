@@ -53,7 +53,7 @@ bool Folder::has(std::string_view file) const {
 
 std::string Folder::read(std::string_view file, std::size_t max_bytes) const {
   if (!built_in_) {
-    internal::note_input_folder(path_);
+    if (auto* const files = internal::command_files()) files->add_input_folder(path_);
     return read_file(path_ / file, max_bytes);
   }
   const std::span<const std::byte> bytes = require(file).bytes;

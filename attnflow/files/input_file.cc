@@ -36,7 +36,7 @@ InputFile::InputFile(const std::filesystem::path& path, std::string_view expecte
   try {
     if (::fstat(descriptor_, &status) != 0) cannot();
     check_kind(status);
-    note_input(path, status);
+    if (CommandFiles* const files = command_files()) files->add_input(path, status);
   } catch (...) {
     ::close(descriptor_);
     throw;

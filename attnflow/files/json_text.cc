@@ -14,33 +14,6 @@ namespace {
 
 constexpr const char* kRestoreJson = "Restore the file from the model's source";
 
-// Called by the parser at each step; throws at what the parser itself lets pass.
-class JsonChecks {
- public:
-  explicit JsonChecks(const std::string& source) : source_(source) {}
-
-  bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
-    using Event = nlohmann::json::parse_event_t;
-    constexpr int kMaxDepth = 64;
-    if (depth > kMaxDepth) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}: expected JSON nested at most {} deep, found more", source_, kMaxDepth));
-    }
-    if (event == Event::object_start) keys_.emplace_back();
-    if (event == Event::object_end) keys_.pop_back();
-    if (event == Event::key && !keys_.back().insert(value.get<std::string>()).second) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}: expected each key once in a JSON object, found {} twice. {}", source_,
-                              quote_name(value.get_ref<const std::string&>()), kRestoreJson));
-    }
-    return true;
-  }
-
- private:
-  const std::string& source_;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open, the innermost last
-};
-
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& source) {
@@ -49,11 +22,26 @@ nlohmann::json parse_json(std::string_view text, const std::string& source) {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected JSON, found a zero byte at offset {} of {}. {}", source,
                                                  zero, text.size(), kRestoreJson));
   }
+  // Called by the parser at each step; throws at what the parser itself lets pass.
+  std::vector<std::set<std::string>> keys;  // of the objects that are open, the innermost last
+  const auto check = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    using Event = nlohmann::json::parse_event_t;
+    constexpr int kMaxDepth = 64;
+    if (depth > kMaxDepth) {
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("{}: expected JSON nested at most {} deep, found more", source, kMaxDepth));
+    }
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(value.get<std::string>()).second) {
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("{}: expected each key once in a JSON object, found {} twice. {}", source,
+                              quote_name(value.get_ref<const std::string&>()), kRestoreJson));
+    }
+    return true;
+  };
   try {
-    JsonChecks checks(source);
-    return nlohmann::json::parse(text, [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
-      return checks(depth, event, value);
-    });
+    return nlohmann::json::parse(text, check);
   } catch (const nlohmann::json::exception& error) {
     constexpr std::size_t kMaxReason = 200;
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected JSON, found text that does not parse: {}. {}", source,

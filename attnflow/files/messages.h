@@ -16,6 +16,9 @@ std::string quote_name(std::string_view text, std::size_t max_bytes = 80);
 // '"a", "b", "c" and 12 more', or "nothing".
 std::string quote_names(const std::vector<std::string_view>& names, std::size_t max_names = 8);
 
+// Throws Error(kBadFile) with the name of a file, or of what lies in it, before the message.
+[[noreturn]] void fail_file(std::string_view name, std::string_view message);
+
 // The system's text for an errno value.
 std::string system_reason(int error_number);
 

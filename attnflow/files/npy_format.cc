@@ -26,10 +26,6 @@ constexpr std::size_t kHeaderAlignment = 64;
 constexpr std::size_t kMaxHeader = std::size_t{1} << 20;
 constexpr std::size_t kMaxNpyRank = 64;  // NumPy's own limit (32 before NumPy 2)
 
-[[noreturn]] void fail_npy(const std::string& name, const std::string& what) {
-  throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", name, what));
-}
-
 struct NpyHeader {
   std::string descr;
   bool fortran_order = false;
@@ -55,8 +51,8 @@ class HeaderParser {
       if (key == "descr") {
         once(0);
         if (peek() == '[' || peek() == '{' || peek() == '(')
-          fail_npy(name_,
-                   "expected an array of numbers, found a structured dtype; save each field as an array of its own");
+          fail_file(name_,
+                    "expected an array of numbers, found a structured dtype; save each field as an array of its own");
         header.descr = text();
       } else if (key == "fortran_order") {
         once(1);
@@ -80,7 +76,7 @@ class HeaderParser {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    fail_npy(name_, fmt::format("not a valid .npy file: header, byte {}: {}", at_, what));
+    fail_file(name_, fmt::format("not a valid .npy file: header, byte {}: {}", at_, what));
   }
   // The next character that is not a space, or NUL at the end.
   char peek() {
@@ -165,9 +161,10 @@ Element parse_descr(const std::string& descr, const std::string& name) {
   }
   const char kind = rest.empty() ? '\0' : rest[0];
   if (kind == 'O') {
-    fail_npy(name,
-             "holds Python objects (a pickle), which can run code when loaded and is never read; save it as numbers or "
-             "text, for example np.save(file, array.astype(np.float32), allow_pickle=False)");
+    fail_file(
+        name,
+        "holds Python objects (a pickle), which can run code when loaded and is never read; save it as numbers or "
+        "text, for example np.save(file, array.astype(np.float32), allow_pickle=False)");
   }
   std::size_t size = 0;
   bool digits = rest.size() > 1;
@@ -198,10 +195,10 @@ Element parse_descr(const std::string& descr, const std::string& name) {
     element.dtype = known->dtype;
     return element;
   }
-  fail_npy(name,
-           fmt::format("expected bool, integers, float16, float32, float64 or text, found dtype {}; convert it with "
-                       "array.astype(np.float64) and save it again",
-                       quote_name(descr)));
+  fail_file(name,
+            fmt::format("expected bool, integers, float16, float32, float64 or text, found dtype {}; convert it with "
+                        "array.astype(np.float64) and save it again",
+                        quote_name(descr)));
 }
 
 void swap_bytes(std::span<std::byte> bytes, std::size_t unit) {
@@ -242,7 +239,7 @@ std::vector<std::byte> widen_unsigned(std::span<const std::byte> stored, std::si
     std::uint64_t value = 0;
     std::memcpy(&value, stored.data() + i * size, size);
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-      fail_npy(name, fmt::format("expected integers up to 2^63 - 1, found {}", value));
+      fail_file(name, fmt::format("expected integers up to 2^63 - 1, found {}", value));
     std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
   }
   return out;
@@ -258,8 +255,8 @@ std::vector<std::string> decode_text(std::span<const std::byte> stored, std::siz
     const std::size_t length = points.find_last_not_of(U'\0') + 1;  // npos + 1 is 0
     for (std::size_t k = 0; k < length; ++k) {
       if (!is_scalar_value(points[k])) {
-        fail_npy(name, fmt::format("expected text, found {:#x}, which is not a Unicode character",
-                                   static_cast<std::uint32_t>(points[k])));
+        fail_file(name, fmt::format("expected text, found {:#x}, which is not a Unicode character",
+                                    static_cast<std::uint32_t>(points[k])));
       }
       append_utf8(out[i], points[k]);
     }
@@ -272,8 +269,8 @@ void read_exactly(ByteSource& source, std::span<std::byte> into, const std::stri
   while (done < into.size()) {
     const std::size_t got = source.read(into.subspan(done));
     if (got == 0) {
-      fail_npy(name, fmt::format("expected {} more bytes, found the end of the file: it is truncated; copy it again",
-                                 into.size() - done));
+      fail_file(name, fmt::format("expected {} more bytes, found the end of the file: it is truncated; copy it again",
+                                  into.size() - done));
     }
     done += got;
   }
@@ -286,19 +283,20 @@ NpyHeader read_header(ByteSource& source, const std::string& name, std::uint64_t
   const std::string_view magic(reinterpret_cast<const char*>(start.data()), std::min(got, kNpyMagic.size()));
   if (magic != kNpyMagic) {
     if (got > 0 && start[0] == std::byte{0x80}) {
-      fail_npy(name,
-               "found a Python pickle, which can run code when loaded and is never read; save the array with "
-               "np.save(file, array.astype(np.float32), allow_pickle=False)");
+      fail_file(name,
+                "found a Python pickle, which can run code when loaded and is never read; save the array with "
+                "np.save(file, array.astype(np.float32), allow_pickle=False)");
     }
-    if (got > 1 && magic.starts_with("PK")) fail_npy(name, "found a zip file; if it comes from np.savez, name it .npz");
-    fail_npy(name, fmt::format("expected a NumPy .npy file, found {} bytes that do not start with \"\\x93NUMPY\"",
-                               source.size()));
+    if (got > 1 && magic.starts_with("PK"))
+      fail_file(name, "found a zip file; if it comes from np.savez, name it .npz");
+    fail_file(name, fmt::format("expected a NumPy .npy file, found {} bytes that do not start with \"\\x93NUMPY\"",
+                                source.size()));
   }
-  if (got < start.size()) fail_npy(name, "the file is truncated; copy it again");
+  if (got < start.size()) fail_file(name, "the file is truncated; copy it again");
   const int version = std::to_integer<int>(start[6]);
   if (version < 1 || version > 3) {
-    fail_npy(name,
-             fmt::format("expected .npy version 1, 2 or 3, found {}.{}", version, std::to_integer<int>(start[7])));
+    fail_file(name,
+              fmt::format("expected .npy version 1, 2 or 3, found {}.{}", version, std::to_integer<int>(start[7])));
   }
   std::array<std::byte, 4> length_bytes{};
   const std::size_t length_size = version == 1 ? 2 : 4;
@@ -307,12 +305,12 @@ NpyHeader read_header(ByteSource& source, const std::string& name, std::uint64_t
   for (std::size_t i = 0; i < length_size; ++i) length |= std::to_integer<std::size_t>(length_bytes[i]) << (8 * i);
   consumed = start.size() + length_size;
   if (length > source.size() - std::min(consumed, source.size())) {
-    fail_npy(name, fmt::format("not a valid .npy file: its header claims {} bytes, but only {} follow", length,
-                               source.size() - std::min(consumed, source.size())));
+    fail_file(name, fmt::format("not a valid .npy file: its header claims {} bytes, but only {} follow", length,
+                                source.size() - std::min(consumed, source.size())));
   }
   if (length > kMaxHeader)
-    fail_npy(name,
-             fmt::format("not a valid .npy file: its header has {} bytes; at most {} are read", length, kMaxHeader));
+    fail_file(name,
+              fmt::format("not a valid .npy file: its header has {} bytes; at most {} are read", length, kMaxHeader));
   std::string text(length, '\0');
   read_exactly(source, std::as_writable_bytes(std::span(text)), name);
   consumed += length;
@@ -337,25 +335,25 @@ Array parse_npy(ByteSource& source, const std::string& name, const ReadLimits& l
   const auto stored = count ? checked_multiply(*count, element.stored_size) : std::nullopt;
   const auto decoded = count ? checked_multiply(*count, element.decoded_size) : std::nullopt;
   if (!stored || !decoded)
-    fail_npy(name, fmt::format("shape {} is larger than any memory", shape_to_string(header.shape)));
+    fail_file(name, fmt::format("shape {} is larger than any memory", shape_to_string(header.shape)));
   if (*decoded > limits.max_bytes) {
-    fail_npy(name, fmt::format("shape {} and dtype {} need {} bytes of memory; at most {} are allowed",
-                               shape_to_string(header.shape), quote_name(header.descr), *decoded, limits.max_bytes));
+    fail_file(name, fmt::format("shape {} and dtype {} need {} bytes of memory; at most {} are allowed",
+                                shape_to_string(header.shape), quote_name(header.descr), *decoded, limits.max_bytes));
   }
   const std::uint64_t found = source.size() - std::min<std::uint64_t>(source.size(), consumed);
   if (*stored != found) {
-    fail_npy(name, fmt::format("shape {} and dtype {} need {} bytes after the header, found {}: the file is {}",
-                               shape_to_string(header.shape), quote_name(header.descr), *stored, found,
-                               found < *stored ? "truncated; copy it again" : "damaged, or holds several arrays"));
+    fail_file(name, fmt::format("shape {} and dtype {} need {} bytes after the header, found {}: the file is {}",
+                                shape_to_string(header.shape), quote_name(header.descr), *stored, found,
+                                found < *stored ? "truncated; copy it again" : "damaged, or holds several arrays"));
   }
   // Text of no characters would let a tiny file ask for any number of strings.
   if (element.dtype == DType::kUnicode && element.stored_size == 0 && *count > 0)
-    fail_npy(name, "expected text of at least one character, found dtype " + quote_name(header.descr));
+    fail_file(name, "expected text of at least one character, found dtype " + quote_name(header.descr));
 
   std::vector<std::byte> bytes(*stored);
   read_exactly(source, bytes, name);
   std::byte extra{};
-  if (source.read(std::span(&extra, 1)) != 0) fail_npy(name, "holds more bytes than its header claims: it is damaged");
+  if (source.read(std::span(&extra, 1)) != 0) fail_file(name, "holds more bytes than its header claims: it is damaged");
 
   swap_bytes(bytes, element.swap_size);
   if (header.fortran_order && header.shape.size() > 1 && *count > 0)

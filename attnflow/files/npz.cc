@@ -20,6 +20,7 @@ namespace attnflow {
 namespace {
 
 using internal::ByteSource;
+using internal::fail_file;
 using internal::quote_name;
 
 constexpr std::string_view kEnding = ".npy";
@@ -60,12 +61,8 @@ class ZipError {
   zip_error_t error_;
 };
 
-[[noreturn]] void fail_npz(const std::string& name, const std::string& what) {
-  throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", name, what));
-}
-
 [[noreturn]] void fail_to_open(const std::string& name, const std::string& reason) {
-  fail_npz(name, fmt::format("expected {}, which cannot be opened: {}", kExpected, reason));
+  fail_file(name, fmt::format("expected {}, which cannot be opened: {}", kExpected, reason));
 }
 
 // An archive that is being read, with the number of bytes that it takes.
@@ -125,8 +122,8 @@ class EntrySource : public ByteSource {
   std::size_t read(std::span<std::byte> into) override {
     const zip_int64_t got = zip_fread(file_, into.data(), into.size());
     if (got < 0) {
-      fail_npz(name_, fmt::format("cannot be decompressed: {}; the file is damaged: copy it again",
-                                  zip_error_strerror(zip_file_get_error(file_))));
+      fail_file(name_, fmt::format("cannot be decompressed: {}; the file is damaged: copy it again",
+                                   zip_error_strerror(zip_file_get_error(file_))));
     }
     return static_cast<std::size_t>(got);
   }
@@ -143,11 +140,11 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
   const auto found = std::find(names.begin(), names.end(), wanted);
   if (found == names.end()) {
     const std::vector<std::string> keys = keys_of(archive);
-    fail_npz(archive.name, fmt::format("expected an array named {}; the file holds {}", quote_name(key),
-                                       internal::quote_names({keys.begin(), keys.end()})));
+    fail_file(archive.name, fmt::format("expected an array named {}; the file holds {}", quote_name(key),
+                                        internal::quote_names({keys.begin(), keys.end()})));
   }
   if (std::find(found + 1, names.end(), wanted) != names.end())
-    fail_npz(archive.name, fmt::format("holds two arrays named {}; save it again", quote_name(key)));
+    fail_file(archive.name, fmt::format("holds two arrays named {}; save it again", quote_name(key)));
   const auto index = static_cast<zip_uint64_t>(found - names.begin());
   const std::string name = fmt::format("{}: array {}", archive.name, quote_name(key));
 
@@ -156,27 +153,27 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
   constexpr zip_uint64_t kNeeded =
       ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if (zip_stat_index(archive.zip.get(), index, 0, &status) != 0 || (status.valid & kNeeded) != kNeeded)
-    fail_npz(name, "the zip file does not give its size; save it again");
-  if (status.encryption_method != ZIP_EM_NONE) fail_npz(name, "is encrypted; save it without a password");
+    fail_file(name, "the zip file does not give its size; save it again");
+  if (status.encryption_method != ZIP_EM_NONE) fail_file(name, "is encrypted; save it without a password");
   if (status.comp_method != ZIP_CM_STORE && status.comp_method != ZIP_CM_DEFLATE) {
-    fail_npz(name,
-             fmt::format("expected stored or deflated data, found zip compression method {}; save it with np.savez or "
-                         "np.savez_compressed",
-                         status.comp_method));
+    fail_file(name,
+              fmt::format("expected stored or deflated data, found zip compression method {}; save it with np.savez or "
+                          "np.savez_compressed",
+                          status.comp_method));
   }
   // Zip bombs stop here: at the limit, or at a size that the compressed bytes cannot reach.
   const bool possible = status.comp_size <= archive.size &&
                         (status.comp_method == ZIP_CM_STORE ? status.size == status.comp_size
                                                             : status.size / kMaxDeflateRatio <= status.comp_size);
   if (!possible) {
-    fail_npz(name, fmt::format("claims to have {} bytes, compressed to {}, in a zip file of {} bytes: it is damaged",
-                               status.size, status.comp_size, archive.size));
+    fail_file(name, fmt::format("claims to have {} bytes, compressed to {}, in a zip file of {} bytes: it is damaged",
+                                status.size, status.comp_size, archive.size));
   }
 
   const std::unique_ptr<zip_file_t, CloseEntry> file(zip_fopen_index(archive.zip.get(), index, 0));
   if (!file)
-    fail_npz(name,
-             fmt::format("cannot be read: {}; the file is damaged: copy it again", zip_strerror(archive.zip.get())));
+    fail_file(name,
+              fmt::format("cannot be read: {}; the file is damaged: copy it again", zip_strerror(archive.zip.get())));
   EntrySource source(file.get(), status.size, name);
   return internal::parse_npy(source, name, limits);
 }
