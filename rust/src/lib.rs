@@ -94,6 +94,15 @@ impl Text {
             .transpose()
             .map_err(|error| format!("text is not UTF-8 at byte {}", error.valid_up_to()))
     }
+
+    /// The text where it is there and UTF-8.
+    ///
+    /// # Safety
+    /// As for `bytes`.
+    unsafe fn valid<'a>(self) -> Option<&'a str> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.string() }.ok().flatten()
+    }
 }
 
 impl EncodingObject {
@@ -257,7 +266,7 @@ pub extern "C" fn attnflow_tokenizer_vocabulary_size(tokenizer: &TextTokenizer) 
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_setting(tokenizer: &TextTokenizer, key: Text) -> i32 {
     // SAFETY: the caller keeps the header's promises.
-    let key = unsafe { key.string() }.ok().flatten();
+    let key = unsafe { key.valid() };
     key.and_then(|key| tokenizer.setting(key)).map_or(-1, i32::from)
 }
 
@@ -271,10 +280,7 @@ pub extern "C" fn attnflow_tokenizer_id_limit(tokenizer: &TextTokenizer) -> usiz
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_token_to_id(tokenizer: &TextTokenizer, piece: Text, id: &mut u32) -> bool {
     // SAFETY: the caller keeps the header's promises.
-    let found = unsafe { piece.string() }
-        .ok()
-        .flatten()
-        .and_then(|piece| tokenizer.token_to_id(piece));
+    let found = unsafe { piece.valid() }.and_then(|piece| tokenizer.token_to_id(piece));
     if let Some(found) = found {
         *id = found;
     }

@@ -15,7 +15,7 @@
 //! (charsmap.rs, in base64) comes before the normalizer.
 
 use crate::charsmap::Charsmap;
-use crate::text_tokenizer::Result;
+use crate::text_tokenizer::{message, Result};
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -112,7 +112,7 @@ impl Numbering {
                         _ => Ok(vec![part.into()]),
                     }
                 })
-                .map_err(|error| error.to_string())?;
+                .map_err(message)?;
         }
         parts
             .split(|_, mut part| {
@@ -124,7 +124,7 @@ impl Numbering {
                 }
                 Ok([part])
             })
-            .map_err(|error| error.to_string())?;
+            .map_err(message)?;
         Ok(parts)
     }
 

@@ -71,10 +71,7 @@ pub unsafe extern "C" fn attnflow_chat_render(
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_text_has_letter_or_number(text: Text) -> bool {
     // SAFETY: the caller keeps the header's promises.
-    unsafe { text.string() }
-        .ok()
-        .flatten()
-        .is_some_and(words::has_letter_or_number)
+    unsafe { text.valid() }.is_some_and(words::has_letter_or_number)
 }
 
 /// # Safety
@@ -99,10 +96,7 @@ pub unsafe extern "C" fn attnflow_pattern_new(expression: Text, error: *mut *mut
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_pattern_matches(pattern: &Regex, text: Text) -> bool {
     // SAFETY: the caller keeps the header's promises.
-    unsafe { text.string() }
-        .ok()
-        .flatten()
-        .is_some_and(|text| pattern.is_match(text))
+    unsafe { text.valid() }.is_some_and(|text| pattern.is_match(text))
 }
 
 /// # Safety

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 use tokenizers::utils::truncation::{truncate_encodings, TruncationParams};
 use tokenizers::{
     AddedToken, DecoderWrapper, Encoding, Model, ModelWrapper, NormalizerWrapper, OffsetReferential, OffsetType,
@@ -21,6 +22,11 @@ use tokenizers::{
 };
 
 pub type Result<T> = std::result::Result<T, String>;
+
+/// What an error of a library says.
+pub fn message(error: impl Display) -> String {
+    error.to_string()
+}
 
 /// One token of an encoded input.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +107,7 @@ impl TextTokenizer {
     /// `json` is the content of a tokenizer.json. `specials` is a JSON array of added tokens ({"content", "lstrip",
     /// ...}) that become special tokens when the vocabulary has them and `json` does not mention them.
     pub fn from_json(json: &[u8], specials: &[u8]) -> Result<Self> {
-        let document: Document = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        let document: Document = serde_json::from_slice(json).map_err(message)?;
         if let Some(version) = document.version.filter(|version| version != "1.0") {
             return Err(format!("expected format version 1.0, found {version}"));
         }
@@ -126,9 +132,7 @@ impl TextTokenizer {
         let spelling = Spelling::new(&model_settings(&model), &components);
 
         let mut tokenizer = Tokenizer::new(model);
-        tokenizer
-            .with_normalizer(document.normalizer)
-            .map_err(|error| error.to_string())?;
+        tokenizer.with_normalizer(document.normalizer).map_err(message)?;
         tokenizer.with_pre_tokenizer(document.pre_tokenizer);
         tokenizer.with_post_processor(document.post_processor);
         let numbering = document.attnflow_numbering.map(Numbering::new).transpose()?;
@@ -148,9 +152,7 @@ impl TextTokenizer {
             })
             .map(|special| special.special(true))
             .collect();
-        tokenizer
-            .add_special_tokens(missing)
-            .map_err(|error| error.to_string())?;
+        tokenizer.add_special_tokens(missing).map_err(message)?;
 
         let added: HashMap<u32, AddedToken> = tokenizer
             .get_added_tokens_decoder()
@@ -292,9 +294,7 @@ impl TextTokenizer {
                 .extract_and_normalize(parts.get_normalizer(), text),
         };
         if let Some(pre_tokenizer) = parts.get_pre_tokenizer() {
-            pre_tokenizer
-                .pre_tokenize(&mut splits)
-                .map_err(|error| error.to_string())?;
+            pre_tokenizer.pre_tokenize(&mut splits).map_err(message)?;
         }
         // Until the model runs, only added tokens have tokens.
         let added: Vec<bool> = splits
@@ -305,11 +305,9 @@ impl TextTokenizer {
         parts
             .get_model()
             .tokenize_in_pretokenized(&mut splits, None)
-            .map_err(|error| error.to_string())?;
+            .map_err(message)?;
         let renumbered = self.numbering.as_ref().map(|numbering| numbering.ids(&splits, &added));
-        let encoding = splits
-            .into_encoding(None, type_id, OffsetType::Byte)
-            .map_err(|error| error.to_string())?;
+        let encoding = splits.into_encoding(None, type_id, OffsetType::Byte).map_err(message)?;
 
         let mut ranges: Vec<Range> = encoding
             .get_offsets()
@@ -345,7 +343,7 @@ impl TextTokenizer {
             None => <dyn PostProcessor>::default_process(std::iter::once(first).chain(second).collect(), true)
                 .and_then(|mut merged| merged.pop().ok_or_else(|| "no encoding".into())),
         }
-        .map_err(|error| error.to_string())
+        .map_err(message)
     }
 
     /// Pairs the tokens of the finished encoding with their places. Every place must be used once and in order: a
@@ -408,7 +406,7 @@ fn truncate(first: &mut Segment, second: &mut Option<Segment>, max_length: usize
         second.as_mut().map(|segment| std::mem::take(&mut segment.encoding)),
         &params,
     )
-    .map_err(|error| error.to_string())?;
+    .map_err(message)?;
     first.keep(cut);
     if let (Some(second), Some(cut)) = (second, cut_second) {
         second.keep(cut);
@@ -448,7 +446,7 @@ fn add_declared_tokens(
         .collect();
     tokenizer
         .add_tokens(declared.into_iter().map(|token| token.token))
-        .map_err(|error| error.to_string())?;
+        .map_err(message)?;
     // The crate numbers added tokens itself. Where the numbers in the file differ, encoding would use rows of the
     // embedding that were not trained for these tokens.
     for (id, content) in expected.iter().filter(|(_, content)| !content.is_empty()) {
@@ -523,7 +521,7 @@ fn prefixes_space(normalizer: &Value, pre_tokenizer: &Value) -> Option<bool> {
 }
 
 fn to_json<T: Serialize>(part: &Option<T>) -> Result<Value> {
-    serde_json::to_value(part).map_err(|error| error.to_string())
+    serde_json::to_value(part).map_err(message)
 }
 
 /// The settings of a model that say how its pieces are spelled.

@@ -3,10 +3,9 @@
 //! The trainer merges the most frequent pair of pieces until the vocabulary is full (byte-pair encoding); the finished
 //! tokenizer cuts words as BERT's does, from the left, the longest piece first.
 
-use crate::text_tokenizer::Result;
+use crate::text_tokenizer::{message, Result};
 use crate::{guarded, into_pointer, StringObject, Text};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Display;
 use tokenizers::decoders::wordpiece::WordPiece as WordPieceDecoder;
 use tokenizers::models::wordpiece::{WordPiece, WordPieceTrainerBuilder};
 use tokenizers::normalizers::BertNormalizer;
@@ -28,10 +27,6 @@ pub struct Options {
     pub min_character_count: u64,
     pub single: Text,
     pub pair: Text,
-}
-
-fn message(error: impl Display) -> String {
-    error.to_string()
 }
 
 /// The words of a text as the finished tokenizer looks them up.
