@@ -32,7 +32,7 @@ const VIEWS: Readonly<Record<string, FunctionComponent>> = {
 };
 
 const GENERATION_VIEWS: typeof VIEWS = {
-  Text: () => <Texts />,
+  Text: Texts,
   Probabilities: Likelihood,
   "By layer": LayerPicture,
   "Full matrix": WholePicture,

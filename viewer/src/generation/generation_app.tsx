@@ -15,15 +15,13 @@ import "../styles/generation.css";
 
 export interface GenerationAppProps {
   viewer: GenerationViewer;
-  /** above the page's head: the server's composer */
+  /** above the page's head */
   children?: ComponentChildren;
   /** beside the probabilities: other continuations */
   branches?: ComponentChildren;
-  /** controls at the right of the text's heading */
-  tools?: ComponentChildren;
 }
 
-export function GenerationApp({ viewer, children, branches, tools }: GenerationAppProps) {
+export function GenerationApp({ viewer, children, branches }: GenerationAppProps) {
   return (
     <Page
       viewer={viewer}
@@ -33,7 +31,7 @@ export function GenerationApp({ viewer, children, branches, tools }: GenerationA
       shortcuts={GENERATION_KEYS}
       help="In the texts and pictures the arrow keys walk from token to token; a click explains a generated token; with the control (⌘) key it excludes any token from rankings and colors, or includes it again. The address keeps what is chosen."
     >
-      <Texts tools={tools} />
+      <Texts />
       <Methods />
       <Ranking />
       <div class="pile">

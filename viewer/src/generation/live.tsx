@@ -2,7 +2,7 @@
 // the report, when it comes, brings the other methods and views into the same page. The client of the server
 // (src/server/) makes a GenerationLive, shows it and feeds it:
 //
-//     const live = new GenerationLive(prompt, { stop: () => controller.abort() });
+//     const live = new GenerationLive(prompt, { asked });
 //     render(<GenerationLiveApp live={live} />, root);
 //     live.begin({ model, text: "...", tokens: [...], layers: [1, 2, 3] });            // event: prompt
 //     live.token({ index: 0, text: "Paris", rollout: [0.2, 0.5, 0.3], ... });   // event: token
@@ -26,15 +26,13 @@ interface LiveOptions {
   asked?: ConstructorParameters<typeof GrowingGeneration>[1];
   /** the same for the address; "" where it is too long for one */
   ask?: string;
-  /** ends the generation at the server; without it there is no button */
-  stop?: () => void;
   /** the page has a viewer now: for what it is to begin with */
   opened?: (viewer: GenerationViewer) => void;
   /** what was chosen when the link was made that asked for this: chosen again with the report */
   fragment?: string;
 }
 
-type LivePhase = "running" | "stopping" | "done" | "failed";
+type LivePhase = "running" | "done" | "failed";
 
 export class GenerationLive {
   /** As it was typed; as the model is given it once that is known. */
@@ -57,8 +55,7 @@ export class GenerationLive {
 
   /** Whether nothing has come yet. */
   get waits(): boolean {
-    const phase = this.phase.peek();
-    return (phase === "running" || phase === "stopping") && this.tokens.peek().length === 0;
+    return this.phase.peek() === "running" && this.tokens.peek().length === 0;
   }
 
   begin(prompt: LivePrompt) {
@@ -116,35 +113,25 @@ export class GenerationLive {
       if (viewer) viewer.state.arriving.value = false;
     });
   }
-
-  stop() {
-    if (this.phase.value !== "running") return;
-    this.phase.value = "stopping";
-    this.options.stop?.();
-  }
 }
 
 interface GenerationLiveAppProps {
   live: GenerationLive;
   /** beside the probabilities: other continuations */
   branches?: ComponentChildren;
-  /** above the page's head: the server's composer */
-  children?: ComponentChildren;
 }
 
-export function GenerationLiveApp({ live, branches, children }: GenerationLiveAppProps) {
+export function GenerationLiveApp({ live, branches }: GenerationLiveAppProps) {
   const viewer = live.viewer.value;
   if (viewer) {
     return (
-      <GenerationApp viewer={viewer} branches={branches} tools={<StopButton live={live} />}>
-        {children}
+      <GenerationApp viewer={viewer} branches={branches}>
         <Failure live={live} />
       </GenerationApp>
     );
   }
   return (
     <div id="page" class="generation">
-      {children}
       <header>
         <p id="model">{live.tokens.value.length} generated</p>
         <h1 id="heading">{live.phase.value === "failed" ? "The generation ended early" : "Generating"}</h1>
@@ -153,16 +140,6 @@ export function GenerationLiveApp({ live, branches, children }: GenerationLiveAp
         <LiveText live={live} />
       </main>
     </div>
-  );
-}
-
-function StopButton({ live }: { live: GenerationLive }) {
-  const phase = live.phase.value;
-  if (!live.options.stop || (phase !== "running" && phase !== "stopping")) return null;
-  return (
-    <button type="button" id="stop" disabled={phase === "stopping"} onClick={() => live.stop()}>
-      {phase === "stopping" ? "Stopping" : "Stop"}
-    </button>
   );
 }
 
@@ -186,7 +163,6 @@ function LiveText({ live }: { live: GenerationLive }) {
     <section class="card wide" id="text-card" aria-labelledby="text-heading" aria-busy={phase === "running"}>
       <div class="row card-head">
         <h2 id="text-heading">Prompt</h2>
-        <StopButton live={live} />
       </div>
       <div class="strip" id="prompt">
         <div class="line" dir="auto" lang="">
@@ -207,7 +183,6 @@ function LiveText({ live }: { live: GenerationLive }) {
       <Failure live={live} />
       <p class="help" role="status">
         {phase === "running" && "Colors appear as soon as there are values."}
-        {phase === "stopping" && "Waiting for what was generated so far."}
       </p>
     </section>
   );

@@ -1,5 +1,4 @@
 // The prompt and what was generated: coloured by what the chosen token drew on.
-import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { Card } from "../components/card";
 import { Legend, LogCheck } from "../components/legend";
@@ -16,7 +15,7 @@ import { format, percent } from "../report/text";
 import { lookIn } from "../views/text_look";
 import { useGeneration, type GenerationViewer } from "./generation_viewer";
 
-export function Texts({ tools }: { tools?: ComponentChildren }) {
+export function Texts() {
   const viewer = useGeneration();
   const { report, state } = viewer;
   const { m, settings } = report;
@@ -37,7 +36,6 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
       id="text"
       title={report.joint ? "Source and target" : "Prompt"}
       wide
-      tools={tools}
       exporter={{
         svg: () => pictureOf("text-strips"),
         shown: () => ({ title: report.joint ? "Source and target" : "Prompt and continuation" }),

@@ -20,9 +20,7 @@ export function Branches({ state, live }: { state: ServerState; live: Generation
       <ol class="branches">
         {branches.map(({ one, report }, k) => {
           const tail = tailOf(report, from);
-          const unfinished = { running: "generating", stopping: "stopping", failed: "stopped", done: "" }[
-            one.phase.value
-          ];
+          const unfinished = { running: "generating", failed: "stopped", done: "" }[one.phase.value];
           return (
             <li key={k} aria-current={one === live ? "true" : undefined}>
               <button
