@@ -9,23 +9,18 @@ export const short = (value: number) => String(Math.round(value * 100) / 100);
 
 /** What is referred to: each thing once. */
 export class Definitions {
-  private readonly known = new Map<string, string>();
+  private readonly known = new Map<string, { id: string; element: string }>();
 
   /** The name of an element, which is made with the name that it is given. */
   add(key: string, make: (id: string) => string): string {
-    let id = this.ids.get(key);
-    if (id === undefined) {
-      id = `d${this.ids.size}`;
-      this.ids.set(key, id);
-      this.known.set(id, make(id));
-    }
+    const id = this.known.get(key)?.id ?? `d${this.known.size}`;
+    if (!this.known.has(key)) this.known.set(key, { id, element: make(id) });
     return `url(#${id})`;
   }
 
-  private readonly ids = new Map<string, string>();
-
   toString(): string {
-    return this.known.size > 0 ? `<defs>${[...this.known.values()].join("")}</defs>` : "";
+    const elements = Array.from(this.known.values(), ({ element }) => element);
+    return elements.length > 0 ? `<defs>${elements.join("")}</defs>` : "";
   }
 }
 

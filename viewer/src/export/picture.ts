@@ -1,38 +1,22 @@
 // Pictures as files: an SVG that stands on its own, and a PNG of it.
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
-// What the page's style sheet decides and a file must say itself.
-const PROPERTIES = [
-  "fill",
-  "fill-opacity",
-  "stroke",
-  "stroke-width",
-  "stroke-opacity",
-  "stroke-dasharray",
-  "stroke-linecap",
-  "stroke-linejoin",
-  "opacity",
-  "font-family",
-  "font-size",
-  "font-weight",
-  "font-style",
-  "text-anchor",
-  "dominant-baseline",
-  "direction",
-  "paint-order",
-  "text-decoration-line",
-  "visibility",
-  "image-rendering",
-];
-const DEFAULTS: Record<string, string> = {
+/** What the page's style sheet decides and a file must say itself, but for what is so unsaid; "": that is always said. */
+const PROPERTIES: Record<string, string> = {
+  fill: "",
   "fill-opacity": "1",
   stroke: "none",
+  "stroke-width": "",
   "stroke-opacity": "1",
   "stroke-dasharray": "none",
   "stroke-linecap": "butt",
   "stroke-linejoin": "miter",
   opacity: "1",
+  "font-family": "",
+  "font-size": "",
+  "font-weight": "",
   "font-style": "normal",
+  "text-anchor": "",
   "dominant-baseline": "auto",
   direction: "ltr",
   "paint-order": "normal",
@@ -63,10 +47,10 @@ export function standalone(picture: SVGSVGElement): string {
       return;
     }
     const text = original.closest("text") !== null || original.querySelector("text") !== null;
-    for (const name of PROPERTIES) {
+    for (const [name, unsaid] of Object.entries(PROPERTIES)) {
       if (TEXT_ONLY.test(name) && !text) continue;
       const value = style.getPropertyValue(name);
-      if (value && value !== DEFAULTS[name] && !(name === "stroke-width" && style.stroke === "none")) {
+      if (value && value !== unsaid && !(name === "stroke-width" && style.stroke === "none")) {
         target.setAttribute(name, value);
       }
     }
