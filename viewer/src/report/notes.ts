@@ -57,6 +57,12 @@ const SECOND_TOKEN_SINK: Kind = {
       : "",
 };
 
+/** How the report chose the output token. */
+const OUTPUT_TOKEN: Kind = {
+  applies: ({ ownToken }) => ownToken,
+  advice: () => "“Output token” above chooses another.",
+};
+
 /** By code; docs/report-format.md lists all of them. */
 export const KINDS: Readonly<Record<string, Kind>> = {
   "flow-degenerate": {
@@ -82,22 +88,10 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
   "small-baseline": { ofValues: true, applies: ({ asWritten, methods }) => asWritten && !methods.every(isScore) },
   "referents-possible": { advice: onServer("Name the words in “Candidate antecedents”, under Options.") },
-  "output-token-guessed": {
-    applies: ({ ownToken }) => ownToken,
-    advice: () => "“Output token” above chooses another.",
-  },
-  "output-token-middle": {
-    applies: ({ ownToken }) => ownToken,
-    advice: () => "“Output token” above chooses another.",
-  },
-  "output-token-surest": {
-    applies: ({ ownToken }) => ownToken,
-    advice: () => "“Output token” above chooses another.",
-  },
-  "output-token-answer": {
-    applies: ({ ownToken }) => ownToken,
-    advice: () => "“Output token” above chooses another.",
-  },
+  "output-token-guessed": OUTPUT_TOKEN,
+  "output-token-middle": OUTPUT_TOKEN,
+  "output-token-surest": OUTPUT_TOKEN,
+  "output-token-answer": OUTPUT_TOKEN,
   "output-token-of-word": {
     applies: ({ ownToken, words }) => ownToken && !words,
     advice: () => "“Whole words” above merges the tokens of each word.",
