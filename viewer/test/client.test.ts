@@ -25,7 +25,7 @@ describe("a full queue", () => {
     const asked = vi.fn(() => Promise.resolve(answers.shift()));
     vi.stubGlobal("fetch", asked);
     const told: Progress[] = [];
-    const answer = new Client("http://x/").explain({ text: "a" }, { progress: (one) => told.push(one) });
+    const answer = new Client("http://x/").post("explain", { text: "a" }, { progress: (one) => told.push(one) });
     await vi.advanceTimersByTimeAsync(2999);
     expect(asked).toHaveBeenCalledTimes(1);
     expect(told).toEqual([{ position: 64, again: 3, phase: "", done: 0, total: 0 }]);
@@ -37,7 +37,9 @@ describe("a full queue", () => {
   it("is left when the request is cancelled", async () => {
     vi.stubGlobal("fetch", () => Promise.resolve(full()));
     const stop = new AbortController();
-    const answer = new Client("http://x/").explain({ text: "a" }, {}, stop.signal).catch((error: unknown) => error);
+    const answer = new Client("http://x/")
+      .post("explain", { text: "a" }, {}, stop.signal)
+      .catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(100);
     stop.abort();
     expect(await answer).toMatchObject({ name: "AbortError" });
@@ -46,7 +48,7 @@ describe("a full queue", () => {
   it("is no reason to ask again for other errors", async () => {
     const busy = { error: { kind: "time_limit", message: "too long" } };
     vi.stubGlobal("fetch", () => Promise.resolve(new Response(JSON.stringify(busy), { status: 503 })));
-    await expect(new Client("http://x/").explain({ text: "a" })).rejects.toMatchObject({ kind: "time_limit" });
+    await expect(new Client("http://x/").post("explain", { text: "a" })).rejects.toMatchObject({ kind: "time_limit" });
   });
 });
 

@@ -408,14 +408,14 @@ describe("what is asked of the server", () => {
     vi.stubGlobal("requestAnimationFrame", () => 0);
     const { document } = await report(["a", "b", "c"]);
     const asked: Record<string, unknown>[] = [];
-    const explain = (body: Record<string, unknown>) => {
+    const post = (_: string, body: Record<string, unknown>) => {
       asked.push(body);
       const { heads, residual, start_layer, discard, normalize, mask_columns } = body;
       const given = { heads, residual, start_layer, discard, normalize, mask_columns };
       const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
       return Promise.resolve({ ...document, settings: { ...document.settings, ...settings } });
     };
-    const state = new ServerState({ explain, locked: { value: false } } as unknown as Client);
+    const state = new ServerState({ post, locked: { value: false } } as unknown as Client);
     state.question.text.value = "a b c";
     expect(await state.explanations.explainText()).toBe(true);
     const shown = state.results.shown.value;
@@ -460,7 +460,7 @@ describe("what is asked of the server", () => {
     const tokens = document.input.tokens.map((token, i) => ({ ...token, word: [null, 0, 0, 1][i] }));
     const { settings } = document;
     const asked: Record<string, unknown>[] = [];
-    const explain = (body: Record<string, unknown>) => {
+    const post = (_: string, body: Record<string, unknown>) => {
       asked.push(body);
       const words = body.words === true;
       const input = { ...document.input, tokens: words ? [tokens[0], tokens[1], tokens[3]] : tokens };
@@ -476,7 +476,7 @@ describe("what is asked of the server", () => {
         arrays: words ? { flow } : {},
       });
     };
-    const state = new ServerState({ explain, locked: { value: false } } as unknown as Client);
+    const state = new ServerState({ post, locked: { value: false } } as unknown as Client);
     state.question.text.value = "unknown c";
     await state.explanations.explainText();
     const shown = state.results.shown.value;

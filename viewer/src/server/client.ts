@@ -81,6 +81,11 @@ export class ServerError extends Error {
 
 type Init = Omit<RequestInit, "headers"> & { headers?: Record<string, string> };
 
+const jsonOf = (body: object) => ({
+  body: JSON.stringify(body),
+  headers: { "Content-Type": "application/json" },
+});
+
 const KEY = "attnflow-token";
 
 function stored(): string {
@@ -194,31 +199,19 @@ export class Client {
     throw new ServerError(0, "cut_off", "the server ended before its answer was complete");
   }
 
-  private post(path: string, body: Record<string, unknown>, handlers: Handlers, signal?: AbortSignal) {
-    const init = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" }, signal };
-    return this.follow(path, init, handlers);
-  }
-
-  explain(body: Record<string, unknown>, handlers: Handlers = {}, signal?: AbortSignal) {
-    return this.post("explain", body, handlers, signal);
-  }
-
-  generate(body: Record<string, unknown>, handlers: Handlers = {}, signal?: AbortSignal) {
-    return this.post("generate", body, handlers, signal);
+  post(
+    path: "explain" | "generate" | "evaluate",
+    body: Record<string, unknown>,
+    handlers: Handlers = {},
+    signal?: AbortSignal,
+  ) {
+    return this.follow(path, { ...jsonOf(body), signal }, handlers);
   }
 
   /** Ends a generation with the tokens so far; its own answer has them. False: it was over. */
   async stop(id: string): Promise<boolean> {
-    const init = {
-      method: "POST",
-      body: JSON.stringify({ stop_id: id }),
-      headers: { "Content-Type": "application/json" },
-    };
-    return ((await (await this.ask("stop", init)).json()) as { stopped: boolean }).stopped;
-  }
-
-  evaluate(body: Record<string, unknown>, handlers: Handlers = {}, signal?: AbortSignal) {
-    return this.post("evaluate", body, handlers, signal);
+    const response = await this.ask("stop", { method: "POST", ...jsonOf({ stop_id: id }) });
+    return ((await response.json()) as { stopped: boolean }).stopped;
   }
 
   image(picture: Blob, options: Record<string, string>, handlers: Handlers = {}, signal?: AbortSignal) {

@@ -17,7 +17,7 @@ export async function evaluate(viewer: Viewer, work: Work, results: Results) {
   const body = { model, text, ...(pair ? { pair } : {}), ...(truncate ? { truncate } : {}) };
   const found = await work.run(EVALUATING, async (handlers, signal) => {
     try {
-      return new Evaluation(await work.client.evaluate(body, handlers, signal));
+      return new Evaluation(await work.client.post("evaluate", body, handlers, signal));
     } catch (error) {
       // Said where it was asked, unless nobody may ask or nobody waits.
       if (!(error instanceof ServerError) || work.client.locked.value) throw error;

@@ -24,7 +24,6 @@ export interface Correlation {
 interface EvaluationDocument {
   format: "attnflow-text-evaluation";
   version: number;
-  input: { tokens: { text: string; shown: string; special: boolean }[] };
   target: { label: string; probability: number };
   blank: string;
   methods: Method[];
@@ -99,17 +98,8 @@ export class Evaluation {
   }
 
   table() {
-    return {
-      columns: ["score", "tokens", "count", "method", "layer", "spearman"],
-      rows: this.document.correlations.map(({ score, tokens, count, method, layer, spearman }) => [
-        score,
-        tokens,
-        count,
-        method,
-        layer,
-        spearman,
-      ]),
-    };
+    const columns = ["score", "tokens", "count", "method", "layer", "spearman"] as const;
+    return { columns, rows: this.document.correlations.map((one) => columns.map((name) => one[name])) };
   }
 }
 

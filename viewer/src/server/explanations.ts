@@ -46,7 +46,7 @@ export class Explanations {
       const { client } = this.work;
       const document =
         "text" in asked
-          ? await client.explain({ method: AGGREGATIONS, compact: true, ...asked.text }, handlers, signal)
+          ? await client.post("explain", { method: AGGREGATIONS, compact: true, ...asked.text }, handlers, signal)
           : await client.image(asked.picture, { method: AGGREGATIONS.join(","), ...asked.options }, handlers, signal);
       return Report.read(document);
     });

@@ -137,7 +137,7 @@ export class Generations {
           work.ending.value ||= "possible";
         });
       };
-      await live.report(await work.client.generate(body, { ...handlers, prompt, token }, signal));
+      await live.report(await work.client.post("generate", body, { ...handlers, prompt, token }, signal));
       return true;
     });
     if (done) return;
