@@ -36,24 +36,25 @@ const beyond = scale.value.look(BEYOND_STEP).css;
 
 test("what lies beyond a scale has a colour that is not on it", () => {
   const ends = endsOfSides([side, side], [[first], [first]], false)[0];
-  const colours = sideColours(new Shades({ scale: scale.value, low: 0, top: ends.top, threshold: 0 }), ends);
-  expect(colours.css(0.9)).toBe(beyond);
-  expect(colours.css(0.06)).not.toBe(beyond);
-  expect([0.9, 0.06, 0].map((value) => colours.beyond(value))).toEqual([true, false, false]);
+  const { shades } = sideColours(new Shades({ scale: scale.value, low: 0, top: ends.top, threshold: 0 }), ends);
+  expect(shades.css(0.9)).toBe(beyond);
+  expect(shades.css(0.06)).not.toBe(beyond);
+  expect([0.9, 0.06, 0].map((value) => shades.beyond(value))).toEqual([true, false, false]);
 });
 
 test("the first token sets no end of the difference either", () => {
   const difference = Float64Array.of(-0.4, 0.06, 0.03, NaN, 0, Infinity);
-  const colours = differenceColours(scales, [side, side], same, [difference, null]);
-  expect(colours).toMatchObject({ top: 0.06, least: -0.4, most: 0.06 });
-  expect([-0.4, 0.06, -0.06].map((value) => colours.beyond(value))).toEqual([true, false, false]);
-  expect(colours.css(-0.4)).toBe(beyond);
+  const { shades, least, most } = differenceColours(scales, [side, side], same, [difference, null]);
+  expect([shades.top, least, most]).toEqual([0.06, -0.4, 0.06]);
+  expect([-0.4, 0.06, -0.06].map((value) => shades.beyond(value))).toEqual([true, false, false]);
+  expect(shades.css(-0.4)).toBe(beyond);
   const tokens = report.tokens.map((token) => ({ ...token, special: false }));
   const encoder = {
     ...side,
     report: { ...report, tokens, model: { ...report.model, causal: false } },
   } as unknown as Side;
-  const topOf = (sides: [Side, Side], match: Int32Array) => differenceColours(scales, sides, match, [difference]).top;
+  const topOf = (sides: [Side, Side], match: Int32Array) =>
+    differenceColours(scales, sides, match, [difference]).shades.top;
   expect(topOf([encoder, encoder], same)).toBe(0.4);
   // Nor where only one of the two has a sink there, in its own place.
   expect(topOf([encoder, side], same)).toBe(0.06);
@@ -62,5 +63,5 @@ test("the first token sets no end of the difference either", () => {
   // Nor an output token of its own where layers share the scale.
   const rows = [difference, null];
   const own = [encoder, { ...encoder, token: 1 }] as [Side, Side];
-  expect(differenceColours(scales, own, Int32Array.of(1, 2, -1, -1, -1, -1), rows).top).toBe(0.06);
+  expect(differenceColours(scales, own, Int32Array.of(1, 2, -1, -1, -1, -1), rows).shades.top).toBe(0.06);
 });

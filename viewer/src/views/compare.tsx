@@ -46,13 +46,14 @@ export function Compare() {
 
 const says = ({ document }: Report) => (document.predictions ?? []).length > 0;
 
-function Comparison() {
+/** What is compared with what. */
+function useSides() {
   const viewer = useViewer();
   const { report, state, explanation, other } = viewer;
   const { choices, counts } = state;
   const opened = other.value;
   const second = useMemo(() => (opened ? inUnitsOf(report, opened) : report), [report, opened]);
-  const chosen = choices.comparison.value ?? {
+  const chosen: NonNullable<Chosen> = choices.comparison.value ?? {
     method: choices.method.value,
     layer: choices.layer.value,
     shares: false,
@@ -80,32 +81,23 @@ function Comparison() {
         : "tokens pieces and whole words (“Whole words” merges this report's)",
     );
   const gone = opened && viewer.gone.value?.report === opened ? viewer.gone.value : null;
-  return (
-    <Sides
-      sides={[ours, others]}
-      match={match}
-      chosen={chosen}
-      unlike={apart.filter(Boolean).join(", ")}
-      gone={gone && goneIn(second, gone)}
-      without={gone ? withoutThem(viewer.pieces.report, gone.tokens) : ""}
-    />
-  );
+  const sides: [Side, Side] = [ours, others];
+  return {
+    sides,
+    match,
+    chosen,
+    /** how the two were made differently */
+    unlike: apart.filter(Boolean).join(", "),
+    /** tokens of the second side that its model did not see */
+    gone: gone && goneIn(second, gone),
+    /** "without “key”": what the second side is, where it is this text less some tokens; "" elsewhere */
+    without: gone ? withoutThem(viewer.pieces.report, gone.tokens) : "",
+  };
 }
 
-interface SidesProps {
-  sides: [Side, Side];
-  match: Int32Array;
-  chosen: NonNullable<Chosen>;
-  /** how the two were made differently */
-  unlike: string;
-  /** tokens of the second side that its model did not see */
-  gone: ReadonlySet<number> | null;
-  /** "without “key”": what the second side is, where it is this text less some tokens; "" elsewhere */
-  without: string;
-}
-
-function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
+function Comparison() {
   const viewer = useViewer();
+  const { sides, match, chosen, unlike, gone, without } = useSides();
   const { report, state, other, problem } = viewer;
   const { choices } = state;
   const [a, b] = sides;

@@ -12,20 +12,10 @@ import type { Side } from "./compare_sides";
 type Rows = readonly (Numbers | null)[];
 
 export interface Colours {
-  /** the value of the last colour, on both sides of 0 where the scale diverges */
-  top: number;
+  shades: Shades;
   /** what is drawn, which may lie beyond the scale */
   least: number;
   most: number;
-  diverging: boolean;
-  /** value of the first colour, and of a place from there to the last, 0 to 1 */
-  low: number;
-  valueAt(t: number): number;
-  log: boolean;
-  css(value: number): string;
-  ink(value: number): string;
-  /** whether a value lies beyond the scale, in a colour of its own */
-  beyond(value: number): boolean;
 }
 
 /** Of `ends` as they are drawn: of a method whose values have signs, on both sides of 0. */
@@ -52,16 +42,9 @@ export function endsOfSides(sides: readonly [Side, Side], rows: readonly [Rows, 
 
 /** Of a side, of which `shades` are. */
 export const sideColours = (shades: Shades, { above, signed }: Ends): Colours => ({
-  top: shades.top,
-  low: shades.low,
-  log: shades.log,
+  shades,
   least: signed ? -above : 0,
   most: above,
-  diverging: signed ?? false,
-  valueAt: (t) => shades.valueAt(t),
-  css: (value) => shades.css(value),
-  ink: (value) => shades.ink(value),
-  beyond: (value) => shades.beyond(value),
 });
 
 /**
@@ -88,22 +71,23 @@ export function differenceColours(
   }
   const { top } = sizes.ends;
   const shades = new Shades({ scale: plain, low: -top, top, threshold: 0, diverging: scale });
-  return { ...sideColours(shades, { least, top, above: most, signed: true }), least };
+  return { shades, least, most };
 }
 
 /** @param marked whether what lies beyond the scale has a corner, beside its colour */
 export function CompareLegend({ colours, marked = true }: { colours: Colours; marked?: boolean }) {
-  const { top, low, least, most, diverging, log, css, beyond, valueAt } = colours;
+  const { shades, least, most } = colours;
+  const { low, top, log, signed } = shades;
   const far = [
     { value: least, words: `down to ${format(least)}` },
-    { value: most, words: `up to ${diverging ? "+" : ""}${format(most)}` },
-  ].filter(({ value }) => beyond(value));
+    { value: most, words: `up to ${signed ? "+" : ""}${format(most)}` },
+  ].filter(({ value }) => shades.beyond(value));
   return (
     <ScaleBar
       from={format(low)}
-      to={diverging ? `+${format(top)}` : `${format(top)}${log ? " (log)" : ""}`}
-      bar={barOf((t) => css(valueAt(t)))}
-      beyond={far.map(({ value, words }) => ({ colour: css(value), words }))}
+      to={signed ? `+${format(top)}` : `${format(top)}${log ? " (log)" : ""}`}
+      bar={barOf((t) => shades.css(shades.valueAt(t)))}
+      beyond={far.map(({ value, words }) => ({ colour: shades.css(value), words }))}
       marked={marked}
     />
   );

@@ -24,43 +24,53 @@ interface HalfProps {
 
 export function Half({ name, title, side, values, missing, image, colours, back, gone = null }: HalfProps) {
   const { report, counts } = side;
-  const label = `${colours.diverging ? "difference" : back ? "second" : "first"}: ${title}`;
+  const { shades } = colours;
+  const label = `${shades.signed ? "difference" : back ? "second" : "first"}: ${title}`;
+  const { rows = 1, columns = 1, first_patch: begin = 0 } = report.document.input.image ?? {};
   return (
     <section class="half" data-side={name} aria-label={label}>
       <h3>{title}</h3>
       {!values && <p class="help missing-values">{missing}</p>}
       {!values ? null : image ? (
-        <PatchMap side={side} values={values} colour={colours.css} />
+        <Pixels
+          {...{ rows, columns }}
+          class="patch-map"
+          label="patches"
+          colourAt={(column, row) => shades.css(values[begin + row * columns + column])}
+        />
       ) : (
-        <HalfText of={label} view="compare" places={back} {...{ report, values, counts, colours, gone }} />
+        <HalfText of={label} view="compare" places={back} colours={shades} {...{ report, values, counts, gone }} />
       )}
       {values && <CompareLegend colours={colours} />}
     </section>
   );
 }
 
-/** Patches of a picture, in their places. */
-function PatchMap({
-  side,
-  values,
-  colour,
-}: {
-  side: Side;
-  values: Float64Array | null;
-  colour(value: number): string;
-}) {
+interface PixelsProps {
+  class?: string;
+  columns: number;
+  rows: number;
+  label: string;
+  /** null: it stays empty */
+  colourAt(column: number, row: number): string | null;
+}
+
+/** A pixel for each value: patches of a picture, or layers by tokens. */
+function Pixels({ class: kind, columns, rows, label, colourAt }: PixelsProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const { rows = 1, columns = 1, first_patch: first = 0 } = side.report.document.input.image ?? {};
   useLayoutEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context) return;
     context.clearRect(0, 0, columns, rows);
-    for (let k = 0; values && k < rows * columns; ++k) {
-      context.fillStyle = colour(values[first + k]);
-      context.fillRect(k % columns, Math.floor(k / columns), 1, 1);
+    for (let k = 0; k < rows * columns; ++k) {
+      const [column, row] = [k % columns, Math.floor(k / columns)];
+      const colour = colourAt(column, row);
+      if (colour === null) continue;
+      context.fillStyle = colour;
+      context.fillRect(column, row, 1, 1);
     }
   });
-  return <canvas class="patch-map" ref={canvas} width={columns} height={rows} role="img" aria-label="patches" />;
+  return <canvas class={kind} ref={canvas} width={columns} height={rows} role="img" aria-label={label} />;
 }
 
 /** Layers by tokens of both, and of their difference. */
@@ -81,24 +91,16 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
       <LayerMap
         title={`${a.method}, every layer`}
         side={a}
-        layers={layers}
         rows={rowsA}
         colours={sideColours(viewer.shades(endsA, a.method), endsA)}
       />
       <LayerMap
         title={`${b.method}, every layer`}
         side={b}
-        layers={b.report.layers}
         rows={rowsB}
         colours={sideColours(viewer.shades(endsB, b.method), endsB)}
       />
-      <LayerMap
-        title="B − A"
-        side={a}
-        layers={layers}
-        rows={apart}
-        colours={differenceColours(viewer, sides, match, apart)}
-      />
+      <LayerMap title="B − A" side={a} rows={apart} colours={differenceColours(viewer, sides, match, apart)} />
     </div>
   );
 }
@@ -106,27 +108,17 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
 interface LayerMapProps {
   title: string;
   side: Side;
-  layers: readonly number[];
+  /** of each of its report's layers */
   rows: (Float64Array | null)[];
   colours: Colours;
 }
 
-function LayerMap({ title, side, layers, rows, colours }: LayerMapProps) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const n = side.report.n;
-  useLayoutEffect(() => {
-    const context = canvas.current?.getContext("2d");
-    if (!context) return;
-    context.clearRect(0, 0, n, layers.length);
-    rows.forEach((row, k) => {
-      for (let i = 0; row && i < n; ++i) {
-        if (!side.counts[i] || Number.isNaN(row[i])) continue;
-        context.fillStyle = colours.css(row[i]);
-        // The topmost layer stands at the top.
-        context.fillRect(i, layers.length - 1 - k, 1, 1);
-      }
-    });
-  });
+function LayerMap({ title, side: { report, counts }, rows, colours }: LayerMapProps) {
+  const { n, layers } = report;
+  const colourAt = (token: number, fromTop: number) => {
+    const row = rows[layers.length - 1 - fromTop];
+    return row && counts[token] && !Number.isNaN(row[token]) ? colours.shades.css(row[token]) : null;
+  };
   return (
     <figure class="layer-map">
       <figcaption>{title}</figcaption>
@@ -135,7 +127,7 @@ function LayerMap({ title, side, layers, rows, colours }: LayerMapProps) {
           <span>{layers.at(-1)}</span>
           <span>{layers[0]}</span>
         </span>
-        <canvas ref={canvas} width={n} height={layers.length} role="img" aria-label={`${title}: layers by tokens`} />
+        <Pixels columns={n} rows={layers.length} label={`${title}: layers by tokens`} colourAt={colourAt} />
       </div>
       <CompareLegend colours={colours} marked={false} />
     </figure>
