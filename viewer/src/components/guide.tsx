@@ -1,7 +1,7 @@
 // "How to read this": what each method and control means and does not mean, in the page itself; opened at its place by the
 // (i) beside a control.
-import { useRef } from "preact/hooks";
 import { AGREEMENT } from "../figures";
+import { Dialog, openDialog } from "./dialog";
 
 /** Places in the guide. */
 export type GuidePlace = "example" | "methods" | "trust" | "mixing" | "recompute" | "filters" | "compare";
@@ -99,11 +99,9 @@ const GUIDE: readonly Section[] = [
 
 /** @param place what it opens at; absent: the beginning */
 export function showGuide(place?: GuidePlace) {
-  const dialog = document.getElementById("guide");
-  if (!(dialog instanceof HTMLDialogElement)) return;
-  if (!dialog.open) dialog.showModal();
+  const dialog = openDialog("guide");
   if (!place) return;
-  const section = dialog.querySelector<HTMLElement>(`[data-place="${place}"]`);
+  const section = dialog?.querySelector<HTMLElement>(`[data-place="${place}"]`);
   section?.scrollIntoView({ block: "start" });
   section?.focus();
 }
@@ -120,38 +118,20 @@ export const Info = ({ about, place }: { about: string; place: GuidePlace }) => 
   </button>
 );
 
-export function Guide() {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const close = () => dialog.current?.close();
-  return (
-    <dialog
-      id="guide"
-      class="drawer"
-      ref={dialog}
-      aria-labelledby="guide-heading"
-      onClick={(event) => event.target === dialog.current && close()}
-    >
-      <div class="dialog-body">
-        <div class="row card-head">
-          <h2 id="guide-heading">How to read this</h2>
-          <button type="button" class="quiet icon" aria-label="Close" onClick={close}>
-            <span aria-hidden="true">×</span>
-          </button>
-        </div>
-        {GUIDE.map(({ place, title, terms }) => (
-          <section key={place} data-place={place} tabIndex={-1} aria-label={title}>
-            <h3>{title}</h3>
-            <dl>
-              {Object.entries(terms).map(([term, text]) => (
-                <>
-                  <dt>{term}</dt>
-                  <dd>{text}</dd>
-                </>
-              ))}
-            </dl>
-          </section>
-        ))}
-      </div>
-    </dialog>
-  );
-}
+export const Guide = () => (
+  <Dialog id="guide" class="drawer" title="How to read this">
+    {GUIDE.map(({ place, title, terms }) => (
+      <section key={place} data-place={place} tabIndex={-1} aria-label={title}>
+        <h3>{title}</h3>
+        <dl>
+          {Object.entries(terms).map(([term, text]) => (
+            <>
+              <dt>{term}</dt>
+              <dd>{text}</dd>
+            </>
+          ))}
+        </dl>
+      </section>
+    ))}
+  </Dialog>
+);

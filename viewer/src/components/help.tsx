@@ -1,47 +1,28 @@
 // The keyboard's list.
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { Dialog, openDialog } from "./dialog";
 
-export function showHelp() {
-  const dialog = document.getElementById("help");
-  if (dialog instanceof HTMLDialogElement && !dialog.open) dialog.showModal();
-}
+export const showHelp = () => void openDialog("help");
 
 export interface Keys {
   keys: readonly string[];
   does: string;
 }
 
-export function KeysDialog({ keys: list, children }: { keys: readonly Keys[]; children: ComponentChildren }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  return (
-    <dialog
-      id="help"
-      ref={dialog}
-      aria-labelledby="help-heading"
-      onClick={(event) => event.target === dialog.current && dialog.current?.close()}
-    >
-      <div class="dialog-body">
-        <div class="row card-head">
-          <h2 id="help-heading">Keyboard</h2>
-          <button type="button" class="quiet icon" aria-label="Close" onClick={() => dialog.current?.close()}>
-            <span aria-hidden="true">×</span>
-          </button>
+export const KeysDialog = ({ keys: list, children }: { keys: readonly Keys[]; children: ComponentChildren }) => (
+  <Dialog id="help" title="Keyboard">
+    <dl class="keys">
+      {list.map(({ keys, does }) => (
+        <div key={does}>
+          <dt>
+            {keys.map((key) => (
+              <kbd key={key}>{key}</kbd>
+            ))}
+          </dt>
+          <dd>{does}</dd>
         </div>
-        <dl class="keys">
-          {list.map(({ keys, does }) => (
-            <div key={does}>
-              <dt>
-                {keys.map((key) => (
-                  <kbd key={key}>{key}</kbd>
-                ))}
-              </dt>
-              <dd>{does}</dd>
-            </div>
-          ))}
-        </dl>
-        <p class="help">{children}</p>
-      </div>
-    </dialog>
-  );
-}
+      ))}
+    </dl>
+    <p class="help">{children}</p>
+  </Dialog>
+);
