@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { Belief } from "./components/belief";
 import { MOST_DRAWN } from "./components/card";
-import { Controls } from "./components/controls";
+import { ChoiceControls, Controls } from "./components/controls";
 import { Guide } from "./components/guide";
 import { Headline } from "./components/headline";
 import { KeysDialog, type Keys } from "./components/help";
@@ -135,7 +135,9 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
       heading={<InputText />}
       controls={
         <>
-          <Controls key={viewer === pieces ? "pieces" : "words"} />
+          <Controls key={viewer === pieces ? "pieces" : "words"}>
+            <ChoiceControls />
+          </Controls>
           <RecipeControls />
         </>
       }

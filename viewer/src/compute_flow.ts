@@ -76,14 +76,8 @@ export function computeFlow(viewer: Viewer): () => void {
     for (const name of RECIPE) void state.choices[name].value;
     const layers = lacking(viewer);
     if (layers.length === 0) return;
-    stop = inSlices(
-      all(layers, token),
-      () => (computing.value = null),
-      (error) => {
-        computing.value = null;
-        throw error;
-      },
-    );
+    const rest = () => void (computing.value = null);
+    stop = inSlices(all(layers, token), rest, rest);
   });
   return () => {
     stop?.();

@@ -1,4 +1,5 @@
 // What is shown: method, layer, output token, and what changes the numbers.
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Method } from "../report/document";
 import { useViewer } from "../context";
@@ -6,7 +7,6 @@ import { Filters } from "./filters";
 import { Select, Slider, tokenOptions } from "./fields";
 import { Look } from "./look";
 import { MethodChoice } from "./method_choice";
-import { QuickBar } from "./quick_bar";
 import { SpecialCheck } from "./special_note";
 import { WordReport } from "../report/words";
 
@@ -22,13 +22,11 @@ export function ChoiceControls() {
   const ofWords = report instanceof WordReport ? " of whole words" : "";
   const lacking = (method: Method) =>
     `This report was made without ${method}${ofWords}${served ? "; the server computes it" : ""}`;
-  const methods = { has: (method: Method) => viewer.has(method), missing: lacking, asks: served };
   const alike = scored ? `${choices.method.value} is of the prediction, not of a layer or an output token` : undefined;
   const options = useMemo(() => tokenOptions(tokens, report.pictured), [tokens]);
   return (
     <>
-      <MethodChoice {...methods} />
-      <QuickBar {...methods} />
+      <MethodChoice has={(method) => viewer.has(method)} missing={lacking} asks={served} />
       <div class="control" title={alike}>
         <label for="layer">
           Layer{" "}
@@ -62,15 +60,14 @@ export function ChoiceControls() {
   );
 }
 
-export function Controls() {
-  return (
-    <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
-      <ChoiceControls />
-      <SpecialCheck />
-      <div class="panels">
-        <Filters />
-        <Look />
-      </div>
-    </form>
-  );
-}
+/** The bar of a page's choices, with what every page leaves out and how it looks. */
+export const Controls = ({ children }: { children: ComponentChildren }) => (
+  <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+    {children}
+    <SpecialCheck />
+    <div class="panels">
+      <Filters />
+      <Look />
+    </div>
+  </form>
+);

@@ -1,12 +1,15 @@
 // Raw, rollout or flow, and the methods beside the graph that there are values of.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { useViewer } from "../context";
 import { AGGREGATIONS, isScore, METHODS, type Method } from "../report/document";
+import { oneColumn } from "../theme";
 import { Command, commandFor } from "./ask_for";
 import { Radios } from "./fields";
 import { Info } from "./guide";
 import { Popover } from "./popover";
 
-export interface MethodChoiceProps {
+interface MethodChoiceProps {
   /** whether there are values of a method */
   has(method: Method): boolean;
   /** why there are none */
@@ -16,7 +19,7 @@ export interface MethodChoiceProps {
 }
 
 /** The methods as buttons. @param name of the group: a page may have two of them */
-export function MethodRadios({ has, missing, asks = false, name }: MethodChoiceProps & { name: string }) {
+function MethodRadios({ has, missing, asks = false, name }: MethodChoiceProps & { name: string }) {
   const { method } = useViewer().state.choices;
   return (
     <Radios
@@ -33,7 +36,8 @@ export function MethodRadios({ has, missing, asks = false, name }: MethodChoiceP
   );
 }
 
-export function MethodChoice({ has, missing, asks = false }: MethodChoiceProps) {
+export function MethodChoice(props: MethodChoiceProps) {
+  const { has, missing, asks = false } = props;
   const { state } = useViewer();
   // What may come with the report is not missing yet.
   const lacking = asks || state.growing.value ? [] : AGGREGATIONS.filter((one) => !has(one));
@@ -41,11 +45,43 @@ export function MethodChoice({ has, missing, asks = false }: MethodChoiceProps) 
     <>
       <fieldset id="methods" class="segments">
         <legend class="visually-hidden">Method</legend>
-        <MethodRadios {...{ has, missing, asks }} name="method" />
+        <MethodRadios {...props} name="method" />
         <Info about="the methods" place="methods" />
       </fieldset>
       {lacking.length > 0 && <Lacking methods={lacking} missing={missing} />}
+      <QuickBar {...props} />
     </>
+  );
+}
+
+/** In one column the controls scroll away with the page: the method stays at the top then, and the way back to them. */
+function QuickBar(props: MethodChoiceProps) {
+  const above = useSignal(false);
+  const narrow = oneColumn.value;
+  useEffect(() => {
+    const controls = document.getElementById("controls");
+    if (!narrow || !controls || typeof IntersectionObserver !== "function") return;
+    const observer = new IntersectionObserver(([{ isIntersecting, boundingClientRect }]) => {
+      above.value = !isIntersecting && boundingClientRect.bottom <= 0;
+    });
+    observer.observe(controls);
+    return () => observer.disconnect();
+  }, [narrow]);
+  if (!narrow || !above.value) return null;
+  const back = () => {
+    document.getElementById("controls")?.scrollIntoView({ block: "start" });
+    document.querySelector<HTMLElement>("#methods input:checked")?.focus({ preventScroll: true });
+  };
+  return (
+    <div class="quick" role="group" aria-label="Method (other controls are scrolled out of view)">
+      <fieldset class="segments one-line">
+        <legend class="visually-hidden">Method</legend>
+        <MethodRadios {...props} name="quick-method" />
+      </fieldset>
+      <button type="button" class="quiet" id="to-controls" onClick={back}>
+        ↑ All controls
+      </button>
+    </div>
   );
 }
 

@@ -29,16 +29,10 @@ function useFusing(pieces: Report, recipe: Recipe) {
     const wanted = { ...recipe, ...change };
     if (!isHeavy(pieces, wanted)) return apply();
     fusing.value = true;
-    stop.current = inSlices(
-      prepare(pieces, wanted),
-      () => {
-        fusing.value = false;
-        apply();
-      },
-      (error) => {
-        throw error;
-      },
-    );
+    stop.current = inSlices(prepare(pieces, wanted), () => {
+      fusing.value = false;
+      apply();
+    });
   };
   return { fusing: fusing.value, afterFusing };
 }

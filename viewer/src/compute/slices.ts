@@ -29,8 +29,8 @@ export function finish<T>(work: Work<T>): T {
   }
 }
 
-/** Runs in slices; returns what stops it. What it throws goes to `failed`. */
-export function inSlices<T>(work: Work<T>, done: (result: T) => void, failed: (error: unknown) => void): () => void {
+/** Runs in slices; returns what stops it. @param failed is told that it has thrown something, which goes on to the page */
+export function inSlices<T>(work: Work<T>, done: (result: T) => void, failed?: () => void): () => void {
   let stopped = false;
   const slice = () => {
     if (stopped) return;
@@ -46,8 +46,8 @@ export function inSlices<T>(work: Work<T>, done: (result: T) => void, failed: (e
       } while (performance.now() < end);
     } catch (error) {
       stopped = true;
-      failed(error);
-      return;
+      failed?.();
+      throw error;
     }
     soon(slice);
   };
@@ -66,13 +66,7 @@ export function useWork<T>(make: () => Work<T> | null, inputs: readonly unknown[
   useEffect(() => {
     const work = make();
     if (!work) return;
-    return inSlices(
-      work,
-      (result) => setFound({ inputs, result }),
-      (error) => {
-        throw error;
-      },
-    );
+    return inSlices(work, (result) => setFound({ inputs, result }));
   }, inputs);
   const current = found && found.inputs.every((input, i) => Object.is(input, inputs[i]));
   return current ? found.result : null;

@@ -2,12 +2,9 @@
 import { effect, signal, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { CheckBox } from "../components/check_box";
+import { Controls } from "../components/controls";
 import { Select, Slider } from "../components/fields";
-import { Filters } from "../components/filters";
-import { Look } from "../components/look";
 import { MethodChoice } from "../components/method_choice";
-import { QuickBar } from "../components/quick_bar";
-import { SpecialCheck } from "../components/special_note";
 import { isEmbedded } from "../embedding";
 import type { Method } from "../report/document";
 import type { Span, State } from "../state";
@@ -168,15 +165,10 @@ function LayersChoice() {
 /** Token, method and layers. */
 export function GenerationChoices() {
   const viewer = useGeneration();
-  const methods = {
-    has: (one: Method) => viewer.report.methods.includes(one),
-    missing: (one: Method) => missing(one, viewer),
-  };
   return (
     <>
       <Steps />
-      <MethodChoice {...methods} />
-      <QuickBar {...methods} />
+      <MethodChoice has={(one) => viewer.report.methods.includes(one)} missing={(one) => missing(one, viewer)} />
       <LayersChoice />
     </>
   );
@@ -187,7 +179,7 @@ export function GenerationControls() {
   const { report, state } = viewer;
   const { method, normalized } = state.choices;
   return (
-    <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+    <Controls>
       <GenerationChoices />
       {report.methods.some((one) => report.hasNormalized(one)) && (
         <div class="control check" id="normalized-control">
@@ -201,12 +193,7 @@ export function GenerationControls() {
           </CheckBox>
         </div>
       )}
-      <SpecialCheck />
-      <div class="panels">
-        <Filters />
-        <Look />
-      </div>
-    </form>
+    </Controls>
   );
 }
 
