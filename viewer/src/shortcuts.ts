@@ -5,6 +5,7 @@ import type { Viewer } from "./context";
 import { specialTokens } from "./filters";
 import { GenerationViewer } from "./generation/generation_viewer";
 import { linkOf } from "./link";
+import { listen } from "./listen";
 import { AGGREGATIONS, isScore, type Method } from "./report/document";
 import type { Comparison } from "./state";
 import { dark, theme } from "./theme";
@@ -192,7 +193,7 @@ const keeps = (target: Element, key: string) =>
 
 /** Listens for the keys; returns how to stop. */
 export function followKeys(viewer: Viewer, shortcuts: readonly Shortcut[]): () => void {
-  const onKey = (event: KeyboardEvent) => {
+  const keydown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented || event.isComposing) return;
     const target = event.target as Element;
     // Fields take letters; an open dialog or menu has keys of its own.
@@ -204,6 +205,5 @@ export function followKeys(viewer: Viewer, shortcuts: readonly Shortcut[]): () =
     event.preventDefault();
     shortcut.run(viewer, key);
   };
-  document.addEventListener("keydown", onKey);
-  return () => document.removeEventListener("keydown", onKey);
+  return listen({ keydown });
 }

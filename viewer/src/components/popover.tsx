@@ -1,6 +1,7 @@
 // A button that opens a panel of controls under it. Escape and a click elsewhere close it.
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { listen } from "../listen";
 
 export interface PopoverProps {
   id: string;
@@ -29,12 +30,7 @@ export function Popover({ id, label, title, badge, children }: PopoverProps) {
       setOpen(false);
       button.current?.focus();
     };
-    document.addEventListener("pointerdown", away);
-    document.addEventListener("keydown", escape);
-    return () => {
-      document.removeEventListener("pointerdown", away);
-      document.removeEventListener("keydown", escape);
-    };
+    return listen({ pointerdown: away, keydown: escape });
   }, [open]);
   return (
     <div

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { useViewer } from "../context";
+import { listen } from "../listen";
 
 /** Where the pointer was last; null: a key was pressed since. */
 let pointer: { x: number; y: number } | null = null;
@@ -9,15 +10,8 @@ let pointer: { x: number; y: number } | null = null;
 /** Keeps where the pointer is for every tip of the page. */
 export function followPointer(): () => void {
   const move = ({ clientX, clientY }: PointerEvent) => (pointer = { x: clientX, y: clientY });
-  const key = () => (pointer = null);
-  document.addEventListener("pointermove", move, { capture: true, passive: true });
-  document.addEventListener("pointerdown", move, { capture: true, passive: true });
-  document.addEventListener("keydown", key, true);
-  return () => {
-    document.removeEventListener("pointermove", move, true);
-    document.removeEventListener("pointerdown", move, true);
-    document.removeEventListener("keydown", key, true);
-  };
+  const keydown = () => (pointer = null);
+  return listen({ pointermove: move, pointerdown: move, keydown }, { capture: true, passive: true });
 }
 
 const GAP = 14;
@@ -57,15 +51,12 @@ export function Tip({ view, id = `${view}-readout`, status = false, children }: 
     const follow = () => moveTip(tip);
     const escape = ({ key }: KeyboardEvent) => key === "Escape" && tip.hidePopover();
     tip.showPopover();
-    document.addEventListener("pointermove", follow);
-    document.addEventListener("scroll", follow, { capture: true, passive: true });
-    document.addEventListener("keydown", escape);
-    return () => {
-      document.removeEventListener("pointermove", follow);
-      document.removeEventListener("scroll", follow, true);
-      document.removeEventListener("keydown", escape);
-      tip.hidePopover();
-    };
+    const stops = [
+      listen({ pointermove: follow, keydown: escape }),
+      listen({ scroll: follow }, { capture: true, passive: true }),
+      () => tip.hidePopover(),
+    ];
+    return () => stops.forEach((stop) => stop());
   }, [shown]);
   // What it says has another size, and stands elsewhere when a key has moved on.
   useLayoutEffect(() => {

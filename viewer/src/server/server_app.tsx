@@ -4,6 +4,7 @@ import { ReportApp } from "../app";
 import { ThemeButton } from "../components/toolbar";
 import type { Viewer } from "../context";
 import { GenerationLiveApp } from "../generation/live";
+import { listen } from "../listen";
 import { Agreement } from "./agreement";
 import { askOfAddress } from "./ask";
 import { askAhead } from "./ask_ahead";
@@ -131,36 +132,27 @@ function acceptPictures(state: ServerState): () => void {
   const picture = (files: FileList | undefined) => [...(files ?? [])].find(({ type }) => type.startsWith("image/"));
   const able = () => state.question.table.value?.models.some(({ kind }) => kind === "image") ?? false;
   const dropping = (now: boolean) => document.documentElement.classList.toggle("dropping", now);
-  const onDrop = (event: DragEvent) => {
+  const drop = (event: DragEvent) => {
     dropping(false);
     const file = picture(event.dataTransfer?.files);
     if (!file || !able()) return;
     event.preventDefault();
     void state.explanations.explainPicture(file);
   };
-  const onDragOver = (event: DragEvent) => {
+  const dragover = (event: DragEvent) => {
     if (!able() || !event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     dropping([...event.dataTransfer.items].some(({ type }) => type.startsWith("image/")));
   };
   // Of the page, not of what is inside it.
-  const onDragLeave = (event: DragEvent) => {
+  const dragleave = (event: DragEvent) => {
     if (event.relatedTarget === null) dropping(false);
   };
-  const onPaste = (event: ClipboardEvent) => {
+  const paste = (event: ClipboardEvent) => {
     const file = picture(event.clipboardData?.files);
     if (!file || !able()) return;
     event.preventDefault();
     void state.explanations.explainPicture(file);
   };
-  document.addEventListener("drop", onDrop);
-  document.addEventListener("dragover", onDragOver);
-  document.addEventListener("dragleave", onDragLeave);
-  document.addEventListener("paste", onPaste);
-  return () => {
-    document.removeEventListener("drop", onDrop);
-    document.removeEventListener("dragover", onDragOver);
-    document.removeEventListener("dragleave", onDragLeave);
-    document.removeEventListener("paste", onPaste);
-  };
+  return listen({ drop, dragover, dragleave, paste });
 }

@@ -6,6 +6,7 @@ import { Select, tokenOptions } from "../components/fields";
 import { FileButton } from "../components/file_button";
 import { Own } from "../components/own_text";
 import { useViewer, type Viewer } from "../context";
+import { listen } from "../listen";
 import { isScore, METHODS } from "../report/document";
 import { openReport } from "../report/open_file";
 import type { Report } from "../report/report";
@@ -34,11 +35,11 @@ async function open(viewer: Viewer, file: File) {
 /** A file dropped anywhere in the page is compared with what the page shows; returns how to stop. */
 export function acceptDrops(viewer: Viewer): () => void {
   const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
-  const onDragOver = (event: DragEvent) => {
+  const dragover = (event: DragEvent) => {
     if (!holdsFile(event) || event.defaultPrevented) return;
     event.preventDefault();
   };
-  const onDrop = (event: DragEvent) => {
+  const drop = (event: DragEvent) => {
     if (!holdsFile(event) || event.defaultPrevented) return;
     event.preventDefault();
     const file = [...(event.dataTransfer?.files ?? [])].find(({ name }) => /\.(json|html?)$/i.test(name));
@@ -50,12 +51,7 @@ export function acceptDrops(viewer: Viewer): () => void {
     };
     void open(viewer, file);
   };
-  document.addEventListener("dragover", onDragOver);
-  document.addEventListener("drop", onDrop);
-  return () => {
-    document.removeEventListener("dragover", onDragOver);
-    document.removeEventListener("drop", onDrop);
-  };
+  return listen({ dragover, drop });
 }
 
 interface BarProps {
