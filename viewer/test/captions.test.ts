@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test, vi } from "vitest";
 import { Viewer } from "../src/context";
 import type { Caption } from "../src/export/exporter";
 import { framed, linesOf, nested, wordsOf } from "../src/export/frame";
-import { captionOf, quoted, savingOf } from "../src/export/name";
+import { aboutOf, captionOf, quoted } from "../src/export/name";
 import { xmlCharacters, xmlText } from "../src/export/picture";
 import { Report } from "../src/report/report";
 
@@ -166,7 +166,7 @@ describe("the caption of an explanation", () => {
 
   test("stands beside numbers as the choices that its page has, tokens excluded by hand among them", async () => {
     const { state, viewer } = await made(true);
-    const chosen = () => savingOf(viewer).about("strip").choices as Record<string, unknown>;
+    const chosen = () => aboutOf(viewer, "strip").choices as Record<string, unknown>;
     state.toggle(1);
     expect(chosen()).toMatchObject({ method: "raw", layer: 1, skipSpecial: true, excluded: [1] });
     for (const name of ["reasons", "byHand", "span", "normalized", "generated", "rules", "comparing", "included"]) {

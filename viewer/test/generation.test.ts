@@ -3,7 +3,7 @@ import { computed } from "@preact/signals";
 import { announceChoices } from "../src/app";
 import { endsOf } from "../src/color/ends";
 import { BEYOND_STEP } from "../src/color/scale";
-import { captionOf, savingOf } from "../src/export/name";
+import { captionOf } from "../src/export/name";
 import { GenerationViewer } from "../src/generation/generation_viewer";
 import { GenerationLive } from "../src/generation/live";
 import { alternatives } from "../src/generation/likelihood";
@@ -606,7 +606,7 @@ describe("what is chosen", () => {
     expect(viewer.layersText("rollout")).toBe("mean over 2 of the layers 2–5");
     expect(viewer.layersText("flow")).toBe("layer 5");
     viewer.state.step(2);
-    const facts = new Map(savingOf(viewer).caption("", {}).facts);
+    const facts = new Map(captionOf(viewer, "", {}).facts);
     expect(facts.get("Generated token")).toMatch(/^3 of 3 “/u);
     expect(generationSettings(viewer.report).find(({ term }) => term === "Layers")?.text).toBe("2, 5");
   });

@@ -7,7 +7,7 @@ import { agreementShown } from "../src/components/belief";
 import { scoresShown, scoreTable } from "../src/components/score_parts";
 import { Viewer } from "../src/context";
 import { Explanation } from "../src/explanation";
-import { captionOf, savingOf } from "../src/export/name";
+import { captionOf, stemOf } from "../src/export/name";
 import { readLink, writeLink } from "../src/link";
 import { agreementLevel, effectWords, findsTheDecisive, levelWords } from "../src/report/agreement";
 import type { Agreement, Method, ReportDocument, Target } from "../src/report/document";
@@ -118,7 +118,7 @@ test("say what they explain, and what belongs to no token", async () => {
     ["Method", "attnlrp"],
     ["Explained", "the next token “Angie” against “Yvette”"],
   ]);
-  expect(savingOf(viewer).stem("Text", {})).toMatch(/-text-attnlrp$/);
+  expect(stemOf(viewer, "Text", {})).toMatch(/-text-attnlrp$/);
   expect(viewer.chosenText()).toBe("attnlrp of the next token “Angie” against “Yvette”");
 });
 

@@ -1,10 +1,11 @@
 // The small menu of a card that saves what it shows: SVG, PNG, CSV, JSON.
+import type { ButtonHTMLAttributes } from "preact";
 import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ViewerContext } from "../context";
 import { kindsOf, type Exporter, type ExportKind } from "../export/exporter";
-import { savingOf } from "../export/name";
 import { paper } from "../export/paper";
 import { copiesPictures, copyLatex, copyPicture, save } from "../export/save";
+import { listen } from "../listen";
 import "../styles/export.css";
 
 const NAMES: Record<ExportKind, string> = {
@@ -20,9 +21,13 @@ const WIDTHS: { inches: number | null; words: string }[] = [
   { inches: 6.8, words: "Two columns (6.8 in)" },
 ];
 
+/** Of the menu: reached by its keys. */
+const Item = (attributes: ButtonHTMLAttributes) => (
+  <button type="button" role="menuitem" tabIndex={-1} {...attributes} />
+);
+
 export function ExportMenu({ card, title, exporter }: { card: string; title: string; exporter: Exporter }) {
   const viewer = useContext(ViewerContext);
-  const saving = viewer && savingOf(viewer);
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -33,8 +38,7 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
     const away = (event: Event) => {
       if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
-    document.addEventListener("pointerdown", away);
-    return () => document.removeEventListener("pointerdown", away);
+    return listen({ pointerdown: away });
   }, [open]);
   const close = () => {
     setOpen(false);
@@ -53,16 +57,18 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
   };
   const choose = async (kind: ExportKind) => {
     close();
-    if (!saving) return;
+    if (!viewer) return;
+    const { announcement } = viewer;
     try {
-      saving.announce(`Saved ${await save(kind, { card, title }, exporter, saving)}`);
+      announcement.value = `Saved ${await save(kind, { card, title }, exporter, viewer)}`;
     } catch (error) {
-      saving.announce(`${title} could not be saved: ${error instanceof Error ? error.message : String(error)}`);
+      announcement.value = `${title} could not be saved: ${error instanceof Error ? error.message : String(error)}`;
     }
   };
   const copy = async (what: string, done: Promise<boolean>) => {
     close();
-    saving?.announce((await done) ? `Copied the ${what}` : `This browser does not let the page copy the ${what}`);
+    const said = (await done) ? `Copied the ${what}` : `This browser does not let the page copy the ${what}`;
+    if (viewer) viewer.announcement.value = said;
   };
   return (
     <div class="export" ref={root}>
@@ -86,55 +92,33 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
       {open && (
         <div class="menu" role="menu" aria-label={`Save ${title}`} onKeyDown={onKeyDown}>
           {kindsOf(exporter).map((kind) => (
-            <button
-              type="button"
-              role="menuitem"
-              tabIndex={-1}
-              key={kind}
-              data-kind={kind}
-              onClick={() => void choose(kind)}
-            >
+            <Item key={kind} data-kind={kind} onClick={() => void choose(kind)}>
               {NAMES[kind]}
-            </button>
+            </Item>
           ))}
-          {exporter.svg && saving && copiesPictures() && (
-            <button
-              type="button"
-              role="menuitem"
-              tabIndex={-1}
-              onClick={() => void copy("picture", copyPicture({ card, title }, exporter, saving))}
-            >
-              Copy PNG
-            </button>
+          {exporter.svg && viewer && copiesPictures() && (
+            <Item onClick={() => void copy("picture", copyPicture({ card, title }, exporter, viewer))}>Copy PNG</Item>
           )}
-          {exporter.rows && (
-            <button type="button" role="menuitem" tabIndex={-1} onClick={() => void copy("table", copyLatex(exporter))}>
-              Copy LaTeX table
-            </button>
-          )}
+          {exporter.rows && <Item onClick={() => void copy("table", copyLatex(exporter))}>Copy LaTeX table</Item>}
           {exporter.svg && (
             <>
               <hr />
-              <button
-                type="button"
+              <Item
                 role="menuitemcheckbox"
                 aria-checked={paper.captions.value}
-                tabIndex={-1}
                 onClick={() => (paper.captions.value = !paper.captions.value)}
               >
                 Title and caption
-              </button>
+              </Item>
               {WIDTHS.map(({ inches, words }) => (
-                <button
-                  type="button"
+                <Item
                   role="menuitemradio"
                   aria-checked={paper.inches.value === inches}
-                  tabIndex={-1}
                   key={words}
                   onClick={() => (paper.inches.value = inches)}
                 >
                   {words}
-                </button>
+                </Item>
               ))}
             </>
           )}

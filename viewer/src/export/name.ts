@@ -21,18 +21,6 @@ import { WordReport } from "../report/words";
 import type { Choices } from "../state";
 import type { Caption, Shown } from "./exporter";
 
-/** What a page's export menus need of it. */
-export interface Saving {
-  /** a file's name without its ending */
-  stem(title: string, shown: Shown): string;
-  /** written beside the numbers in JSON */
-  about(card: string): Record<string, unknown>;
-  /** written around pictures */
-  caption(title: string, shown: Shown): Caption;
-  /** says a sentence to screen readers */
-  announce(text: string): void;
-}
-
 const slug = (text: string) =>
   text
     .normalize("NFKC")
@@ -48,10 +36,13 @@ function reportName({ model, input }: ReportDocument): string {
   return slug(`${model.name} ${input.text.slice(0, 24)}`).slice(0, 60) || "attnflow";
 }
 
-/** NAME-VIEW-METHOD-layerL-tokenT, or what the view says of itself. */
-function stemOf(document: ReportDocument, title: string, shown: Shown, usual: readonly string[]): string {
+/** A file's name without its ending: NAME-VIEW-METHOD-layerL-tokenT, or what the view says of itself. */
+export function stemOf(viewer: Viewer, title: string, shown: Shown): string {
+  const { method, layer, token } = viewer.state.choices;
+  const place = viewer.scored ? [] : [`layer${layer.value}`, `token${token.value}`];
+  const usual = [method.value, ...(viewer instanceof GenerationViewer ? [`generated${token.value + 1}`] : place)];
   const parts = [slug(shown.title ?? title), ...(shown.file ?? usual).map(slug)];
-  return [reportName(document), ...parts.filter(Boolean)].join("-");
+  return [reportName(viewer.report.document), ...parts.filter(Boolean)].join("-");
 }
 
 // Whatever stands around it, a user's text keeps its own direction.
@@ -142,7 +133,7 @@ function chosenFacts(viewer: Viewer, shown: Shown): (readonly [string, string | 
   ];
 }
 
-/** What the page shows. */
+/** What the page shows, as it is written around pictures. */
 export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption {
   const { report, state, explanation } = viewer;
   const { recipe } = explanation.value;
@@ -182,47 +173,33 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   };
 }
 
-/** What the export menus of a page need of it. */
-export function savingOf(viewer: Viewer): Saving {
+/** What is chosen, as JSON has it. */
+function choicesOf(viewer: Viewer): Record<string, unknown> {
   const { state } = viewer;
-  const { method, layer, token } = state.choices;
-  const choicesOf = () => {
-    if (!(viewer instanceof GenerationViewer)) {
-      const { byHand, ...chosen } = state.snapshot();
-      const names = namesOf(viewer.report);
-      const own = Object.entries(chosen).filter(([name]) => names.includes(name as keyof Choices));
-      const tokens = (excluded: boolean) =>
-        [...byHand].flatMap(([token, is]) => (is === excluded ? [token] : [])).sort((a, b) => a - b);
-      // By hand; filters are choices of their own. Tokens that count all the same are named where there are some.
-      const included = tokens(false);
-      return { ...Object.fromEntries(own), excluded: tokens(true), ...(included.length > 0 && { included }) };
-    }
-    const [, layers] = viewer.place;
-    const excluded = state.reasons.value.flatMap((reason, j) => (reason ? [j] : []));
-    return { method: method.value, normalized: viewer.normalized, token: token.value, layers, excluded };
-  };
+  if (!(viewer instanceof GenerationViewer)) {
+    const { byHand, ...chosen } = state.snapshot();
+    const names = namesOf(viewer.report);
+    const own = Object.entries(chosen).filter(([name]) => names.includes(name as keyof Choices));
+    const tokens = (excluded: boolean) =>
+      [...byHand].flatMap(([token, is]) => (is === excluded ? [token] : [])).sort((a, b) => a - b);
+    // By hand; filters are choices of their own. Tokens that count all the same are named where there are some.
+    const included = tokens(false);
+    return { ...Object.fromEntries(own), excluded: tokens(true), ...(included.length > 0 && { included }) };
+  }
+  const { method, token } = state.choices;
+  const [, layers] = viewer.place;
+  const excluded = state.reasons.value.flatMap((reason, j) => (reason ? [j] : []));
+  return { method: method.value, normalized: viewer.normalized, token: token.value, layers, excluded };
+}
+
+/** What is written beside the numbers in JSON. */
+export function aboutOf(viewer: Viewer, card: string): Record<string, unknown> {
+  const { model, input, generation } = viewer.report.document;
   return {
-    stem: (title, shown) =>
-      stemOf(viewer.report.document, title, shown, [
-        method.value,
-        ...(viewer instanceof GenerationViewer
-          ? [`generated${token.value + 1}`]
-          : viewer.scored
-            ? []
-            : [`layer${layer.value}`, `token${token.value}`]),
-      ]),
-    about(card) {
-      const { model, input, generation } = viewer.report.document;
-      const generated = generation && { generated: generation.text };
-      return {
-        view: card === "strip" ? "text" : card,
-        model: model.name,
-        text: input.text,
-        ...generated,
-        choices: choicesOf(),
-      };
-    },
-    caption: (title, shown) => captionOf(viewer, title, shown),
-    announce: (text) => (viewer.announcement.value = text),
+    view: card === "strip" ? "text" : card,
+    model: model.name,
+    text: input.text,
+    ...(generation && { generated: generation.text }),
+    choices: choicesOf(viewer),
   };
 }

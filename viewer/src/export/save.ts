@@ -1,8 +1,9 @@
 // Makes a file of a view and hands it to the browser.
-import type { Exporter, ExportKind } from "./exporter";
 import { copyText } from "../components/copy_text";
+import type { Viewer } from "../context";
+import type { Exporter, ExportKind } from "./exporter";
 import { framed, FRAME, inInches } from "./frame";
-import type { Saving } from "./name";
+import { aboutOf, captionOf, stemOf } from "./name";
 import { laidOut, paper, widthFor } from "./paper";
 import { rasterise, standalone } from "./picture";
 import { toCsv, toJson, toLatex } from "./tables";
@@ -16,9 +17,9 @@ export interface View {
 /** Pixels for one of the page: 300 to an inch on paper. */
 const sharpness = () => (paper.inches.value === null ? 2 : 300 / 96);
 
-async function svgOf({ card, title }: View, exporter: Exporter, saving: Saving): Promise<string> {
+async function svgOf({ card, title }: View, exporter: Exporter, viewer: Viewer): Promise<string> {
   const element = document.getElementById(`${card}-card`);
-  const caption = paper.captions.value ? saving.caption(title, exporter.shown?.() ?? {}) : null;
+  const caption = paper.captions.value ? captionOf(viewer, title, exporter.shown?.() ?? {}) : null;
   const drawn = () => {
     const picture = exporter.svg?.();
     if (!picture) throw new Error("this view has no picture");
@@ -30,18 +31,18 @@ async function svgOf({ card, title }: View, exporter: Exporter, saving: Saving):
   return inInches(await laidOut(element, widthFor(drawn(), inches) - FRAME, whole), inches);
 }
 
-async function makeFile(kind: ExportKind, view: View, exporter: Exporter, saving: Saving): Promise<Blob> {
+async function makeFile(kind: ExportKind, view: View, exporter: Exporter, viewer: Viewer): Promise<Blob> {
   switch (kind) {
     case "svg":
-      return new Blob([await svgOf(view, exporter, saving)], { type: "image/svg+xml" });
+      return new Blob([await svgOf(view, exporter, viewer)], { type: "image/svg+xml" });
     case "png":
-      return rasterise(await svgOf(view, exporter, saving), sharpness());
+      return rasterise(await svgOf(view, exporter, viewer), sharpness());
     default: {
       const table = exporter.rows?.();
       if (!table) throw new Error("this view has no numbers");
       return kind === "csv"
         ? new Blob([toCsv(table)], { type: "text/csv" })
-        : new Blob([toJson(table, saving.about(view.card))], { type: "application/json" });
+        : new Blob([toJson(table, aboutOf(viewer, view.card))], { type: "application/json" });
     }
   }
 }
@@ -57,9 +58,9 @@ function download(blob: Blob, name: string) {
 }
 
 /** The name of the file. */
-export async function save(kind: ExportKind, view: View, exporter: Exporter, saving: Saving): Promise<string> {
-  const name = `${saving.stem(view.title, exporter.shown?.() ?? {})}.${kind}`;
-  download(await makeFile(kind, view, exporter, saving), name);
+export async function save(kind: ExportKind, view: View, exporter: Exporter, viewer: Viewer): Promise<string> {
+  const name = `${stemOf(viewer, view.title, exporter.shown?.() ?? {})}.${kind}`;
+  download(await makeFile(kind, view, exporter, viewer), name);
   return name;
 }
 
@@ -67,10 +68,10 @@ export async function save(kind: ExportKind, view: View, exporter: Exporter, sav
 export const copiesPictures = () => typeof ClipboardItem === "function" && "write" in (navigator.clipboard ?? {});
 
 /** Puts the picture on the clipboard, as a PNG; whether that was possible. */
-export async function copyPicture(view: View, exporter: Exporter, saving: Saving): Promise<boolean> {
+export async function copyPicture(view: View, exporter: Exporter, viewer: Viewer): Promise<boolean> {
   try {
     // The browser asks for it in its own time: the click that allowed this must not be over.
-    const png = svgOf(view, exporter, saving).then((svg) => rasterise(svg, sharpness()));
+    const png = svgOf(view, exporter, viewer).then((svg) => rasterise(svg, sharpness()));
     await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
     return true;
   } catch {
