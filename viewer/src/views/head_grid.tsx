@@ -271,12 +271,11 @@ function Large({ layer, head, width, outputs, svg }: LargeProps) {
         id="head"
         svg={svg}
         outputs={outputs}
-        block={block && block.columns === report.n ? block : null}
+        block={block}
         busy={busy}
-        chosen={choices.token.value}
         layer={layer}
-        least={choices.threshold.value}
         marking={marking}
+        // A new function each time: the picture is drawn with what is pointed at before the tip looks for its place.
         onChoose={(query) => (choices.token.value = query)}
         most={u * Math.max(420, Math.min(900, (width / u) * 0.4))}
       />

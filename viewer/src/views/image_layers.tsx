@@ -149,10 +149,6 @@ function LayerStrip({ method, maps, scale, scales }: Strip) {
                 map={maps[index]}
                 scale={scales[index]}
                 token={token}
-                overlay={choices.overlay.value}
-                colours={viewer.scale.value}
-                smooth={choices.smooth.value}
-                threshold={choices.threshold.value}
                 side={STRIP_SIDE / 2}
                 photoSide={STRIP_SIDE}
               />

@@ -193,7 +193,7 @@ function Specials({ picture }: { picture: Picture }) {
 interface FigureProps {
   picture: Picture;
   method: Method;
-  map: Parameters<typeof Stage>[0]["map"];
+  map: Numbers | null;
   scale: MapScale;
 }
 
@@ -226,17 +226,7 @@ function Figure({ picture, method, map, scale }: FigureProps) {
         pointed.value = null;
       }}
     >
-      <Stage
-        picture={picture}
-        map={map}
-        scale={scale}
-        token={isScore(method) ? -1 : choices.token.value}
-        overlay={choices.overlay.value}
-        colours={scale.signed ? viewer.differenceScale.value : viewer.scale.value}
-        smooth={choices.smooth.value}
-        threshold={choices.threshold.value}
-        only={only}
-      >
+      <Stage picture={picture} map={map} scale={scale} token={isScore(method) ? -1 : choices.token.value} only={only}>
         <PointedPatch picture={picture} />
         {over}
       </Stage>

@@ -3,6 +3,7 @@ import { signal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { pixelOf, type MapColours, type Overlay } from "../color/overlay";
+import { useViewer } from "../context";
 import { bordersOf, CASING, heldBy, lineLook, pathOf } from "../report/contours";
 import { type Box, type MapScale, type Picture, SMALL_PICTURE, smoothMap } from "../report/picture";
 import type { Numbers } from "../report/values";
@@ -59,8 +60,9 @@ export interface MapLook {
   threshold: number;
 }
 
-export interface StageProps extends MapLook {
+interface StageProps {
   picture: Picture;
+  scale: MapScale;
   /** values of the patches; null: none */
   map: Numbers | null;
   /** outlined */
@@ -75,26 +77,23 @@ export interface StageProps extends MapLook {
   children?: ComponentChildren;
 }
 
-export function Stage({
-  picture,
-  map,
-  token,
-  side = SMOOTH_SIDE,
-  photoSide = Infinity,
-  only,
-  children,
-  ...look
-}: StageProps) {
+/** Looks as is chosen. */
+export function Stage(props: StageProps) {
+  const { picture, map, scale, token, side = SMOOTH_SIDE, photoSide = Infinity, only, children } = props;
+  const viewer = useViewer();
+  const { choices } = viewer.state;
   const photo = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
   const bitmap = bitmapOf(picture).image.value;
-  const { scale, overlay: kind, colours, smooth, threshold } = look;
+  const [kind, smooth, threshold] = [choices.overlay.value, choices.smooth.value, choices.threshold.value];
+  const colours = scale.signed ? viewer.differenceScale.value : viewer.scale.value;
   const [pictured, mapped] = [only === "photo" || kind !== "beside", only !== "photo" && kind !== "outline"];
   useLayoutEffect(() => {
     if (photo.current && bitmap) paintPhoto(photo.current, bitmap, photoSide);
   }, [bitmap, photoSide, pictured]);
   useLayoutEffect(() => {
-    if (overlay.current) paintMap(overlay.current, picture, map, side, look);
+    if (overlay.current)
+      paintMap(overlay.current, picture, map, side, { scale, overlay: kind, colours, smooth, threshold });
   }, [map, scale.low, scale.top, kind, colours, smooth, threshold, side, mapped]);
   const { width, height } = picture.fields;
   return (

@@ -66,11 +66,9 @@ export function Matrix() {
         id="matrix"
         svg={svg}
         outputs={outputs}
-        block={block && block.rows === outputs.length && block.columns === n ? block : null}
+        block={block}
         busy={busy}
-        chosen={choices.token.value}
         layer={layer}
-        least={choices.threshold.value}
         marking={marking}
         onChoose={(output) => (choices.token.value = output)}
       />

@@ -4,7 +4,7 @@ import { select, type Selection as Selected } from "d3-selection";
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Signal } from "@preact/signals";
-import type { Ref, RefObject } from "preact";
+import type { RefObject } from "preact";
 import { EndsOf, type Ends } from "../color/ends";
 import type { Shades } from "../color/shades";
 import { walkWithKeys } from "../components/arrow_keys";
@@ -85,20 +85,17 @@ export interface MatrixPictureProps {
   /** of the view */
   id: string;
   outputs: readonly number[];
+  /** drawn where it is of these outputs */
   block: Block | null;
   busy: boolean;
-  /** the chosen output token */
-  chosen: number;
   /** said with what is pointed at */
   layer: number;
-  /** values at this share of the largest are not drawn */
-  least: number;
   onChoose: (output: number) => void;
-  svg: Ref<SVGSVGElement>;
+  svg: RefObject<SVGSVGElement>;
   /** largest height in pixels */
   most?: number;
   /** whether what lies above the scale has a corner, for the legend */
-  marking?: Signal<boolean>;
+  marking: Signal<boolean>;
 }
 
 /** Labels go beside cells that are at least so wide, numbers into wider ones. */
@@ -269,14 +266,14 @@ function* rastersOf(block: Block | null, shading: Shades, used: readonly boolean
 }
 
 /** What is painted below the labels. @param pitch pixels of a cell */
-function useDrawing(block: Block | null, least: number, pitch: number): Drawing | null {
+function useDrawing(block: Block | null, pitch: number): Drawing | null {
   const viewer = useViewer();
   const { counts, choices } = viewer.state;
   const scale = viewer.scale.value;
   const { found: rasters } = useFound<Raster[]>(
     () => rastersOf(block, viewer.shades(block?.ends ?? new EndsOf().ends), counts.value),
     // The steps of all scales are alike.
-    [block, counts.value, least, choices.fromLeast.value, choices.log.value],
+    [block, counts.value, choices.threshold.value, choices.fromLeast.value, choices.log.value],
     (block?.values.length ?? 0) <= AT_ONCE,
   );
   // The finest raster whose cells are no smaller than a pixel; its colours only.
@@ -297,12 +294,12 @@ function useDrawing(block: Block | null, least: number, pitch: number): Drawing 
 }
 
 export function MatrixPicture(props: MatrixPictureProps) {
-  const { id, outputs, block, busy, chosen, layer, least, onChoose } = props;
+  const { id, outputs, busy, layer, onChoose, svg } = props;
   const viewer = useViewer();
   const { report, state } = viewer;
   const { pointed } = state;
+  const { token } = state.choices;
   const box = useRef<HTMLDivElement>(null);
-  const svg = useRef<SVGSVGElement>(null);
   const zooming = useState<ZoomTransform>(zoomIdentity);
   const width = useWidth(box);
   const onScreen = useRef(width);
@@ -310,6 +307,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const u = unit();
   const { n } = report;
   const rows = outputs.length;
+  const block = props.block?.rows === rows && props.block.columns === n ? props.block : null;
   const labels = useMemo(() => report.tokens.map((t) => shorten(t.short, 12)), [report]);
   const labelWidth = useMemo(() => Math.min(110 * u, widest(labels)), [labels, u]);
   const most = props.most ?? Math.max(560 * u, Math.min(1100 * u, width));
@@ -320,7 +318,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const { zoomed, whole, zoomBy: zoomAt, bring } = useZoom(svg, frame, zooming, onScreen.current);
   const pitch = Math.min(place.pitchX, place.pitchY);
   const marked = useMarking(props.marking, pitch);
-  const drawing = useDrawing(block, least, pitch);
+  const drawing = useDrawing(block, pitch);
 
   const zoomBy = (factor: number) => {
     const at = pointed.peek();
@@ -341,7 +339,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
       columns: n,
       rows: [rows - 1, 0],
       leap: 10,
-      at: () => ({ column: here?.input ?? 0, row: Math.max(0, outputs.indexOf(here?.output ?? chosen)) }),
+      at: () => ({ column: here?.input ?? 0, row: Math.max(0, outputs.indexOf(here?.output ?? token.value)) }),
       move({ column, row }) {
         point(outputs[row], column);
         const name = (i: number) => report.tokens[i].label;
@@ -376,11 +374,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
             />
           )}
           <svg
-            ref={(element) => {
-              svg.current = element;
-              const given = props.svg;
-              if (given && typeof given !== "function") given.current = element;
-            }}
+            ref={svg}
             class={zoomed ? "zoomable zoomed" : "zoomable"}
             {...size}
             viewBox={`0 0 ${size.width} ${size.height}`}
@@ -399,8 +393,8 @@ export function MatrixPicture(props: MatrixPictureProps) {
               if (output !== undefined) onChoose(output);
             }}
           >
-            <Names place={place} labels={labels} outputs={outputs} chosen={chosen} />
-            <Marks {...props} place={place} marked={marked} />
+            <Names place={place} labels={labels} outputs={outputs} />
+            <Marks {...{ id, outputs, block, place, marked }} />
           </svg>
         </div>
       )}
@@ -423,15 +417,14 @@ interface NamesProps {
   place: Place;
   labels: readonly string[];
   outputs: readonly number[];
-  chosen: number;
 }
 
 /** Names, or positions, of the columns above and of the rows at the left. */
-function Names({ place, labels, outputs, chosen }: NamesProps) {
+function Names({ place, labels, outputs }: NamesProps) {
   const u = unit();
   const { margin, head } = place.frame;
   const [namedX, namedY] = [place.pitchX >= LABELLED * u, place.pitchY >= LABELLED * u];
-  const { report } = useViewer();
+  const { report, state } = useViewer();
   const columns = namedX
     ? range(place.columns).map((i) => ({ at: i, words: labels[i] }))
     : tokenTicks(report, place.columns, place.pitchX, 44 * u);
@@ -441,7 +434,7 @@ function Names({ place, labels, outputs, chosen }: NamesProps) {
     : outputs.length === report.n
       ? tokenTicks(report, place.rows, place.pitchY, 44 * u)
       : ticks(...place.rows, place.pitchY, 44 * u).map((r) => ({ at: r, words: String(outputs[r]) }));
-  const row = outputs.indexOf(chosen);
+  const row = outputs.indexOf(state.choices.token.value);
   return (
     <>
       {columns
@@ -482,10 +475,16 @@ function Names({ place, labels, outputs, chosen }: NamesProps) {
   );
 }
 
+interface MarksProps extends Pick<MatrixPictureProps, "id" | "outputs" | "block"> {
+  place: Place;
+  marked: boolean;
+}
+
 /** Over the cells: numbers where they have room, corners above the scale, the chosen row, what is pointed at. */
-function Marks({ id, outputs, block, chosen, place, marked }: MatrixPictureProps & { place: Place; marked: boolean }) {
+function Marks({ id, outputs, block, place, marked }: MarksProps) {
   const viewer = useViewer();
-  const counts = viewer.state.counts.value;
+  const { choices, counts: counted } = viewer.state;
+  const counts = counted.value;
   const u = unit();
   const { margin, head, plot, n } = place.frame;
   const { pitchX, pitchY } = place;
@@ -500,7 +499,7 @@ function Marks({ id, outputs, block, chosen, place, marked }: MatrixPictureProps
       )
       .join("");
   const printed = block !== null && pitchX >= PRINTED * u && pitchY >= 18 * u;
-  const row = outputs.indexOf(chosen);
+  const row = outputs.indexOf(choices.token.value);
   const clip = `${id}-clip`;
   return (
     <>
