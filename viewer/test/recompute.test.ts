@@ -94,7 +94,7 @@ for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
     for (const certificate of fixture.report.certificates) {
       const { layer, start_layer: toLayer = 0, output_token: outputToken, input_token: inputToken } = certificate;
       const rule = residualRule(report, "flow");
-      const row = (k: number, query: number) => mixedRow(mixing, rule, recipe.residual, k, query, k === layer);
+      const row = (k: number, query: number) => mixedRow({ mixing, rule, residual: recipe.residual, layer }, k, query);
       const pair = finish(maximumFlow({ n: report.n, layer, toLayer, outputToken, inputToken, row }));
       expect(Math.abs(pair.value - certificate.flow)).toBeLessThan(1e-9);
       const cut = pair.cut.map(({ layer: k, from, to }) => `${k} ${from} ${to}`);

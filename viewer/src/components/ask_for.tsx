@@ -4,7 +4,6 @@ import { unusualIn, type Recipe } from "../report/recipe";
 import { isScore, METHODS, type Method } from "../report/document";
 import { mixingInfo, type MixingName } from "../report/mixings";
 import type { Report } from "../report/report";
-import { WordReport } from "../report/words";
 import { copyText } from "./copy_text";
 
 /** Longer commands, whose text is long, scroll. */
@@ -60,7 +59,6 @@ export function commandFor(
   mixing: MixingName = report.settings.mixing,
   blank: readonly number[] = blankedIn(report),
 ): string {
-  const words = report instanceof WordReport || report.settings.words;
   const { input, model, settings } = report.document;
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   const parts = ["attnflow"];
@@ -77,7 +75,7 @@ export function commandFor(
   // The command counts pieces, also where it merges them.
   if (token === "all") parts.push("--output-token", token);
   else if (token !== report.document.output_token) {
-    const piece = report instanceof WordReport ? report.groups[token][0] : token;
+    const [piece] = report.piecesOf(token);
     parts.push("--output-token", report.settings.words ? quoted(report.tokens[token].label) : String(piece));
   }
   const { needs, rule } = mixingInfo(mixing);
@@ -95,7 +93,7 @@ export function commandFor(
       parts.push(`--${name.replace("_", "-")}`, String(recipe[name]));
   }
   if (recipe.discard > 0 && settings.discard_keep_special) parts.push("--discard-keep-special");
-  if (words) parts.push("--words");
+  if (report.ofWords) parts.push("--words");
   // Heads are between pieces.
   else if (report.hasHeads) parts.push("--keep-attention");
   parts.push("-o", "report.html");

@@ -76,8 +76,8 @@ function First() {
       </>
     );
   }
-  const { document, settings } = viewer.report;
-  const what = settings.words || viewer.report instanceof WordReport ? "words" : partsOf(document);
+  const { document, ofWords } = viewer.report;
+  const what = ofWords ? "words" : partsOf(document);
   // What the line below says of the values must not be taken back by a name.
   if (viewer.degenerate() && spreadWords(viewer.endsOf(row))) {
     return (

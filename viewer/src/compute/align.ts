@@ -1,6 +1,5 @@
 // Which tokens of two reports are the same, to set their values against each other.
 import type { Report } from "../report/report";
-import { WordReport } from "../report/words";
 
 const MOST_CELLS = 4_000_000;
 
@@ -14,7 +13,7 @@ export function alignTokens(a: Report, b: Report): Int32Array {
   const [n, m] = [a.n, b.n];
   const match = new Int32Array(n).fill(-1);
   // Two tokenizers cut a word into other pieces, and it is the same word.
-  const words = [a, b].every((report) => report instanceof WordReport || report.settings.words);
+  const words = a.ofWords && b.ofWords;
   const names = (report: Report) =>
     report.tokens.map(({ segment, begin, end, piece, label }) =>
       words && begin < end ? report.slice(segment, begin, end) : piece || label,

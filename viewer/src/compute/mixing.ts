@@ -13,18 +13,6 @@ import type { Work } from "./slices";
 /** Choices that W depends on. */
 export type MixingRecipe = Pick<Recipe, "heads" | "mask_columns" | "discard">;
 
-/** Rows of W of every layer, l from 1. */
-export interface Weights {
-  readonly n: number;
-  /** Largest relative error of the document's values that these are made of. */
-  readonly error: number;
-  /** Not to be written to. */
-  row(layer: number, query: number): Numbers;
-  /** Adds `factor` times a row to `target`; an even part as differences to `level` [n + 1] (see Values.add). */
-  add(layer: number, query: number, factor: number, target: Float64Array, level: Float64Array): void;
-  sum(layer: number, query: number): number;
-}
-
 /** Matrices of computed layers are kept while they have fewer numbers than this together (8 bytes each). */
 const MOST_KEPT = 8e6;
 /** Discarding sorts a layer's weights. */
@@ -46,14 +34,17 @@ function maskedColumns(report: Report, mask: string): number[] {
     .filter((position) => Number.isInteger(position) && position >= 0 && position < report.n);
 }
 
-/** Rows from a function; everything else follows. */
-abstract class RowWeights implements Weights {
+/** Rows of W of every layer, l from 1; everything else follows from them. */
+export abstract class Weights {
   constructor(
     readonly n: number,
+    /** Largest relative error of the document's values that these are made of. */
     readonly error: number,
   ) {}
+  /** Not to be written to. */
   abstract row(layer: number, query: number): Numbers;
 
+  /** Adds `factor` times a row to `target`; an even part as differences to `level` [n + 1] (see Values.add). */
   add(layer: number, query: number, factor: number, target: Float64Array, level: Float64Array) {
     void level;
     const row = this.row(layer, query);
@@ -69,7 +60,7 @@ abstract class RowWeights implements Weights {
 }
 
 /** Rows as the document has them. */
-class DocumentWeights extends RowWeights {
+class DocumentWeights extends Weights {
   constructor(
     n: number,
     readonly values: Values,
@@ -97,7 +88,7 @@ function normalizeRow(row: Float64Array) {
 }
 
 /** Rows after fusing, masking and discarding, whole layers kept when memory allows. */
-class ComputedWeights extends RowWeights {
+class ComputedWeights extends Weights {
   private readonly layers = new Map<number, Float64Array>();
   private readonly masked: number[];
   private readonly keptByDiscard: boolean[];
@@ -202,7 +193,7 @@ class ComputedWeights extends RowWeights {
 }
 
 /** Every row spread evenly over what its query sees: the baseline of receptive-field normalisation. */
-class EvenWeights extends RowWeights {
+class EvenWeights extends Weights {
   private readonly sums = new Map<number, Float64Array>();
 
   constructor(
@@ -241,7 +232,7 @@ class EvenWeights extends RowWeights {
 }
 
 /** Rows between words, of finished rows between their pieces: what is masked and discarded are pieces. */
-class WordWeights extends RowWeights {
+class WordWeights extends Weights {
   constructor(
     readonly report: WordReport,
     readonly pieces: Weights,

@@ -9,7 +9,7 @@ import { flowRule, type ResidualRule } from "../report/mixings";
 import { flowRow, type FlowRow } from "./flow_row";
 import { flowFits, mostTokens } from "./max_flow";
 import { evenMixing, mixingOf, type Mixing } from "./mixing";
-import { residualOf, rolloutRow } from "./rollout";
+import { residualOf, rolloutRow, type RolloutQuestion } from "./rollout";
 import { finish, type Work } from "./slices";
 
 /** Baselines below this are not divided by (attnflow/graph/normalize.h). */
@@ -34,18 +34,14 @@ export function arcsRule(report: Report): ResidualRule {
   return rule === "added" ? flowRule(rule) : rule;
 }
 
-/** Row `query` of A_layer. */
-export function mixedRow(
-  mixing: Mixing,
-  rule: ResidualRule,
-  residual: number,
-  layer: number,
-  query: number,
-  top: boolean,
-): Float64Array {
-  const weights = top ? mixing.top : mixing.below;
-  const row = Float64Array.from(weights.row(layer, query));
-  const { own, stays } = residualOf(rule, residual, () => weights.sum(layer, query));
+/** The layers' matrices, and between which layers they are taken. */
+type Matrices = Omit<RolloutQuestion, "outputToken">;
+
+/** Row `query` of A_k. */
+export function mixedRow(of: Omit<Matrices, "toLayer">, k: number, query: number): Float64Array {
+  const weights = k === of.layer ? of.mixing.top : of.mixing.below;
+  const row = Float64Array.from(weights.row(k, query));
+  const { own, stays } = residualOf(of.rule, of.residual, () => weights.sum(k, query));
   for (let j = 0; j < row.length; ++j) row[j] *= own;
   row[query] += stays;
   return row;
@@ -53,21 +49,19 @@ export function mixedRow(
 
 /** Flow down one or two layers, where it has a closed form, to groups of input tokens. */
 function shallowFlow(
-  mixing: Mixing,
-  rule: ResidualRule,
-  { residual, start_layer: toLayer }: Recipe,
-  layer: number,
+  matrices: Matrices,
   outputToken: number,
   groups: readonly (readonly number[])[],
   tolerance: number,
 ): FlowRow {
-  const first = mixedRow(mixing, rule, residual, layer, outputToken, true);
+  const { layer, toLayer } = matrices;
+  const first = mixedRow(matrices, layer, outputToken);
   const [values, sent, brought] = [0, 1, 2].map(() => new Float64Array(groups.length));
   const degenerate = new Uint8Array(groups.length);
   if (layer === toLayer + 1) return { values: mergedRow([first], groups), degenerate };
   for (let k = 0; k < first.length; ++k) {
     if (first[k] === 0) continue;
-    const second = mergedRow([mixedRow(mixing, rule, residual, layer - 1, k, false)], groups);
+    const second = mergedRow([mixedRow(matrices, layer - 1, k)], groups);
     for (let g = 0; g < values.length; ++g) {
       values[g] += Math.min(first[k], second[g]);
       if (second[g] > 0) sent[g] += first[k];
@@ -94,60 +88,23 @@ function averaged(rows: readonly FlowRow[]): FlowRow {
   };
 }
 
-const groupsOf = (report: Report) =>
-  report instanceof WordReport ? report.groups : report.tokens.map(({ index }) => [index]);
+const groupsOf = (report: Report) => report.tokens.map(({ index }) => report.piecesOf(index));
 
-/** The pieces of an output token. */
-const piecesOf = (report: Report, outputToken: number): readonly number[] =>
-  report instanceof WordReport ? report.groups[outputToken] : [outputToken];
-
-/** Flow before it is normalised. */
-function* plainFlow(
-  report: Report,
-  mixing: Mixing,
-  recipe: Recipe,
-  layer: number,
-  outputToken: number,
-  step?: () => void,
-): Work<FlowRow> {
-  const { residual, start_layer: toLayer } = recipe;
-  const rule = residualRule(report, "flow");
+/** Flow of some pieces before it is normalised. */
+function* plainFlow(report: Report, matrices: Matrices, pieces: readonly number[], step?: () => void): Work<FlowRow> {
+  const { mixing, layer, toLayer } = matrices;
   const groups = groupsOf(report);
   const { flow_tolerance: tolerance } = report.settings;
-  const row = (k: number, query: number) => mixedRow(mixing, rule, residual, k, query, k === layer);
+  const row = (k: number, query: number) => mixedRow(matrices, k, query);
   const rows: FlowRow[] = [];
-  for (const piece of piecesOf(report, outputToken)) {
+  for (const piece of pieces) {
     const network = { n: mixing.n, layer, toLayer, outputToken: piece, causal: report.model.causal, row };
     const shallow = layer <= toLayer + 2;
     rows.push(
-      shallow
-        ? shallowFlow(mixing, rule, recipe, layer, piece, groups, tolerance)
-        : yield* flowRow(network, groups, tolerance, step),
+      shallow ? shallowFlow(matrices, piece, groups, tolerance) : yield* flowRow(network, groups, tolerance, step),
     );
   }
   return averaged(rows);
-}
-
-/** Values before they are normalised. */
-function* plainRow(
-  report: Report,
-  mixing: Mixing,
-  recipe: Recipe,
-  method: Method,
-  layer: number,
-  outputToken: number,
-  step?: () => void,
-): Work<RowValues> {
-  if (method === "flow") return yield* plainFlow(report, mixing, recipe, layer, outputToken, step);
-  const { residual, start_layer: toLayer } = recipe;
-  const rule = residualRule(report, method);
-  const rows = piecesOf(report, outputToken).map((piece) =>
-    method === "raw"
-      ? mixing.top.row(layer, piece)
-      : rolloutRow({ mixing, rule, residual, layer, toLayer, outputToken: piece }),
-  );
-  const values = report instanceof WordReport ? mergedRow(rows, report.groups) : rows[0];
-  return { values, degenerate: null };
 }
 
 /** Divides by the sum; rows that sum to 0 stay 0. */
@@ -165,7 +122,7 @@ function whyNone(report: Report, recipe: Recipe, layer: number): string | null {
   if (report.settings.words) {
     return "The report was made of whole words: it does not hold the pieces that other numbers need.";
   }
-  const mixing = mixingOf(report instanceof WordReport ? report.pieces : report, recipe);
+  const mixing = mixingOf(report.pieces, recipe);
   if (typeof mixing === "string") return mixing;
   const normalized = recipe.normalize === "receptive-field" && recipe.normalize !== report.settings.normalize;
   if (normalized && report.mixing.rule.startsWith("contained"))
@@ -186,7 +143,7 @@ export function whyNot(report: Report, recipe: Recipe, method: Method, layer: nu
 export function whyNoFlow(report: Report, recipe: Recipe, layer: number): string | null {
   const why = whyNone(report, recipe, layer);
   if (why !== null) return why;
-  const { n } = report instanceof WordReport ? report.pieces : report;
+  const { n } = report.pieces;
   const steps = layer - recipe.start_layer;
   if (steps <= 2 || flowFits(n, steps)) return null;
   return `Through ${steps} layers the page computes flow for up to ${mostTokens(steps)} tokens; here are ${n}.`;
@@ -194,13 +151,13 @@ export function whyNoFlow(report: Report, recipe: Recipe, layer: number): string
 
 /** Largest relative error of the attention that such rows are made of; 0: exact. */
 export function recomputedError(report: Report, recipe: Recipe): number {
-  const mixing = mixingOf(report instanceof WordReport ? report.pieces : report, recipe);
+  const mixing = mixingOf(report.pieces, recipe);
   return typeof mixing === "string" ? 0 : mixing.error;
 }
 
 /** How many maximum flows, or bounds in their place, a row takes. */
 export const flowsOf = (report: Report, { normalize }: Recipe, outputToken: number): number =>
-  report.n * piecesOf(report, outputToken).length * (normalize === "receptive-field" ? 2 : 1);
+  report.n * report.piecesOf(outputToken).length * (normalize === "receptive-field" ? 2 : 1);
 
 /** The row of one output token after `layer`; `whyNot` (of flow: `whyNoFlow`) has nothing against it. */
 export function* rowWork(
@@ -211,13 +168,24 @@ export function* rowWork(
   outputToken: number,
   step?: () => void,
 ): Work<RowValues> {
-  const pieces = report instanceof WordReport ? report.pieces : report;
-  const mixing = mixingOf(pieces, recipe) as Mixing;
-  const of = (made: Mixing) => plainRow(report, made, recipe, method, layer, outputToken, step);
-  const { values, degenerate } = yield* of(mixing);
-  if (recipe.normalize === "none") return { values, degenerate };
-  if (recipe.normalize === "row") return { values: normalizedRow(values), degenerate };
-  const { values: baseline } = yield* of(evenMixing(pieces, mixing));
+  const { residual, start_layer: toLayer, normalize } = recipe;
+  const rule = residualRule(report, method);
+  const tokens = report.piecesOf(outputToken);
+  /** Values before they are normalised. */
+  function* plain(mixing: Mixing): Work<RowValues> {
+    const matrices = { mixing, rule, residual, layer, toLayer };
+    if (method === "flow") return yield* plainFlow(report, matrices, tokens, step);
+    const rows = tokens.map((token) =>
+      method === "raw" ? mixing.top.row(layer, token) : rolloutRow({ ...matrices, outputToken: token }),
+    );
+    const values = report instanceof WordReport ? mergedRow(rows, report.groups) : rows[0];
+    return { values, degenerate: null };
+  }
+  const mixing = mixingOf(report.pieces, recipe) as Mixing;
+  const { values, degenerate } = yield* plain(mixing);
+  if (normalize === "none") return { values, degenerate };
+  if (normalize === "row") return { values: normalizedRow(values), degenerate };
+  const { values: baseline } = yield* plain(evenMixing(report.pieces, mixing));
   const scaled = Float64Array.from(values, (value, j) => (baseline[j] >= SMALLEST_BASELINE ? value / baseline[j] : 0));
   return { values: normalizedRow(scaled), degenerate };
 }

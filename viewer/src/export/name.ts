@@ -17,7 +17,6 @@ import { GenerationViewer } from "../generation/generation_viewer";
 import { namesOf } from "../link";
 import type { Report } from "../report/report";
 import { percent, shorten, visible } from "../report/text";
-import { WordReport } from "../report/words";
 import type { Choices } from "../state";
 import type { Caption, Shown } from "./exporter";
 
@@ -139,7 +138,6 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   const { recipe } = explanation.value;
   const { input, model, generation } = report.document;
   const texts = input.kind === "image" ? [input.image?.name] : [input.text, input.text_pair];
-  const words = report instanceof WordReport || report.settings.words;
   const facts = chosenFacts(viewer, shown);
   // No setting changes scores of a prediction.
   if (shown.recipe !== false && !(viewer.scored && shown.method === undefined)) {
@@ -153,7 +151,7 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
       ["Normalization", generation || recipe.normalize === "none" ? "" : normalisationWords(recipe.normalize)],
     );
   }
-  facts.push(["Tokens", words ? "pieces of a word merged" : ""]);
+  facts.push(["Tokens", report.ofWords ? "pieces of a word merged" : ""]);
   if (shown.filters !== false) {
     facts.push(
       generation

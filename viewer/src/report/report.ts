@@ -66,6 +66,8 @@ export class Report {
   /** Tokens before the first one that the model generated: all of them but in a generation, whose prompt they are. */
   readonly m: number;
   readonly layers: number[];
+  /** The same with words in their pieces, where the page has merged them. */
+  readonly pieces: Report = this;
   /** Methods that there are numbers of. */
   readonly methods: Method[];
   /** Of an encoder-decoder: its layers, which are numbered as those of one graph. */
@@ -169,6 +171,16 @@ export class Report {
   continues(token: number): boolean {
     const [before, { word, segment }] = [this.tokens[token - 1], this.tokens[token]];
     return word !== null && before?.word === word && before.segment === segment;
+  }
+
+  /** Whether its tokens are whole words: it was made so, or the page has merged their pieces. */
+  get ofWords(): boolean {
+    return this.settings.words;
+  }
+
+  /** Positions of what a token is made of, among its pieces. */
+  piecesOf(token: number): readonly number[] {
+    return [token];
   }
 
   get settings() {

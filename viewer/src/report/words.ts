@@ -8,11 +8,9 @@ import { denseValues, type Numbers, type Values } from "./values";
 /** Positions of the pieces of each word, in order; a token that belongs to no word stands alone. */
 function wordGroups(report: Report): number[][] {
   const groups: number[][] = [];
-  for (const [i, token] of report.tokens.entries()) {
-    const before = report.tokens[i - 1];
-    const joins = before && token.word !== null && before.word === token.word && before.segment === token.segment;
-    if (joins) groups.at(-1)?.push(i);
-    else groups.push([i]);
+  for (const { index } of report.tokens) {
+    if (report.continues(index)) groups.at(-1)?.push(index);
+    else groups.push([index]);
   }
   return groups;
 }
@@ -47,12 +45,20 @@ export class WordReport extends Report {
   private constructor(
     document: ReportDocument,
     arrays: Map<string, Values>,
-    readonly pieces: Report,
+    override readonly pieces: Report,
     readonly groups: number[][],
     /** the word of each piece */
     readonly wordOf: number[],
   ) {
     super(document, arrays);
+  }
+
+  override get ofWords(): boolean {
+    return true;
+  }
+
+  override piecesOf(token: number): readonly number[] {
+    return this.groups[token];
   }
 
   /** Null when no word has several pieces. */
@@ -116,7 +122,7 @@ export class WordReport extends Report {
 
 /** Which columns are masked; positions are of pieces, also where words are merged. */
 export function maskText(report: Report, mask: string): string {
-  const { tokens } = report instanceof WordReport ? report.pieces : report;
+  const { tokens } = report.pieces;
   if (mask === "none") return "nothing";
   if (mask === "first") return "the first token";
   if (mask === "special") return "special tokens";

@@ -159,13 +159,13 @@ export class Explanations {
     const asked = this.results.asked[task];
     if (!asked) return;
     // The server merges the words itself: flow between words is not that of their pieces together.
-    const words = viewer.report instanceof WordReport ? viewer.report : null;
-    const position = token === null ? "all" : words ? words.groups[token][0] : token;
+    const merged = viewer.report instanceof WordReport;
+    const position = token === null ? "all" : viewer.report.piecesOf(token)[0];
     const settings = {
       method: [method],
       ...recipeFields(recipe, viewer.report.mixing),
       output_token: position,
-      ...(words ? { words: true } : {}),
+      ...(merged ? { words: true } : {}),
     };
     const again: Asked =
       "text" in asked

@@ -3,7 +3,6 @@ import { batch } from "@preact/signals";
 import type { Viewer } from "../context";
 import type { Report } from "../report/report";
 import { withInstead } from "../report/text";
-import { WordReport } from "../report/words";
 import type { Explanations } from "./explanations";
 import type { Question } from "./question";
 import type { Results } from "./results";
@@ -53,10 +52,9 @@ export class Variants {
     if (!asked) return;
     // Of a model that classifies each token, or finds an answer, "auto" may be another token now.
     const { output_token: own, predictions = [] } = viewer.report.document;
-    const words = viewer.report instanceof WordReport ? viewer.report : null;
     const same =
       own !== undefined && predictions.some(({ kind }) => kind === "token-class" || kind === "answer")
-        ? { output_token: words ? words.groups[own][0] : own }
+        ? { output_token: viewer.report.piecesOf(own)[0] }
         : {};
     const report = await this.ask(viewer, { ...asked.text, ...same, blank: positions }, "Blanking");
     if (!report) return;

@@ -27,7 +27,6 @@ import {
   explanationOf,
   goneIn,
   inUnitsOf,
-  isOfWords,
   otherSide,
   sideOf,
   unitsDiffer,
@@ -76,7 +75,7 @@ function useSides() {
   if (theirs && second.mixing !== report.mixing) apart.push(`mixing ${report.mixing.name} and ${second.mixing.name}`);
   if (mixed)
     apart.push(
-      isOfWords(report)
+      report.ofWords
         ? "tokens whole words and pieces"
         : "tokens pieces and whole words (“Whole words” merges this report's)",
     );

@@ -55,18 +55,16 @@ export function sideOf(explanation: Explanation, choice: SideChoice): Side {
   return { report, method, layer, token, row, counts, error: result?.error ?? 0, missing, instead, has };
 }
 
-export const isOfWords = (report: Report): boolean => report instanceof WordReport || report.settings.words;
-
 /** The other report in the units of this one: whole words beside whole words, where its pieces say which they belong to. */
 export function inUnitsOf(report: Report, other: Report): Report {
-  return isOfWords(report) && !isOfWords(other) ? (WordReport.of(other) ?? other) : other;
+  return report.ofWords && !other.ofWords ? (WordReport.of(other) ?? other) : other;
 }
 
 /** Whether one of two reports is of whole words and the other of their pieces. */
 export function unitsDiffer(report: Report, other: Report): boolean {
   // A text without a word of several pieces is the same either way.
-  const whole = (one: Report) => isOfWords(one) || WordReport.of(one) === null;
-  return isOfWords(report) === isOfWords(other) ? false : !(whole(report) && whole(other));
+  const whole = (one: Report) => one.ofWords || WordReport.of(one) === null;
+  return report.ofWords === other.ofWords ? false : !(whole(report) && whole(other));
 }
 
 /** Which tokens of a side stand for nothing but blanked ones. */

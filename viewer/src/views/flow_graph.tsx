@@ -23,7 +23,6 @@ import { standalone } from "../export/picture";
 import { arcOpacity, arcStrength, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
 import type { Report } from "../report/report";
 import { targetWords } from "../report/setting_words";
-import { WordReport } from "../report/words";
 import { format, formatWithin, percentage, shorten } from "../report/text";
 import { ALL_ARCS, type GraphKind } from "../state";
 import { printing } from "../theme";
@@ -66,7 +65,7 @@ export function FlowGraph() {
   ];
   const steps = layer - toLayer;
   const mixing = useMemo(() => mixingOf(report, recipe), [report, recipe]);
-  const words = report instanceof WordReport || report.settings.words;
+  const words = report.ofWords;
   const missing =
     typeof mixing === "string" ? mixing : steps < 1 ? `Layer ${layer} is not above layer ${toLayer}.` : null;
   const noFlow = words
@@ -100,7 +99,7 @@ export function FlowGraph() {
         return { kind, pair: null, error, ...(yield* graphArcs({ ...question, ...shown })) };
       }
       if (noFlow !== null) return null;
-      const row = (k: number, query: number) => mixedRow(mixing, rule, residual, k, query, k === layer);
+      const row = (k: number, query: number) => mixedRow({ mixing, rule, residual, layer }, k, query);
       const pair = yield* maximumFlow({ n, layer, toLayer, outputToken: token, inputToken: pairOf, row });
       const masses = Array.from({ length: steps + 1 }, () => new Float64Array(n));
       masses[0][token] = 1;

@@ -187,7 +187,6 @@ export function settingsShown(viewer: Viewer): Setting[] {
     return { term, text, report: short(made[name]), back: () => (choice.value = made[name]) };
   };
   const merged = report instanceof WordReport;
-  const words = merged || settings.words;
   const held = `${settings.method.join(", ")}; layers ${layersWords(layers)}; version ${document.upgraded_from ?? document.version}`;
   const convex = report.mixing.rule === "convex";
   const threshold = choices.threshold.value;
@@ -197,7 +196,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
       ...pictureRows(report).map(plain),
       { term: "Shown", text: `${method}: what speaks for ${target}, above 0, or against it, below` },
       { term: "Numbers", text: source(viewer) },
-      { term: "Tokens", text: words ? "pieces of a word merged" : "" },
+      { term: "Tokens", text: report.ofWords ? "pieces of a word merged" : "" },
       { term: "Excluded", text: excludedText(viewer) },
       { term: "The report holds", text: held },
     ]);
