@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren, FunctionComponent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { ChoiceControls } from "./components/controls";
-import { Select } from "./components/fields";
+import { Choice } from "./components/fields";
 import { computeFlow } from "./compute_flow";
 import { ViewerContext, type Viewer } from "./context";
 import type { GenerationViewer } from "./generation/generation_viewer";
@@ -73,15 +73,13 @@ function Embedded({ viewer, class: kind, views, controls }: EmbeddedProps) {
     <ViewerContext.Provider value={viewer}>
       <div id="page" class={kind} ref={page}>
         <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
-          <div class="control">
-            <label for="view">View</label>
-            <Select
-              id="view"
-              value={view}
-              options={names.map((name) => [name, name] as const)}
-              choose={(name) => (chosen.value = name)}
-            />
-          </div>
+          <Choice
+            id="view"
+            label="View"
+            value={view}
+            options={names.map((name) => [name] as const)}
+            choose={(name) => (chosen.value = name)}
+          />
           {controls}
         </form>
         <main>

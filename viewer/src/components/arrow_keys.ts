@@ -15,6 +15,16 @@ const STEPS: Readonly<Record<string, readonly [number, number]>> = {
   End: [Infinity, 0],
 };
 
+/** The same along a line of so many. @param forward where the arrow to the right leads */
+export const movesAlong = (count: number, forward = 1): Readonly<Record<string, number>> => ({
+  ArrowRight: forward,
+  ArrowLeft: -forward,
+  ArrowDown: 1,
+  ArrowUp: -1,
+  Home: -count,
+  End: count,
+});
+
 const within = (value: number, from: number, to: number): number => Math.max(from, Math.min(to, value));
 
 /** To the row at the top, and at the bottom. */

@@ -22,6 +22,13 @@ export const CheckBox = ({ on, children, class: classes, ...attributes }: CheckB
   </label>
 );
 
+/** The same as one of a bar of controls. @param control its id there */
+export const CheckControl = ({ control, title, ...box }: CheckBoxProps & { control?: string; title?: string }) => (
+  <div class="control check" id={control} title={title}>
+    <CheckBox {...box} />
+  </div>
+);
+
 /** A boolean that is kept in another form. */
 export const inOtherForm = (value: boolean, set: (on: boolean) => void): Pick<Signal<boolean>, "value"> => ({
   get value() {

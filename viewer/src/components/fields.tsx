@@ -43,6 +43,22 @@ export function Select<T extends Value>({ value, options, choose, own = false, l
   );
 }
 
+interface ChoiceProps<T extends Value> extends SelectProps<T> {
+  id: string;
+  label: string;
+  /** behind the list */
+  children?: ComponentChildren;
+}
+
+/** A list with its name, as one of a bar of controls. */
+export const Choice = <T extends Value>({ label, children, ...select }: ChoiceProps<T>) => (
+  <div class="control">
+    <label for={select.id}>{label}</label>
+    <Select {...select} />
+    {children}
+  </div>
+);
+
 interface SliderProps extends Omit<InputHTMLAttributes, "onInput" | "type"> {
   id: string;
   choose(value: number): void;

@@ -72,28 +72,18 @@ export function Legend({ ends, of, each, method, marked = true }: LegendProps) {
   const clipped = shades.beyond(above);
   const beyond = (words: string) => (clipped ? [{ colour: shades.css(above), words }] : []);
   const end = each ? `each ${each}'s ${clipped ? "end" : "maximum"}` : format(top);
-  if (signed) {
-    return (
-      <ScaleBar
-        of={of}
-        from={`${AGAINST} ${format(-top)}`}
-        to={`${formatSigned(top)} ${FOR}`}
-        bar={barOf((t) => shades.css(shades.valueAt(t)))}
-        beyond={beyond(`as far as ${format(above)} from 0`)}
-        marked={marked}
-      />
-    );
-  }
-  return (
-    <ScaleBar
-      of={of}
-      from={each && low > 0 ? `each ${each}'s least` : format(low)}
-      to={log ? `${end} (log)` : end}
-      bar={barOf((t) => shades.css(shades.valueAt(t)))}
-      beyond={beyond(each ? "above it" : `up to ${format(above)}`)}
-      marked={marked}
-    />
-  );
+  const words = signed
+    ? {
+        from: `${AGAINST} ${format(-top)}`,
+        to: `${formatSigned(top)} ${FOR}`,
+        beyond: beyond(`as far as ${format(above)} from 0`),
+      }
+    : {
+        from: each && low > 0 ? `each ${each}'s least` : format(low),
+        to: log ? `${end} (log)` : end,
+        beyond: beyond(each ? "above it" : `up to ${format(above)}`),
+      };
+  return <ScaleBar {...{ of, marked }} {...words} bar={barOf((t) => shades.css(shades.valueAt(t)))} />;
 }
 
 /** Below a text: a logarithmic scale, where values are orders of magnitude apart. */

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useViewer, type Viewer } from "../context";
 import { MIXINGS, type MixingInfo, type MixingName } from "../report/mixings";
 import { Close, Command, commandFor } from "./ask_for";
-import { Select } from "./fields";
+import { Choice } from "./fields";
 import { Info } from "./guide";
 
 /** Those that a model of this kind may have; "globenc" is of encoders of BERT's kind. */
@@ -37,17 +37,16 @@ export function MixingChoice() {
   const { method, token } = state.choices;
   return (
     <>
-      <div class="control">
-        <label for="mixing">Mixing</label>
-        <Select
-          id="mixing"
-          value={shown}
-          options={options.map(({ name }) => [name, server || name === now ? name : `${name} (by command)`])}
-          title={options.map(({ name, help }) => `${name}: ${help}`).join("\n")}
-          choose={choose}
-        />
+      <Choice
+        id="mixing"
+        label="Mixing"
+        value={shown}
+        options={options.map(({ name }) => [name, server || name === now ? name : `${name} (by command)`])}
+        title={options.map(({ name, help }) => `${name}: ${help}`).join("\n")}
+        choose={choose}
+      >
         <Info about="mixings" place="mixing" />
-      </div>
+      </Choice>
       {shown !== "attention" && (
         <button type="button" id="paper-attention" onClick={() => choose("attention")}>
           Attention, as in Abnar & Zuidema

@@ -4,6 +4,7 @@ import { effect } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Report } from "../report/report";
 import { graphemes } from "../report/text";
+import { movesAlong } from "./arrow_keys";
 import { tokenLines } from "./half_text";
 
 /** How a token looks. */
@@ -144,14 +145,7 @@ export function PaintedText(props: PaintedTextProps) {
     const token = focusing.current ?? tokenOf(event);
     const line = (event.target as Element).closest(".line");
     const forward = line && getComputedStyle(line).direction === "rtl" ? -1 : 1;
-    const moves: Record<string, number> = {
-      ArrowRight: forward,
-      ArrowLeft: -forward,
-      ArrowDown: 1,
-      ArrowUp: -1,
-      Home: -n,
-      End: n,
-    };
+    const moves = movesAlong(n, forward);
     if (event.key in moves) {
       const next = first + Math.max(0, Math.min(n - 1, current() - first + moves[event.key]));
       onMove(next);

@@ -1,7 +1,6 @@
 // What changes the numbers: heads, residual, layers, masked columns, discard, normalisation, words. It says where the
 // numbers shown come from, and how to get those that the page cannot compute.
 import { useSignal } from "@preact/signals";
-import type { ComponentProps } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { isHeavy, mixingOf, prepare } from "../compute/mixing";
 import { inSlices } from "../compute/slices";
@@ -11,10 +10,10 @@ import type { Report } from "../report/report";
 import { downToWords } from "../report/setting_words";
 import { maskText, WordReport } from "../report/words";
 import { AskFor, Close } from "./ask_for";
-import { CheckBox } from "./check_box";
+import { CheckControl } from "./check_box";
 import { Info } from "./guide";
 import { MixingChoice, mixingsOf } from "./mixing_choice";
-import { Select, Slider, type Option } from "./fields";
+import { Choice, Slider, type Option } from "./fields";
 import "../styles/pictures.css";
 
 /** Applies what takes matrices that are made first, without blocking the page; and whether that is under way. */
@@ -36,18 +35,6 @@ function useFusing(pieces: Report, recipe: Recipe) {
   };
   return { fusing: fusing.value, afterFusing };
 }
-
-interface ChoiceProps<T extends string | number> extends ComponentProps<typeof Select<T>> {
-  id: string;
-  label: string;
-}
-
-const Choice = <T extends string | number>({ label, ...select }: ChoiceProps<T>) => (
-  <div class="control">
-    <label for={select.id}>{label}</label>
-    <Select {...select} />
-  </div>
-);
 
 interface ShareProps {
   id: string;
@@ -82,7 +69,7 @@ export function RecipeControls() {
   const { choices } = state;
   const { settings, model } = report;
   const { recipe } = viewer.explanation.value;
-  const pieces = report instanceof WordReport ? report.pieces : report;
+  const { pieces } = report;
   const { fusing, afterFusing } = useFusing(pieces, recipe);
   const can = (change: Partial<Recipe>) => typeof mixingOf(pieces, { ...recipe, ...change }) !== "string";
   const anything = report.hasGraph || report.hasHeads;
@@ -205,15 +192,11 @@ export function RecipeControls() {
   );
 }
 
-function Words() {
-  return (
-    <div class="control check">
-      <CheckBox id="words" on={useViewer().state.choices.words}>
-        Whole words
-      </CheckBox>
-    </div>
-  );
-}
+const Words = () => (
+  <CheckControl id="words" on={useViewer().state.choices.words}>
+    Whole words
+  </CheckControl>
+);
 
 /** For a method that no other setting changes. */
 const WordsOnly = () => (

@@ -2,7 +2,7 @@
 import { useViewer, type Viewer } from "../context";
 import { partOf, specialTokens } from "../filters";
 import { format, formatSigned, percent } from "../report/text";
-import { CheckBox } from "./check_box";
+import { CheckControl } from "./check_box";
 import { TokenName } from "./own_text";
 
 /** Special tokens that can be drawn on: of a generation nothing comes after the last token. */
@@ -17,11 +17,9 @@ export function SpecialCheck() {
   const { size } = drawable(viewer);
   if (size === 0 || size === viewer.report.n) return null;
   return (
-    <div class="control check" id="special-control">
-      <CheckBox id="skip-special" on={viewer.state.choices.skipSpecial}>
-        Exclude special tokens
-      </CheckBox>
-    </div>
+    <CheckControl control="special-control" id="skip-special" on={viewer.state.choices.skipSpecial}>
+      Exclude special tokens
+    </CheckControl>
   );
 }
 

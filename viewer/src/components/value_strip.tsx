@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { endsOf, signedEnds } from "../color/ends";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
-import type { Method } from "../report/document";
+import { isScore, type Method } from "../report/document";
 import type { Numbers } from "../report/values";
 import { HalfText } from "./half_text";
 import { Legend } from "./legend";
@@ -19,32 +19,22 @@ interface ValueStripProps {
   output?: number | null;
   /** whose values; without it other scores than explanations */
   method?: Method;
-  /** values have signs */
-  signed?: boolean;
   /** what pointing at a token calls this view */
   view: string;
 }
 
-export function ValueStrip({
-  name,
-  title,
-  values,
-  counts,
-  output = null,
-  method,
-  signed = false,
-  view,
-}: ValueStripProps) {
+export function ValueStrip({ name, title, values, counts, output = null, method, view }: ValueStripProps) {
   const viewer = useViewer();
   const { report } = viewer;
   const used = counts ?? report.tokens.map(() => true);
   const max = values ? largest(values, used) : 0;
   // Other scores than explanations park nothing anywhere.
-  const ends = signed
-    ? signedEnds(report, values, used)
-    : output === null
-      ? { least: 0, top: max, above: max }
-      : endsOf(report, [values], output, used);
+  const ends =
+    method && isScore(method)
+      ? signedEnds(report, values, used)
+      : output === null
+        ? { least: 0, top: max, above: max }
+        : endsOf(report, [values], output, used);
   const shades = viewer.shades(ends, method);
   // Of a generation what comes after the output token is not there yet.
   const seen = report.document.generation && output !== null ? output + 1 : report.n;

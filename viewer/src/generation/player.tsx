@@ -1,7 +1,7 @@
 // Which generated token is explained, by which method and layers.
 import { effect, signal, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { CheckBox } from "../components/check_box";
+import { CheckControl } from "../components/check_box";
 import { Controls } from "../components/controls";
 import { Select, Slider } from "../components/fields";
 import { MethodChoice } from "../components/method_choice";
@@ -182,16 +182,15 @@ export function GenerationControls() {
     <Controls>
       <GenerationChoices />
       {report.methods.some((one) => report.hasNormalized(one)) && (
-        <div class="control check" id="normalized-control">
-          <CheckBox
-            id="normalized"
-            disabled={!report.hasNormalized(method.value)}
-            checked={viewer.normalized}
-            on={normalized}
-          >
-            Normalized by receptive field
-          </CheckBox>
-        </div>
+        <CheckControl
+          control="normalized-control"
+          id="normalized"
+          disabled={!report.hasNormalized(method.value)}
+          checked={viewer.normalized}
+          on={normalized}
+        >
+          Normalized by receptive field
+        </CheckControl>
       )}
     </Controls>
   );

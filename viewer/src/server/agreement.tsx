@@ -9,9 +9,10 @@ import { ViewerContext, type Viewer } from "../context";
 import { pictureOf } from "../export/element_picture";
 import { AGGREGATIONS } from "../report/document";
 import { notesHere } from "../report/notes";
+import type { Report } from "../report/report";
 import { format } from "../report/text";
 import { dark } from "../theme";
-import { whyNotEvaluated } from "./why_not_evaluated";
+import type { ServedModel } from "./client";
 import { EVALUATING, evaluate } from "./evaluate";
 import { TOKENS, rho, type Evaluation } from "./evaluation";
 import type { ServerState } from "./server_state";
@@ -23,6 +24,12 @@ const DOES: Record<string, string> = {
   "blank-out": "how much it changes when that token is blanked",
   gradient: "the length of its gradient with respect to that token",
 };
+
+/** Why this one text cannot be evaluated although its model can; "" when it can. */
+function whyNotEvaluated({ mask }: ServedModel, report: Report): string {
+  if (mask === null || (report.document.predictions ?? []).length > 0) return "";
+  return `The text has no ${mask}, so the model predicts nothing whose change could be measured. Write ${mask} for one of its words and explain it again.`;
+}
 
 export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewer }) {
   const { report } = viewer;

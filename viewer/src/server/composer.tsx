@@ -7,7 +7,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import { Popover } from "../components/popover";
-import { Radios, Select } from "../components/fields";
+import { Choice, Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
 import { describe, leastTokens } from "./describe";
 import { addressOf, fileOf, picturesOf } from "./examples";
@@ -58,18 +58,16 @@ export function Composer({ state }: { state: ServerState }) {
             choose={(name) => question.choose(name)}
           />
         </fieldset>
-        <div class="control">
-          <label for="model-choice">Model</label>
-          <Select
-            id="model-choice"
-            value={question.chosen.value?.name ?? ""}
-            aria-describedby="model-help"
-            options={question.models.value.map((model) => [model.name])}
-            choose={(name) =>
-              question.chooseWith(() => (question.model.value = { ...question.model.value, [task]: name }))
-            }
-          />
-        </div>
+        <Choice
+          id="model-choice"
+          label="Model"
+          value={question.chosen.value?.name ?? ""}
+          aria-describedby="model-help"
+          options={question.models.value.map((model) => [model.name])}
+          choose={(name) =>
+            question.chooseWith(() => (question.model.value = { ...question.model.value, [task]: name }))
+          }
+        />
       </div>
       {question.chosen.value && (
         <p class="help" id="model-help">

@@ -1,6 +1,7 @@
 // The chosen output token after each layer, as small pictures.
+import { movesAlong } from "../components/arrow_keys";
 import { Card } from "../components/card";
-import { CheckBox } from "../components/check_box";
+import { CheckControl } from "../components/check_box";
 import { useViewer } from "../context";
 import { exportedStages } from "../export/stages";
 import { isScore, type Method } from "../report/document";
@@ -67,11 +68,9 @@ export function ImageLayers() {
     }),
   };
   const tools = (
-    <div class="control check">
-      <CheckBox id="own-scale" on={choices.ownScale}>
-        Each layer on its own scale
-      </CheckBox>
-    </div>
+    <CheckControl id="own-scale" on={choices.ownScale}>
+      Each layer on its own scale
+    </CheckControl>
   );
   return (
     <Card id="layers" title="By layer" wide tools={tools} exporter={exporter}>
@@ -100,18 +99,10 @@ function LayerStrip({ method, maps, scale, scales }: Strip) {
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const last = layers.length;
-    const moves: Record<string, number> = {
-      ArrowRight: 1,
-      ArrowDown: 1,
-      ArrowLeft: -1,
-      ArrowUp: -1,
-      Home: -last,
-      End: last,
-    };
+    const moves = movesAlong(layers.length);
     if (!(event.key in moves)) return;
     event.preventDefault();
-    choose(Math.max(0, Math.min(last - 1, chosen + moves[event.key])), event.currentTarget as Element);
+    choose(Math.max(0, Math.min(layers.length - 1, chosen + moves[event.key])), event.currentTarget as Element);
   };
   return (
     <figure data-method={method}>

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { walkWithKeys, type Cell } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
-import { CheckBox, inOtherForm } from "../components/check_box";
+import { CheckControl, inOtherForm } from "../components/check_box";
 import { Slider } from "../components/fields";
 import { Tip } from "../components/tip";
 import { useViewer, type Viewer } from "../context";
@@ -132,11 +132,9 @@ export function ImageOverlay() {
         <div class="row">
           {!viewer.scored && <Specials picture={picture} />}
           {report.methods.length > 1 && (
-            <div class="control check" id="side-control">
-              <CheckBox id="side" on={choices.sideBySide}>
-                Every method
-              </CheckBox>
-            </div>
+            <CheckControl control="side-control" id="side" on={choices.sideBySide}>
+              Every method
+            </CheckControl>
           )}
         </div>
         <div id="stages">
@@ -449,11 +447,17 @@ function Options() {
         />
       </div>
       {boxes.map(({ id, label, choice, off }) => (
-        <div class="control check" id={`${id}-control`} key={id} title={off || undefined}>
-          <CheckBox id={id} disabled={off !== ""} checked={id === "grey" ? isGrey(choices) : choice.value} on={choice}>
-            {label}
-          </CheckBox>
-        </div>
+        <CheckControl
+          key={id}
+          control={`${id}-control`}
+          title={off || undefined}
+          id={id}
+          disabled={off !== ""}
+          checked={id === "grey" ? isGrey(choices) : choice.value}
+          on={choice}
+        >
+          {label}
+        </CheckControl>
       ))}
     </div>
   );

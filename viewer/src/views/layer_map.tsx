@@ -1,7 +1,7 @@
 // The layer x token picture of the chosen output token: what it draws on after each layer, the last on top.
 import { useMemo } from "preact/hooks";
 import { endsOf, EndsOf, endsOfEach, type Ends } from "../color/ends";
-import { CheckBox } from "../components/check_box";
+import { CheckControl } from "../components/check_box";
 import type { Work } from "../compute/slices";
 import { useViewer, type Viewer } from "../context";
 import type { Exporter } from "../export/exporter";
@@ -99,11 +99,9 @@ export function LayerMap() {
         `Layer ${layers[row]}, ${report.tokens[column].label}: ${format(values[row]?.[column])}`
       }
       tools={
-        <div class="control check">
-          <CheckBox id="own-scale" on={choices.ownScale}>
-            Each layer on its own scale
-          </CheckBox>
-        </div>
+        <CheckControl id="own-scale" on={choices.ownScale}>
+          Each layer on its own scale
+        </CheckControl>
       }
     >
       The same output token after each layer. Click a row to choose its layer, a label to choose its token.

@@ -67,7 +67,6 @@ export function Methods() {
             counts={state.counts.value}
             output={viewer.output}
             method={method}
-            signed={isScore(method)}
             view="methods"
           />
         ))}

@@ -1,8 +1,7 @@
 // What the report notes about what is shown.
-import { NoteList } from "../components/note_list";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
-import { isOfValues, notesHere, type NotePlace, type ShownNote } from "../report/notes";
+import { isOfDegenerateFlow, isOfValues, notesHere, type NotePlace, type ShownNote } from "../report/notes";
 import { GenerationReport } from "../report/generation_report";
 import { WordReport } from "../report/words";
 
@@ -24,7 +23,7 @@ export function notesShown(viewer: Viewer): ShownNote[] {
     // Pieces merged in the page have other values than the pieces that the notes are about.
     asWritten: explanation.value.asComputed && !merged,
     ownToken: report.document.generation !== undefined || choices.token.value === report.document.output_token,
-    words: merged || report.settings.words,
+    words: report.ofWords,
     served: askServer.value !== null || state.served,
     recipe: report.hasGraph || report.hasHeads,
     normalized: report instanceof GenerationReport && report.hasNormalized("rollout"),
@@ -41,6 +40,24 @@ export function notesShown(viewer: Viewer): ShownNote[] {
 
 export function Notes() {
   const viewer = useViewer();
-  // Beside another method the note may be of what is compared.
-  return <NoteList notes={notesShown(viewer)} folded={viewer.degenerate() !== null} />;
+  const notes = notesShown(viewer);
+  if (notes.length === 0) return null;
+  // The head says already what holds of the flow that is shown; beside another method the note may be of what is compared.
+  const folded = viewer.degenerate() !== null;
+  return (
+    <ul id="notes" class="wide">
+      {notes.map((note) =>
+        folded && isOfDegenerateFlow(note) ? (
+          <li key={note.text} class="folded">
+            <details>
+              <summary>Flow of other layers and tokens</summary>
+              {note.text}
+            </details>
+          </li>
+        ) : (
+          <li key={note.text}>{note.text}</li>
+        ),
+      )}
+    </ul>
+  );
 }
