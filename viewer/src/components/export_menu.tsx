@@ -8,13 +8,6 @@ import { copiesPictures, copyLatex, copyPicture, save } from "../export/save";
 import { listen } from "../listen";
 import "../styles/export.css";
 
-const NAMES: Record<ExportKind, string> = {
-  svg: "SVG",
-  png: "PNG",
-  csv: "CSV",
-  json: "JSON",
-};
-
 const WIDTHS: { inches: number | null; words: string }[] = [
   { inches: null, words: "Width as shown" },
   { inches: 3.3, words: "One column (3.3 in)" },
@@ -93,7 +86,7 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
         <div class="menu" role="menu" aria-label={`Save ${title}`} onKeyDown={onKeyDown}>
           {kindsOf(exporter).map((kind) => (
             <Item key={kind} data-kind={kind} onClick={() => void choose(kind)}>
-              {NAMES[kind]}
+              {kind.toUpperCase()}
             </Item>
           ))}
           {exporter.svg && viewer && copiesPictures() && (

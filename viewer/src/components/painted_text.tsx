@@ -14,7 +14,8 @@ export interface Look {
   background?: string;
   ink?: string;
   classes: readonly string[];
-  attributes: Readonly<Record<string, string>>;
+  /** it is the token that is explained */
+  selected: boolean;
   /** for screen readers */
   name: () => string;
 }
@@ -100,9 +101,7 @@ export function PaintedText(props: PaintedTextProps) {
           const on = next.classes.includes(name);
           if (on !== Boolean(before?.classes.includes(name))) element.classList.toggle(name, on);
         }
-        for (const [name, text] of Object.entries(next.attributes)) {
-          if (text !== before?.attributes[name]) element.setAttribute(name, text);
-        }
+        if (next.selected !== before?.selected) element.setAttribute("aria-selected", String(next.selected));
         const tab = token === at ? 0 : -1;
         if (element.tabIndex !== tab || !before) element.tabIndex = tab;
       }

@@ -2,11 +2,11 @@
 import type { ComponentChildren } from "preact";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
-import { sum } from "../report/generation_report";
+
 import type { Layers } from "../report/report";
 import { DEGENERATE_WORDS } from "../report/setting_words";
 import { AGAINST, FOR, formatSigned, percent } from "../report/text";
-import type { Numbers } from "../report/values";
+import { sum, type Numbers } from "../report/values";
 import type { Pointed } from "../state";
 import { TokenName } from "./own_text";
 import { Tip } from "./tip";

@@ -6,7 +6,7 @@
 // the layer looked at and the mean over heads in the layers below it, so there are two kinds of rows.
 import type { Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
-import type { Numbers, Values } from "../report/values";
+import { sum, type Numbers, type Values } from "../report/values";
 import { mergedRow, WordReport } from "../report/words";
 import type { Work } from "./slices";
 
@@ -52,10 +52,7 @@ export abstract class Weights {
   }
 
   sum(layer: number, query: number): number {
-    const row = this.row(layer, query);
-    let sum = 0;
-    for (let j = 0; j < row.length; ++j) sum += row[j];
-    return sum;
+    return sum(this.row(layer, query));
   }
 }
 
@@ -82,9 +79,8 @@ class DocumentWeights extends Weights {
 }
 
 function normalizeRow(row: Float64Array) {
-  let sum = 0;
-  for (let j = 0; j < row.length; ++j) sum += row[j];
-  if (sum > 0) for (let j = 0; j < row.length; ++j) row[j] /= sum;
+  const total = sum(row);
+  if (total > 0) for (let j = 0; j < row.length; ++j) row[j] /= total;
 }
 
 /** Rows after fusing, masking and discarding, whole layers kept when memory allows. */

@@ -2,7 +2,7 @@
 import { barStops, BEHIND, mapOpacity, pixelOf } from "../color/overlay";
 import type { DivergingScale } from "../color/scale";
 import { bordersOf, CASING, heldBy, lineLook, pathOf } from "../report/contours";
-import { cutOf, type MapScale, type Picture, SMALL_PICTURE } from "../report/picture";
+import { type Box, cutOf, type MapScale, type Picture, SMALL_PICTURE } from "../report/picture";
 import type { Numbers } from "../report/values";
 import { AGAINST, FOR, format, formatSigned } from "../report/text";
 import { paintMap, type MapLook } from "../views/image_stage";
@@ -49,9 +49,9 @@ function photoUrl(image: HTMLImageElement | null, grey: boolean): string {
 const along = (value: number, { low, top }: MapScale) => (top > low ? (value - low) / (top - low) : 0);
 
 /** A smooth map as an image of its own. */
-function smoothUrl(picture: Picture, map: Numbers, scale: MapScale, look: StageLook): string {
+function smoothUrl(picture: Picture, map: Numbers, look: MapLook): string {
   const canvas = document.createElement("canvas");
-  paintMap(canvas, picture, map, SIDE, { ...look, colours: scale.signed ? look.signed : look.colours, scale });
+  paintMap(canvas, picture, map, SIDE, look);
   return canvasUrl(canvas);
 }
 
@@ -72,7 +72,7 @@ export function exportedStages(
   const foot = overlay === "outline" ? FOOT + 2 * LINE : signed ? FOOT + LINE : FOOT;
   const total = { width: across * (whole + GAP) + GAP, height: down * (HEAD + height + foot) + GAP };
   const { paper, ink, line } = themeOf();
-  const place = (left: number, top: number, right: number, bottom: number) =>
+  const place = ({ left, top, right, bottom }: Box) =>
     `x="${(left - shown.left) * scale}" y="${(top - shown.top) * scale}" width="${(right - left) * scale}" height="${(bottom - top) * scale}"`;
   const around =
     `M0 0h${width}v${height}h${-width}z` +
@@ -85,31 +85,30 @@ export function exportedStages(
     `<rect width="${width}" height="${height}" fill="${paper}"/>` +
     `<rect width="${width}" height="${height}" fill="url(#beyond)"/>` +
     (url
-      ? `<image ${place(0, 0, fields.width, fields.height)} preserveAspectRatio="none"${pixels} href="${url}"/>`
+      ? `<image ${place({ left: 0, top: 0, right: fields.width, bottom: fields.height })} preserveAspectRatio="none"${pixels} href="${url}"/>`
       : "") +
     `<path d="${around}" fill="${paper}" fill-opacity="0.72" fill-rule="evenodd"/>`;
   const opacity = mapOpacity(look);
+  const coloursOf = ({ signed }: MapScale) => (signed ? look.signed : look.colours);
   const drawn = (map: Numbers, values: MapScale): string => {
     if (overlay === "outline") return contours(picture, map, scale);
     if (look.smooth) {
-      const href = smoothUrl(picture, map, values, look);
-      const box = place(seen.left, seen.top, seen.right, seen.bottom);
-      return `<image ${box} preserveAspectRatio="none" opacity="${opacity}" href="${href}"/>`;
+      const href = smoothUrl(picture, map, { ...look, colours: coloursOf(values), scale: values });
+      return `<image ${place(seen)} preserveAspectRatio="none" opacity="${opacity}" href="${href}"/>`;
     }
     const cells: string[] = [];
     for (let p = 0; p < rows * columns; ++p) {
       if (Number.isNaN(map[p]) || Math.abs(map[p]) < look.threshold * values.top) continue;
-      const { left, top, right, bottom } = picture.placeOf(picture.first + p);
-      const { rgb, alpha } = pixelOf(along(map[p], values), overlay, values.signed ? look.signed : look.colours);
+      const box = place(picture.placeOf(picture.first + p));
+      const { rgb, alpha } = pixelOf(along(map[p], values), overlay, coloursOf(values));
       const fill = `fill="rgb(${rgb.join(",")})"${alpha < 1 ? ` fill-opacity="${Number(alpha.toFixed(4))}"` : ""}`;
-      cells.push(`<rect ${place(left, top, right, bottom)} ${fill} data-value="${map[p]}"/>`);
+      cells.push(`<rect ${box} ${fill} data-value="${map[p]}"/>`);
     }
     return `<g opacity="${opacity}" shape-rendering="crispEdges">${cells.join("")}</g>`;
   };
   const picked = () => {
     if (!picture.isPatch(look.token)) return "";
-    const { left, top, right, bottom } = picture.placeOf(look.token);
-    const box = place(left, top, right, bottom);
+    const box = place(picture.placeOf(look.token));
     const frame = (colour: string, wide: number) =>
       `<rect ${box} fill="none" stroke="${colour}" stroke-width="${wide}"/>`;
     return frame("#ffffff", 4) + frame("#000000", 2);
@@ -128,10 +127,7 @@ export function exportedStages(
     const bar = HEAD + height + 8;
     if (map && overlay === "outline") parts.push(lineLegend(map, bar));
     else if (map) {
-      const stops = barStops(
-        { ...look, colours: values.signed ? look.signed : look.colours },
-        cutOf(values, look.threshold),
-      ).map(
+      const stops = barStops({ ...look, colours: coloursOf(values) }, cutOf(values, look.threshold)).map(
         ({ at, rgb, alpha }) => `<stop offset="${at}" stop-color="rgb(${rgb.join(",")})" stop-opacity="${alpha}"/>`,
       );
       ramps.push(`<linearGradient id="ramp${k}">${stops.join("")}</linearGradient>`);

@@ -8,6 +8,7 @@ import {
   type TokenFields,
 } from "../report/document";
 import { GenerationReport } from "../report/generation_report";
+import { USUAL_RECIPE } from "../report/recipe";
 import type { Values } from "../report/values";
 
 /** `event: prompt` of the server. */
@@ -68,15 +69,11 @@ export class GrowingGeneration {
         method: ["rollout"],
         mixing: "attention",
         target: "auto",
-        heads: "mean",
-        residual: 0.5,
-        discard: 0,
-        discard_keep_special: false,
+        ...USUAL_RECIPE,
         mask_columns: asked.mask_columns ?? "none",
+        discard_keep_special: false,
         layers,
-        start_layer: 0,
         output_token: "auto",
-        normalize: "none",
         words: false,
         flow_tolerance: 0,
         top_k: 10,

@@ -12,7 +12,7 @@ import {
 } from "./document";
 import { Report, type Layers } from "./report";
 import { upgraded } from "./upgrade";
-import type { Numbers, Values } from "./values";
+import { sum, type Numbers, type Values } from "./values";
 
 export class GenerationReport extends Report {
   readonly fields: GenerationFields;
@@ -133,12 +133,6 @@ export class GenerationReport extends Report {
     const at = this.layers.indexOf(layer);
     return at < 0 ? null : (this.arrays.get("sink_share")?.row(at)[output - (this.m - 1)] ?? null);
   }
-}
-
-export function sum(values: ArrayLike<number>): number {
-  let total = 0;
-  for (let j = 0; j < values.length; ++j) total += values[j];
-  return total;
 }
 
 /** Reads a parsed document of any kind. Throws with a sentence for the user. */

@@ -3,7 +3,7 @@ import type { Settings } from "./document";
 import type { Report } from "./report";
 
 /** By their names in the document, the requests and, with dashes, the command line; as attnflow uses them unasked. */
-const USUAL = {
+export const USUAL_RECIPE = {
   residual: 0.5,
   /** mean, max, min or a head's number */
   heads: "mean",
@@ -16,9 +16,9 @@ const USUAL = {
   normalize: "none",
 } satisfies Partial<Settings>;
 
-export type Recipe = Pick<Settings, keyof typeof USUAL>;
+export type Recipe = Pick<Settings, keyof typeof USUAL_RECIPE>;
 export type Normalize = Recipe["normalize"];
-export const RECIPE = Object.keys(USUAL) as (keyof Recipe)[];
+export const RECIPE = Object.keys(USUAL_RECIPE) as (keyof Recipe)[];
 
 /** The settings whose values are found by name. */
 export const recipeBy = (value: (name: keyof Recipe) => Recipe[keyof Recipe]): Recipe =>
@@ -31,4 +31,4 @@ export const recipeOf = ({ settings }: Pick<Report, "settings">): Recipe => reci
 export const recipesApart = (a: Recipe, b: Recipe) => RECIPE.filter((name) => a[name] !== b[name]);
 
 /** What a command has to say. */
-export const unusualIn = (recipe: Recipe) => RECIPE.filter((name) => recipe[name] !== USUAL[name]);
+export const unusualIn = (recipe: Recipe) => RECIPE.filter((name) => recipe[name] !== USUAL_RECIPE[name]);

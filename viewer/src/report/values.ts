@@ -25,6 +25,12 @@ export interface Values {
   kept?(index: number): { count: number; rest: number };
 }
 
+export function sum(values: ArrayLike<number>): number {
+  let total = 0;
+  for (let j = 0; j < values.length; ++j) total += values[j];
+  return total;
+}
+
 /** The bytes that base64 stands for. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;

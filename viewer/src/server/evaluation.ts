@@ -21,6 +21,8 @@ export interface Correlation {
   spearman: number | null;
 }
 
+type Ranked = Correlation & { spearman: number };
+
 interface EvaluationDocument {
   format: "attnflow-text-evaluation";
   version: number;
@@ -63,21 +65,18 @@ export class Evaluation {
     }
   }
 
-  spearman({ score, tokens }: Group, method: Method, layer: number): number | null {
-    const found = this.document.correlations.find(
-      (one) => one.score === score && one.tokens === tokens && one.method === method && one.layer === layer,
-    );
-    return found?.spearman ?? null;
+  private of({ score, tokens }: Group): Correlation[] {
+    return this.document.correlations.filter((one) => one.score === score && one.tokens === tokens);
+  }
+
+  spearman(group: Group, method: Method, layer: number): number | null {
+    return this.of(group).find((one) => one.method === method && one.layer === layer)?.spearman ?? null;
   }
 
   /** The method and layer that rank a group's tokens most alike; null where none can be ranked. */
-  best({ score, tokens }: Group): (Correlation & { spearman: number }) | null {
-    let best: (Correlation & { spearman: number }) | null = null;
-    for (const one of this.document.correlations) {
-      if (one.score !== score || one.tokens !== tokens || one.spearman === null) continue;
-      if (!best || one.spearman > best.spearman) best = { ...one, spearman: one.spearman };
-    }
-    return best;
+  best(group: Group): Ranked | null {
+    const ranked = this.of(group).filter((one): one is Ranked => one.spearman !== null);
+    return ranked.reduce<Ranked | null>((best, one) => (best && best.spearman >= one.spearman ? best : one), null);
   }
 
   /** "blank-out, without special tokens: nearest is rollout, layer 4 (0.83)" for each score. */

@@ -105,29 +105,15 @@ export function FlowGraph() {
       masses[0][token] = 1;
       for (const arc of pair.arcs) masses[layer - arc.layer + 1][arc.to] += arc.flow / pair.value;
       const arcs = pair.arcs
-        .map((arc): GraphArc => ({ layer: arc.layer, from: arc.from, to: arc.to, weight: arc.flow }))
+        .map(({ flow, ...arc }): GraphArc => ({ ...arc, weight: flow }))
         .sort((a, b) => b.weight - a.weight);
       const strongest = arcs[0]?.weight ?? 0;
       const strong = arcs.filter((arc) => arc.weight >= floor * strongest);
       const more = strong.length > MAX_ARCS;
       return { kind, pair, error, arcs: strong.slice(0, MAX_ARCS), strongest, more, masses };
     },
-    [
-      mixing,
-      report,
-      recipe.residual,
-      layer,
-      toLayer,
-      kind,
-      from,
-      pairOf,
-      floor,
-      missing,
-      noFlow,
-      own,
-      perNode,
-      counts.value,
-    ],
+    // Whether it is missing, or has no flow, follows from these.
+    [mixing, report, recipe.residual, layer, toLayer, kind, from, pairOf, floor, own, perNode, counts.value],
     cheap,
   );
 
@@ -149,7 +135,7 @@ export function FlowGraph() {
   const size = { width: left + n * pitch + 8, height: top + Math.max(1, steps) * rise + bottom };
   const current = found && found.kind === kind ? found : null;
   const scaleOf = current?.strongest || 1;
-  const pair = current?.pair ?? null;
+  const { pair = null, arcs = [] } = current ?? {};
   const bands = useMemo(() => (pair ? cutBands(pair) : []), [pair]);
   const begins = useMemo(() => new Set(pair?.cut.map((arc) => `${arc.layer} ${arc.from}`)), [pair]);
   const colour = viewer.scale.value.css(1, 1);
@@ -199,16 +185,13 @@ export function FlowGraph() {
       notes: [explain(report, kind)],
       file: [kind === "attention" ? "weights" : kind, `layer${layer}`, ...(from === null ? [] : [`token${from}`])],
     }),
-    rows: () => ({
-      columns: ["layer", "from", "to", kind === "attention" ? "weight" : kind, "in_minimum_cut"],
-      rows: (current?.arcs ?? []).map((arc) => [
-        arc.layer,
-        arc.from,
-        arc.to,
-        arc.weight,
-        current?.pair?.cut.some((c) => c.layer === arc.layer && c.from === arc.from && c.to === arc.to) ?? false,
-      ]),
-    }),
+    rows() {
+      const cut = new Set(pair?.cut.map(keyOf));
+      return {
+        columns: ["layer", "from", "to", kind === "attention" ? "weight" : kind, "in_minimum_cut"],
+        rows: arcs.map((arc) => [arc.layer, arc.from, arc.to, arc.weight, cut.has(keyOf(arc))]),
+      };
+    },
   };
   return (
     <Card
@@ -240,7 +223,7 @@ export function FlowGraph() {
               }}
             >
               <g class="lines" stroke={colour}>
-                {[...(current?.arcs ?? [])].reverse().map((arc) => {
+                {[...arcs].reverse().map((arc) => {
                   const { width, opacity } = stroke(arc.weight / scaleOf);
                   return <ArcLine key={keyOf(arc)} {...{ arc, x, y, width, opacity }} value={arc.weight} />;
                 })}
@@ -279,7 +262,7 @@ export function FlowGraph() {
                 );
               })}
               {bands.length > 0 && <Cut bands={bands} x={x} y={y} width={size.width} />}
-              <Traced arcs={current?.arcs ?? []} own={own || kind === "flow"} {...{ x, y, toLayer, stroke }} />
+              <Traced arcs={arcs} own={own || kind === "flow"} {...{ x, y, toLayer, stroke }} />
               {named ? (
                 [false, true].map((above) =>
                   labels.map((label, i) => (

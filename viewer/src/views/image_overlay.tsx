@@ -10,11 +10,11 @@ import { Slider } from "../components/fields";
 import { Tip } from "../components/tip";
 import { useViewer, type Viewer } from "../context";
 import { isScore, type Method } from "../report/document";
-import { sum } from "../report/generation_report";
+
 import { pictureIn, type MapScale, type Picture } from "../report/picture";
 import { targetWords } from "../report/setting_words";
 import { AGAINST, FOR, format, formatOf, formatSigned, percent } from "../report/text";
-import type { Numbers } from "../report/values";
+import { sum, type Numbers } from "../report/values";
 import { clickToken } from "../shortcuts";
 import { heldBy } from "../report/contours";
 import { exportedStages, type StageLook } from "../export/stages";

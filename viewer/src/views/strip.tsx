@@ -31,20 +31,21 @@ export function Strip() {
   };
   const exporter = {
     svg: () => pictureOf("strip"),
-    rows: () =>
-      scored
-        ? scoreTable(viewer)
-        : {
-            columns: ["layer", "output_token", "input_token", "token", choices.method.value, "excluded"],
-            rows: report.tokens.map(({ index, label }) => [
-              choices.layer.value,
-              choices.token.value,
-              index,
-              label,
-              row?.[index] ?? null,
-              reasons[index],
-            ]),
-          },
+    rows() {
+      if (scored) return scoreTable(viewer);
+      const [layer, token] = [choices.layer.value, choices.token.value];
+      return {
+        columns: ["layer", "output_token", "input_token", "token", method, "excluded"],
+        rows: report.tokens.map(({ index, label }) => [
+          layer,
+          token,
+          index,
+          label,
+          row?.[index] ?? null,
+          reasons[index],
+        ]),
+      };
+    },
   };
   return (
     <Card id="strip" title={report.document.input.kind === "text" ? "Text" : "Tokens"} wide exporter={exporter}>

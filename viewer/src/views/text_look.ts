@@ -33,7 +33,7 @@ export function lookIn(viewer: Viewer): (token: number) => Look {
     return {
       value,
       classes,
-      attributes: { "aria-selected": String(token === chosen) },
+      selected: token === chosen,
       name: () =>
         [named, said, generation && reason && `excluded (${reason})`, flagged && "degenerate"]
           .filter(Boolean)
