@@ -42,11 +42,9 @@ void check_options(const AgreementDataOptions& options) {
 double mean_sentence_length(const ProseDocument& document) {
   std::size_t sentences = 0;
   std::size_t spaces = 0;
-  for (const std::string& paragraph : document.paragraphs) {
-    for (const std::string_view sentence : split_sentences(paragraph)) {
-      ++sentences;
-      spaces += static_cast<std::size_t>(std::count(sentence.begin(), sentence.end(), ' ')) + 1;
-    }
+  for (const std::string_view sentence : sentences_of(document)) {
+    ++sentences;
+    spaces += static_cast<std::size_t>(std::count(sentence.begin(), sentence.end(), ' ')) + 1;
   }
   return sentences == 0 ? 0 : static_cast<double>(spaces) / static_cast<double>(sentences);
 }
@@ -166,14 +164,12 @@ class SplitBuilder {
 
   void add(const ProseDocument& document, internal::AgreementRules& rules, std::unordered_set<std::string>& prefixes) {
     split_.sources.push_back(document.name);
-    for (const std::string& paragraph : document.paragraphs) {
-      for (const std::string_view sentence : split_sentences(paragraph)) {
-        split_words(sentence, words_);
-        rules.find(sentence, words_, sites_, split_.counts);
-        if (sites_.empty()) continue;
-        if (part_ != Part::kTrain) choose_one();
-        for (const internal::AgreementSite& site : sites_) add_example(sentence, site, document.name, prefixes);
-      }
+    for (const std::string_view sentence : sentences_of(document)) {
+      split_words(sentence, words_);
+      rules.find(sentence, words_, sites_, split_.counts);
+      if (sites_.empty()) continue;
+      if (part_ != Part::kTrain) choose_one();
+      for (const internal::AgreementSite& site : sites_) add_example(sentence, site, document.name, prefixes);
     }
   }
 
@@ -228,11 +224,8 @@ class SplitBuilder {
 
   // Of the sentence's verbs with a noun subject, one.
   void choose_one() {
-    const std::size_t all = sites_.size();
-    sites_.erase(std::remove_if(sites_.begin(), sites_.end(),
-                                [](const internal::AgreementSite& site) { return site.pronoun_subject; }),
-                 sites_.end());
-    split_.counts.pronoun += all - sites_.size();
+    split_.counts.pronoun +=
+        std::erase_if(sites_, [](const internal::AgreementSite& site) { return site.pronoun_subject; });
     if (sites_.size() < 2) return;
     const internal::AgreementSite chosen = sites_[static_cast<std::size_t>(random_.below(sites_.size()))];
     split_.counts.same_sentence += sites_.size() - 1;
@@ -283,15 +276,8 @@ AgreementData build_agreement_data(const std::vector<ProseDocument>& documents, 
 
   AgreementData data;
   NounLexiconBuilder builder;
-  std::vector<ProseWord> words;
   for (std::size_t i = 0; i < documents.size(); ++i) {
-    if (parts[i] != Part::kTrain) continue;
-    for (const std::string& paragraph : documents[i].paragraphs) {
-      for (const std::string_view sentence : split_sentences(paragraph)) {
-        split_words(sentence, words);
-        builder.add(words);
-      }
-    }
+    if (parts[i] == Part::kTrain) builder.add(documents[i]);
   }
   data.lexicon = builder.build();
 

@@ -48,8 +48,6 @@
 
 namespace attnflow {
 
-enum class ExampleOrigin { kProse, kGrammar };
-
 struct AgreementExample {
   std::string text;              // the prefix as it stands in the source, without white space at its end
   bool plural = false;           // the label
@@ -57,8 +55,7 @@ struct AgreementExample {
   bool pronoun_subject = false;  // a pronoun directly before the verb, adverbs apart
   std::string verb;              // as found, in lower case
   std::string source;            // name of the document; "grammar"
-  ExampleOrigin origin = ExampleOrigin::kProse;
-  std::size_t words = 0;  // of the prefix, punctuation included
+  std::size_t words = 0;         // of the prefix, punctuation included
 };
 
 struct AgreementDataOptions {

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "training/agreement/word_lists.h"
+
 namespace attnflow {
 namespace {
 
@@ -46,102 +48,76 @@ enum : WordClass {
 
 struct ClassWords {
   WordClass classes;
-  std::vector<std::string_view> words;
+  std::string_view words;
 };
 
-const std::vector<ClassWords>& class_words() {
-  static const std::vector<ClassWords> kWords = {
-      {kAdverb,
-       {"also",      "always",       "often",       "never",   "still",   "now",      "then",        "sometimes",
-        "already",   "just",         "even",        "soon",    "ever",    "again",    "further",     "thus",
-        "therefore", "hence",        "indeed",      "however", "rather",  "quite",    "perhaps",     "too",
-        "instead",   "nevertheless", "nonetheless", "seldom",  "once",    "likewise", "moreover",    "furthermore",
-        "today",     "sooner",       "later",       "almost",  "alike",   "yet",      "accordingly", "consequently",
-        "though",    "meanwhile",    "otherwise",   "itself",  "himself", "herself",  "themselves",  "ourselves",
-        "only",      "simply",       "long",        "together"}},
-      {kPreposition,
-       {"in",      "on",     "at",     "among",  "amongst", "within",     "behind",   "under",  "beneath", "above",
-        "between", "beyond", "from",   "with",   "of",      "to",         "near",     "along",  "across",  "against",
-        "around",  "for",    "by",     "inside", "outside", "throughout", "through",  "toward", "towards", "upon",
-        "amid",    "amidst", "below",  "beside", "besides", "into",       "over",     "during", "after",   "before",
-        "without", "about",  "off",    "out",    "onto",    "underneath", "opposite", "until",  "till",    "since",
-        "up",      "down",   "except", "like",   "unlike",  "despite",    "because",  "per",    "via"}},
-      {kDeterminer,
-       {"the", "a", "an", "my", "your", "his", "its", "our", "their", "every", "no", "whose", "thy", "her"}},
-      {kPronoun,
-       {"he",       "she",      "it",        "they",       "we",      "this",     "these",     "those",   "one",
-        "ones",     "everyone", "everybody", "everything", "someone", "somebody", "something", "anyone",  "anybody",
-        "anything", "nobody",   "nothing",   "each",       "both",    "many",     "few",       "several", "another",
-        "others",   "two",      "three",     "four",       "five",    "six",      "either",    "mine",    "ours",
-        "yours",    "theirs",   "hers",      "much",       "little",  "less",     "fewer"}},
-      {kPerson, {"i", "you", "thou", "ye", "myself", "yourself", "me"}},
-      {kNominative, {"i", "he", "she", "they", "we", "thou", "it", "you", "there", "ye"}},
-      {kModal,
-       {"can",  "could", "may",  "might", "must",   "shall", "should", "will",   "would",  "cannot",  "ought", "need",
-        "dare", "do",    "does", "did",   "let",    "lets",  "ll",     "couldn", "wouldn", "shouldn", "mustn", "won",
-        "don",  "doesn", "didn", "can't", "please", "shan",  "durst",  "canst",  "wilt",   "shalt",   "doth",  "dost"}},
-      {kCausative, {"let",     "lets",     "letting", "make",  "makes",  "made",    "making",   "help",   "helps",
-                    "helped",  "helping",  "see",     "sees",  "saw",    "seen",    "seeing",   "watch",  "watches",
-                    "watched", "watching", "hear",    "hears", "heard",  "hearing", "feel",     "feels",  "felt",
-                    "had",     "having",   "bid",     "bade",  "notice", "observe", "observed", "assist", "behold"}},
-      {kMandative,
-       {"require",  "requires",  "required",  "requiring", "recommend", "recommends", "recommended", "recommending",
-        "insist",   "insists",   "insisted",  "insisting", "demand",    "demands",    "demanded",    "demanding",
-        "propose",  "proposes",  "proposed",  "suggest",   "suggests",  "suggested",  "suggesting",  "request",
-        "requests", "requested", "important", "essential", "necessary", "imperative", "crucial",     "vital",
-        "lest",     "ask",       "asked",     "order",     "ordered",   "ordain",     "ordained",    "preferred",
-        "advise",   "advised",   "advises",   "urge",      "urged",     "mandate",    "mandates",    "mandated",
-        "enjoin",   "enjoined",  "decree",    "decreed",   "wish",      "god",        "heaven"}},
-      {kUnreal,
-       {"if", "wish", "wished", "wishes", "unless", "suppose", "supposing", "lest", "would", "though", "imagine",
-        "rather", "o", "oh"}},
-      {kBoundary, {"but",     "that",     "although", "though", "while", "whilst",  "whereas", "when",    "whenever",
-                   "where",   "wherever", "if",       "unless", "than",  "as",      "which",   "who",     "whom",
-                   "whose",   "what",     "whatever", "how",    "why",   "whether", "so",      "whoever", "whichever",
-                   "because", "lest",     "yet",      ";",      ":",     ",",       "that",    "since",   "once"}},
-      {kConditional, {"if", "unless", "though", "although", "whether", "lest", "whatever", "whoever"}},
-      {kSubordinator, {"if",       "when",    "whenever", "while",  "once",    "unless", "as",   "because",
-                       "although", "though",  "whereas",  "where",  "whether", "whilst", "then", "first",
-                       "next",     "finally", "please",   "second", "third",   "lastly", "so",   "since"}},
-      {kCoordinator, {"and", "but", "or", "nor"}},
-      {kDisjunction, {"or", "nor"}},
-      {kWh, {"what", "whatever", "how", "whether", "why", "where", "who", "whoever", "whichever", "whom", "which"}},
-      {kRelative, {"who", "which", "that", "whom"}},
-      {kInverting,
-       {"there",    "here",     "where",   "how",     "why",     "when",    "what",    "whatever", "whenever",
-        "wherever", "than",     "as",      "so",      "such",    "nor",     "neither", "not",      "if",
-        "though",   "although", "or",      "because", "while",   "whether", "unless",  "whereas",  "until",
-        "till",     "since",    "thereby", "therein", "wherein", "herein",  "hereby",  "whereby",  "thence",
-        "hither",   "thither",  "yonder",  "whilst",  "like",    "but"}},
-      {kAmbiguous,
-       {"species",    "series",    "means",       "sheep",   "fish",         "deer",      "data",      "none",
-        "all",        "any",       "some",        "more",    "most",         "same",      "former",    "latter",
-        "rest",       "following", "remainder",   "percent", "per",          "half",      "majority",  "minority",
-        "plenty",     "lot",       "lots",        "etc",     "other",        "whichever", "whoever",   "enough",
-        "first",      "last",      "second",      "third",   "headquarters", "aircraft",  "offspring", "politics",
-        "statistics", "economics", "mathematics", "ethics"}},
-      {kHaveOrBe,
-       {"has", "have", "had", "having", "ve", "is", "are", "was", "were", "be", "been", "being", "am", "hath", "hast"}},
-      {kFronted, {"important",   "interesting", "notable",    "noteworthy",  "common",    "clear",       "striking",
-                  "significant", "remarkable",  "crucial",    "essential",   "similar",   "different",   "true",
-                  "obvious",     "evident",     "likely",     "great",       "greater",   "better",      "worse",
-                  "worst",       "best",        "typical",    "available",   "present",   "absent",      "missing",
-                  "relevant",    "surprising",  "impressive", "problematic", "troubling", "helpful",     "useful",
-                  "critical",    "key",         "central",    "curious",     "strange",   "rare",        "vital",
-                  "fortunate",   "unfortunate", "happy",      "blessed",     "gone",      "included",    "dear",
-                  "famous",      "prominent",   "apparent",   "worthy",      "necessary", "fundamental", "closer",
-                  "close",       "general",     "serious",    "severe",      "such",      "conspicuous", "powerful",
-                  "dangerous",   "sad",         "noble",      "difficult"}},
-      {kQuantity, {"one", "some",    "many",  "most", "all",  "each",   "both",    "none",    "any",
-                   "few", "several", "much",  "part", "half", "two",    "three",   "four",    "five",
-                   "six", "seven",   "eight", "nine", "ten",  "either", "neither", "majority"}},
-      {kQuote, {"\"", "\xE2\x80\x9C", "\xE2\x80\x9D", "\xC2\xAB", "\xC2\xBB"}},
-      {kOpening, {"(", "["}},
-      {kClosing, {")", "]"}},
-      {kDash | kBoundary, {"\xE2\x80\x94", "\xE2\x80\x93"}},
-  };
-  return kWords;
-}
+constexpr ClassWords kClassWords[] = {
+    {kAdverb,
+     "also always often never still now then sometimes already just even soon ever again further thus therefore "
+     "hence indeed however rather quite perhaps too instead nevertheless nonetheless seldom once likewise moreover "
+     "furthermore today sooner later almost alike yet accordingly consequently though meanwhile otherwise itself "
+     "himself herself themselves ourselves only simply long together"},
+    {kPreposition,
+     "in on at among amongst within behind under beneath above between beyond from with of to near along across "
+     "against around for by inside outside throughout through toward towards upon amid amidst below beside besides "
+     "into over during after before without about off out onto underneath opposite until till since up down except "
+     "like unlike despite because per via"},
+    {kDeterminer, "the a an my your his its our their every no whose thy her"},
+    {kPronoun,
+     "he she it they we this these those one ones everyone everybody everything someone somebody something anyone "
+     "anybody anything nobody nothing each both many few several another others two three four five six either mine "
+     "ours yours theirs hers much little less fewer"},
+    {kPerson, "i you thou ye myself yourself me"},
+    {kNominative, "i he she they we thou it you there ye"},
+    {kModal,
+     "can could may might must shall should will would cannot ought need dare do does did let lets ll couldn wouldn "
+     "shouldn mustn won don doesn didn can't please shan durst canst wilt shalt doth dost"},
+    {kCausative,
+     "let lets letting make makes made making help helps helped helping see sees saw seen seeing watch watches "
+     "watched watching hear hears heard hearing feel feels felt had having bid bade notice observe observed assist "
+     "behold"},
+    {kMandative,
+     "require requires required requiring recommend recommends recommended recommending insist insists insisted "
+     "insisting demand demands demanded demanding propose proposes proposed suggest suggests suggested suggesting "
+     "request requests requested important essential necessary imperative crucial vital lest ask asked order ordered "
+     "ordain ordained preferred advise advised advises urge urged mandate mandates mandated enjoin enjoined decree "
+     "decreed wish god heaven"},
+    {kUnreal, "if wish wished wishes unless suppose supposing lest would though imagine rather o oh"},
+    {kBoundary,
+     "but that although though while whilst whereas when whenever where wherever if unless than as which who whom "
+     "whose what whatever how why whether so whoever whichever because lest yet ; : , that since once"},
+    {kConditional, "if unless though although whether lest whatever whoever"},
+    {kSubordinator,
+     "if when whenever while once unless as because although though whereas where whether whilst then first next "
+     "finally please second third lastly so since"},
+    {kCoordinator, "and but or nor"},
+    {kDisjunction, "or nor"},
+    {kWh, "what whatever how whether why where who whoever whichever whom which"},
+    {kRelative, "who which that whom"},
+    {kInverting,
+     "there here where how why when what whatever whenever wherever than as so such nor neither not if though "
+     "although or because while whether unless whereas until till since thereby therein wherein herein hereby "
+     "whereby thence hither thither yonder whilst like but"},
+    {kAmbiguous,
+     "species series means sheep fish deer data none all any some more most same former latter rest following "
+     "remainder percent per half majority minority plenty lot lots etc other whichever whoever enough first last "
+     "second third headquarters aircraft offspring politics statistics economics mathematics ethics"},
+    {kHaveOrBe, "has have had having ve is are was were be been being am hath hast"},
+    {kFronted,
+     "important interesting notable noteworthy common clear striking significant remarkable crucial essential "
+     "similar different true obvious evident likely great greater better worse worst best typical available present "
+     "absent missing relevant surprising impressive problematic troubling helpful useful critical key central "
+     "curious strange rare vital fortunate unfortunate happy blessed gone included dear famous prominent apparent "
+     "worthy necessary fundamental closer close general serious severe such conspicuous powerful dangerous sad noble "
+     "difficult"},
+    {kQuantity,
+     "one some many most all each both none any few several much part half two three four five six seven eight nine "
+     "ten either neither majority"},
+    {kQuote, "\" \xE2\x80\x9C \xE2\x80\x9D \xC2\xAB \xC2\xBB"},
+    {kOpening, "( ["},
+    {kClosing, ") ]"},
+    {kDash | kBoundary, "\xE2\x80\x94 \xE2\x80\x93"},
+};
 
 constexpr WordClass kNothing = 0;
 
@@ -167,8 +143,8 @@ bool is_number(std::string_view word) { return word.front() >= '0' && word.front
 
 AgreementRules::AgreementRules(const AgreementDataOptions& options, const NounLexicon& lexicon)
     : options_(options), lexicon_(lexicon) {
-  for (const ClassWords& entry : class_words()) {
-    for (const std::string_view word : entry.words) word_classes_[word] |= entry.classes;
+  for (const ClassWords& entry : kClassWords) {
+    for (const std::string_view word : words_of(entry.words)) word_classes_[word] |= entry.classes;
   }
   const auto& verbs = agreement_verbs();
   for (std::size_t i = 0; i < verbs.size(); ++i) {
@@ -260,37 +236,13 @@ void AgreementRules::find(std::string_view sentence, const std::vector<ProseWord
       seen = true;
       ++counts.verbs;
       bool pronoun_subject = false;
-      switch (judge(i, found->second, pronoun_subject)) {
-        case Verdict::kUsable: {
-          const bool plural = found->second.plural;
-          const auto other = plural ? GrammaticalNumber::kSingular : GrammaticalNumber::kPlural;
-          sites.push_back({i, plural, last_noun == other, pronoun_subject});
-          break;
-        }
-        case Verdict::kLength:
-          ++counts.length;
-          break;
-        case Verdict::kPlaceholder:
-          ++counts.placeholder;
-          break;
-        case Verdict::kNotAVerb:
-          ++counts.not_a_verb;
-          break;
-        case Verdict::kBaseForm:
-          ++counts.base_form;
-          break;
-        case Verdict::kInverted:
-          ++counts.inverted;
-          break;
-        case Verdict::kPerson:
-          ++counts.person;
-          break;
-        case Verdict::kUndetermined:
-          ++counts.undetermined;
-          break;
-        case Verdict::kQuotation:
-          ++counts.quotation;
-          break;
+      const Verdict verdict = judge(i, found->second, pronoun_subject);
+      if (verdict == kUsable) {
+        const bool plural = found->second.plural;
+        const auto other = plural ? GrammaticalNumber::kSingular : GrammaticalNumber::kPlural;
+        sites.push_back({i, plural, last_noun == other, pronoun_subject});
+      } else {
+        ++(counts.*verdict);
       }
     }
     if (numbers_[i] != GrammaticalNumber::kUnknown || may_be_noun(i)) last_noun = numbers_[i];
@@ -302,44 +254,44 @@ AgreementRules::Verdict AgreementRules::judge(std::size_t at, const Verb& verb, 
   Context context;
   context.verb = at;
   for (const Verdict verdict : {judge_surroundings(at, verb), find_before(at, context)}) {
-    if (verdict != Verdict::kUsable) return verdict;
+    if (verdict != kUsable) return verdict;
   }
   const Verdict verdict = judge_before(context, verb, pronoun_subject);
-  if (verdict != Verdict::kUsable) return verdict;
-  if (may_be_base_form(context, verb)) return Verdict::kBaseForm;
+  if (verdict != kUsable) return verdict;
+  if (may_be_base_form(context, verb)) return &AgreementCounts::base_form;
   return judge_segment(context, verb);
 }
 
 // What needs no look at the subject.
 AgreementRules::Verdict AgreementRules::judge_surroundings(std::size_t at, const Verb& verb) const {
   const std::vector<ProseWord>& words = *words_;
-  if (at < options_.min_words || at > options_.max_words) return Verdict::kLength;
+  if (at < options_.min_words || at > options_.max_words) return &AgreementCounts::length;
   bool quoted = false;
   std::size_t open = 0;
   for (std::size_t i = 0; i < at; ++i) {
-    if (placeholders_.contains(words[i].text)) return Verdict::kPlaceholder;
+    if (placeholders_.contains(words[i].text)) return &AgreementCounts::placeholder;
     if (has(i, kQuote))
       quoted = words[i].text == "\"" ? !quoted : words[i].text == "\xE2\x80\x9C" || words[i].text == "\xC2\xAB";
     if (has(i, kOpening)) ++open;
     if (has(i, kClosing) && open > 0) --open;
   }
-  if (quoted || open > 0 || has(at - 1, kQuote)) return Verdict::kQuotation;
+  if (quoted || open > 0 || has(at - 1, kQuote)) return &AgreementCounts::quotation;
 
   const auto joins = [&](std::size_t i) {  // a hyphen or an apostrophe
     const std::string& word = words[i].text;
     return word == "-" || word == "'" || word == "\xE2\x80\x99" || word == "\xE2\x80\x90" || word == "\xE2\x80\x91";
   };
-  if (joins(at - 1) && words[at - 1].end == words[at].begin) return Verdict::kNotAVerb;
+  if (joins(at - 1) && words[at - 1].end == words[at].begin) return &AgreementCounts::not_a_verb;
   const bool more = at + 1 < words.size();
-  if (more && joins(at + 1) && words[at].end == words[at + 1].begin) return Verdict::kNotAVerb;
-  if (verb.kind == Verb::Kind::kDo && !(more && words[at + 1].text == "not")) return Verdict::kNotAVerb;
+  if (more && joins(at + 1) && words[at].end == words[at + 1].begin) return &AgreementCounts::not_a_verb;
+  if (verb.kind == Verb::Kind::kDo && !(more && words[at + 1].text == "not")) return &AgreementCounts::not_a_verb;
   if (more && has(at + 1, kNominative)) {
     // "tells you", "gives it" are no inversion, "says he" is.
     const bool object = words[at + 1].text == "it" || words[at + 1].text == "you" || words[at + 1].text == "there";
     const bool lexical = verb.kind == Verb::Kind::kLexical || verb.kind == Verb::Kind::kParticiple;
-    if (!(object && lexical)) return Verdict::kInverted;
+    if (!(object && lexical)) return &AgreementCounts::inverted;
   }
-  return Verdict::kUsable;
+  return kUsable;
 }
 
 // Walks back from the verb over what may stand between it and its subject.
@@ -355,13 +307,13 @@ AgreementRules::Verdict AgreementRules::find_before(std::size_t at, Context& con
         if (has(open, kClosing)) ++depth;
         if (has(open, kOpening)) --depth;
       }
-      if (depth > 0) return Verdict::kQuotation;
+      if (depth > 0) return &AgreementCounts::quotation;
       i = open;
     } else if (text(here) == ",") {
       context.comma = true;
       i = here;
     } else if (has(here, kDash)) {
-      if (!any(0, here, kDash)) return Verdict::kInverted;  // a single dash begins something new
+      if (!any(0, here, kDash)) return &AgreementCounts::inverted;  // a single dash begins something new
       context.comma = true;
       i = here;
     } else if (is_adverb(here)) {
@@ -370,13 +322,13 @@ AgreementRules::Verdict AgreementRules::find_before(std::size_t at, Context& con
       break;
     }
   }
-  if (i == 0) return Verdict::kInverted;  // nothing but adverbs
+  if (i == 0) return &AgreementCounts::inverted;  // nothing but adverbs
   context.before = i - 1;
   // The clause begins behind the nearest boundary.
   std::size_t begin = context.before + 1;
   while (begin > 0 && !has(begin - 1, kBoundary)) --begin;
   context.segment = begin;
-  return Verdict::kUsable;
+  return kUsable;
 }
 
 AgreementRules::Verdict AgreementRules::judge_before(const Context& context, const Verb& verb,
@@ -386,31 +338,31 @@ AgreementRules::Verdict AgreementRules::judge_before(const Context& context, con
   if (has(before, kPunctuation)) {
     // The full stop of an abbreviation (U.S., Inc.) ends a name; anything else is no subject.
     const bool name = word == "." && before > 0 && text(before - 1).size() <= 4 && !has(before - 1, kPunctuation);
-    if (!name) return word == ";" || word == ":" ? Verdict::kInverted : Verdict::kUndetermined;
+    if (!name) return word == ";" || word == ":" ? &AgreementCounts::inverted : &AgreementCounts::undetermined;
   }
   if (has(before, kRelative)) {
     const Verdict verdict = judge_relative(context);
-    if (verdict != Verdict::kUsable || before != 0) return verdict;
+    if (verdict != kUsable || before != 0) return verdict;
     pronoun_subject = true;
     return verdict;
   }
-  if (has(before, kInverting)) return Verdict::kInverted;
-  if (has(before, kPerson)) return Verdict::kPerson;
-  if (has(before, kAmbiguous)) return Verdict::kUndetermined;
+  if (has(before, kInverting)) return &AgreementCounts::inverted;
+  if (has(before, kPerson)) return &AgreementCounts::person;
+  if (has(before, kAmbiguous)) return &AgreementCounts::undetermined;
   if (has(before, kCoordinator)) {
     // "and are" goes on with the subject of the clause before; the base forms may go on with an infinitive.
-    if (verb.kind != Verb::Kind::kBe && verb.kind != Verb::Kind::kPastBe) return Verdict::kBaseForm;
-    return any(0, before, kPerson) ? Verdict::kPerson : Verdict::kUsable;
+    if (verb.kind != Verb::Kind::kBe && verb.kind != Verb::Kind::kPastBe) return &AgreementCounts::base_form;
+    return any(0, before, kPerson) ? &AgreementCounts::person : kUsable;
   }
-  if (context.comma && any(0, before, kPerson)) return Verdict::kPerson;
+  if (context.comma && any(0, before, kPerson)) return &AgreementCounts::person;
   if (has(before, kPronoun)) {
     const bool floating = before > 0 && (word == "each" || word == "both") && is_nominal(before - 1);
-    if (floating) return Verdict::kUndetermined;
+    if (floating) return &AgreementCounts::undetermined;
     pronoun_subject = true;
-    return Verdict::kUsable;
+    return kUsable;
   }
-  if (has(before, kDeterminer | kHaveOrBe)) return Verdict::kUndetermined;
-  return Verdict::kUsable;
+  if (has(before, kDeterminer | kHaveOrBe)) return &AgreementCounts::undetermined;
+  return kUsable;
 }
 
 // who, which, that directly before the verb: the antecedent must stand directly before them.
@@ -418,32 +370,32 @@ AgreementRules::Verdict AgreementRules::judge_relative(const Context& context) c
   const std::size_t relative = context.before;
   const std::string& word = text(relative);
   const std::size_t next = context.verb + 1;
-  if (relative == 0) return word == "that" && !context.comma ? Verdict::kUsable : Verdict::kInverted;
+  if (relative == 0) return word == "that" && !context.comma ? kUsable : &AgreementCounts::inverted;
   std::size_t before = relative - 1;
-  if (word == "that" && next < words_->size() && text(next) == ",") return Verdict::kInverted;  // "that is,"
+  if (word == "that" && next < words_->size() && text(next) == ",") return &AgreementCounts::inverted;  // "that is,"
   if (has(before, kPreposition)) {
     // "in which is": inverted; "some of whom are": not.
     const bool quantity = text(before) == "of" && before > 0 && has(before - 1, kQuantity);
-    if (!quantity) return Verdict::kInverted;
+    if (!quantity) return &AgreementCounts::inverted;
     const std::string& amount = text(before - 1);
     const bool either = amount == "some" || amount == "all" || amount == "most" || amount == "none" ||
                         amount == "any" || amount == "half" || amount == "part" || amount == "majority" ||
                         amount == "neither";
-    return either ? Verdict::kUndetermined : Verdict::kUsable;
+    return either ? &AgreementCounts::undetermined : kUsable;
   }
-  if (word == "whom") return Verdict::kInverted;
+  if (word == "whom") return &AgreementCounts::inverted;
   if (text(before) == ",") {
     // ", which" may stand for the whole clause; ", that" is no relative.
-    if (word != "who" || before == 0) return Verdict::kUndetermined;
+    if (word != "who" || before == 0) return &AgreementCounts::undetermined;
     --before;
   }
-  if (!is_nominal(before) || has(before, kPerson)) return Verdict::kUndetermined;
+  if (!is_nominal(before) || has(before, kPerson)) return &AgreementCounts::undetermined;
   // "one of the men who": written either way.
   const std::size_t from = before > 8 ? before - 8 : 0;
   for (std::size_t i = from; i < before; ++i) {
-    if (text(i) == "one" && text(i + 1) == "of") return Verdict::kUndetermined;
+    if (text(i) == "one" && text(i + 1) == "of") return &AgreementCounts::undetermined;
   }
-  return Verdict::kUsable;
+  return kUsable;
 }
 
 AgreementRules::Verdict AgreementRules::judge_segment(const Context& context, const Verb& verb) const {
@@ -451,38 +403,38 @@ AgreementRules::Verdict AgreementRules::judge_segment(const Context& context, co
   const std::size_t before = context.before;
   const bool be = verb.kind == Verb::Kind::kBe || verb.kind == Verb::Kind::kPastBe;
   // Behind a comma the subject stands further up: "In the box, near the lamp, are" has none.
-  if (context.comma && (has(0, kPreposition) || has(0, kFronted))) return Verdict::kInverted;
+  if (context.comma && (has(0, kPreposition) || has(0, kFronted))) return &AgreementCounts::inverted;
   // "Included in this treatment are"
   if (be && has(1, kPreposition) && (has(0, kFronted) || (is_participle(text(0)) && begin == 0)))
-    return Verdict::kInverted;
-  if (begin > before || has(before, kCoordinator)) return Verdict::kUsable;  // directly behind who, which, that; and
+    return &AgreementCounts::inverted;
+  if (begin > before || has(before, kCoordinator)) return kUsable;  // directly behind who, which, that; and
   const bool at_start = begin == 0;
   const std::string_view boundary = at_start ? std::string_view() : std::string_view(text(begin - 1));
 
   if (boundary == "what" || boundary == "whatever" || boundary == "whichever" || boundary == "whoever") {
-    return Verdict::kUndetermined;
+    return &AgreementCounts::undetermined;
   }
   std::size_t first = begin;
   while (first < before && (is_adverb(first) || text(first) == "not" || text(first) == "and" || text(first) == "or")) {
     ++first;
   }
-  if (has(first, kPreposition)) return Verdict::kInverted;  // "in the box are"
+  if (has(first, kPreposition)) return &AgreementCounts::inverted;  // "in the box are"
   if (boundary == "so" || boundary == "such" || text(begin) == "never" || text(begin) == "nor")
-    return Verdict::kInverted;
-  if (any(begin, before + 1, kDisjunction)) return Verdict::kUndetermined;
+    return &AgreementCounts::inverted;
+  if (any(begin, before + 1, kDisjunction)) return &AgreementCounts::undetermined;
 
   const std::size_t next = context.verb + 1;
   if (be && next < words_->size() && has(next, kDeterminer)) {
     const std::string& word = text(before);
     const bool fronted = has(before, kFronted) || is_participle(word);
-    if (fronted && numbers_[before] == GrammaticalNumber::kUnknown) return Verdict::kInverted;
+    if (fronted && numbers_[before] == GrammaticalNumber::kUnknown) return &AgreementCounts::inverted;
   }
   const bool relative = !at_start && (boundary == "that" || boundary == "who" || boundary == "which");
-  if (relative) return Verdict::kUsable;
+  if (relative) return kUsable;
   for (std::size_t i = begin; i <= before; ++i) {
-    if (is_nominal(i) || (i < before && has(i, kDeterminer | kAmbiguous))) return Verdict::kUsable;
+    if (is_nominal(i) || (i < before && has(i, kDeterminer | kAmbiguous))) return kUsable;
   }
-  return Verdict::kUndetermined;
+  return &AgreementCounts::undetermined;
 }
 
 // Whether the plural form in this place could be an infinitive, an imperative, a participle or a subjunctive (or, for

@@ -48,17 +48,9 @@ class AgreementRules {
     bool comma = false;       // a comma, a dash or brackets between them
     std::size_t segment = 0;  // first word behind the clause boundary before the verb
   };
-  enum class Verdict {
-    kUsable,
-    kLength,
-    kPlaceholder,
-    kNotAVerb,
-    kBaseForm,
-    kInverted,
-    kPerson,
-    kUndetermined,
-    kQuotation
-  };
+  // The count of the rule that leaves a verb out; kUsable: none does.
+  using Verdict = std::size_t AgreementCounts::*;
+  static constexpr Verdict kUsable = nullptr;
 
   bool is_sentence(std::string_view sentence) const;
   Verdict judge(std::size_t at, const Verb& verb, bool& pronoun_subject);

@@ -20,7 +20,9 @@ const NounLexicon& lexicon() {
         document.paragraphs.push_back(std::string("A ") + noun + ", the " + noun + "s.");
       }
     }
-    return build_noun_lexicon({document});
+    NounLexiconBuilder builder;
+    builder.add(document);
+    return builder.build();
   }();
   return kLexicon;
 }

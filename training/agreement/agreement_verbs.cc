@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "training/agreement/agreement_data.h"
+#include "training/agreement/word_lists.h"
 
 namespace attnflow {
 namespace {
@@ -52,12 +53,8 @@ const std::vector<std::pair<std::string, std::string>>& agreement_verbs() {
   static const std::vector<std::pair<std::string, std::string>> kVerbs = [] {
     std::vector<std::pair<std::string, std::string>> verbs = {
         {"is", "are"}, {"was", "were"}, {"has", "have"}, {"does", "do"}};
-    std::string_view rest = kLexicalVerbs;
-    while (!rest.empty()) {
-      const std::size_t end = rest.find(' ');
-      const std::string_view verb = rest.substr(0, end);
+    for (const std::string_view verb : internal::words_of(kLexicalVerbs)) {
       verbs.emplace_back(singular_form(verb), verb);
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     }
     return verbs;
   }();

@@ -180,7 +180,6 @@ std::vector<AgreementExample> grammar_examples(const NounLexicon& lexicon, const
     AgreementExample example;
     example.plural = i % 2 == 1;
     example.attractor = i / 2 % 2 == 1;
-    example.origin = ExampleOrigin::kGrammar;
     example.source = "grammar";
     do {  // about every second sentence has the kind that is wanted
       example.text = grammar.subject(example.plural);

@@ -34,7 +34,7 @@ struct GrammarOptions {
   std::size_t nouns = 2000;  // the most frequent pairs of the lexicon that are used
 };
 
-// `count` examples with origin kGrammar, source "grammar", and as verb the form of "to be" that would follow. The four
+// `count` examples with source "grammar", and as verb the form of "to be" that would follow. The four
 // kinds (singular or plural, with or without attractor) differ by at most one example. Deterministic; O(count).
 // Throws Error(kBadFile) when the lexicon has fewer than 20 pairs: the text was too short.
 std::vector<AgreementExample> grammar_examples(const NounLexicon& lexicon, const GrammarOptions& options);

@@ -8,54 +8,25 @@
 namespace attnflow {
 namespace {
 
-using WordSet = std::unordered_set<std::string_view>;
+using internal::word_set;
+using internal::WordSet;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 44> kIrregular = {{
-    {"man", "men"},
-    {"woman", "women"},
-    {"child", "children"},
-    {"person", "people"},
-    {"foot", "feet"},
-    {"tooth", "teeth"},
-    {"goose", "geese"},
-    {"mouse", "mice"},
-    {"louse", "lice"},
-    {"ox", "oxen"},
-    {"criterion", "criteria"},
-    {"phenomenon", "phenomena"},
-    {"bacterium", "bacteria"},
-    {"medium", "media"},
-    {"memorandum", "memoranda"},
-    {"stratum", "strata"},
-    {"spectrum", "spectra"},
-    {"mitochondrion", "mitochondria"},
-    {"ovum", "ova"},
-    {"analysis", "analyses"},
-    {"hypothesis", "hypotheses"},
-    {"thesis", "theses"},
-    {"crisis", "crises"},
-    {"basis", "bases"},
-    {"axis", "axes"},
-    {"oasis", "oases"},
-    {"diagnosis", "diagnoses"},
-    {"synthesis", "syntheses"},
-    {"parenthesis", "parentheses"},
-    {"nucleus", "nuclei"},
-    {"stimulus", "stimuli"},
-    {"fungus", "fungi"},
-    {"bacillus", "bacilli"},
-    {"radius", "radii"},
-    {"locus", "loci"},
-    {"alumnus", "alumni"},
-    {"vertebra", "vertebrae"},
-    {"larva", "larvae"},
-    {"alga", "algae"},
-    {"antenna", "antennae"},
-    {"formula", "formulae"},
-    {"appendix", "appendices"},
-    {"vertex", "vertices"},
-    {"matrix", "matrices"},
-}};
+// As the header says of them.
+constexpr std::size_t kFewest = 3;
+constexpr double kNounRatio = 2.0;
+constexpr double kEndShare = 0.25;
+constexpr std::size_t kFewestVerbs = 12;
+constexpr double kVerbShare = 0.85;
+
+// Singulars, each with its plural behind it.
+constexpr std::string_view kIrregular =
+    "man men woman women child children person people foot feet tooth teeth goose geese mouse mice louse lice "
+    "ox oxen criterion criteria phenomenon phenomena bacterium bacteria medium media memorandum memoranda "
+    "stratum strata spectrum spectra mitochondrion mitochondria ovum ova analysis analyses hypothesis hypotheses "
+    "thesis theses crisis crises basis bases axis axes oasis oases diagnosis diagnoses synthesis syntheses "
+    "parenthesis parentheses nucleus nuclei stimulus stimuli fungus fungi bacillus bacilli radius radii locus loci "
+    "alumnus alumni vertebra vertebrae larva larvae alga algae antenna antennae formula formulae appendix appendices "
+    "vertex vertices matrix matrices";
 
 // Compounds of man, woman and child take the same plural: gentleman, fisherwoman, schoolchild.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kIrregularEndings = {{
@@ -65,50 +36,30 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kIrregula
 
 // Nouns that are written alike in both numbers, or whose form belongs to either.
 const WordSet& same_in_both() {
-  static const WordSet kWords = {"species",  "series", "means",     "sheep",        "deer",       "fish",
-                                 "aircraft", "data",   "offspring", "headquarters", "crossroads", "barracks",
-                                 "works",    "others", "kind",      "lot"};
+  static const WordSet kWords = word_set(
+      "species series means sheep deer fish aircraft data offspring headquarters crossroads barracks works others "
+      "kind lot");
   return kWords;
 }
 
 const WordSet& function_words() {
-  static const WordSet kWords = {
-      "a",         "about",     "above",      "across",     "after",        "again",      "against",   "all",
-      "almost",    "alone",     "along",      "already",    "also",         "although",   "always",    "am",
-      "among",     "an",        "and",        "another",    "any",          "anyone",     "anything",  "are",
-      "around",    "as",        "at",         "away",       "back",         "be",         "because",   "been",
-      "before",    "behind",    "being",      "below",      "beneath",      "between",    "beyond",    "both",
-      "but",       "by",        "can",        "cannot",     "could",        "did",        "do",        "does",
-      "doing",     "done",      "down",       "during",     "each",         "either",     "else",      "enough",
-      "even",      "ever",      "every",      "everyone",   "everything",   "except",     "far",       "few",
-      "for",       "former",    "from",       "further",    "had",          "has",        "have",      "having",
-      "he",        "hence",     "her",        "here",       "hers",         "herself",    "him",       "himself",
-      "his",       "how",       "however",    "i",          "if",           "in",         "indeed",    "inside",
-      "into",      "is",        "it",         "its",        "itself",       "just",       "last",      "latter",
-      "least",     "less",      "like",       "likewise",   "many",         "may",        "me",        "mere",
-      "might",     "mine",      "more",       "moreover",   "most",         "much",       "must",      "my",
-      "myself",    "near",      "neither",    "never",      "nevertheless", "next",       "no",        "nobody",
-      "none",      "nor",       "not",        "nothing",    "now",          "nowhere",    "of",        "off",
-      "often",     "on",        "once",       "one",        "only",         "onto",       "or",        "other",
-      "our",       "ours",      "ourselves",  "out",        "outside",      "over",       "own",       "per",
-      "perhaps",   "quite",     "rather",     "same",       "seldom",       "several",    "shall",     "she",
-      "should",    "since",     "so",         "some",       "somebody",     "someone",    "something", "sometimes",
-      "soon",      "still",     "such",       "than",       "that",         "the",        "thee",      "their",
-      "theirs",    "them",      "themselves", "then",       "there",        "therefore",  "these",     "they",
-      "this",      "those",     "thou",       "though",     "through",      "throughout", "thus",      "thy",
-      "till",      "to",        "today",      "together",   "too",          "toward",     "towards",   "under",
-      "unless",    "until",     "up",         "upon",       "us",           "very",       "was",       "we",
-      "were",      "what",      "whatever",   "when",       "where",        "whether",    "which",     "while",
-      "who",       "whom",      "whose",      "why",        "will",         "with",       "within",    "without",
-      "would",     "yes",       "yet",        "you",        "your",         "yours",      "yourself",  "first",
-      "second",    "third",     "two",        "three",      "four",         "five",       "six",       "seven",
-      "eight",     "nine",      "ten",        "hundred",    "thousand",     "million",    "billion",   "half",
-      "following", "ago",       "forth",      "aside",      "later",        "earlier",    "instead",   "otherwise",
-      "meanwhile", "well",      "alike",      "anew",       "abroad",       "good",       "great",     "true",
-      "important", "necessary", "available",  "present",    "alive",        "dead",       "afterward", "afterwards",
-      "due",       "free",      "low",        "high",       "equal",        "common",     "general",   "past",
-      "self",      "nowadays",  "elsewhere",  "everywhere", "somewhat",     "somehow",    "anyway",    "thereby",
-      "whereas"};
+  static const WordSet kWords = word_set(
+      "a about above across after again against all almost alone along already also although always am among an and "
+      "another any anyone anything are around as at away back be because been before behind being below beneath "
+      "between beyond both but by can cannot could did do does doing done down during each either else enough even "
+      "ever every everyone everything except far few for former from further had has have having he hence her here "
+      "hers herself him himself his how however i if in indeed inside into is it its itself just last latter least "
+      "less like likewise many may me mere might mine more moreover most much must my myself near neither never "
+      "nevertheless next no nobody none nor not nothing now nowhere of off often on once one only onto or other our "
+      "ours ourselves out outside over own per perhaps quite rather same seldom several shall she should since so "
+      "some somebody someone something sometimes soon still such than that the thee their theirs them themselves "
+      "then there therefore these they this those thou though through throughout thus thy till to today together too "
+      "toward towards under unless until up upon us very was we were what whatever when where whether which while "
+      "who whom whose why will with within without would yes yet you your yours yourself first second third two "
+      "three four five six seven eight nine ten hundred thousand million billion half following ago forth aside "
+      "later earlier instead otherwise meanwhile well alike anew abroad good great true important necessary "
+      "available present alive dead afterward afterwards due free low high equal common general past self nowadays "
+      "elsewhere everywhere somewhat somehow anyway thereby whereas");
   return kWords;
 }
 
@@ -126,14 +77,13 @@ enum class Cue { kNone, kSingular, kNoun, kVerb };
 
 // What a word says about the word behind it.
 Cue cue_of(std::string_view word) {
-  static const WordSet kSingular = {"a", "an", "another", "each", "every"};
-  static const WordSet kNoun = {"the",       "of",      "its",   "his",     "their", "our",  "my",    "your",
-                                "these",     "those",   "many",  "several", "few",   "two",  "three", "four",
-                                "other",     "various", "some",  "such",    "no",    "this", "any",   "certain",
-                                "different", "between", "among", "all",     "new",   "great"};
-  static const WordSet kVerb = {"to",  "they",  "it",   "he",    "she",    "we",    "i",     "you",
-                                "who", "which", "can",  "could", "will",   "would", "shall", "should",
-                                "may", "might", "must", "not",   "cannot", "thou",  "also",  "often"};
+  static const WordSet kSingular = word_set("a an another each every");
+  static const WordSet kNoun = word_set(
+      "the of its his their our my your these those many several few two three four other various some such no this "
+      "any certain different between among all new great");
+  static const WordSet kVerb = word_set(
+      "to they it he she we i you who which can could will would shall should may might must not cannot thou also "
+      "often");
   if (kSingular.contains(word)) return Cue::kSingular;
   if (kNoun.contains(word)) return Cue::kNoun;
   if (kVerb.contains(word)) return Cue::kVerb;
@@ -166,6 +116,14 @@ GrammaticalNumber NounLexicon::number(std::string_view word) const {
   return found == numbers_.end() ? GrammaticalNumber::kUnknown : found->second;
 }
 
+void NounLexiconBuilder::add(const ProseDocument& document) {
+  std::vector<ProseWord> words;
+  for (const std::string_view sentence : sentences_of(document)) {
+    split_words(sentence, words);
+    add(words);
+  }
+}
+
 void NounLexiconBuilder::add(const std::vector<ProseWord>& sentence) {
   Cue cue = Cue::kNone;
   Counts* before = nullptr;
@@ -190,14 +148,13 @@ void NounLexiconBuilder::add(const std::vector<ProseWord>& sentence) {
   if (before != nullptr) ++before->before_end;
 }
 
-NounLexicon NounLexiconBuilder::build(const NounLexiconOptions& options) const {
+NounLexicon NounLexiconBuilder::build() const {
   const auto counts_of = [this](const std::string& word) -> const Counts* {
     const auto found = counts_.find(word);
     return found == counts_.end() ? nullptr : &found->second;
   };
   const auto is_noun = [&](const Counts& counts) {
-    return static_cast<double>(counts.after_noun_cue) >=
-           options.noun_ratio * static_cast<double>(counts.after_verb_cue);
+    return static_cast<double>(counts.after_noun_cue) >= kNounRatio * static_cast<double>(counts.after_verb_cue);
   };
   const auto excluded = [](std::string_view word) {
     return function_words().contains(word) || same_in_both().contains(word);
@@ -209,14 +166,14 @@ NounLexicon NounLexiconBuilder::build(const NounLexiconOptions& options) const {
     const Counts* const one = counts_of(singular);
     const Counts* const many = counts_of(plural);
     if (one == nullptr || many == nullptr) return false;
-    if (one->after_singular < options.min_count || many->total < options.min_count) return false;
+    if (one->after_singular < kFewest || many->total < kFewest) return false;
     if (!is_noun(*one) || !is_noun(*many)) return false;
     // "a need", "the needs": a plural that stands behind "a" is no plural.
     if (many->after_singular * 4 > many->after_noun_cue) return false;
     if (lexicon.numbers_.contains(singular) || lexicon.numbers_.contains(plural)) return false;
     lexicon.numbers_[plural] = GrammaticalNumber::kPlural;
     // An adjective that is a noun only in the plural (American, Americans).
-    if (static_cast<double>(one->before_end) < options.end_share * static_cast<double>(one->total)) return true;
+    if (static_cast<double>(one->before_end) < kEndShare * static_cast<double>(one->total)) return true;
     lexicon.numbers_[singular] = GrammaticalNumber::kSingular;
     lexicon.pairs_.push_back({singular, plural, one->total + many->total});
     return true;
@@ -227,7 +184,9 @@ NounLexicon NounLexiconBuilder::build(const NounLexiconOptions& options) const {
   for (const auto& [word, counts] : counts_) words.push_back(word);
   std::sort(words.begin(), words.end());
 
-  for (const auto& [singular, plural] : kIrregular) accept(std::string(singular), std::string(plural));
+  const std::vector<std::string_view> irregular = internal::words_of(kIrregular);
+  for (std::size_t i = 0; i < irregular.size(); i += 2)
+    accept(std::string(irregular[i]), std::string(irregular[i + 1]));
   for (const std::string& word : words) {
     for (const auto& [singular, plural] : kIrregularEndings) {
       if (!word.ends_with(plural) || word.size() <= plural.size()) continue;
@@ -241,31 +200,17 @@ NounLexicon NounLexiconBuilder::build(const NounLexiconOptions& options) const {
   for (const std::string& word : words) {
     const Counts& counts = *counts_of(word);
     const std::size_t verbs = counts.before_singular_verb + counts.before_plural_verb;
-    if (verbs < options.min_verb_count || excluded(word) || is_adverb_or_participle(word)) continue;
+    if (verbs < kFewestVerbs || excluded(word) || is_adverb_or_participle(word)) continue;
     if (lexicon.numbers_.contains(word) || !is_noun(counts)) continue;
     const double share = static_cast<double>(counts.before_singular_verb) / static_cast<double>(verbs);
-    if (share >= options.verb_share) lexicon.numbers_[word] = GrammaticalNumber::kSingular;
-    if (1 - share >= options.verb_share) lexicon.numbers_[word] = GrammaticalNumber::kPlural;
+    if (share >= kVerbShare) lexicon.numbers_[word] = GrammaticalNumber::kSingular;
+    if (1 - share >= kVerbShare) lexicon.numbers_[word] = GrammaticalNumber::kPlural;
   }
 
   std::sort(lexicon.pairs_.begin(), lexicon.pairs_.end(), [](const NounPair& a, const NounPair& b) {
     return a.count != b.count ? a.count > b.count : a.singular < b.singular;
   });
   return lexicon;
-}
-
-NounLexicon build_noun_lexicon(const std::vector<ProseDocument>& documents, const NounLexiconOptions& options) {
-  NounLexiconBuilder builder;
-  std::vector<ProseWord> words;
-  for (const ProseDocument& document : documents) {
-    for (const std::string& paragraph : document.paragraphs) {
-      for (const std::string_view sentence : split_sentences(paragraph)) {
-        split_words(sentence, words);
-        builder.add(words);
-      }
-    }
-  }
-  return builder.build(options);
 }
 
 }  // namespace attnflow

@@ -3,12 +3,12 @@
 // No dictionary is needed: text itself shows what is a countable noun. A pair (singular s, plural p) is accepted when p
 // is a plural form of s (-s, -es, -ies, -ves, or a pair of the short list of irregular ones) and, with counts of how
 // often a word stands directly behind another,
-//   s stands at least `min_count` times behind a word that only a singular can follow (a, an, another, each, every),
-//   and p stands at least `min_count` times in the text, and both stand more often behind words that introduce a noun
-//   phrase (the, of, its, many, ...) than, `noun_ratio` to 1, behind words that introduce a verb (to, they, it, who,
+//   s stands at least 3 times behind a word that only a singular can follow (a, an, another, each, every),
+//   and p stands at least 3 times in the text, and both stand more often behind words that introduce a noun
+//   phrase (the, of, its, many, ...) than, 2 to 1, behind words that introduce a verb (to, they, it, who,
 //   can, ...).
 // Nouns without such a pair (information, police, physics) get their number from the verbs behind them: of a word that
-// stands at least `min_verb_count` times directly before is, was, has / are, were, have, at least `verb_share` of them
+// stands at least 12 times directly before is, was, has / are, were, have, at least 85% of them
 // must agree. Words that are the same in both numbers (species, series, sheep) and function words have no number.
 #ifndef ATTNFLOW_TRAINING_AGREEMENT_NOUN_LEXICON_H_
 #define ATTNFLOW_TRAINING_AGREEMENT_NOUN_LEXICON_H_
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "training/agreement/prose.h"
-#include "training/agreement/text_hash.h"
+#include "training/agreement/word_lists.h"
 
 namespace attnflow {
 
@@ -30,14 +30,6 @@ struct NounPair {
   std::string singular;
   std::string plural;
   std::size_t count = 0;  // occurrences of both
-};
-
-struct NounLexiconOptions {
-  std::size_t min_count = 3;
-  double noun_ratio = 2.0;
-  double end_share = 0.25;
-  std::size_t min_verb_count = 12;
-  double verb_share = 0.85;
 };
 
 class NounLexicon {
@@ -56,13 +48,15 @@ class NounLexicon {
   std::vector<NounPair> pairs_;
 };
 
-// Counts sentence by sentence, then builds. Memory O(distinct words).
+// The lexicon of whole documents. Deterministic; time O(bytes), memory O(distinct words).
 class NounLexiconBuilder {
  public:
-  void add(const std::vector<ProseWord>& sentence);
-  NounLexicon build(const NounLexiconOptions& options = {}) const;
+  void add(const ProseDocument& document);
+  NounLexicon build() const;
 
  private:
+  void add(const std::vector<ProseWord>& sentence);
+
   struct Counts {
     std::size_t total = 0;
     std::size_t after_singular = 0;  // behind a word that only a singular follows
@@ -74,9 +68,6 @@ class NounLexiconBuilder {
   };
   std::unordered_map<std::string, Counts> counts_;
 };
-
-// The lexicon of whole documents. Deterministic; O(bytes).
-NounLexicon build_noun_lexicon(const std::vector<ProseDocument>& documents, const NounLexiconOptions& options = {});
 
 }  // namespace attnflow
 

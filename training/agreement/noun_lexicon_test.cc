@@ -14,7 +14,9 @@ NounLexicon lexicon_of(const std::vector<std::string>& sentences, std::size_t ti
   for (std::size_t i = 0; i < times; ++i) {
     document.paragraphs.insert(document.paragraphs.end(), sentences.begin(), sentences.end());
   }
-  return build_noun_lexicon({document});
+  NounLexiconBuilder builder;
+  builder.add(document);
+  return builder.build();
 }
 
 const NounLexicon& small() {

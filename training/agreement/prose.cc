@@ -13,11 +13,14 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/unicode/unicode.h"
+#include "training/agreement/word_lists.h"
 
 namespace attnflow {
 namespace {
 
 using internal::quote_name;
+using internal::word_set;
+using internal::WordSet;
 
 constexpr std::size_t kMaxBytes = std::size_t{8} << 30;  // of one document
 
@@ -27,16 +30,12 @@ constexpr std::size_t kMaxBytes = std::size_t{8} << 30;  // of one document
 
 bool is_ascii_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// White space of Unicode above ASCII.
-bool is_wide_space(char32_t c) {
-  return c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-         c == 0x205F || c == 0x3000 || c == 0x85;
-}
+bool is_space(char32_t c) { return character_class(c) == CharacterClass::kSpace; }
 
 // Characters that BERT's normalizer drops: controls and format characters.
 bool is_dropped(char32_t c) {
-  return (c < 0x20 && !is_ascii_space(static_cast<char>(c))) || (c >= 0x7F && c <= 0x9F && c != 0x85) || c == 0xAD ||
-         (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2060 && c <= 0x2064) || c == 0xFEFF;
+  return (is_control(c) && !is_space(c)) || c == 0xAD || (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2060 && c <= 0x2064) || c == 0xFEFF;
 }
 
 bool is_ascii_punctuation(char32_t c) {
@@ -94,10 +93,6 @@ bool is_closing(char32_t c) {
 }
 bool is_terminator(char32_t c) { return c == '.' || c == '!' || c == '?' || c == 0x2026; }
 
-char32_t code_point(std::string_view text, std::size_t& at) {
-  return next_code_point(text, at).value_or(kReplacementCharacter);
-}
-
 // Without white space at both ends, that of Unicode included.
 std::string_view trim(std::string_view text) {
   std::size_t begin = 0;
@@ -105,8 +100,8 @@ std::string_view trim(std::string_view text) {
   bool seen = false;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t start = at;
-    const char32_t c = code_point(text, at);
-    if (c < 0x80 ? is_ascii_space(static_cast<char>(c)) : is_wide_space(c)) continue;
+    const char32_t c = next_or_replacement(text, at);
+    if (is_space(c)) continue;
     if (!seen) begin = start;
     seen = true;
     last = at;
@@ -114,32 +109,26 @@ std::string_view trim(std::string_view text) {
   return seen ? text.substr(begin, last - begin) : std::string_view();
 }
 
-using WordSet = std::unordered_set<std::string_view>;
-
 // What stands before a '.' and never ends a sentence. In lower case, without the last '.'.
 bool is_never_last(std::string_view token) {
-  static const WordSet kWords = {"dr",   "mr",  "mrs",    "ms",  "messrs", "prof", "rev",   "hon",  "gen",  "col",
-                                 "capt", "lt",  "sgt",    "maj", "gov",    "sen",  "rep",   "st",   "ste",  "mt",
-                                 "e.g",  "i.e", "viz",    "vs",  "v",      "cf",   "fig",   "figs", "eq",   "eqs",
-                                 "ca",   "c",   "approx", "al",  "gr",     "lat",  "trans", "pres", "supt", "mme",
-                                 "mlle", "fr",  "br",     "sr",  "ibid",   "eds"};
+  static const WordSet kWords = word_set(
+      "dr mr mrs ms messrs prof rev hon gen col capt lt sgt maj gov sen rep st ste mt e.g i.e viz vs v cf fig figs "
+      "eq eqs ca c approx al gr lat trans pres supt mme mlle fr br sr ibid eds");
   return kWords.contains(token);
 }
 
 // What introduces a number.
 bool is_before_number(std::string_view token) {
-  static const WordSet kWords = {"no",   "nos", "p",   "pp",  "vol", "vols", "ch",  "chap", "sec", "sect", "art",
-                                 "par",  "bk",  "ser", "jan", "feb", "mar",  "apr", "jun",  "jul", "aug",  "sep",
-                                 "sept", "oct", "nov", "dec", "tab", "ex",   "l",   "ll",   "n",   "lib",  "cap"};
+  static const WordSet kWords = word_set(
+      "no nos p pp vol vols ch chap sec sect art par bk ser jan feb mar apr jun jul aug sep sept oct nov dec tab ex "
+      "l ll n lib cap");
   return kWords.contains(token);
 }
 
 bool begins_sentences(std::string_view word) {
-  static const WordSet kWords = {"The",   "A",     "An",   "In",   "On",      "At",       "It",    "Its",
-                                 "This",  "These", "That", "They", "He",      "She",      "We",    "But",
-                                 "And",   "For",   "If",   "When", "As",      "By",       "From",  "With",
-                                 "While", "To",    "His",  "Her",  "However", "Although", "After", "There",
-                                 "Their", "Some",  "Many", "Most", "You",     "What",     "Since", "One"};
+  static const WordSet kWords = word_set(
+      "The A An In On At It Its This These That They He She We But And For If When As By From With While To His Her "
+      "However Although After There Their Some Many Most You What Since One");
   return kWords.contains(word);
 }
 
@@ -248,13 +237,13 @@ std::vector<std::string_view> split_sentences(std::string_view paragraph) {
   };
   for (std::size_t at = 0; at < paragraph.size();) {
     const std::size_t mark = at;
-    const char32_t first = code_point(paragraph, at);
+    const char32_t first = next_or_replacement(paragraph, at);
     if (!is_terminator(first)) continue;
     std::size_t marks = 1;
     std::size_t next = at;
     while (next < paragraph.size()) {  // "?!", "...", ".”", ".)"
       std::size_t after = next;
-      const char32_t c = code_point(paragraph, after);
+      const char32_t c = next_or_replacement(paragraph, after);
       if (!is_terminator(c) && !is_closing(c)) break;
       ++marks;
       next = after;
@@ -267,7 +256,7 @@ std::vector<std::string_view> split_sentences(std::string_view paragraph) {
     char32_t c = 0;
     while (start < paragraph.size()) {
       std::size_t after = start;
-      c = code_point(paragraph, after);
+      c = next_or_replacement(paragraph, after);
       if (!is_opening(c)) break;
       start = after;
     }
@@ -277,6 +266,15 @@ std::vector<std::string_view> split_sentences(std::string_view paragraph) {
   }
   finish(paragraph.size());
   return sentences;
+}
+
+std::vector<std::string_view> sentences_of(const ProseDocument& document) {
+  std::vector<std::string_view> all;
+  for (const std::string& paragraph : document.paragraphs) {
+    const std::vector<std::string_view> sentences = split_sentences(paragraph);
+    all.insert(all.end(), sentences.begin(), sentences.end());
+  }
+  return all;
 }
 
 void split_words(std::string_view sentence, std::vector<ProseWord>& words) {
@@ -292,19 +290,15 @@ void split_words(std::string_view sentence, std::vector<ProseWord>& words) {
   ProseWord* open = nullptr;
   for (std::size_t at = 0; at < sentence.size();) {
     const std::size_t begin = at;
-    const char32_t c = code_point(sentence, at);
-    if (c < 0x80 ? is_ascii_space(static_cast<char>(c)) : is_wide_space(c)) {
+    const char32_t c = next_or_replacement(sentence, at);
+    if (is_space(c)) {
       open = nullptr;
       continue;
     }
     if (is_dropped(c)) continue;
     const bool alone = c < 0x80 ? is_ascii_punctuation(c) : is_wide_punctuation(c) || is_ideograph(c);
     if (alone || open == nullptr) open = &next_word(begin);
-    if (c < 0x80) {
-      open->text.push_back(static_cast<char>(lower_case(c)));
-    } else {
-      append_utf8(open->text, lower_case(c));
-    }
+    append_utf8(open->text, lower_case(c));
     open->end = at;
     if (alone) open = nullptr;
   }

@@ -39,6 +39,9 @@ std::vector<ProseDocument> read_prose(const std::vector<std::filesystem::path>& 
 // Sentences inside a quotation are sentences of their own; ':' and ';' end none. Views into `paragraph`. O(bytes).
 std::vector<std::string_view> split_sentences(std::string_view paragraph);
 
+// Those of all paragraphs of a document, whose views they are.
+std::vector<std::string_view> sentences_of(const ProseDocument& document);
+
 struct ProseWord {
   std::string text;       // in lower case
   std::size_t begin = 0;  // byte range in the sentence

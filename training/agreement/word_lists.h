@@ -1,0 +1,45 @@
+// Lists of words as sources write them, and tables that are asked with views of text, without a copy.
+#ifndef ATTNFLOW_TRAINING_AGREEMENT_WORD_LISTS_H_
+#define ATTNFLOW_TRAINING_AGREEMENT_WORD_LISTS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace attnflow::internal {
+
+// The words of a list, which a space separates.
+inline std::vector<std::string_view> words_of(std::string_view list) {
+  std::vector<std::string_view> words;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    words.push_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return words;
+}
+
+using WordSet = std::unordered_set<std::string_view>;
+
+// `list` has to outlive it, as a literal does.
+inline WordSet word_set(std::string_view list) {
+  const std::vector<std::string_view> words = words_of(list);
+  return {words.begin(), words.end()};
+}
+
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+
+template <typename T>
+using TextMap = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_TRAINING_AGREEMENT_WORD_LISTS_H_
