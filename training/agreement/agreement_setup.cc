@@ -56,6 +56,37 @@ std::string describe_settings(const AgreementTrainingOptions& options, const Pro
   return json.dump();
 }
 
+// Sentences of the named documents as ids.
+std::vector<TokenIds> encode_sentences(const ProseSetup& setup, const std::vector<std::string>& sources,
+                                       const AgreementTrainingOptions& options) {
+  std::vector<std::string> sentences;
+  for (const ProseDocument& document : setup.documents) {
+    if (!std::binary_search(sources.begin(), sources.end(), document.name)) continue;
+    for (const std::string_view sentence : sentences_of(document)) sentences.emplace_back(sentence);
+  }
+  std::vector<TokenIds> ids =
+      encode_texts(*setup.tokenizer, sentences, setup.shape.positions, {.threads = options.threads});
+  std::erase_if(ids, [](const TokenIds& sequence) { return sequence.size() < kFewestTokens; });
+  return ids;
+}
+
+MaskingOptions masking_options(const ProseSetup& setup, const AgreementTrainingOptions& options) {
+  MaskingOptions masking;
+  masking.seed = stream_seed(options.seed, "masks");
+  masking.mask_id = setup.tokenizer->mask_id().value();
+  masking.first_ordinary = kSpecialTokens;
+  masking.vocabulary = static_cast<std::int64_t>(setup.shape.vocabulary);
+  std::unordered_set<std::string_view> focus(kFocusPronouns.begin(), kFocusPronouns.end());
+  for (const auto& [singular, plural] : agreement_verbs()) {
+    focus.insert(singular);
+    focus.insert(plural);
+  }
+  for (std::int64_t id = 0; id < masking.vocabulary; ++id) {
+    masking.focus.push_back(focus.contains(setup.tokenizer->spelled(id)));
+  }
+  return masking;
+}
+
 }  // namespace
 
 ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::string& task,
@@ -92,9 +123,7 @@ ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::str
   vocabulary.max_tokens = options.shape.positions;
   setup.tokenizer_files = learn_word_piece(texts, vocabulary);
   setup.tokenizer = open_tokenizer(setup.tokenizer_files);
-  ParallelOptions parallel;
-  parallel.threads = options.threads;
-  setup.vocabulary_use = measure_vocabulary(*setup.tokenizer, texts, parallel);
+  setup.vocabulary_use = measure_vocabulary(*setup.tokenizer, texts, {.threads = options.threads});
   setup.shape = options.shape;
   setup.shape.vocabulary = setup.tokenizer->vocabulary_size();
   callbacks.say(fmt::format("vocabulary: {} pieces; {:.1f}% of running words are whole", setup.shape.vocabulary,
@@ -103,48 +132,13 @@ ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::str
   return setup;
 }
 
-std::vector<TokenIds> encode_sentences(const ProseSetup& setup, const std::vector<std::string>& sources,
-                                       const AgreementTrainingOptions& options) {
-  std::vector<std::string> sentences;
-  for (const ProseDocument& document : setup.documents) {
-    if (!std::binary_search(sources.begin(), sources.end(), document.name)) continue;
-    for (const std::string& paragraph : document.paragraphs) {
-      for (const std::string_view sentence : split_sentences(paragraph)) sentences.emplace_back(sentence);
-    }
-  }
-  ParallelOptions parallel;
-  parallel.threads = options.threads;
-  std::vector<TokenIds> ids = encode_texts(*setup.tokenizer, sentences, setup.shape.positions, parallel);
-  std::erase_if(ids, [](const TokenIds& sequence) { return sequence.size() < kFewestTokens; });
-  return ids;
-}
-
-MaskingOptions masking_options(const ProseSetup& setup, const AgreementTrainingOptions& options) {
-  MaskingOptions masking;
-  masking.seed = stream_seed(options.seed, "masks");
-  masking.mask_id = setup.tokenizer->mask_id().value();
-  masking.first_ordinary = kSpecialTokens;
-  masking.vocabulary = static_cast<std::int64_t>(setup.shape.vocabulary);
-  std::unordered_set<std::string_view> focus(kFocusPronouns.begin(), kFocusPronouns.end());
-  for (const auto& [singular, plural] : agreement_verbs()) {
-    focus.insert(singular);
-    focus.insert(plural);
-  }
-  for (std::int64_t id = 0; id < masking.vocabulary; ++id) {
-    masking.focus.push_back(focus.contains(setup.tokenizer->spelled(id)));
-  }
-  return masking;
-}
-
-std::filesystem::path work_folder(const AgreementTrainingOptions& options) { return options.output / "training"; }
-
 WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptions& options,
                            TrainingCheckpoint& checkpoint, const TrainingCallbacks& callbacks,
                            const std::stop_token& stop_token) {
   const std::string config = new_model_config(setup.shape, ModelHead::kMaskedLm);
   WeightMap first = first_weights(parse_model_config(config, "new model"), ModelHead::kMaskedLm, 0, options.seed);
   if (options.masked_steps == 0) return first;
-  const auto trainer = start_trainer(work_folder(options) / "start", config, first, 0.0, options.threads);
+  const auto trainer = start_trainer(options.output / "training" / "start", config, first, 0.0, options.threads);
 
   std::vector<TokenIds> held_out = encode_sentences(setup, setup.data.validation.sources, options);
   std::vector<TokenIds> sequences = encode_sentences(setup, setup.data.train.sources, options);
@@ -171,12 +165,8 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
   Random(stream_seed(options.seed, "measured sentences")).shuffle(held_out);
   held_out.resize(std::min(held_out.size(), kHeldOutSequences));
   std::vector<TrainingBatch> questions;
-  BatchPlanOptions plan;
-  plan.shard_tokens = options.shard_tokens;
-  plan.shards_per_step = 1;
-  const std::vector<std::size_t> held_out_lengths = lengths_of(held_out);
-  for (const StepShards& step : plan_epoch(held_out_lengths, 0, plan)) {
-    questions.push_back(masked_batch(held_out, step.front(), 0, plain));
+  for (const Shard& shard : shards_of(held_out, options.shard_tokens)) {
+    questions.push_back(masked_batch(held_out, shard, 0, plain));
   }
 
   PhaseOptions phase;
@@ -187,17 +177,13 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
   phase.measure_every = 500;
   run_phase(
       *trainer, lengths_of(sequences),
-      [&](const StepShards& shards, std::size_t step) {
-        std::vector<TrainingBatch> batches;
-        for (const Shard& shard : shards) batches.push_back(masked_batch(sequences, shard, step, masking));
-        return batches;
-      },
+      [&](const Shard& shard, std::size_t step, std::size_t) { return masked_batch(sequences, shard, step, masking); },
       [&](Trainer& current, std::size_t) {
         const double cost = current.cost(questions);
         return Measurement{fmt::format("perplexity of masked words in held-out documents: {:.1f}", std::exp(cost)),
                            nlohmann::ordered_json{{"perplexity", std::exp(cost)}}.dump()};
       },
-      phase, work_folder(options) / "checkpoint.safetensors", checkpoint, callbacks.progress, stop_token);
+      phase, options.output / "training" / "checkpoint.safetensors", checkpoint, callbacks.progress, stop_token);
   return checkpoint.state.weights;
 }
 

@@ -28,15 +28,6 @@ struct ProseSetup {
 ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::string& task,
                          const TrainingCallbacks& callbacks);
 
-// Sentences of the named documents as ids.
-std::vector<TokenIds> encode_sentences(const ProseSetup& setup, const std::vector<std::string>& sources,
-                                       const AgreementTrainingOptions& options);
-
-MaskingOptions masking_options(const ProseSetup& setup, const AgreementTrainingOptions& options);
-
-// Where training keeps its files until it is done.
-std::filesystem::path work_folder(const AgreementTrainingOptions& options);
-
 // The masked-LM phase, from `checkpoint` where it is of it; returns the trained weights.
 WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptions& options,
                            TrainingCheckpoint& checkpoint, const TrainingCallbacks& callbacks,

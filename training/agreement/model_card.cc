@@ -5,30 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "attnflow/base/version.h"
-#include "attnflow/evaluate/statistics.h"
-
 namespace attnflow {
 
 namespace {
 
 using internal::ProseSetup;
 using Json = nlohmann::ordered_json;
-
-std::string score_row(const std::string& what, const Score& score) {
-  const Interval interval = wilson_interval(score.right, score.count);
-  return fmt::format("| {} | {} | {:.3f} | {:.3f} to {:.3f} |\n", what, score.count, score.share(), interval.low,
-                     interval.high);
-}
-
-Json score_json(const Score& score) {
-  const Interval interval = wilson_interval(score.right, score.count);
-  return {{"count", score.count},
-          {"right", score.right},
-          {"accuracy", score.share()},
-          {"low", interval.low},
-          {"high", interval.high}};
-}
 
 Json counts_json(const AgreementCounts& counts) {
   return {{"sentences", counts.sentences},
@@ -59,13 +41,7 @@ Json split_json(const AgreementSplit& split) {
 
 Json common_json(const ProseSetup& setup, const AgreementTrainingOptions& options,
                  const TrainingCheckpoint& checkpoint) {
-  Json json;
-  json["format"] = "attnflow-training";
-  json["version"] = 1;
-  json["library"] = ATTNFLOW_VERSION;
-  json["command"] = options.command;
-  json["settings"] = Json::parse(setup.settings);
-  json["seconds"] = checkpoint.seconds;
+  Json json = training_json(options.command, setup.settings, checkpoint);
   json["test_sources"] = setup.data.test.sources;
   json["validation_sources"] = setup.data.validation.sources;
   json["data"] = {{"train", split_json(setup.data.train)},
@@ -74,7 +50,7 @@ Json common_json(const ProseSetup& setup, const AgreementTrainingOptions& option
   json["vocabulary"] = {{"pieces", setup.shape.vocabulary},
                         {"whole_share", setup.vocabulary_use.whole_share()},
                         {"pieces_per_word", setup.vocabulary_use.pieces_per_word()}};
-  json["history"] = checkpoint.history.empty() ? Json::array() : Json::parse(checkpoint.history);
+  json["history"] = history_json(checkpoint);
   return json;
 }
 
@@ -123,23 +99,18 @@ std::string measured_perplexity(const TrainingCheckpoint& checkpoint) {
 }
 
 std::string front_matter(const AgreementTrainingOptions& options, const std::string& tag) {
-  const std::string license = options.license.empty() ? "" : "license: " + options.license + "\n";
-  return fmt::format("---\nlanguage: en\n{}tags:\n- attnflow\n- {}\n---\n\n", license, tag);
+  return fmt::format("---\nlanguage: en\n{}tags:\n- attnflow\n- {}\n---\n\n", license_line(options.license), tag);
 }
-
-constexpr const char* kHow =
-    "Trained by `attnflow-train {}` on CPU in {:.0f} minutes. The same data, seed and command give the same weights on "
-    "the same kind of processor with the same libtorch and BLAS; the number of threads does not "
-    "matter.\n\n```\n{}\n```\n";
 
 }  // namespace
 
-AgreementResults summarize_answers(const std::vector<AgreementAnswer>& answers) {
+AgreementResults summarize_answers(const std::vector<AgreementExample>& examples,
+                                   const std::vector<Tensor<float>>& logits) {
   constexpr std::size_t kRange = 10;
   AgreementResults results;
-  for (const AgreementAnswer& answer : answers) {
-    const AgreementExample& example = *answer.example;
-    const bool right = answer.plural == example.plural;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const AgreementExample& example = examples[i];
+    const bool right = best_class(logits[i].span()) == (example.plural ? 1U : 0U);
     results.all.add(right);
     (example.attractor ? results.attractor : results.no_attractor).add(right);
     (example.plural ? results.plural : results.singular).add(right);
@@ -175,8 +146,7 @@ std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptio
               "{} steps of {} tokens, AdamW, peak learning rate {}, dropout {}.\n\n",
               measured_perplexity(checkpoint), options.steps, options.shard_tokens * options.shards_per_step,
               options.rate, options.dropout);
-  constexpr double kSecondsAMinute = 60.0;
-  card += fmt::format(fmt::runtime(kHow), "agreement", checkpoint.seconds / kSecondsAMinute, options.command);
+  card += how_trained("agreement", checkpoint, options.command);
   card +=
       "\n## Accuracy on held-out documents\n\nMeasured with the weights as stored, in half precision. An attractor is "
       "a last noun that differs in number from the verb.\n\n| prefixes | count | accuracy | 95% interval |\n| --- | "
@@ -203,9 +173,7 @@ std::string masked_card(const ProseSetup& setup, const AgreementTrainingOptions&
   std::string card = front_matter(options, "fill-mask");
   card += "# A small masked language model of English\n\n## Model\n\n" + shape_text(setup) + "\n\n## Data\n\n" +
           data_text(setup) + "\n## Recipe\n\n" + masked_recipe(setup, options) + "\n\n";
-  constexpr double kSecondsAMinute = 60.0;
-  card += fmt::format(fmt::runtime(kHow), options.masked_output.empty() ? "masked" : "agreement",
-                      checkpoint.seconds / kSecondsAMinute, options.command);
+  card += how_trained(options.masked_output.empty() ? "masked" : "agreement", checkpoint, options.command);
   card += fmt::format("\n## Result\n\nPerplexity of masked words in the validation documents: {}.\n",
                       measured_perplexity(checkpoint));
   return card + attribution_text(options);

@@ -11,26 +11,9 @@
 #include "training/agreement/agreement_setup.h"
 #include "training/agreement/train_agreement.h"
 #include "training/trainer/checkpoint_file.h"
+#include "training/trainer/results.h"
 
 namespace attnflow {
-
-// A held-out prefix and what the model said to it.
-struct AgreementAnswer {
-  const AgreementExample* example = nullptr;
-  bool plural = false;
-};
-
-// Right answers of some examples.
-struct Score {
-  std::size_t right = 0;
-  std::size_t count = 0;
-
-  double share() const { return count == 0 ? 0.0 : static_cast<double>(right) / static_cast<double>(count); }
-  void add(bool is_right) {
-    ++count;
-    right += is_right ? 1 : 0;
-  }
-};
 
 struct AgreementResults {
   Score all;
@@ -42,7 +25,9 @@ struct AgreementResults {
   std::map<std::size_t, Score> by_words;  // first number of words of a range of 10: 1, 11, 21, ...
 };
 
-AgreementResults summarize_answers(const std::vector<AgreementAnswer>& answers);
+// What a model says to held-out prefixes: logits of singular and plural for each.
+AgreementResults summarize_answers(const std::vector<AgreementExample>& examples,
+                                   const std::vector<Tensor<float>>& logits);
 
 // A model card in Markdown, with the header that model collections read. Numbers come with 95% intervals (Wilson).
 std::string agreement_card(const internal::ProseSetup& setup, const AgreementTrainingOptions& options,

@@ -4,33 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attnflow/base/version.h"
-#include "attnflow/evaluate/statistics.h"
-
 namespace attnflow {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double share(std::size_t part, std::size_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-std::string score_row(const std::string& what, std::size_t right, std::size_t count) {
-  const Interval interval = wilson_interval(right, count);
-  return fmt::format("| {} | {} | {:.3f} | {:.3f} to {:.3f} |\n", what, count, share(right, count), interval.low,
-                     interval.high);
-}
-
-Json score_json(std::size_t right, std::size_t count) {
-  const Interval interval = wilson_interval(right, count);
-  return {{"count", count},
-          {"right", right},
-          {"accuracy", share(right, count)},
-          {"low", interval.low},
-          {"high", interval.high}};
-}
 
 std::string confusion_table(const FashionResults& results) {
   std::string table = fmt::format("| image of | {} |\n|", fmt::join(fashion_labels(), " | "));
@@ -42,14 +20,11 @@ std::string confusion_table(const FashionResults& results) {
   return table;
 }
 
-// The labels that the model tells from others least often.
+// The label that the model tells from others least often.
 std::string hardest_label(const FashionResults& results) {
   std::size_t hardest = 0;
   for (std::size_t label = 1; label < results.confusion.size(); ++label) {
-    if (share(results.confusion[label][label], results.count_of(label)) <
-        share(results.confusion[hardest][hardest], results.count_of(hardest))) {
-      hardest = label;
-    }
+    if (results.of(label).share() < results.of(hardest).share()) hardest = label;
   }
   return fashion_labels()[hardest];
 }
@@ -64,7 +39,6 @@ constexpr const char* kLimits =
 std::string fashion_card(const FashionSetup& setup, const FashionTrainingOptions& options,
                          const TrainingCheckpoint& checkpoint, const FashionResults& results) {
   const VitShape& shape = options.shape;
-  const std::string license = options.license.empty() ? "" : "license: " + options.license + "\n";
   std::string card = fmt::format(
       "---\n{}datasets:\n- fashion_mnist\ntags:\n- attnflow\n- image-classification\n---\n\n# A vision transformer for "
       "Fashion-MNIST\n\nGiven a small grayscale image of a piece of clothing, it predicts which of ten kinds it "
@@ -73,8 +47,8 @@ std::string fashion_card(const FashionSetup& setup, const FashionTrainingOptions
       "images of {} x {} grayscale pixels in patches of {} x {}: a class token and {} patches. In `transformers`, the "
       "class is `ViTForImageClassification` and its processor is `ViTImageProcessor`, which takes arrays of shape [{}, "
       "{}, 1].\n\n",
-      license, shape.layers, shape.heads, shape.hidden, shape.intermediate, setup.parameters, shape.picture,
-      shape.picture, shape.patch, shape.patch, shape.tokens() - 1, shape.picture, shape.picture);
+      license_line(options.license), shape.layers, shape.heads, shape.hidden, shape.intermediate, setup.parameters,
+      shape.picture, shape.picture, shape.patch, shape.patch, shape.tokens() - 1, shape.picture, shape.picture);
   card += fmt::format(
       "## Data\n\n[Fashion-MNIST](https://github.com/zalandoresearch/fashion-mnist) (Xiao, Rasul and Vollgraf, "
       "[arXiv:1708.07747](https://arxiv.org/abs/1708.07747)), copyright 2017 Zalando SE, under the MIT license; "
@@ -87,18 +61,13 @@ std::string fashion_card(const FashionSetup& setup, const FashionTrainingOptions
       setup.data.train.count(), setup.data.validation.count(), setup.data.test.count(), options.epochs,
       options.shard_pictures * options.shards_per_step, options.rate, setup.steps, options.dropout, options.augment,
       options.shift, options.mirror, setup.scale.mean, setup.scale.deviation);
-  constexpr double kSecondsAMinute = 60.0;
-  card += fmt::format(
-      "Trained by `attnflow-train fashion` on CPU in {:.0f} minutes. The same data, seed and command give the same "
-      "weights on the same kind of processor with the same libtorch and BLAS; the number of threads does not "
-      "matter.\n\n```\n{}\n```\n",
-      checkpoint.seconds / kSecondsAMinute, options.command);
+  card += how_trained("fashion", checkpoint, options.command);
   card +=
       "\n## Accuracy on the test images\n\nMeasured with the weights as stored, in half precision.\n\n| images of | "
       "count | accuracy | 95% interval |\n| --- | --- | --- | --- |\n";
-  card += score_row("all kinds", results.right(), results.count());
+  card += score_row("all kinds", results.all());
   for (std::size_t label = 0; label < results.confusion.size(); ++label) {
-    card += score_row(fashion_labels()[label], results.confusion[label][label], results.count_of(label));
+    card += score_row(fashion_labels()[label], results.of(label));
   }
   card += "\nConfusion matrix:\n\n" + confusion_table(results);
   return card + kLimits + fmt::format("Of the ten kinds, {} is recognized least often.\n", hardest_label(results));
@@ -106,23 +75,16 @@ std::string fashion_card(const FashionSetup& setup, const FashionTrainingOptions
 
 std::string fashion_training_json(const FashionSetup& setup, const FashionTrainingOptions& options,
                                   const TrainingCheckpoint& checkpoint, const FashionResults& results) {
-  Json json;
-  json["format"] = "attnflow-training";
-  json["version"] = 1;
-  json["library"] = ATTNFLOW_VERSION;
-  json["command"] = options.command;
-  json["settings"] = Json::parse(setup.settings);
-  json["seconds"] = checkpoint.seconds;
+  Json json = training_json(options.command, setup.settings, checkpoint);
   json["data"] = {{"train", setup.data.train.count()},
                   {"validation", setup.data.validation.count()},
                   {"test", setup.data.test.count()},
                   {"mean", setup.scale.mean},
                   {"deviation", setup.scale.deviation}};
-  json["history"] = checkpoint.history.empty() ? Json::array() : Json::parse(checkpoint.history);
-  json["results"]["all"] = score_json(results.right(), results.count());
+  json["history"] = history_json(checkpoint);
+  json["results"]["all"] = score_json(results.all());
   for (std::size_t label = 0; label < results.confusion.size(); ++label) {
-    json["results"]["by_label"][fashion_labels()[label]] =
-        score_json(results.confusion[label][label], results.count_of(label));
+    json["results"]["by_label"][fashion_labels()[label]] = score_json(results.of(label));
   }
   json["results"]["confusion"] = results.confusion;
   return json.dump(2) + "\n";

@@ -197,10 +197,10 @@ TEST(PictureBatch, FollowsFromSeedStepAndPicture) {
 
 TEST(FashionResults, Counts) {
   const FashionResults results = summarize_fashion({0, 0, 3, 9}, {0, 6, 3, 9});
-  EXPECT_EQ(results.count(), 4U);
-  EXPECT_EQ(results.right(), 3U);
-  EXPECT_EQ(results.count_of(0), 2U);
-  EXPECT_EQ(results.count_of(1), 0U);
+  EXPECT_EQ(results.all().count, 4U);
+  EXPECT_EQ(results.all().right, 3U);
+  EXPECT_EQ(results.of(0).count, 2U);
+  EXPECT_EQ(results.of(1).count, 0U);
   EXPECT_EQ(results.confusion[0][6], 1U);
 }
 

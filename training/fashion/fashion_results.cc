@@ -1,6 +1,5 @@
 #include "training/fashion/fashion_results.h"
 
-#include <algorithm>
 #include <cassert>
 #include <memory>
 #include <numeric>
@@ -11,20 +10,18 @@
 
 namespace attnflow {
 
-std::size_t FashionResults::count() const {
-  std::size_t count = 0;
-  for (std::size_t label = 0; label < confusion.size(); ++label) count += count_of(label);
-  return count;
+Score FashionResults::all() const {
+  Score all;
+  for (std::size_t label = 0; label < confusion.size(); ++label) {
+    all.right += of(label).right;
+    all.count += of(label).count;
+  }
+  return all;
 }
 
-std::size_t FashionResults::right() const {
-  std::size_t right = 0;
-  for (std::size_t label = 0; label < confusion.size(); ++label) right += confusion[label][label];
-  return right;
-}
-
-std::size_t FashionResults::count_of(std::size_t label) const {
-  return std::accumulate(confusion[label].begin(), confusion[label].end(), std::size_t{0});
+Score FashionResults::of(std::size_t label) const {
+  const std::vector<std::size_t>& answers = confusion[label];
+  return {.right = answers[label], .count = std::accumulate(answers.begin(), answers.end(), std::size_t{0})};
 }
 
 FashionResults summarize_fashion(const std::vector<std::size_t>& labels, const std::vector<std::size_t>& answers) {
@@ -50,8 +47,7 @@ FashionResults measure_fashion(const std::filesystem::path& folder, const Labell
   batches.stop_token = stop_token;
   std::vector<std::size_t> answers;
   for (const Tensor<float>& logits : model->classify(inputs, batches)) {
-    const auto row = logits.span();
-    answers.push_back(static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin()));
+    answers.push_back(best_class(logits.span()));
   }
   return summarize_fashion(pictures.labels, answers);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "training/fashion/fashion_data.h"
+#include "training/trainer/results.h"
 
 namespace attnflow {
 
@@ -15,9 +16,8 @@ struct FashionResults {
   // confusion[label][answer]: how often the model gave `answer` to a picture of `label`. [10][10]
   std::vector<std::vector<std::size_t>> confusion;
 
-  std::size_t count() const;
-  std::size_t right() const;
-  std::size_t count_of(std::size_t label) const;
+  Score all() const;
+  Score of(std::size_t label) const;
 };
 
 FashionResults summarize_fashion(const std::vector<std::size_t>& labels, const std::vector<std::size_t>& answers);

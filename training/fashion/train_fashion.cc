@@ -100,19 +100,10 @@ std::vector<TrainingBatch> questions_of(const LabelledPictures& pictures, const 
   return batches;
 }
 
-Measurement right_answers(Trainer& trainer, const std::vector<TrainingBatch>& questions) {
-  const std::vector<Tensor<float>> logits = trainer.classify(questions);
-  std::size_t right = 0;
-  std::size_t count = 0;
-  for (std::size_t b = 0; b < questions.size(); ++b) {
-    for (std::size_t r = 0; r < questions[b].rows; ++r, ++count) {
-      const auto row = logits[b][r].span();
-      const auto best = static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
-      right += best == questions[b].labels[r] ? 1 : 0;
-    }
-  }
-  const double accuracy = static_cast<double>(right) / static_cast<double>(count);
-  return {fmt::format("validation accuracy {:.4f}", accuracy), Json{{"accuracy", accuracy}}.dump()};
+Measurement validation_accuracy(Trainer& trainer, const std::vector<TrainingBatch>& questions) {
+  Score score;
+  for (const bool right : right_answers(trainer, questions)) score.add(right);
+  return {fmt::format("validation accuracy {:.4f}", score.share()), Json{{"accuracy", score.share()}}.dump()};
 }
 
 }  // namespace
@@ -134,13 +125,7 @@ void train_fashion(const FashionTrainingOptions& options, const TrainingCallback
   const WeightMap weights = first_weights(parse_model_config(config, "new model"), ModelHead::kClassification,
                                           fashion_labels().size(), options.seed);
   for (const auto& [name, tensor] : weights) setup.parameters += tensor.size();
-  TrainingCheckpoint checkpoint;
-  checkpoint.settings = setup.settings;
-  if (auto found = load_checkpoint(checkpoint_path, setup.settings)) {
-    callbacks.say(
-        fmt::format("resuming from the checkpoint in {}: step {}", checkpoint_path.string(), found->steps_done));
-    checkpoint = std::move(*found);
-  }
+  TrainingCheckpoint checkpoint = find_checkpoint(checkpoint_path, setup.settings, false, callbacks.say);
   const auto trainer = start_trainer(work / "start", config, weights, options.dropout, options.threads);
   const std::vector<TrainingBatch> questions =
       questions_of(setup.data.validation, setup.scale, options.shard_pictures * options.shards_per_step);
@@ -154,23 +139,17 @@ void train_fashion(const FashionTrainingOptions& options, const TrainingCallback
                                      options.mirror};
   run_phase(
       *trainer, lengths,
-      [&](const StepShards& shards, std::size_t step) {
-        std::vector<TrainingBatch> batches;
-        for (const Shard& shard : shards) {
-          batches.push_back(picture_batch(setup.data.train, shard, setup.scale, augmentation, step));
-        }
-        return batches;
+      [&](const Shard& shard, std::size_t step, std::size_t) {
+        return picture_batch(setup.data.train, shard, setup.scale, augmentation, step);
       },
-      [&](Trainer& current, std::size_t) { return right_answers(current, questions); }, phase, checkpoint_path,
+      [&](Trainer& current, std::size_t) { return validation_accuracy(current, questions); }, phase, checkpoint_path,
       checkpoint, callbacks.progress, stop_token);
 
   write_model(options.output, config, trainer->state().weights, DType::kF16);
   write_file(options.output / "preprocessor_config.json",
              new_preprocessor_config(options.shape, {setup.scale.mean}, {setup.scale.deviation}));
   const FashionResults results = measure_fashion(options.output, setup.data.test, options.threads, stop_token);
-  callbacks.say(fmt::format("test accuracy {:.4f} of {}",
-                            static_cast<double>(results.right()) / static_cast<double>(results.count()),
-                            results.count()));
+  callbacks.say(fmt::format("test accuracy {:.4f} of {}", results.all().share(), results.all().count));
   write_file(options.output / "training.json", fashion_training_json(setup, options, checkpoint, results));
   write_file(options.output / "README.md", fashion_card(setup, options, checkpoint, results));
   remove_training_files(options.output);

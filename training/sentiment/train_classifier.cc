@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -15,10 +12,9 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/folder.h"
 #include "attnflow/model/encoder_weights.h"
-#include "training/agreement/agreement_setup.h"
-#include "training/agreement/model_card.h"
 #include "training/sentiment/every_other_layer.h"
 #include "training/tokenizer/word_piece.h"
+#include "training/trainer/results.h"
 #include "training/trainer/token_sequences.h"
 
 namespace attnflow {
@@ -43,12 +39,6 @@ void check_texts(const LabelledTexts& texts, const ClassifierTrainingOptions& op
   }
 }
 
-// Sentences as ids, with their labels.
-struct Encoded {
-  std::vector<TokenIds> ids;
-  std::vector<std::size_t> labels;
-};
-
 struct Setup {
   std::map<std::string, std::string> files;  // of the tokenizer, by name
   std::optional<EncoderWeights> bert;        // to start from
@@ -58,10 +48,8 @@ struct Setup {
   std::string settings;
 };
 
-Encoded encode(const Setup& setup, const LabelledTexts& texts, std::size_t threads) {
-  ParallelOptions parallel;
-  parallel.threads = threads;
-  return {encode_texts(*setup.tokenizer, texts.texts, setup.shape.positions, parallel), texts.labels};
+LabelledSequences encode(const Setup& setup, const LabelledTexts& texts, std::size_t threads) {
+  return {encode_texts(*setup.tokenizer, texts.texts, setup.shape.positions, {.threads = threads}), texts.labels};
 }
 
 // BERT's own tokenizer, or one that is learnt from the sentences.
@@ -107,10 +95,10 @@ std::string first_file(const Setup& setup) {
 }
 
 // Names the data: other sentences, labels or a vocabulary give another number.
-std::string digest_of(const std::vector<const Encoded*>& splits, const std::string& tokenizer) {
+std::string digest_of(const std::vector<const LabelledSequences*>& splits, const std::string& tokenizer) {
   std::uint64_t digest = name_hash(tokenizer);
   const auto add = [&](std::uint64_t value) { digest = stream_seed(digest, value); };
-  for (const Encoded* split : splits) {
+  for (const LabelledSequences* split : splits) {
     for (const TokenIds& ids : split->ids) {
       add(ids.size());
       for (const std::int32_t id : ids) add(static_cast<std::uint64_t>(id));
@@ -118,30 +106,6 @@ std::string digest_of(const std::vector<const Encoded*>& splits, const std::stri
     for (const std::size_t label : split->labels) add(label);
   }
   return fmt::format("{:016x}", digest);
-}
-
-Score right_answers(const std::vector<Tensor<float>>& logits, const std::vector<TrainingBatch>& batches) {
-  Score score;
-  for (std::size_t b = 0; b < batches.size(); ++b) {
-    for (std::size_t r = 0; r < batches[b].rows; ++r) {
-      const auto row = logits[b][r].span();
-      const auto best = static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
-      score.add(best == batches[b].labels[r]);
-    }
-  }
-  return score;
-}
-
-std::vector<TrainingBatch> batches_of(const Encoded& encoded, const ClassifierTrainingOptions& options) {
-  BatchPlanOptions plan;
-  plan.shard_tokens = options.shard_tokens;
-  plan.shards_per_step = 1;
-  std::vector<TrainingBatch> batches;
-  const std::vector<std::size_t> lengths = lengths_of(encoded.ids);
-  for (const StepShards& step : plan_epoch(lengths, 0, plan)) {
-    batches.push_back(labelled_batch(encoded.ids, encoded.labels, step.front()));
-  }
-  return batches;
 }
 
 // Hides a share of the words, so that no single one decides.
@@ -155,7 +119,6 @@ void hide_words(TrainingBatch& batch, const Setup& setup, double share, std::uin
 std::string card(const Setup& setup, const ClassifierTrainingOptions& options, const LabelledTexts& train,
                  const TrainingCheckpoint& checkpoint, const Score& test) {
   const Interval interval = wilson_interval(test.right, test.count);
-  constexpr double kSecondsAMinute = 60.0;
   return fmt::format(
       "---\nlanguage: en\ntags:\n- attnflow\n- text-classification\n---\n\n# A small sentence "
       "classifier\n\nDistilBERT's architecture ({} layers, {} heads, hidden size {}, a vocabulary of {} tokens), "
@@ -167,7 +130,7 @@ std::string card(const Setup& setup, const ClassifierTrainingOptions& options, c
       setup.bert ? fmt::format("begun from every other layer of {} and fine-tuned", setup.bert->info.name)
                  : std::string("trained from scratch"),
       train.texts.size(), fmt::join(options.labels, ", "), test.count, test.share(), interval.low, interval.high,
-      options.epochs, options.rate, options.dropout, 100.0 * options.masked_words, checkpoint.seconds / kSecondsAMinute,
+      options.epochs, options.rate, options.dropout, 100.0 * options.masked_words, minutes_of(checkpoint),
       options.command);
 }
 
@@ -183,9 +146,9 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   check_recipe(options.rate, options.dropout);
   check_training_output(options.output);
   Setup setup = prepare(train, options);
-  const Encoded encoded = encode(setup, train, options.threads);
-  const Encoded checked = encode(setup, validation, options.threads);
-  const Encoded held_out = encode(setup, test, options.threads);
+  const LabelledSequences encoded = encode(setup, train, options.threads);
+  const LabelledSequences checked = encode(setup, validation, options.threads);
+  const LabelledSequences held_out = encode(setup, test, options.threads);
   const std::vector<std::size_t> lengths = lengths_of(encoded.ids);
   BatchPlanOptions plan = {stream_seed(options.seed, "order"), options.shard_tokens, options.shards_per_step};
   const std::size_t steps_an_epoch = plan_epoch(lengths, 0, plan).size();
@@ -214,20 +177,17 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   const auto trainer =
       start_trainer(work / "start", config, weights_to_start_from(setup, options, config, work / "start"),
                     options.dropout, options.threads);
-  TrainingCheckpoint checkpoint;
-  checkpoint.settings = setup.settings;
-  if (auto found = load_checkpoint(checkpoint_path, setup.settings)) {
-    callbacks.say(
-        fmt::format("resuming from the checkpoint in {}: step {}", checkpoint_path.string(), found->steps_done));
-    checkpoint = std::move(*found);
-  } else {
-    std::filesystem::remove(best_path);  // of another run
-  }
+  TrainingCheckpoint checkpoint = find_checkpoint(checkpoint_path, setup.settings, false, callbacks.say);
+  if (checkpoint.phase.empty()) std::filesystem::remove(best_path);  // of another run
 
-  const std::vector<TrainingBatch> questions = batches_of(checked, options);
+  std::vector<TrainingBatch> questions;
+  for (const Shard& shard : shards_of(checked.ids, options.shard_tokens)) {
+    questions.push_back(labelled_batch(checked, shard));
+  }
   // The best epoch so far lies in a file of its own, with its accuracy as its history.
   const auto measure = [&](Trainer& current, std::size_t step) {
-    const Score score = right_answers(current.classify(questions), questions);
+    Score score;
+    for (const bool right : right_answers(current, questions)) score.add(right);
     const std::optional<TrainingCheckpoint> best = load_checkpoint(best_path, setup.settings);
     if (!best || score.right > std::stoul(best->history)) {
       save_checkpoint(best_path, {setup.settings, kPhase, step, 0.0, std::to_string(score.right), current.state()});
@@ -244,14 +204,11 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   phase.measure_every = steps_an_epoch;
   run_phase(
       *trainer, lengths,
-      [&](const StepShards& shards, std::size_t step) {
-        std::vector<TrainingBatch> batches;
-        for (const Shard& shard : shards) {
-          batches.push_back(labelled_batch(encoded.ids, encoded.labels, shard));
-          hide_words(batches.back(), setup, options.masked_words,
-                     stream_seed(stream_seed(stream_seed(options.seed, "hidden words"), step), batches.size()));
-        }
-        return batches;
+      [&](const Shard& shard, std::size_t step, std::size_t place) {
+        TrainingBatch batch = labelled_batch(encoded, shard);
+        hide_words(batch, setup, options.masked_words,
+                   stream_seed(stream_seed(stream_seed(options.seed, "hidden words"), step), place + 1));
+        return batch;
       },
       measure, phase, checkpoint_path, checkpoint, callbacks.progress, stop_token);
 
@@ -259,22 +216,16 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   write_model(options.output, config, best ? best->state.weights : trainer->state().weights, DType::kF16);
   for (const auto& [name, text] : setup.files) write_file(options.output / name, text);
 
-  const std::unique_ptr<Encoder> model = load_trained(options.output, options.threads);
-  std::vector<TextInput> inputs;
-  for (const TokenIds& ids : held_out.ids) inputs.push_back({{ids.begin(), ids.end()}, {}});
-  const std::vector<Tensor<float>> logits = model->classify(inputs);
+  const std::vector<Tensor<float>> logits = classify_trained(options.output, held_out.ids, options.threads);
   Score score;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    const auto row = logits[i].span();
-    score.add(static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin()) == held_out.labels[i]);
-  }
+  for (std::size_t i = 0; i < logits.size(); ++i) score.add(best_class(logits[i].span()) == held_out.labels[i]);
   callbacks.say(fmt::format("test accuracy {:.3f} of {}", score.share(), score.count));
   Json json = {{"format", "attnflow-training"},
                {"version", 1},
                {"command", options.command},
                {"settings", settings},
                {"seconds", checkpoint.seconds},
-               {"history", checkpoint.history.empty() ? Json::array() : Json::parse(checkpoint.history)},
+               {"history", history_json(checkpoint)},
                {"results", {{"count", score.count}, {"right", score.right}, {"accuracy", score.share()}}}};
   write_file(options.output / "training.json", json.dump(2) + "\n");
   write_file(options.output / "README.md", card(setup, options, train, checkpoint, score));

@@ -95,6 +95,19 @@ std::optional<TrainingCheckpoint> load_checkpoint(const std::filesystem::path& p
   return checkpoint;
 }
 
+TrainingCheckpoint find_checkpoint(const std::filesystem::path& path, const std::string& settings, bool names_phase,
+                                   const std::function<void(const std::string&)>& say) {
+  std::optional<TrainingCheckpoint> found = load_checkpoint(path, settings);
+  if (!found) {
+    TrainingCheckpoint fresh;
+    fresh.settings = settings;
+    return fresh;
+  }
+  say(fmt::format("resuming from the checkpoint in {}: {}step {}", path.string(),
+                  names_phase ? found->phase + ", " : "", found->steps_done));
+  return std::move(*found);
+}
+
 void check_training_output(const std::filesystem::path& output) {
   std::error_code ignored;
   if (std::filesystem::exists(output / "training" / "checkpoint.safetensors", ignored)) return;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -31,6 +32,10 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingCheckpoint
 // Nothing when there is no file. Throws Error(kBadFile) for a file that is no checkpoint of ours, Error(kUsage) when
 // its settings are not `settings` (the message shows both).
 std::optional<TrainingCheckpoint> load_checkpoint(const std::filesystem::path& path, const std::string& settings);
+
+// That of an interrupted run, which `say` is told of with its phase's name or without, or a new one, of no phase.
+TrainingCheckpoint find_checkpoint(const std::filesystem::path& path, const std::string& settings, bool names_phase,
+                                   const std::function<void(const std::string&)>& say);
 
 // Training keeps its files in `output`/training. Throws Error(kUsage) when `output` already holds a model and no
 // training that is to go on: nothing is overwritten that somebody may want.

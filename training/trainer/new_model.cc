@@ -162,15 +162,11 @@ WeightMap first_weights(const ModelConfig& config, ModelHead head, std::size_t c
   return weights;
 }
 
-std::size_t take_weights(WeightMap& weights, const WeightMap& from) {
-  std::size_t taken = 0;
+void take_weights(WeightMap& weights, const WeightMap& from) {
   for (auto& [name, tensor] : weights) {
     const auto found = from.find(name);
-    if (found == from.end() || found->second.shape() != tensor.shape()) continue;
-    tensor = found->second;
-    ++taken;
+    if (found != from.end() && found->second.shape() == tensor.shape()) tensor = found->second;
   }
-  return taken;
 }
 
 void write_model(const std::filesystem::path& folder, const std::string& config, const WeightMap& weights,
@@ -204,6 +200,13 @@ std::unique_ptr<Encoder> load_trained(const std::filesystem::path& folder, std::
 
 std::unique_ptr<VisionModel> load_trained_vision(const std::filesystem::path& folder, std::size_t threads) {
   return make_torch_vision(find_encoder_weights(folder), {"cpu", threads});
+}
+
+std::vector<Tensor<float>> classify_trained(const std::filesystem::path& folder,
+                                            const std::vector<std::vector<std::int32_t>>& texts, std::size_t threads) {
+  std::vector<TextInput> inputs;
+  for (const auto& ids : texts) inputs.push_back({{ids.begin(), ids.end()}, {}});
+  return load_trained(folder, threads)->classify(inputs);
 }
 
 }  // namespace attnflow

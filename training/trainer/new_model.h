@@ -66,8 +66,8 @@ std::string new_preprocessor_config(const VitShape& shape, const std::vector<dou
 // starts the same under any head.
 WeightMap first_weights(const ModelConfig& config, ModelHead head, std::size_t classes, std::uint64_t seed);
 
-// Replaces those weights that `from` has under the same name and shape; returns how many.
-std::size_t take_weights(WeightMap& weights, const WeightMap& from);
+// Replaces those weights that `from` has under the same name and shape.
+void take_weights(WeightMap& weights, const WeightMap& from);
 
 // Writes `folder`/config.json and model.safetensors, each whole or not at all; creates the folder. kF32 or kF16.
 void write_model(const std::filesystem::path& folder, const std::string& config, const WeightMap& weights, DType dtype);
@@ -79,6 +79,10 @@ std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, cons
 // The model in `folder`, on the CPU. Throws Error(kBadFile) or Error(kUnsupportedModel) for what is no model.
 std::unique_ptr<Encoder> load_trained(const std::filesystem::path& folder, std::size_t threads = 0);
 std::unique_ptr<VisionModel> load_trained_vision(const std::filesystem::path& folder, std::size_t threads = 0);
+
+// The logits of that model for each text.
+std::vector<Tensor<float>> classify_trained(const std::filesystem::path& folder,
+                                            const std::vector<std::vector<std::int32_t>>& texts, std::size_t threads);
 
 }  // namespace attnflow
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "attnflow/base/random.h"
 
@@ -113,12 +114,19 @@ std::vector<std::size_t> lengths_of(const std::vector<TokenIds>& sequences) {
   return lengths;
 }
 
-TrainingBatch labelled_batch(const std::vector<TokenIds>& sequences, const std::vector<std::size_t>& labels,
-                             const Shard& shard) {
+std::vector<Shard> shards_of(const std::vector<TokenIds>& sequences, std::size_t shard_tokens) {
+  std::vector<Shard> shards;
+  for (StepShards& step : plan_epoch(lengths_of(sequences), 0, {.shard_tokens = shard_tokens, .shards_per_step = 1})) {
+    shards.push_back(std::move(step.front()));
+  }
+  return shards;
+}
+
+TrainingBatch labelled_batch(const LabelledSequences& sequences, const Shard& shard) {
   std::vector<TokenIds> rows;
-  for (const std::size_t i : shard) rows.push_back(sequences[i]);
+  for (const std::size_t i : shard) rows.push_back(sequences.ids[i]);
   TrainingBatch batch = padded(rows);
-  for (const std::size_t i : shard) batch.labels.push_back(labels[i]);
+  for (const std::size_t i : shard) batch.labels.push_back(sequences.labels[i]);
   return batch;
 }
 

@@ -23,9 +23,16 @@ std::vector<TokenIds> encode_texts(const Tokenizer& tokenizer, std::span<const s
 
 std::vector<std::size_t> lengths_of(const std::vector<TokenIds>& sequences);
 
-// Sequences with a label each. labels: one for each of `sequences`.
-TrainingBatch labelled_batch(const std::vector<TokenIds>& sequences, const std::vector<std::size_t>& labels,
-                             const Shard& shard);
+// All of them, each in one shard, for measurements.
+std::vector<Shard> shards_of(const std::vector<TokenIds>& sequences, std::size_t shard_tokens);
+
+// Sequences with a label each.
+struct LabelledSequences {
+  std::vector<TokenIds> ids;
+  std::vector<std::size_t> labels;
+};
+
+TrainingBatch labelled_batch(const LabelledSequences& sequences, const Shard& shard);
 
 // Masked language modelling (Devlin et al. 2019): of the ordinary tokens of a sequence a share is chosen, at least one;
 // of those 80% become the mask, 10% a random ordinary token, 10% stay; the model has to say what stood there.

@@ -42,9 +42,8 @@ Shard everything(const std::vector<TokenIds>& all) {
 }
 
 TEST(TokenSequences, LabelledBatchIsPadded) {
-  const std::vector<TokenIds> all = {{2, 5}, {2, 6, 7, 8}, {2, 9, 9}};
-  const std::vector<std::size_t> labels = {1, 0, 1};
-  const TrainingBatch batch = labelled_batch(all, labels, {2, 1});
+  const LabelledSequences all = {{{2, 5}, {2, 6, 7, 8}, {2, 9, 9}}, {1, 0, 1}};
+  const TrainingBatch batch = labelled_batch(all, {2, 1});
   EXPECT_EQ(batch.rows, 2U);
   EXPECT_EQ(batch.length, 4U);
   EXPECT_EQ(batch.ids, (std::vector<std::int64_t>{2, 9, 9, 0, 2, 6, 7, 8}));

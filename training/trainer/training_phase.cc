@@ -72,7 +72,7 @@ double learning_rate(const PhaseOptions& options, std::size_t step) {
   return options.rate * std::min({1.0, rising, falling});
 }
 
-void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const MakeBatches& make_batches,
+void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const MakeBatch& make_batch,
                const Measure& measure, const PhaseOptions& options, const std::filesystem::path& checkpoint_path,
                TrainingCheckpoint& checkpoint, const std::function<void(const PhaseProgress&)>& report,
                const std::stop_token& stop_token) {
@@ -105,7 +105,8 @@ void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const Mak
       save(step);
       throw Cancelled();
     }
-    const std::vector<TrainingBatch> batches = make_batches(sequence.next(), step);
+    std::vector<TrainingBatch> batches;
+    for (const Shard& shard : sequence.next()) batches.push_back(make_batch(shard, step, batches.size()));
     units += units_of(batches);
     cost += trainer.step(batches, learning_rate(options, step),
                          stream_seed(stream_seed(options.batches.seed, "dropout"), step));

@@ -52,8 +52,8 @@ struct TrainingCallbacks {
   std::function<void(const PhaseProgress&)> progress;
 };
 
-// The batches of a step: one for each shard. `step` counts from 0 and seeds what is random in them.
-using MakeBatches = std::function<std::vector<TrainingBatch>(const StepShards& shards, std::size_t step)>;
+// The batch of a shard. `step` counts from 0, and `place`, of the shard in it, does too: they seed what is random.
+using MakeBatch = std::function<TrainingBatch(const Shard& shard, std::size_t step, std::size_t place)>;
 // A measurement on held-out data, in words and as JSON for the history.
 struct Measurement {
   std::string words;
@@ -64,7 +64,7 @@ using Measure = std::function<Measurement(Trainer& trainer, std::size_t step)>;
 // Runs one phase from `checkpoint`, or from its beginning when the checkpoint is of no phase or an earlier one, and
 // leaves it at `checkpoint_path`, updated, its phase and steps those of the end. `report` is called every second or so.
 // Throws Cancelled after the checkpoint was saved, when the token was set.
-void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const MakeBatches& make_batches,
+void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const MakeBatch& make_batch,
                const Measure& measure, const PhaseOptions& options, const std::filesystem::path& checkpoint_path,
                TrainingCheckpoint& checkpoint, const std::function<void(const PhaseProgress&)>& report,
                const std::stop_token& stop_token);

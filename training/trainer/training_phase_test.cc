@@ -68,12 +68,8 @@ struct PhaseRun {
 
   TrainingCheckpoint go(CountingTrainer& trainer, TrainingCheckpoint checkpoint,
                         const std::stop_token& stop = {}) const {
-    const std::vector<std::size_t> labels(sequences.size(), 0);
-    const auto make = [&](const StepShards& shards, std::size_t) {
-      std::vector<TrainingBatch> batches;
-      for (const Shard& shard : shards) batches.push_back(labelled_batch(sequences, labels, shard));
-      return batches;
-    };
+    const LabelledSequences labelled = {sequences, std::vector<std::size_t>(sequences.size(), 0)};
+    const auto make = [&](const Shard& shard, std::size_t, std::size_t) { return labelled_batch(labelled, shard); };
     const auto measure = [](Trainer&, std::size_t step) {
       return Measurement{"measured", "{\"value\": " + std::to_string(step) + "}"};
     };

@@ -1,0 +1,53 @@
+// How often a trained model is right, and what every model's card and training.json say alike.
+#ifndef ATTNFLOW_TRAINING_TRAINER_RESULTS_H_
+#define ATTNFLOW_TRAINING_TRAINER_RESULTS_H_
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnflow/tensor/tensor.h"
+#include "training/trainer/checkpoint_file.h"
+#include "training/trainer/trainer.h"
+
+namespace attnflow {
+
+// Right answers of some examples.
+struct Score {
+  std::size_t right = 0;
+  std::size_t count = 0;
+
+  double share() const { return count == 0 ? 0.0 : static_cast<double>(right) / static_cast<double>(count); }
+  void add(bool is_right) {
+    ++count;
+    right += is_right ? 1 : 0;
+  }
+};
+
+// The first class of the largest logit.
+std::size_t best_class(std::span<const float> logits);
+
+// Whether the model is right about each row of the batches, which are of sequences or pictures with labels.
+std::vector<bool> right_answers(Trainer& trainer, const std::vector<TrainingBatch>& batches);
+
+// A score as a row of a card's table, and in training.json; with its 95% interval (Wilson).
+std::string score_row(const std::string& what, const Score& score);
+nlohmann::ordered_json score_json(const Score& score);
+
+// What training.json begins with, and the measurements on the way.
+nlohmann::ordered_json training_json(const std::string& command, const std::string& settings,
+                                     const TrainingCheckpoint& checkpoint);
+nlohmann::ordered_json history_json(const TrainingCheckpoint& checkpoint);
+
+// The line of a card's header that names the license; empty where none is named.
+std::string license_line(const std::string& license);
+
+// By which command the model was trained and how long that took; `task` is the command's first word.
+std::string how_trained(const std::string& task, const TrainingCheckpoint& checkpoint, const std::string& command);
+double minutes_of(const TrainingCheckpoint& checkpoint);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TRAINING_TRAINER_RESULTS_H_
