@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from attnflow.errors import Error
-from attnflow.hooks import given_tensor, on_this_thread
+from attnflow.hooks import before, behind, given_tensor
 
 # Where operators do what functions do: as PyTorch names them. What works in place ends in an underscore.
 _OPERATORS = {
@@ -144,13 +144,8 @@ def _glu(value: Any, z: Any, dim: int = -1) -> Any:
 def _layer_norm(
     value: Any, x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
 ) -> Any:
-    dimensions = tuple(range(-len(shape), 0))
-    centered = x - x.mean(dimensions, keepdim=True)
-    fixed = centered.detach()
-    linear = centered * torch.rsqrt((fixed * fixed).mean(dimensions, keepdim=True) + eps)
-    if weight is not None:
-        linear = linear * weight
-    return _with_gradient_of(linear, value)
+    centered = x - x.mean(tuple(range(-len(shape), 0)), keepdim=True)
+    return _rms_norm(value, centered, shape, weight, eps)
 
 
 def _rms_norm(value: Any, x: Any, shape: Any, weight: Any = None, eps: float | None = None) -> Any:
@@ -297,7 +292,7 @@ def rules(model: Any) -> Iterator[None]:
     def before_norm(*_: Any) -> None:
         seen.append(active.norms)
 
-    def behind_norm(norm: Any, _: Any, value: Any) -> None:
+    def behind_norm(norm: Any, _: Any, __: Any, value: Any) -> None:
         if seen.pop() == active.norms and isinstance(value, torch.Tensor) and value.requires_grad:
             raise Error(
                 f"mixing relevance: expected norms that call layer_norm, rms_norm or rsqrt of PyTorch, found "
@@ -310,11 +305,11 @@ def rules(model: Any) -> Iterator[None]:
         for module in model.modules():
             kind = type(module)
             if kind.__module__ == _OF_FUNCTIONS:
-                stack.callback(module.register_forward_pre_hook(on_this_thread(before_function)).remove)
-                stack.callback(module.register_forward_hook(on_this_thread(of_function), with_kwargs=True).remove)
+                stack.callback(before(module, before_function))
+                stack.callback(behind(module, of_function))
             elif kind.__name__.lower().endswith("norm"):
-                stack.callback(module.register_forward_pre_hook(on_this_thread(before_norm)).remove)
-                stack.callback(module.register_forward_hook(on_this_thread(behind_norm)).remove)
+                stack.callback(before(module, before_norm))
+                stack.callback(behind(module, behind_norm))
         inference_mode: Any = torch.inference_mode  # which has no types
         stack.enter_context(inference_mode(False))
         stack.enter_context(torch.enable_grad())

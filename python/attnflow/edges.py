@@ -18,7 +18,7 @@ from attnflow import _core
 from attnflow.blank_out import score_of
 from attnflow.capture import Captured, capture_with
 from attnflow.errors import Error
-from attnflow.hooks import given_tensor, on_this_thread, with_given_tensor
+from attnflow.hooks import before, behind, given_tensor, with_given_tensor
 from attnflow.layers import LayerParts, require_layers
 
 
@@ -51,7 +51,7 @@ class _Run:
     given: Any = None  # to the projection
     projected: Any = None  # by it
     attended: Any = None  # what the module of attention gave, where the parts say which it is
-    written: Any = None  # into the residual stream: the same, or what a norm makes of it
+    normed: Any = None  # what a norm made of that, where the parts say which one
 
     def start(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.forget()
@@ -61,7 +61,12 @@ class _Run:
     def forget(self) -> None:
         """All but what the layer was called with."""
         self.x = self.y = self.weights = self.value = self.mixed = None
-        self.given = self.projected = self.attended = self.written = None
+        self.given = self.projected = self.attended = self.normed = None
+
+    @property
+    def written(self) -> Any:
+        """Into the residual stream."""
+        return self.normed if self.parts.written_norm else self.projected
 
     def behind(self) -> Any:
         """y as [token, hidden]."""
@@ -198,39 +203,28 @@ class _Watch:
             yield
 
     def _hooks_of(self, run: _Run) -> Iterator[Callable[[], None]]:
-        def start(_: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-            run.start(arguments, options)
+        def given(name: str) -> Callable[..., None]:
+            return lambda module, *called: setattr(run, name, given_tensor(module, *called))
+
+        def gives(name: str) -> Callable[..., None]:
+            return lambda _module, _arguments, _options, output: setattr(run, name, _first(output))
 
         def end(*_: Any) -> None:
             run.check()
             self._finished(run)
 
-        def project(module: Any, arguments: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
-            run.given, run.projected = given_tensor(module, arguments, options), output
-            if not run.parts.written_norm:
-                run.written = output
-
-        def write(_: Any, __: Any, output: Any) -> None:
-            run.written = output
-
-        def attend(_: Any, __: Any, output: Any) -> None:
-            run.attended = _first(output)
-
-        def behind(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-            run.y = given_tensor(module, arguments, options)
-
         layer, parts = run.layer, run.parts
-        yield layer.register_forward_pre_hook(on_this_thread(start), with_kwargs=True).remove
+        yield before(layer, lambda _, *called: run.start(*called))
         projection = _module(layer, parts.projection)
-        yield projection.register_forward_hook(on_this_thread(project), with_kwargs=True).remove
+        yield before(projection, given("given"))
+        yield behind(projection, gives("projected"))
         if parts.written_norm:
-            yield _module(layer, parts.written_norm).register_forward_hook(on_this_thread(write)).remove
+            yield behind(_module(layer, parts.written_norm), gives("normed"))
         if parts.attention:
-            yield _module(layer, parts.attention).register_forward_hook(on_this_thread(attend)).remove
+            yield behind(_module(layer, parts.attention), gives("attended"))
         if parts.behind:
-            follows = _module(layer, parts.behind)
-            yield follows.register_forward_pre_hook(on_this_thread(behind), with_kwargs=True).remove
-        yield layer.register_forward_hook(on_this_thread(end)).remove
+            yield before(_module(layer, parts.behind), given("y"))
+        yield behind(layer, end)
 
     def see(self, module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
         """A call of attention: query, key, value, ..."""
@@ -314,7 +308,7 @@ def relevance(
 
     watch = _Watch(model, mixing, finished)
 
-    def cut(_: Any, __: Any, output: Any) -> Any:
+    def cut(_: Any, __: Any, ___: Any, output: Any) -> Any:
         top.append(_first(output).detach().requires_grad_(True))
         return (top[0], *output[1:]) if isinstance(output, tuple) else top[0]
 
@@ -322,11 +316,11 @@ def relevance(
         inputs = inputs | {"use_cache": False}  # layers run twice
     # One capture at a time: that it comes first keeps two threads from changing the same model's parameters.
     with capture_with(model, keep_first, see=watch.see) as captured, rules(model), watch.hooks():
-        last = watch.runs[-1].layer.register_forward_hook(on_this_thread(cut))
+        remove = behind(watch.runs[-1].layer, cut)
         try:
             output = model(**inputs)
         finally:
-            last.remove()
+            remove()
         attentions, rounded = watch.attentions(captured), captured.rounded
         below = False
         if len(top) != 1:
@@ -352,7 +346,7 @@ def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer
     leaf = given_tensor(run.layer, run.arguments, run.options).detach().requires_grad_(True)
     arguments, options = with_given_tensor(run.layer, run.arguments, run.options, leaf)
     fork: list[Any] = []  # what attention is given, as it comes and as a leaf of its own
-    hook = None
+    stack = ExitStack()
     if run.parts.attention:
 
         def split(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -362,13 +356,9 @@ def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer
             fork.extend((into, into.detach().requires_grad_(True)))
             return with_given_tensor(module, given, named, fork[1])
 
-        attention = _module(run.layer, run.parts.attention)
-        hook = attention.register_forward_pre_hook(on_this_thread(split), with_kwargs=True)
-    try:
+        stack.callback(before(_module(run.layer, run.parts.attention), split))
+    with stack:
         output = _first(run.layer(*arguments, **options))
-    finally:
-        if hook is not None:
-            hook.remove()
     wanted = [leaf, run.weights, *(fork[1:] or [run.y])]
     of_leaf, of_weights, of_other = torch.autograd.grad([output], wanted, [gradient], retain_graph=bool(fork))
     of_output, of_input = of_other, of_leaf

@@ -22,6 +22,18 @@ def on_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
     return own
 
 
+def before(module: Any, hook: Callable[..., Any]) -> Callable[[], None]:
+    """Calls hook(module, arguments, options) ahead of the module, on this thread; what is returned ends that."""
+    remove: Callable[[], None] = module.register_forward_pre_hook(on_this_thread(hook), with_kwargs=True).remove
+    return remove
+
+
+def behind(module: Any, hook: Callable[..., Any]) -> Callable[[], None]:
+    """The same with hook(module, arguments, options, output)."""
+    remove: Callable[[], None] = module.register_forward_hook(on_this_thread(hook), with_kwargs=True).remove
+    return remove
+
+
 def given_tensor(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The tensor that a module works on: the first that it is called with, by position or by keyword."""
     place = _place(module, arguments, options)
