@@ -56,18 +56,7 @@ def _report(
             unicode_text("name", name),
             asked,
             progress,
-            [],
-            [],
-            "",
-            [],
-            None,
-            None,
-            [],
-            None,
-            _core.Notes(),
-            None,
-            None,
-            only_values,
+            only_values=only_values,
         )
     return Report(core)
 

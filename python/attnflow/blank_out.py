@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from attnflow.text import head_of
 
 # The runs: the quantity as the text stands, and where each group of positions is blanked; None where it was blank before.
-Runs = Callable[[int, int | None, int | None, list[list[int]]], tuple[float, list[float | None]]]
+Runs = Callable[[int, int | None, int | None, Sequence[Sequence[int]]], tuple[float, list[float | None]]]
 # Parameters, what stands in, whether to check whatever it costs, and the runs.
 Check = tuple[int, str, bool, Runs]
 

@@ -205,10 +205,7 @@ class Report(Tabular):
     def to_json(self, path: Path) -> None: ...
     def to_json(self, path: Path | None = None) -> str | None:
         """The report document (docs/report-format.md), the same bytes as the program writes: into a file, or as a text."""
-        if path is None:
-            return self._core.json()
-        self._core.write_json(fspath(path))
-        return None
+        return self._core.json(_name(path))
 
     @overload
     def to_csv(self, path: None = None) -> str: ...
@@ -216,10 +213,7 @@ class Report(Tabular):
     def to_csv(self, path: Path) -> None: ...
     def to_csv(self, path: Path | None = None) -> str | None:
         """The table that `attnflow explain -o FILE.csv` writes: into a file, or as a text."""
-        if path is None:
-            return self._core.csv()
-        self._core.write_csv(fspath(path))
-        return None
+        return self._core.csv(_name(path))
 
     @overload
     def to_html(self, path: None = None) -> str: ...
@@ -227,10 +221,7 @@ class Report(Tabular):
     def to_html(self, path: Path) -> None: ...
     def to_html(self, path: Path | None = None) -> str | None:
         """The interactive page, in one file that asks the network for nothing: into a file, or as a text."""
-        if path is None:
-            return self._core.html()
-        self._core.write_html(fspath(path))
-        return None
+        return self._core.html(_name(path))
 
     def to_npz(self, path: Path) -> None:
         """The arrays, for numpy.load()."""
@@ -248,12 +239,8 @@ class Report(Tabular):
     def to_svg(self, path: Path, **figure: Unpack[Figure]) -> None: ...
     def to_svg(self, path: Path | None = None, **figure: Unpack[Figure]) -> str | None:
         """A figure for a paper, as the program draws it: into a file, or as a text."""
-        figures, options = _figure_options(figure)
-        if path is None:
-            text: str = figures.svg(self._core, options)
-            return text
-        _write(figures, self._core, path, ".svg", options)
-        return None
+        drawn: str | None = _drawn(self._core, "svg", path, figure)
+        return drawn
 
     @overload
     def to_png(self, path: None = None, **figure: Unpack[Figure]) -> bytes: ...
@@ -261,17 +248,12 @@ class Report(Tabular):
     def to_png(self, path: Path, **figure: Unpack[Figure]) -> None: ...
     def to_png(self, path: Path | None = None, **figure: Unpack[Figure]) -> bytes | None:
         """The same as pixels."""
-        figures, options = _figure_options(figure)
-        if path is None:
-            pixels: bytes = figures.png(self._core, options)
-            return pixels
-        _write(figures, self._core, path, ".png", options)
-        return None
+        drawn: bytes | None = _drawn(self._core, "png", path, figure)
+        return drawn
 
     def to_pdf(self, path: Path, **figure: Unpack[Figure]) -> None:
         """The same for LaTeX."""
-        figures, options = _figure_options(figure)
-        _write(figures, self._core, path, ".pdf", options)
+        _drawn(self._core, "pdf", path, figure)
 
     # Tables.
 
@@ -371,8 +353,17 @@ def _figure_options(figure: Figure) -> tuple[Any, Any]:
     return _figures, options
 
 
-def _write(figures: Any, core: _core.Report, path: Path, ending: str, options: Any) -> None:
+def _drawn(core: _core.Report, form: str, path: Path | None, figure: Figure) -> Any:
+    """The picture, or nothing once it is in a file."""
+    figures, options = _figure_options(figure)
+    if path is None:
+        return getattr(figures, form)(core, options)
     name = fspath(path)
-    if not name.lower().endswith(ending):
-        raise Error(f"expected a file name ending in {ending}, found '{name}'", kind="usage")
+    if not name.lower().endswith(f".{form}"):
+        raise Error(f"expected a file name ending in .{form}, found '{name}'", kind="usage")
     figures.write(core, name, options)
+    return None
+
+
+def _name(path: Path | None) -> str | None:
+    return None if path is None else fspath(path)

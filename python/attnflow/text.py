@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from attnflow import _core
 from attnflow.errors import Error
 
 # Kind, position, logits, whether each class is a yes or no of its own, and what a number is called.
 Said = tuple[str, int | None, Any, bool, Callable[[int], str]]
+
+# A text, and where in it the tokens stand: begin, end, and the number of the piece that tokenizers split it into first.
+GivenText = tuple[str, list[tuple[int, int, int] | None]]
 
 
 def unicode_text(name: str, text: str) -> str:
@@ -33,8 +35,7 @@ class Encoded:
     ids: list[int]
     tokens: list[str]
     special: list[bool]
-    text: _core.GivenText | None  # None where the tokenizer does not say where its tokens stand
-    places: list[tuple[int, int, int] | None] | None = None  # those in `text`
+    text: GivenText | None  # None where the tokenizer does not say where its tokens stand
 
 
 def encode(
@@ -72,7 +73,7 @@ def encode(
         known = added.get(token)
         special.append(known is not None and known.special and text[begin:end].strip() == known.content.strip())
     pieces = [str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)]
-    return Encoded(ids, pieces, special, _core.given_text(text, places), places)
+    return Encoded(ids, pieces, special, (text, places))
 
 
 def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:
@@ -99,16 +100,14 @@ def encode_target(model: Any, tokenizer: Any, text: str, check: Callable[[Sequen
     first = Encoded([int(start)], [str(tokenizer.convert_ids_to_tokens(int(start)))], [True], None)
     check(first.ids)
     if text == "":
-        return Encoded(first.ids, first.tokens, first.special, _core.given_text("", [None]))
+        return Encoded(first.ids, first.tokens, first.special, ("", [None]))
     rest = encode(tokenizer, text, check, "text_target")
     end = _end_of_text(tokenizer, text, rest)
-    places = None if rest.places is None else [None, *rest.places[:end]]
     whole = Encoded(
         first.ids + rest.ids[:end],
         first.tokens + rest.tokens[:end],
         first.special + rest.special[:end],
-        None if places is None else _core.given_text(text, places),
-        places,
+        None if rest.text is None else (text, [None, *rest.text[1][:end]]),
     )
     check(whole.ids)
     return whole
@@ -117,8 +116,8 @@ def encode_target(model: Any, tokenizer: Any, text: str, check: Callable[[Sequen
 def _end_of_text(tokenizer: Any, text: str, encoded: Encoded) -> int:
     """Behind the last token of the text itself: what follows the tokenizer has added. Special tokens that the text spells stay."""
     end = len(encoded.ids)
-    if encoded.places is not None:
-        while end > 0 and encoded.places[end - 1] is None:
+    if encoded.text is not None:
+        while end > 0 and encoded.text[1][end - 1] is None:
             end -= 1
         return end
     alone = list(tokenizer(text_target=text, add_special_tokens=False)["input_ids"])

@@ -12,43 +12,29 @@ namespace {
 namespace nb = nanobind;
 
 template <typename T>
-using Given = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
-
-template <typename T>
-TensorView<const T> view_of(const Given<T>& array) {
-  Shape shape(array.ndim());
-  for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = array.shape(d);
-  return TensorView<const T>(array.data(), std::move(shape));
-}
-
-template <typename T>
 bool add_view(nb::handle object, std::vector<TensorView<const T>>& views) {
-  Given<T> array;
+  GivenArray<T> array;
   if (!nb::try_cast(object, array, false)) return false;
-  views.push_back(view_of(array));
+  views.push_back(view_of<T>(array));
   return true;
 }
 
 template <typename T>
-void check_shapes(const std::vector<TensorView<const T>>& views) {
-  const Shape& first = views.front().shape();
+Tensor<T> stack_of(const std::vector<TensorView<const T>>& views, std::size_t begin, std::size_t count) {
+  Shape shape = views.front().shape();
   for (std::size_t l = 1; l < views.size(); ++l) {
-    if (views[l].shape() == first) continue;
+    if (views[l].shape() == shape) continue;
     throw Error(ErrorKind::kBadFile,
                 fmt::format("attention: expected layers of one shape [head, query, key], found {} in layer 1 and {} in "
                             "layer {}",
-                            shape_to_string(first), shape_to_string(views[l].shape()), l + 1));
+                            shape_to_string(shape), shape_to_string(views[l].shape()), l + 1));
   }
-}
-
-template <typename T>
-Tensor<T> stack_of(const std::vector<TensorView<const T>>& views) {
-  check_shapes(views);
-  Shape shape = views.front().shape();
-  shape.insert(shape.begin(), views.size());
+  shape.insert(shape.begin(), count);
   std::vector<T> elements;
   elements.reserve(element_count(shape));
-  for (const auto& view : views) elements.insert(elements.end(), view.span().begin(), view.span().end());
+  for (std::size_t l = begin; l < begin + count; ++l) {
+    elements.insert(elements.end(), views[l].span().begin(), views[l].span().end());
+  }
   return Tensor<T>(std::move(shape), std::move(elements));
 }
 
@@ -71,12 +57,9 @@ GivenArrays::GivenArrays(const nb::list& arrays) {
   }
 }
 
-void GivenArrays::require_one_shape(const std::vector<TensorView<const float>>& views) { check_shapes(views); }
-void GivenArrays::require_one_shape(const std::vector<TensorView<const double>>& views) { check_shapes(views); }
-
-std::variant<Tensor<float>, Tensor<double>> GivenArrays::stacked() const {
-  return std::visit([](const auto& views) -> std::variant<Tensor<float>, Tensor<double>> { return stack_of(views); },
-                    views_);
+std::variant<Tensor<float>, Tensor<double>> GivenArrays::stacked(std::size_t first, std::size_t count) const {
+  using Stack = std::variant<Tensor<float>, Tensor<double>>;
+  return std::visit([&](const auto& views) -> Stack { return stack_of(views, first, count); }, views_);
 }
 
 }  // namespace attnflow::python

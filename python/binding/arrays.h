@@ -7,7 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,6 +15,23 @@
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow::python {
+
+// An array on the CPU, in C's order.
+template <typename T>
+using GivenArray = nanobind::ndarray<const T, nanobind::c_contig, nanobind::device::cpu>;
+using Floats = GivenArray<float>;
+// Logits of classes or tokens.
+using Logits = nanobind::ndarray<const float, nanobind::ndim<1>, nanobind::c_contig>;
+// Arrays of attention or contributions, float32 or float64; options by their names.
+using ArrayList = nanobind::typed<nanobind::list, nanobind::any>;
+using OptionDict = nanobind::typed<nanobind::dict, nanobind::str, nanobind::object>;
+
+template <typename T>
+TensorView<const T> view_of(const GivenArray<T>& array) {
+  Shape shape(array.ndim());
+  for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = array.shape(d);
+  return {array.data(), std::move(shape)};
+}
 
 // Arrays of floats as Python keeps them: read through `views`, without the interpreter's lock, while this lives.
 class GivenArrays {
@@ -25,57 +42,49 @@ class GivenArrays {
 
   // Their elements one behind the other, as an array of this shape. Throws Error(kBadFile) for arrays of several
   // shapes.
-  std::variant<Tensor<float>, Tensor<double>> stacked() const;
+  std::variant<Tensor<float>, Tensor<double>> stacked() const { return stacked(0, size()); }
+
+  // That of one layer, counted from 1, alone: [1, ...]. Throws as stacked() does.
+  std::variant<Tensor<float>, Tensor<double>> layer(std::size_t number) const { return stacked(number - 1, 1); }
 
   // What function(view) makes of the first of them, without a copy.
   auto of_first(const auto& function) const {
     return std::visit([&](const auto& views) { return function(views.front()); }, views_);
   }
 
-  // function(layer, array) of each of them, from 1 on, copied one at a time as [1, ...]. Throws as stacked() does.
-  void for_each(const auto& function) const {
-    std::visit(
-        [&]<typename T>(const std::vector<TensorView<const T>>& views) {
-          require_one_shape(views);
-          for (std::size_t l = 0; l < views.size(); ++l) {
-            Shape shape = views[l].shape();
-            shape.insert(shape.begin(), 1);
-            const std::span<const T> elements = views[l].span();
-            function(l + 1, std::variant<Tensor<float>, Tensor<double>>(
-                                Tensor<T>(std::move(shape), {elements.begin(), elements.end()})));
-          }
-        },
-        views_);
-  }
-
   bool empty() const { return owners_.empty(); }
   std::size_t size() const { return owners_.size(); }
 
  private:
-  static void require_one_shape(const std::vector<TensorView<const float>>& views);
-  static void require_one_shape(const std::vector<TensorView<const double>>& views);
+  std::variant<Tensor<float>, Tensor<double>> stacked(std::size_t first, std::size_t count) const;
 
   std::vector<nanobind::object> owners_;
   std::variant<std::vector<TensorView<const float>>, std::vector<TensorView<const double>>> views_;
 };
 
-// The elements as a NumPy array that cannot be written to, without a copy; `owner` keeps them alive.
 template <typename T>
-nanobind::object as_numpy(const T* data, const Shape& shape, nanobind::handle owner) {
-  using Array = nanobind::ndarray<nanobind::numpy, const T>;
-  return nanobind::cast(Array(data, shape.size(), shape.data(), owner), nanobind::rv_policy::reference);
-}
+using NumPyArray = nanobind::ndarray<nanobind::numpy, T>;
 
-// None for an array that is not there.
+// The elements as a NumPy array that cannot be written to, without a copy, for a property: the object that has it stays
+// alive with the array.
 template <typename T>
-nanobind::object as_numpy(const Tensor<T>& tensor, nanobind::handle owner) {
-  return tensor.empty() ? nanobind::none() : as_numpy(tensor.data(), tensor.shape(), owner);
+NumPyArray<const T> as_numpy(const Tensor<T>& tensor) {
+  return {tensor.data(), tensor.rank(), tensor.shape().data()};
 }
 
 // Positions and layers as int64: indexing with unsigned numbers makes floats of sums.
-inline nanobind::object as_numpy(const std::vector<std::size_t>& values, nanobind::handle owner) {
+inline NumPyArray<const std::int64_t> as_numpy(const std::vector<std::size_t>& values) {
   static_assert(sizeof(std::size_t) == sizeof(std::int64_t));
-  return as_numpy(reinterpret_cast<const std::int64_t*>(values.data()), {values.size()}, owner);
+  return {reinterpret_cast<const std::int64_t*>(values.data()), {values.size()}};
+}
+
+// A tensor that nothing but the NumPy array has; of a constant T it cannot be written to.
+template <typename T>
+NumPyArray<T> given_to_numpy(Tensor<std::remove_const_t<T>> tensor) {
+  using Owned = Tensor<std::remove_const_t<T>>;
+  auto* const owned = new Owned(std::move(tensor));
+  const nanobind::capsule owner(owned, [](void* kept) noexcept { delete static_cast<Owned*>(kept); });
+  return {owned->data(), owned->rank(), owned->shape().data(), owner};
 }
 
 }  // namespace attnflow::python

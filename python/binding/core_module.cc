@@ -2,8 +2,8 @@
 // package around it (python/attnflow).
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -72,7 +71,7 @@ struct FusedLayer {
 
 // heads: how many the layer counts as, where layers have different numbers; 0: those it has. running: takes the layer,
 // of which no more than its shape is kept.
-FusedLayer fuse_layer(const nb::list& attention, std::size_t layer, const nb::dict& options, std::size_t heads,
+FusedLayer fuse_layer(const ArrayList& attention, std::size_t layer, const OptionDict& options, std::size_t heads,
                       RunningAttention* running) {
   const ExplainOptions asked = read_options(options);
   const GivenArrays given(attention);
@@ -89,20 +88,18 @@ FusedLayer fuse_layer(const nb::list& attention, std::size_t layer, const nb::di
 }
 
 // Heads fused as rollout and flow do it: [head, query, key] -> [query, key].
-nb::object fuse_heads_of(const nb::list& attention, const std::string& heads) {
+NumPyArray<const double> fuse_heads_of(const ArrayList& attention, const std::string& heads) {
   const MixingOptions mixing{.heads = parse_heads(heads).fusion};
   if (mixing.heads == HeadFusion::kSingle) {
     throw Error(ErrorKind::kUsage, "fuse: expected mean, max or min, found '" + heads + "'");
   }
   const GivenArrays given(attention);
-  auto fused = std::make_unique<Tensor<double>>();
+  Tensor<double> fused;
   {
     const nb::gil_scoped_release released;
-    *fused = given.of_first([&](const auto& weights) { return fused_weights(weights, mixing); });
+    fused = given.of_first([&](const auto& weights) { return fused_weights(weights, mixing); });
   }
-  const Tensor<double>& kept = *fused;
-  const nb::capsule owner(fused.release(), [](void* tensor) noexcept { delete static_cast<Tensor<double>*>(tensor); });
-  return as_numpy(kept.data(), kept.shape(), owner);
+  return given_to_numpy<const double>(std::move(fused));
 }
 
 // The layers are used up: a text of 512 tokens has 2 MiB in each.
@@ -114,8 +111,7 @@ FusedAttention stack_of(const std::vector<FusedLayer*>& layers) {
 
 // What a model said: its kind, the position, the logits, whether each class is a yes or no, and what numbers of classes
 // or tokens are called.
-using Said = std::tuple<std::string, std::optional<std::size_t>, nb::ndarray<const float, nb::ndim<1>, nb::c_contig>,
-                        bool, nb::callable>;
+using Said = std::tuple<std::string, std::optional<std::size_t>, Logits, bool, NameOf>;
 
 ReportPrediction prediction_of(const Said& said, std::size_t top_k) {
   const auto& [kind, position, logits, multi_label, name] = said;
@@ -134,30 +130,29 @@ ReportPrediction prediction_of(const Said& said, std::size_t top_k) {
   return prediction;
 }
 
-// A text in which tokens stand, for models that read one; of encoder-decoders there are two.
-struct GivenText {
-  std::string text;
-  std::vector<std::optional<std::tuple<std::size_t, std::size_t, std::size_t>>> places;  // begin, end, split
-};
+// A text in which tokens stand, for models that read one, and where: begin, end, split. Of encoder-decoders there are
+// two.
+using GivenPlace = std::tuple<std::size_t, std::size_t, std::size_t>;
+using GivenText = std::pair<std::string, std::vector<std::optional<GivenPlace>>>;
 
 // The tokens from `first` on, as many as the text has places. Words are counted from `word`; returns the next one.
 std::size_t place_in(std::vector<InputToken>& tokens, std::size_t first, const GivenText& given, std::size_t segment,
                      std::size_t word) {
-  if (first + given.places.size() > tokens.size()) {
+  const auto& [whole, given_places] = given;
+  if (first + given_places.size() > tokens.size()) {
     throw Error(ErrorKind::kBadFile, fmt::format("tokens: expected at most {} places in texts, found {}", tokens.size(),
-                                                 first + given.places.size()));
+                                                 first + given_places.size()));
   }
   InputText text;
-  text.text = given.text;
+  text.text = whole;
   const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(first);
-  const auto end = begin + static_cast<std::ptrdiff_t>(given.places.size());
+  const auto end = begin + static_cast<std::ptrdiff_t>(given_places.size());
   text.tokens.assign(begin, end);
-  std::vector<std::optional<TokenPlace>> places;
-  for (const auto& place : given.places) {
-    places.push_back(place
-                         ? std::optional(TokenPlace{
-                               .begin = std::get<0>(*place), .end = std::get<1>(*place), .split = std::get<2>(*place)})
-                         : std::nullopt);
+  std::vector<std::optional<TokenPlace>> places(given_places.size());
+  for (std::size_t t = 0; t < places.size(); ++t) {
+    if (!given_places[t]) continue;
+    const auto& [from, to, split] = *given_places[t];
+    places[t] = {.begin = from, .end = to, .split = split};
   }
   place_tokens(text, places);
   std::size_t next = word;
@@ -174,16 +169,19 @@ std::size_t place_in(std::vector<InputToken>& tokens, std::size_t first, const G
 void place_in(AttentionInput& input, const std::vector<GivenText>& texts) {
   if (texts.empty()) return;
   const std::size_t word = place_in(input.tokens, 0, texts[0], 0, 0);
-  input.text = texts[0].text;
+  input.text = texts[0].first;
   if (texts.size() == 1) return;
-  place_in(input.tokens, texts[0].places.size(), texts[1], 1, word);
-  input.text_pair = texts[1].text;
+  place_in(input.tokens, texts[0].second.size(), texts[1], 1, word);
+  input.text_pair = texts[1].first;
 }
 
 // Runs the model with blanked tokens: its parameters, what stands in, whether to check whatever it costs, and what
 // gives the logit of a class or token less that of another (of -1: less the others' mean), for the text as it is and
 // for each group of positions: nothing where all of the group was blank before.
-using Check = std::tuple<std::uint64_t, std::string, bool, nb::callable>;
+using DroppedIn = std::tuple<double, std::vector<std::optional<double>>>;
+using DropIn = nb::typed<nb::callable,
+                         DroppedIn(std::size_t, std::optional<std::int64_t>, std::optional<std::size_t>, TokenGroups)>;
+using Check = std::tuple<std::uint64_t, std::string, bool, DropIn>;
 
 // What the model said at the output token, if it said something there: a class of the text at the first one, [CLS], or,
 // of a decoder, at the last.
@@ -223,11 +221,7 @@ void check_report(Report& report, const Check& check, const std::vector<Said>& p
   if (!(must || agreement_is_cheap(parameters, tokens, groups.size(), work))) return;
   const ReportTarget target = explained ? *explained : said_target(*said);
   const std::optional<std::size_t> position = target.position;
-  const nb::object other = !target.against         ? nb::none()
-                           : target.against->index ? nb::object(nb::int_(*target.against->index))
-                                                   : nb::object(nb::int_(-1));
-  using Found = std::tuple<double, std::vector<std::optional<double>>>;
-  const auto [value, values] = nb::cast<Found>(drop_in(target.index, other, position, groups));
+  const auto [value, values] = nb::cast<DroppedIn>(drop_in(target.index, other_of(target), position, groups));
   BlankOut blanked{.value = value, .blanked = {}};
   for (const std::optional<double>& one : values) blanked.blanked.push_back(one.value_or(value));
   const bool finite =
@@ -251,14 +245,14 @@ void check_report(Report& report, const Check& check, const std::vector<Said>& p
 // Of an encoder-decoder as one graph: tokens of the source, layers of the encoder, layers of the decoder.
 using Joint = std::tuple<std::size_t, std::size_t, std::size_t>;
 
-Report explain_arrays(const nb::list& attention, const nb::list& contributions, const std::vector<std::string>& tokens,
-                      const std::vector<bool>& special, const std::string& name, const nb::dict& options,
-                      const nb::object& progress, const std::vector<FusedLayer*>& fused,
-                      const std::vector<GivenText>& texts, const std::string& architecture,
-                      const std::vector<Said>& predictions, const std::optional<Joint>& joint,
-                      const std::optional<Check>& check, const std::vector<EdgeLayer*>& edges,
-                      const ReportTarget* target, const Notes& notes, std::optional<std::size_t> reading,
-                      RunningAttention* running, bool only_values) {
+Report explain_arrays(const ArrayList& attention, const ArrayList& contributions,
+                      const std::vector<std::string>& tokens, const std::vector<bool>& special, const std::string& name,
+                      const OptionDict& options, const std::optional<Progress>& progress,
+                      const std::vector<FusedLayer*>& fused, const std::vector<GivenText>& texts,
+                      const std::string& architecture, const std::vector<Said>& predictions,
+                      const std::optional<Joint>& joint, const std::optional<Check>& check,
+                      const std::vector<EdgeLayer*>& edges, const ReportTarget* target, const Notes* notes,
+                      std::optional<std::size_t> reading, RunningAttention* running, bool only_values) {
   ExplainOptions asked = read_options(options);
   asked.only_values = only_values;
   const GivenArrays weights(attention);
@@ -274,7 +268,7 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
   AttentionInput input;
   input.name = name;
   input.architecture = architecture;
-  input.notes = notes.all;
+  if (notes != nullptr) input.notes = notes->all;
   input.reading = reading;
   if (!edges.empty()) input.edges = edges_of(edges, target);
   for (const Said& said : predictions) input.predictions.push_back(prediction_of(said, asked.settings.top_k));
@@ -292,9 +286,9 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
         if (running != nullptr) {
           input.running = std::move(*running);
         } else if (!weights.empty() && (input.running = running_attention(asked, weights.size()))) {
-          weights.for_each([&](std::size_t layer, auto one) {
-            append(*input.running, fused_layer(std::move(one), layer, kSource, asked), kSource);
-          });
+          for (std::size_t l = 1; l <= weights.size(); ++l) {
+            append(*input.running, fused_layer(weights.layer(l), l, kSource, asked), kSource);
+          }
         } else if (!weights.empty()) {
           input.stack = attention_stack(weights.stacked(), kSource, asked);
         }
@@ -312,16 +306,25 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
   return report;
 }
 
+std::vector<InputToken> tokens_of(const std::vector<std::string>& texts, const std::vector<bool>& special) {
+  if (special.size() != texts.size()) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("tokens: expected {} special flags, found {}", texts.size(), special.size()));
+  }
+  std::vector<InputToken> tokens(texts.size());
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    tokens[t].text = texts[t];
+    tokens[t].special = special[t];
+  }
+  return tokens;
+}
+
 // The position of the output token, before words are merged.
 std::size_t output_position(const std::vector<std::string>& tokens, const std::vector<bool>& special,
-                            const std::vector<GivenText>& texts, const nb::dict& options, bool causal) {
+                            const std::vector<GivenText>& texts, const OptionDict& options, bool causal) {
   const ExplainOptions asked = read_options(options);
   AttentionInput input;
-  input.tokens.resize(tokens.size());
-  for (std::size_t t = 0; t < tokens.size(); ++t) {
-    input.tokens[t].text = tokens[t];
-    input.tokens[t].special = special.at(t);
-  }
+  input.tokens = tokens_of(tokens, special);
   place_in(input, texts);
   InputText text;
   text.text = input.text.value_or("");
@@ -332,8 +335,7 @@ std::size_t output_position(const std::vector<std::string>& tokens, const std::v
 
 // A generated token: its id, how the tokenizer spells it, its bytes in the text, whether it is special, and the logits
 // that it was chosen by, at `position`.
-using Generated = std::tuple<std::int64_t, std::string, std::size_t, std::size_t, bool,
-                             nb::ndarray<const float, nb::ndim<1>, nb::c_contig>>;
+using Generated = std::tuple<std::int64_t, std::string, std::size_t, std::size_t, bool, Logits>;
 
 GeneratedToken generated_token(const Generated& given, std::size_t choices, const IdToText& name, Mixing mixing,
                                std::size_t position) {
@@ -355,13 +357,13 @@ GeneratedToken generated_token(const Generated& given, std::size_t choices, cons
   return token;
 }
 
-Report explain_generation_arrays(const nb::list& attention, const std::vector<FusedLayer*>& fused,
+Report explain_generation_arrays(const ArrayList& attention, const std::vector<FusedLayer*>& fused,
                                  const std::vector<std::string>& tokens, const std::vector<bool>& special,
                                  const std::vector<GivenText>& texts, const std::vector<Generated>& generated,
                                  const std::string& text, const std::string& stopped,
                                  const std::tuple<double, double, std::uint64_t>& sampling, bool chat,
-                                 const nb::callable& name_of, const std::string& name, const std::string& architecture,
-                                 const nb::dict& options, const nb::object& progress,
+                                 const NameOf& name_of, const std::string& name, const std::string& architecture,
+                                 const OptionDict& options, const std::optional<Progress>& progress,
                                  const std::vector<EdgeLayer*>& edges) {
   GenerationOptions asked = read_generation_options(options);
   constexpr std::size_t kChoices = 5;  // as the program keeps
@@ -380,19 +382,10 @@ Report explain_generation_arrays(const nb::list& attention, const std::vector<Fu
         generated_token(generated[t], kChoices, id_to_text, asked.explain.settings.mixing, tokens.size() + t - 1));
   }
   if (!edges.empty()) input.edges = edges_of(edges, nullptr);
-  if (special.size() != tokens.size()) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("tokens: expected {} special flags, found {}", tokens.size(), special.size()));
-  }
-  std::vector<InputToken>& prompt = input.prompt.tokens;
-  prompt.resize(tokens.size());
-  for (std::size_t t = 0; t < tokens.size(); ++t) {
-    prompt[t].text = tokens[t];
-    prompt[t].special = special[t];
-  }
+  input.prompt.tokens = tokens_of(tokens, special);
   if (!texts.empty()) {
-    place_in(prompt, 0, texts[0], 0, 0);
-    input.prompt.text = texts[0].text;
+    place_in(input.prompt.tokens, 0, texts[0], 0, 0);
+    input.prompt.text = texts[0].first;
   }
   Report report;
   run_without_lock(
@@ -418,27 +411,20 @@ NB_MODULE(_core, module) {
   bind_report(module);
   bind_edges(module);
   module.def("version", [] { return ATTNFLOW_VERSION; });
-  module.def("described_options", described_options, nb::arg("asks"),
-             nb::sig("def described_options(asks: str) -> list[tuple[str, str, str]]"));
-  nb::class_<FusedLayer>(module, "FusedLayer")
-      .def_prop_ro(
-          "shape",
-          [](const FusedLayer& fused) { return nb::make_tuple(1, fused.only.heads, fused.tokens, fused.tokens); },
-          nb::sig("def shape(self) -> tuple[int, int, int, int]"));
+  module.def("described_options", described_options, nb::arg("asks"));
+  nb::class_<FusedLayer>(module, "FusedLayer").def_prop_ro("shape", [](const FusedLayer& fused) {
+    return std::tuple(1, fused.only.heads, fused.tokens, fused.tokens);
+  });
   nb::class_<attnflow::RunningAttention>(module, "Running");
   module.def(
-      "running", [](const nb::dict& options) { return attnflow::running_attention(read_options(options)); },
-      nb::arg("options"), nb::sig("def running(options: dict[str, object]) -> Running | None"));
+      "running", [](const OptionDict& options) { return attnflow::running_attention(read_options(options)); },
+      nb::arg("options"));
   module.def("fuse_layer", fuse_layer, nb::arg("attention"), nb::arg("layer"), nb::arg("options"), nb::arg("heads") = 0,
-             nb::arg("running").none() = nb::none(),
-             nb::sig("def fuse_layer(attention: list[numpy.typing.NDArray[typing.Any]], layer: int, options: "
-                     "dict[str, object], heads: int = 0, running: Running | None = None) -> FusedLayer"));
+             nb::arg("running").none() = nb::none());
   module.def(
-      "can_fuse", [](const nb::dict& options) { return attnflow::can_fuse(read_options(options)); }, nb::arg("options"),
-      nb::sig("def can_fuse(options: dict[str, object]) -> bool"));
-  module.def("fuse_heads", fuse_heads_of, nb::arg("attention"), nb::arg("heads"),
-             nb::sig("def fuse_heads(attention: list[numpy.typing.NDArray[typing.Any]], heads: str) -> "
-                     "numpy.typing.NDArray[numpy.float64]"));
+      "can_fuse", [](const OptionDict& options) { return attnflow::can_fuse(read_options(options)); },
+      nb::arg("options"));
+  module.def("fuse_heads", fuse_heads_of, nb::arg("attention"), nb::arg("heads"));
   using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig>;
   module.def(
       "spearman",
@@ -447,53 +433,21 @@ NB_MODULE(_core, module) {
         return attnflow::spearman(span(first), span(second),
                                   {.first_gaps = span(first_gaps), .second_gaps = span(second_gaps)});
       },
-      nb::arg("first"), nb::arg("second"), nb::arg("first_gaps"), nb::arg("second_gaps"),
-      nb::sig("def spearman(first: numpy.typing.NDArray[numpy.float64], second: numpy.typing.NDArray[numpy.float64], "
-              "first_gaps: numpy.typing.NDArray[numpy.float64], second_gaps: numpy.typing.NDArray[numpy.float64]) -> "
-              "float | None"));
-  nb::class_<GivenText>(module, "GivenText");
-  module.def(
-      "given_text",
-      [](std::string text, std::vector<std::optional<std::tuple<std::size_t, std::size_t, std::size_t>>> places) {
-        return GivenText{.text = std::move(text), .places = std::move(places)};
-      },
-      nb::arg("text"), nb::arg("places"),
-      nb::sig("def given_text(text: str, places: collections.abc.Sequence[tuple[int, int, int] | None]) -> GivenText"));
-  module.def(
-      "explain", explain_arrays, nb::arg("attention"), nb::arg("contributions"), nb::arg("tokens"), nb::arg("special"),
-      nb::arg("name"), nb::arg("options"), nb::arg("progress").none(), nb::arg("fused"), nb::arg("texts"),
-      nb::arg("architecture"), nb::arg("predictions"), nb::arg("joint").none(), nb::arg("check").none(),
-      nb::arg("edges"), nb::arg("target").none(), nb::arg("notes"), nb::arg("reading").none(),
-      nb::arg("running").none() = nb::none(), nb::arg("only_values") = false,
-      nb::sig("def explain(attention: list[numpy.typing.NDArray[typing.Any]], contributions: "
-              "list[numpy.typing.NDArray[typing.Any]], tokens: collections.abc.Sequence[str], special: "
-              "collections.abc.Sequence[bool], name: str, options: dict[str, object], progress: "
-              "collections.abc.Callable[[int, int], None] | None, fused: collections.abc.Sequence[FusedLayer], "
-              "texts: collections.abc.Sequence[GivenText], architecture: str, predictions: "
-              "collections.abc.Sequence[tuple[str, int | None, numpy.typing.NDArray[numpy.float32], bool, "
-              "collections.abc.Callable[[int], str]]], joint: tuple[int, int, int] | None, check: "
-              "tuple[int, str, bool, collections.abc.Callable[[int, int | None, int | None, list[list[int]]], "
-              "tuple[float, list[float | None]]]] | None, edges: collections.abc.Sequence[EdgeLayer], target: "
-              "Target | None, notes: Notes, reading: int | None, running: Running | None = None, only_values: bool = "
-              "False) -> Report"));
+      nb::arg("first"), nb::arg("second"), nb::arg("first_gaps"), nb::arg("second_gaps"));
+  module.def("explain", explain_arrays, nb::arg("attention"), nb::arg("contributions"), nb::arg("tokens"),
+             nb::arg("special"), nb::arg("name"), nb::arg("options"), nb::arg("progress"),
+             nb::arg("fused") = nb::tuple(), nb::arg("texts") = nb::tuple(), nb::arg("architecture") = "",
+             nb::arg("predictions") = nb::tuple(), nb::arg("joint") = nb::none(), nb::arg("check") = nb::none(),
+             nb::arg("edges") = nb::tuple(), nb::arg("target").none() = nb::none(),
+             nb::arg("notes").none() = nb::none(), nb::arg("reading") = nb::none(),
+             nb::arg("running").none() = nb::none(), nb::arg("only_values") = false);
   module.def("output_position", output_position, nb::arg("tokens"), nb::arg("special"), nb::arg("texts"),
-             nb::arg("options"), nb::arg("causal"),
-             nb::sig("def output_position(tokens: collections.abc.Sequence[str], special: "
-                     "collections.abc.Sequence[bool], texts: collections.abc.Sequence[GivenText], options: "
-                     "dict[str, object], causal: bool) -> int"));
+             nb::arg("options"), nb::arg("causal"));
   module.def("explain_generation", explain_generation_arrays, nb::arg("attention"), nb::arg("fused"), nb::arg("tokens"),
              nb::arg("special"), nb::arg("texts"), nb::arg("generated"), nb::arg("text"), nb::arg("stopped"),
              nb::arg("sampling"), nb::arg("chat"), nb::arg("name_of"), nb::arg("name"), nb::arg("architecture"),
-             nb::arg("options"), nb::arg("progress").none(), nb::arg("edges"),
-             nb::sig("def explain_generation(attention: list[numpy.typing.NDArray[typing.Any]], fused: "
-                     "collections.abc.Sequence[FusedLayer], tokens: collections.abc.Sequence[str], special: "
-                     "collections.abc.Sequence[bool], texts: collections.abc.Sequence[GivenText], generated: "
-                     "collections.abc.Sequence[tuple[int, str, int, int, bool, numpy.typing.NDArray[numpy.float32]]], "
-                     "text: str, stopped: str, sampling: tuple[float, float, int], chat: bool, name_of: "
-                     "collections.abc.Callable[[int], str], name: str, architecture: str, options: dict[str, object], "
-                     "progress: collections.abc.Callable[[int, int], None] | None, edges: "
-                     "collections.abc.Sequence[EdgeLayer]) -> Report"));
+             nb::arg("options"), nb::arg("progress"), nb::arg("edges"));
   module.def(
-      "check_generation_options", [](const nb::dict& options) { read_generation_options(options); }, nb::arg("options"),
-      nb::sig("def check_generation_options(options: dict[str, object]) -> None"));
+      "check_generation_options", [](const OptionDict& options) { read_generation_options(options); },
+      nb::arg("options"));
 }

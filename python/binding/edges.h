@@ -6,6 +6,8 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
@@ -26,6 +28,12 @@ struct EdgeLayer {
 struct Notes {
   std::vector<Note> all;
 };
+
+// What numbers of classes or tokens are called.
+using NameOf = nanobind::typed<nanobind::callable, nanobind::str(std::int64_t)>;
+
+// What a target is compared with: the number of a class or token, or -1, the mean of all others.
+std::optional<std::int64_t> other_of(const ReportTarget& target);
 
 // The layers are used up.
 MadeEdges edges_of(const std::vector<EdgeLayer*>& layers, const ReportTarget* target);

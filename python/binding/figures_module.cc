@@ -56,10 +56,9 @@ NB_MODULE(_figures, module) {
   nb::class_<FigureOptions>(module, "Options")
       .def(nb::new_(&figure_options), nb::arg("view"), nb::arg("output_token").none(), nb::arg("layers"),
            nb::arg("methods"), nb::arg("width"));
-  const auto of_core = [](const char* signature) { return nb::sig(signature); };
   module.def(
       "svg", [](const Report& report, const FigureOptions& options) { return attnflow::figure_svg(report, options); },
-      Unlocked(), of_core("def svg(report: attnflow._core.Report, options: Options) -> str"));
+      Unlocked(), nb::sig("def svg(report: attnflow._core.Report, options: Options) -> str"));
   module.def(
       "png",
       [](const Report& report, const FigureOptions& options) {
@@ -70,11 +69,11 @@ NB_MODULE(_figures, module) {
         }
         return as_bytes(picture);
       },
-      of_core("def png(report: attnflow._core.Report, options: Options) -> bytes"));
+      nb::sig("def png(report: attnflow._core.Report, options: Options) -> bytes"));
   module.def(
       "write",
       [](const Report& report, const std::filesystem::path& path, const FigureOptions& options) {
         attnflow::write_figure(path, report, options);
       },
-      Unlocked(), of_core("def write(report: attnflow._core.Report, path: str, options: Options) -> None"));
+      Unlocked(), nb::sig("def write(report: attnflow._core.Report, path: str, options: Options) -> None"));
 }

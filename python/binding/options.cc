@@ -226,16 +226,16 @@ GenerationOptions read_generation_options(const nb::dict& given) {
   return options;
 }
 
-nb::list described_options(const std::string& asks) {
-  nb::list all;
+std::vector<DescribedOption> described_options(const std::string& asks) {
+  std::vector<DescribedOption> all;
   for (const SettingOption& option : setting_options()) {
     if ((option.uses & (asks == "generate" ? kForGenerate : kForExplain)) == 0 || !is_offered(option.name, asks))
       continue;
-    all.append(nb::make_tuple(option.name, annotation(option), help_of(option, asks)));
+    all.emplace_back(option.name, annotation(option), help_of(option, asks));
   }
   for (const PlainOption& option : kPlain) {
     if (std::string_view(option.asks).find(asks) == std::string_view::npos) continue;
-    all.append(nb::make_tuple(option.name, option.annotation, option.help));
+    all.emplace_back(option.name, option.annotation, option.help);
   }
   return all;
 }

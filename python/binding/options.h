@@ -5,6 +5,8 @@
 #include <nanobind/nanobind.h>
 
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "attnflow/explain/explain_generation.h"
 #include "attnflow/explain/explain_options.h"
@@ -24,10 +26,13 @@ struct GenerationOptions {
 };
 GenerationOptions read_generation_options(const nanobind::dict& given);
 
-// What Python says of them: a list of (name, type, help) for each, the type as an annotation. `asks` says who does:
+// What Python says of an option: name, type (as an annotation), help.
+using DescribedOption = std::tuple<std::string, std::string, std::string>;
+
+// All of them. `asks` says who does:
 // "attribute" (arrays to a report), "values" (arrays to one array), "explain" (a model and a text), "generate" (a
 // model and a prompt). Options are left out that a question never takes.
-nanobind::list described_options(const std::string& asks);
+std::vector<DescribedOption> described_options(const std::string& asks);
 
 }  // namespace attnflow::python
 
