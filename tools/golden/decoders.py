@@ -1,17 +1,17 @@
 """Small random decoders: a Hugging Face folder for each, and what transformers computes from it."""
 
-import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+import random_models
 import safetensors.numpy
 import small_tokenizers
 import target_gradients
 import torch
 import transformers
 from golden_io import write_json, write_npz
-from random_weights import fill, load
+from random_models import fill, load
 from torch import nn
 
 # Enough positions for more than one chunk of queries, and for rotations that are far apart.
@@ -26,11 +26,7 @@ TARGETS = {
 
 
 @dataclass
-class Recipe:
-    name: str
-    model_class: str
-    about: str
-    settings: dict = field(default_factory=dict)
+class Recipe(random_models.Recipe):
     dtype: torch.dtype = torch.float32
     shard_size: str | None = None
     base_only: bool = False  # written by the class without a head, as the first GPT-2 files were
@@ -127,12 +123,8 @@ def make_config(recipe, vocabulary):
             "rms_norm_eps": 1e-5,
         }
     end = vocabulary - 1
-    config_class = getattr(transformers, recipe.model_class).config_class
-    config = config_class(
-        vocab_size=vocabulary, bos_token_id=end, eos_token_id=end, pad_token_id=None, **(sizes | recipe.settings)
-    )
-    config.architectures = [recipe.model_class]
-    return config
+    special = {"bos_token_id": end, "eos_token_id": end, "pad_token_id": None}
+    return recipe.config(sizes | special | {"vocab_size": vocabulary})
 
 
 def add_masks(folder, layers):
@@ -149,8 +141,7 @@ def write_folder(recipe, folder, seed):
     folder.mkdir()
     vocabulary = small_tokenizers.byte_level(folder)
     config = make_config(recipe, vocabulary)
-    model_class = getattr(transformers, recipe.model_class)
-    model = model_class._from_config(config, attn_implementation="eager", dtype=torch.float32)
+    model = recipe.build(config)
     parameters = sorted(model.named_parameters())
     is_norm = re.compile("norm|ln_").search
     fill(parameters, np.random.RandomState(seed), is_norm, {"embed": 0.5, "wte": 0.5, "wpe": 0.5})
@@ -160,9 +151,7 @@ def write_folder(recipe, folder, seed):
     if recipe.base_only:
         add_masks(folder, config.n_layer)
     (folder / "generation_config.json").unlink(missing_ok=True)
-    shards = sorted(path.name for path in folder.glob("*.safetensors"))
-    if len(shards) != (2 if recipe.shard_size else 1):
-        raise AssertionError(f"{recipe.name}: weights in {shards}")
+    recipe.require_shards(folder, 2 if recipe.shard_size else 1)
     return model.float()
 
 
@@ -246,20 +235,13 @@ def generate(out):
         if not isinstance(embedding, nn.Embedding):
             raise AssertionError(f"{recipe.name}: no word embedding")
         cases, arrays = make_cases(recipe, model, folder, embedding.num_embeddings, seed)
-        for key, array in arrays.items():
-            if array.dtype not in (np.int64, np.float32, np.float64) or not np.isfinite(array).all():
-                raise AssertionError(f"{recipe.name}: {key} is {array.dtype} or not finite")
-        sharpest = arrays["case2_attention"][:, :, 10:].max(axis=-1).mean()
-        if not 0.2 < sharpest < 0.8:
-            raise AssertionError(f"{recipe.name}: attention is near uniform or near one-hot ({sharpest:.3f})")
+        recipe.require_numbers(arrays)
+        recipe.require_sharp(arrays["case2_attention"][:, :, 10:])
         write_npz(out / f"{recipe.name}.npz", arrays)
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        entry, config = recipe.entry(folder)
         models.append(
-            {
-                "name": recipe.name,
-                "about": recipe.about,
-                "class": recipe.model_class,
-                "architecture": config["model_type"],
+            entry
+            | {
                 "layers": len(arrays["case0_attention"]),
                 "heads": arrays["case0_attention"].shape[1],
                 "key_value_heads": config.get("num_key_value_heads", config.get("n_head")),

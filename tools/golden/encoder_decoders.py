@@ -1,15 +1,15 @@
 """Small random encoder-decoders: a Hugging Face folder for each, and what transformers computes from it."""
 
-import json
 from dataclasses import dataclass, field
 
 import numpy as np
+import random_models
 import small_tokenizers
 import torch
 import transformers
 from golden_io import write_json, write_npz
 from joint_graph import joined
-from random_weights import fill, load
+from random_models import fill, load
 
 POSITIONS = 40
 TEXT = "the author talk about the key on her table"
@@ -17,11 +17,7 @@ GENERATED = 6
 
 
 @dataclass
-class Recipe:
-    name: str
-    model_class: str
-    about: str
-    settings: dict = field(default_factory=dict)
+class Recipe(random_models.Recipe):
     generation: dict = field(default_factory=dict)
 
     @property
@@ -65,18 +61,14 @@ def make_config(recipe, vocabulary):
         sizes = {"d_model": 18, "encoder_layers": 3, "decoder_layers": 2, "max_position_embeddings": POSITIONS}
         sizes |= {f"{half}_attention_heads": 3 for half in ("encoder", "decoder")}
         sizes |= {"encoder_ffn_dim": 22, "decoder_ffn_dim": 26, "forced_eos_token_id": None}
-    config_class = getattr(transformers, recipe.model_class).config_class
     special = {"pad_token_id": 0, "bos_token_id": 3, "eos_token_id": 1, "decoder_start_token_id": 0}
-    config = config_class(vocab_size=vocabulary, **(sizes | special | recipe.settings))
-    config.architectures = [recipe.model_class]
-    return config
+    return recipe.config(sizes | special | {"vocab_size": vocabulary})
 
 
 def write_folder(recipe, folder, seed):
     folder.mkdir()
     backend, vocabulary = small_tokenizers.source_and_target(folder)
-    model_class = getattr(transformers, recipe.model_class)
-    model = model_class._from_config(make_config(recipe, vocabulary), attn_implementation="eager", dtype=torch.float32)
+    model = recipe.build(make_config(recipe, vocabulary))
     if recipe.name == "t5_untied":
         model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.lm_head.weight))
     # Sinusoidal positions, which need no gradient, follow from the config.
@@ -135,17 +127,11 @@ def generate(out):
         model = load(recipe, folder, built)
         vocabulary = backend.get_vocab_size()
         begin, cases, arrays = make_cases(recipe, model, backend, vocabulary, seed)
-        for key, array in arrays.items():
-            if array.dtype != np.float32 or not np.isfinite(array).all():
-                raise AssertionError(f"{recipe.name}: {key} is {array.dtype} or not finite")
+        recipe.require_numbers(arrays, (np.float32,))
         write_npz(out / f"{recipe.name}.npz", arrays)
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         models.append(
-            {
-                "name": recipe.name,
-                "about": recipe.about,
-                "class": recipe.model_class,
-                "architecture": config["model_type"],
+            recipe.entry(folder)[0]
+            | {
                 "encoder_layers": 3,
                 "decoder_layers": 2,
                 "heads": 3,

@@ -1,16 +1,15 @@
 """Small random models: a Hugging Face folder for each, and what transformers computes from it."""
 
-import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+import random_models
 import safetensors.numpy
 import safetensors.torch
 import small_tokenizers
 import torch
-import transformers
 from golden_io import cut_to, describe, mask_predictions, softmax, write_json, write_npz
-from random_weights import fill, load
+from random_models import fill, load
 from small_tokenizers import MAX_TOKENS
 from texts import SMALL, SMALL_PAIR, SMALL_WORDS
 
@@ -19,11 +18,7 @@ HEADS = {"MaskedLM": "masked_lm", "SequenceClassification": "classification", "M
 
 
 @dataclass
-class Recipe:
-    name: str
-    model_class: str
-    about: str
-    settings: dict = field(default_factory=dict)
+class Recipe(random_models.Recipe):
     lower_case: bool = True
     dtype: torch.dtype = torch.float32
     shard_size: str | None = None
@@ -102,13 +97,7 @@ def make_config(recipe, vocabulary):
         sizes |= {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
     else:
         sizes |= {"pad_token_id": 0}
-    if recipe.head == "classification":
-        sizes["id2label"] = dict(enumerate(LABELS))
-        sizes["label2id"] = {label: index for index, label in enumerate(LABELS)}
-    config_class = getattr(transformers, recipe.model_class).config_class
-    config = config_class(vocab_size=vocabulary, **(sizes | recipe.settings))
-    config.architectures = [recipe.model_class]
-    return config
+    return recipe.config(sizes | {"vocab_size": vocabulary}, LABELS if recipe.head == "classification" else ())
 
 
 def tie_biases(parameters):
@@ -152,9 +141,7 @@ def write_folder(recipe, folder, seed):
     backend.no_padding()
     backend.no_truncation()
 
-    model_class = getattr(transformers, recipe.model_class)
-    config = make_config(recipe, vocabulary)
-    model = model_class._from_config(config, attn_implementation="eager", dtype=torch.float32)
+    model = recipe.build(make_config(recipe, vocabulary))
     parameters = sorted(model.named_parameters())
     fill(
         parameters,
@@ -168,9 +155,7 @@ def write_folder(recipe, folder, seed):
     if recipe.legacy:
         rename_to_legacy(folder, recipe.head)
 
-    shards = sorted(path.name for path in folder.glob("*.safetensors"))
-    if len(shards) != (2 if recipe.shard_size else 1):
-        raise AssertionError(f"{recipe.name}: weights in {shards}")
+    recipe.require_shards(folder, 2 if recipe.shard_size else 1)
     return backend, model.float()
 
 
@@ -233,22 +218,15 @@ def generate(out):
         arrays = {}
         for index, case in enumerate(cases):
             arrays |= run(recipe, model, backend, index, case)
-        for key, array in arrays.items():
-            if array.dtype not in (np.int64, np.float32, np.float64) or not np.isfinite(array).all():
-                raise AssertionError(f"{recipe.name}: {key} is {array.dtype} or not finite")
-        sharpest = arrays["case2_attention"].max(axis=-1).mean()
-        if not 0.2 < sharpest < 0.8:
-            raise AssertionError(f"{recipe.name}: attention is near uniform or near one-hot ({sharpest:.3f})")
+        recipe.require_numbers(arrays)
+        recipe.require_sharp(arrays["case2_attention"])
         write_npz(out / f"{recipe.name}.npz", arrays)
 
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        entry, config = recipe.entry(folder)
         files = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer.json")
         models.append(
-            {
-                "name": recipe.name,
-                "about": recipe.about,
-                "class": recipe.model_class,
-                "architecture": config["model_type"],
+            entry
+            | {
                 "head": recipe.head,
                 "layers": len(arrays["case0_attention"]),
                 "heads": arrays["case0_attention"].shape[1],

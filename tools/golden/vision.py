@@ -1,17 +1,17 @@
 """Small random vision transformers: a Hugging Face folder for each, and what transformers computes from it."""
 
-import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import random_models
 import target_gradients
 import torch
 import transformers
 from golden_io import softmax, write_json, write_npz
 from gradients import TARGETS
-from random_weights import fill, load
+from random_models import fill, load
 
 LABELS = ["shirt", "boot", "bag"]
 # [height, width] of the pictures, in patches of 4 x 4. The first is the one of the training: 5 x 5 patches.
@@ -23,11 +23,7 @@ WITH_GRADIENTS = ("trained", "wide")
 
 
 @dataclass
-class Recipe:
-    name: str
-    model_class: str
-    about: str
-    settings: dict = field(default_factory=dict)
+class Recipe(random_models.Recipe):
     dtype: torch.dtype = torch.float32
     sizes: dict = field(default_factory=lambda: SIZES)
 
@@ -97,21 +93,13 @@ def make_config(recipe):
     }
     if not recipe.family.startswith("dinov2"):
         sizes |= {"intermediate_size": 40}
-    if recipe.classifies:
-        sizes["id2label"] = dict(enumerate(LABELS))
-        sizes["label2id"] = {label: index for index, label in enumerate(LABELS)}
-    config_class = getattr(transformers, recipe.model_class).config_class
-    config = config_class(**(sizes | recipe.settings))
-    config.architectures = [recipe.model_class]
-    return config
+    return recipe.config(sizes, LABELS if recipe.classifies else ())
 
 
 def write_folder(recipe, folder, seed):
     folder.mkdir()
     config = make_config(recipe)
-    model = getattr(transformers, recipe.model_class)._from_config(
-        config, attn_implementation="eager", dtype=torch.float32
-    )
+    model = recipe.build(config)
     fill(
         sorted(model.named_parameters()),
         np.random.RandomState(seed),
@@ -158,9 +146,7 @@ def run(recipe, model, size, random):
     if recipe.classifies:
         arrays["logits"] = output.logits[0].detach().numpy()
         arrays["probabilities"] = softmax(arrays["logits"])
-    for key, array in arrays.items():
-        if array.dtype not in (np.float32, np.float64) or not np.isfinite(array).all():
-            raise AssertionError(f"{recipe.name}: {key} is {array.dtype} or not finite")
+    recipe.require_numbers(arrays, (np.float32, np.float64))
     return pixels, arrays
 
 
@@ -182,9 +168,7 @@ def generate(out):
             n = len(roles) + rows * columns
             if found["attention"].shape != (2, 3, n, n):
                 raise AssertionError(f"{recipe.name}: attention of shape {found['attention'].shape}")
-            sharpest = found["attention"].max(axis=-1).mean()
-            if not 1.5 / n < sharpest < 0.9:
-                raise AssertionError(f"{recipe.name}: attention is near uniform or near one-hot ({sharpest:.3f})")
+            recipe.require_sharp(found["attention"], least=1.5 / n, most=0.9)
             has_gradients = recipe.classifies and name in WITH_GRADIENTS
             if has_gradients:
                 exact = gradients(recipe, double, pixels.double())
@@ -192,13 +176,9 @@ def generate(out):
             arrays |= {f"case{number}_{key}": value for key, value in found.items()}
             cases.append({"name": name, "rows": rows, "columns": columns, "n": n, "gradients": has_gradients})
         write_npz(out / f"{recipe.name}.npz", arrays)
-        about = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         models.append(
-            {
-                "name": recipe.name,
-                "about": recipe.about,
-                "class": recipe.model_class,
-                "architecture": about["model_type"],
+            recipe.entry(folder)[0]
+            | {
                 "head": "classification" if recipe.classifies else "none",
                 "layers": 2,
                 "heads": 3,
