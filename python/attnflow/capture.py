@@ -19,7 +19,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -28,6 +28,7 @@ from attnflow import _core
 from attnflow.arrays import as_array
 from attnflow.by_rows import blocks_of, fuse_by_rows
 from attnflow.errors import Error
+from attnflow.hooks import before, behind
 from attnflow.joint import is_encoder_decoder, joint_of
 
 # Under which transformers knows the attention function here.
@@ -456,17 +457,12 @@ def _output_attentions(
         f"{reason}, so attention is that of output_attentions=True, which keeps all layers on the model's device",
         stacklevel=_level_of_caller(),
     )
-    thread = threading.get_ident()
 
-    def ask(
-        module: Any, arguments: tuple[Any, ...], options: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        if module is not model or threading.get_ident() != thread:
-            return None
-        return arguments, options | {"output_attentions": True, "return_dict": True}
+    def ask(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        return (arguments, options | {"output_attentions": True, "return_dict": True}) if module is model else None
 
-    def take(module: Any, _: tuple[Any, ...], output: Any) -> None:
-        if module is not model or threading.get_ident() != thread:
+    def take(module: Any, _: tuple[Any, ...], __: dict[str, Any], output: Any) -> None:
+        if module is not model:
             return
         stacks = [
             [(f"attentions[{layer}]", one) for layer, one in enumerate(getattr(output, "attentions", None) or ())]
@@ -481,10 +477,9 @@ def _output_attentions(
             if weights is not None:
                 keep(name, weights)
 
-    hooks = [model.register_forward_pre_hook(ask, with_kwargs=True), model.register_forward_hook(take)]
-    try:
-        with _implementation(_configs(model), "eager") if own_masks else nullcontext():
-            yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with ExitStack() as stack:
+        stack.callback(before(model, ask))
+        stack.callback(behind(model, take))
+        if own_masks:
+            stack.enter_context(_implementation(_configs(model), "eager"))
+        yield
