@@ -9,7 +9,6 @@ namespace attnflow {
 
 namespace {
 
-using internal::ProseSetup;
 using Json = nlohmann::ordered_json;
 
 Json counts_json(const AgreementCounts& counts) {
