@@ -12,7 +12,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/image/idx_for_test.h"
 #include "attnflow/image/image_processor.h"
-#include "training/fashion/fashion_results.h"
+#include "training/fashion/fashion_card.h"
 
 namespace attnflow::fashion_data_test {
 namespace {

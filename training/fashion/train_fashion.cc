@@ -15,7 +15,6 @@
 #include "attnflow/files/atomic_file.h"
 #include "training/fashion/fashion_card.h"
 #include "training/fashion/fashion_data.h"
-#include "training/fashion/fashion_results.h"
 
 namespace attnflow {
 
