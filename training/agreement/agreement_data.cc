@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <numeric>
 #include <unordered_set>
 
@@ -22,21 +23,6 @@ enum class Part : std::size_t { kTrain, kValidation, kTest, kNone };
 constexpr std::array<std::string_view, 3> kPartNames = {"training", "validation", "test"};
 
 std::string_view name_of(Part part) { return kPartNames[static_cast<std::size_t>(part)]; }
-
-void check_options(const AgreementDataOptions& options) {
-  const auto fail = [](const std::string& message) { throw Error(ErrorKind::kUsage, message); };
-  if (options.min_words == 0 || options.max_words < options.min_words) {
-    fail(fmt::format("expected prefix lengths 1 <= min_words <= max_words, found min_words {} and max_words {}",
-                     options.min_words, options.max_words));
-  }
-  if (!(options.pronoun_share >= 0 && options.pronoun_share < 1)) {
-    fail(fmt::format("expected a pronoun_share of at least 0 and below 1, found {}", options.pronoun_share));
-  }
-  if (!(options.test_share > 0 && options.validation_share > 0 && options.test_share + options.validation_share < 1)) {
-    fail(fmt::format("expected test_share and validation_share above 0 and their sum below 1, found {} and {}",
-                     options.test_share, options.validation_share));
-  }
-}
 
 // Mean number of words of a sentence, by white space: what is asked for is only an order of styles.
 double mean_sentence_length(const ProseDocument& document) {
@@ -271,7 +257,9 @@ class SplitBuilder {
 }  // namespace
 
 AgreementData build_agreement_data(const std::vector<ProseDocument>& documents, const AgreementDataOptions& options) {
-  check_options(options);
+  assert(options.min_words > 0 && options.min_words <= options.max_words);
+  assert(options.pronoun_share >= 0 && options.pronoun_share < 1);
+  assert(options.test_share > 0 && options.validation_share > 0 && options.test_share + options.validation_share < 1);
   const std::vector<Part> parts = assign_parts(documents, options);
 
   AgreementData data;

@@ -105,9 +105,9 @@ struct AgreementData {
   NounLexicon lexicon;  // of the training sources
 };
 
-// Throws Error(kUsage): a share or a length out of range, a source that is not among the documents or named for two
-// splits. Throws Error(kBadFile): fewer than three documents and no split named, no document left for a split, or a
-// split without a usable sentence of each number.
+// Throws Error(kUsage): a source that is not among the documents or named for two splits. Throws Error(kBadFile): fewer
+// than three documents and no split named, no document left for a split, or a split without a usable sentence of each
+// number.
 AgreementData build_agreement_data(const std::vector<ProseDocument>& documents,
                                    const AgreementDataOptions& options = {});
 

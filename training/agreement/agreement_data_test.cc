@@ -183,16 +183,6 @@ TEST(AgreementData, SaysWhatIsMissing) {
   }
   expect_error(ErrorKind::kBadFile, {"test part", "singular", "found 0 and 0", "English prose"},
                [&] { build_agreement_data(useless); });
-
-  AgreementDataOptions options;
-  options.max_words = 1;
-  expect_error(ErrorKind::kUsage, {"min_words 2 and max_words 1"}, [&] { build_agreement_data(prose(), options); });
-  options = {};
-  options.pronoun_share = 1;
-  expect_error(ErrorKind::kUsage, {"pronoun_share"}, [&] { build_agreement_data(prose(), options); });
-  options = {};
-  options.test_share = 0.95;
-  expect_error(ErrorKind::kUsage, {"test_share", "0.95"}, [&] { build_agreement_data(prose(), options); });
 }
 
 }  // namespace

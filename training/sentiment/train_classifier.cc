@@ -25,20 +25,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kPhase = "classifier";
 
-void check_texts(const LabelledTexts& texts, const ClassifierTrainingOptions& options, const char* what) {
-  if (texts.texts.empty() || texts.texts.size() != texts.labels.size()) {
-    throw Error(ErrorKind::kUsage, fmt::format("{}: expected sentences with a label each, found {} sentences and {} "
-                                               "labels",
-                                               what, texts.texts.size(), texts.labels.size()));
-  }
-  for (const std::size_t label : texts.labels) {
-    if (label >= options.labels.size()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: expected labels below {}, found {}", what, options.labels.size(), label));
-    }
-  }
-}
-
 struct Setup {
   std::map<std::string, std::string> files;  // of the tokenizer, by name
   std::optional<EncoderWeights> bert;        // to start from
@@ -139,9 +125,6 @@ std::string card(const Setup& setup, const ClassifierTrainingOptions& options, c
 void train_classifier(const LabelledTexts& train, const LabelledTexts& validation, const LabelledTexts& test,
                       const ClassifierTrainingOptions& options, const TrainingCallbacks& callbacks,
                       const std::stop_token& stop_token) {
-  check_texts(train, options, "training data");
-  check_texts(validation, options, "validation data");
-  check_texts(test, options, "test data");
   if (options.init_from_bert.empty()) check_shape(options.shape);
   check_recipe(options.rate, options.dropout);
   check_training_output(options.output);

@@ -22,6 +22,7 @@
 
 namespace attnflow {
 
+// At least one.
 struct LabelledTexts {
   std::vector<std::string> texts;
   std::vector<std::size_t> labels;  // as many, numbers of options.labels
@@ -54,8 +55,7 @@ struct ClassifierTrainingOptions {
 
 // Writes config.json, model.safetensors (half precision), tokenizer.json and tokenizer_config.json (or the tokenizer
 // files of the BERT that it starts from), README.md and training.json into options.output; checkpoints lie in its
-// "training/" meanwhile, as in train_agreement. Throws Error(kUsage): a label that options.labels does not have, no
-// texts. The rest as train_agreement.
+// "training/" meanwhile, as in train_agreement. Throws as train_agreement does.
 void train_classifier(const LabelledTexts& train, const LabelledTexts& validation, const LabelledTexts& test,
                       const ClassifierTrainingOptions& options, const TrainingCallbacks& callbacks,
                       const std::stop_token& stop_token);

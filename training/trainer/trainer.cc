@@ -12,6 +12,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "attnflow/base/parallel_for.h"
@@ -90,7 +91,7 @@ class TorchTrainer final : public Trainer {
         costs[s] = cost.item<double>();
         gradients[s] = torch::autograd::grad({cost}, values_, {}, false, false, true);
       });
-      const double cost = sum(costs);
+      const double cost = std::accumulate(costs.begin(), costs.end(), 0.0);
       give_gradients(gradients);
       update(cost, rate);
       return cost;
@@ -105,7 +106,7 @@ class TorchTrainer final : public Trainer {
         const c10::NoGradGuard no_gradients;
         costs[s] = cost_of(shards[s], nullptr).item<double>() / count;
       });
-      return sum(costs);
+      return std::accumulate(costs.begin(), costs.end(), 0.0);
     });
   }
 
@@ -232,18 +233,10 @@ class TorchTrainer final : public Trainer {
   // Calls body(shard) for every shard, on threads whose libtorch calls stay on them.
   void each_shard(std::span<const TrainingBatch> shards, const std::function<void(std::size_t)>& body) const {
     internal::keep_calls_on_one_thread();
-    ParallelOptions parallel;
-    parallel.threads = options_.threads;
-    parallel_for(shards.size(), parallel, [&](std::size_t s, std::size_t worker) {
+    parallel_for(shards.size(), {.threads = options_.threads}, [&](std::size_t s, std::size_t worker) {
       if (worker != 0) at::init_num_threads();
       body(s);
     });
-  }
-
-  static double sum(const std::vector<double>& values) {
-    double total = 0.0;
-    for (const double value : values) total += value;
-    return total;
   }
 
   at::Tensor hidden_of(const TrainingBatch& shard, internal::AutogradOps& ops) const {
