@@ -90,24 +90,19 @@ def check_target(model: Any, given: bool) -> None:
     )
 
 
-# What cannot be made of a loaded model: gradients of attention.
-_OTHER_MIXINGS = ("gradient", "gradient-renormalized")
-
-
 def check_options(asked: dict[str, Any]) -> None:
     """Tells what is wrong with them before a model runs."""
     _core.can_fuse(asked)
-    for option, refused in (("mixing", _OTHER_MIXINGS), ("method", None)):
-        given = asked.get(option) or ()
-        for value in given.split(",") if isinstance(given, str) else given:
-            known = value not in refused if refused else value.strip() in ("raw", "rollout", "flow")
-            if not known:
-                raise Error(
-                    f"{option}: expected "
-                    + ("attention, contributions or relevance" if refused else "raw, rollout or flow")
-                    + f", found {value}; the command `attnflow explain` has it, for its own families",
-                    kind="usage",
-                )
+    elsewhere = "the command `attnflow explain` has it, for its own families"
+    mixing = asked.get("mixing")
+    if mixing and _core.needs_of(mixing) == "gradients":
+        raise Error(
+            f"mixing: expected attention, contributions or relevance, found {mixing}; {elsewhere}", kind="usage"
+        )
+    methods = asked.get("method") or ()
+    for method in methods.split(",") if isinstance(methods, str) else methods:
+        if method.strip() not in ("raw", "rollout", "flow"):
+            raise Error(f"method: expected raw, rollout or flow, found {method}; {elsewhere}", kind="usage")
 
 
 def _explain_text(

@@ -67,10 +67,10 @@ def generate(
     _core.check_generation_options(asked)
     mixing = asked.get("mixing") or "auto"
     needs = _core.needs_of(mixing)
-    if needs == "gradients":
+    if needs in ("gradients", "relevance"):
         raise Error(
             f"mixing: expected attention or contributions of a generation of a loaded model, found {mixing}; "
-            + ("explain() has it of one text, " if mixing.startswith("relevance") else "")
+            + ("explain() has it of one text, " if needs == "relevance" else "")
             + "the command `attnflow generate` has it",
             kind="usage",
         )

@@ -172,13 +172,14 @@ std::string chosen_mixing(const OptionDict& options, bool causal, bool predicts,
   return to_text(settings.mixing);
 }
 
-// attention, terms or gradients.
+// attention, terms, relevance, or gradients: of attention, which a loaded model does not give.
 const char* needs_of(const std::string& mixing) {
-  switch (mixing_info(parse_mixing(mixing)).needs) {
+  const MixingInfo& info = mixing_info(parse_mixing(mixing));
+  switch (info.needs) {
     case MixingNeeds::kTerms:
       return "terms";
     case MixingNeeds::kGradients:
-      return "gradients";
+      return info.weights_by_gradient() ? "gradients" : "relevance";
     case MixingNeeds::kAttention:
       break;
   }
