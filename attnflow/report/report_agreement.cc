@@ -75,8 +75,8 @@ std::vector<std::string> note_paragraphs(const Report& report) {
   std::string checked = words.summary;
   for (const AgreementRow& row : words.rows) {
     checked +=
-        fmt::format(" First by {}: '{}', {} without it; rank correlation with blank-out {}{}.", row.map, row.token,
-                    row.without, row.rank_correlation, row.verdict.empty() ? "" : " (" + row.verdict + ")");
+        fmt::format(" By {}, '{}' ranks first: {} without it; rank correlation with blank-out {}{}.", row.map,
+                    row.token, row.without, row.rank_correlation, row.verdict.empty() ? "" : " (" + row.verdict + ")");
   }
   paragraphs.insert(paragraphs.begin(), std::move(checked));
   return paragraphs;

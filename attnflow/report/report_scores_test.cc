@@ -256,7 +256,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   const std::vector<std::string> paragraphs = internal::note_paragraphs(report);
   ASSERT_EQ(paragraphs.size(), 2U);
   EXPECT_TRUE(paragraphs[0].ends_with(
-      "First by rollout, layer 2: 'cats', -1.1 without it; rank correlation with blank-out 0.70 (agrees)."));
+      "By rollout, layer 2, 'cats' ranks first: -1.1 without it; rank correlation with blank-out 0.70 (agrees)."));
   EXPECT_EQ(paragraphs[1], "Another.");
 
   MapAgreement& map = report.agreement->maps.front();

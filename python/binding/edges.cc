@@ -210,6 +210,10 @@ MadeEdges edges_of(const std::vector<EdgeLayer*>& layers, const ReportTarget* ta
 void bind_edges(nb::module_& module) {
   nb::class_<Notes>(module, "Notes").def(nb::init<>());
   nb::class_<EdgeLayer>(module, "EdgeLayer").def_prop_ro("weights", [](const EdgeLayer& layer) {
+    if (layer.made.weights.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  "weights: expected a layer that no report was made of, found one that gave it away");
+    }
     return as_numpy(layer.made.weights);
   });
   nb::class_<GivenTerms>(module, "LayerTerms")

@@ -17,6 +17,18 @@ import jsonschema_rs
 from support import LLAMA, MASKED, MASKED_TEXT, ROOT, TEXT, ServerTest, png, run_program
 
 SECONDS = int(os.environ.get("ATTNFLOW_FUZZ_SECONDS", "60"))
+ERRORS = {
+    400: "Wrong",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    408: "Timeout",
+    413: "TooLarge",
+    415: "UnsupportedMediaType",
+    421: "Misdirected",
+    422: "Unprocessable",
+    503: "Busy",
+}
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH")
 CHECKS = (
     "not_a_server_error",
@@ -54,8 +66,7 @@ class OpenApiTest(ServerTest):
         whole = {}
         for key, value in part.items():
             if key == "x-errors":
-                errors = self.document["paths"]["/api/v1/explain"]["post"]["responses"]
-                whole.update({str(status): errors[str(status)] for status in value})
+                whole.update({str(status): {"$ref": f"#/components/responses/{ERRORS[status]}"} for status in value})
             elif key == "content" and isinstance(value, str):
                 whole[key] = {"application/json": {"schema": {"$ref": f"#/components/schemas/{value}"}}}
             elif key == "required" and value == "all":

@@ -2,7 +2,6 @@
 import type { ComponentChildren } from "preact";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
-
 import type { Layers } from "../report/report";
 import { DEGENERATE_WORDS } from "../report/setting_words";
 import { AGAINST, FOR, formatSigned, percent } from "../report/text";

@@ -10,7 +10,6 @@ import { Slider } from "../components/fields";
 import { Tip } from "../components/tip";
 import { useViewer, type Viewer } from "../context";
 import { isScore, type Method } from "../report/document";
-
 import { pictureIn, type MapScale, type Picture } from "../report/picture";
 import { targetWords } from "../report/setting_words";
 import { AGAINST, FOR, format, formatOf, formatSigned, percent } from "../report/text";
