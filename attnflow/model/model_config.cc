@@ -240,9 +240,9 @@ double read_theta_of_type(const Reader& reader, const std::string& type, double 
 
 // Which layers' tokens see those near them alone.
 std::vector<bool> read_near_layers(const Reader& reader, const RotaryKeys& keys, std::size_t layers) {
+  const std::size_t interval = reader.size_or(keys.interval, keys.default_interval);  // checked even if not used
   std::vector<bool> near = reader.sliding_layers(layers);
   if (!near.empty()) return near;
-  const std::size_t interval = reader.size_or(keys.interval, keys.default_interval);
   for (std::size_t layer = 0; layer < layers; ++layer) near.push_back(layer % interval != 0);
   return near;
 }

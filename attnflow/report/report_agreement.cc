@@ -31,7 +31,7 @@ std::string summary_of(const Report& report) {
   const bool special = std::any_of(tokens.begin(), tokens.end(), [](const auto& token) { return token.special; });
   std::string text =
       fmt::format("Blanking one {} at a time (blank-out){}: the {} is {}", report.input.image ? "patch" : "token",
-                  special ? ", special tokens aside" : "", agreement.quantity, amount(agreement.value));
+                  special ? ", special tokens aside" : "", clean_line(agreement.quantity), amount(agreement.value));
   const MapAgreement* least = nullptr;
   for (const MapAgreement& map : agreement.maps) {
     if (map.decisive_token && (least == nullptr || map.decisive_value < least->decisive_value)) least = &map;
@@ -60,6 +60,11 @@ AgreementWords agreement_words(const Report& report) {
   return words;
 }
 
+std::string sentence_of(const AgreementRow& row) {
+  return fmt::format("By {}, '{}' ranks first: {} without it; rank correlation with blank-out {}{}.", row.map,
+                     row.token, row.without, row.rank_correlation, row.verdict.empty() ? "" : " (" + row.verdict + ")");
+}
+
 std::vector<Note> notes_beside_agreement(const Report& report) {
   std::vector<Note> notes = report.notes;
   if (!agreement_words(report).rows.empty()) {
@@ -73,11 +78,7 @@ std::vector<std::string> note_paragraphs(const Report& report) {
   const AgreementWords words = agreement_words(report);
   if (words.rows.empty()) return paragraphs;
   std::string checked = words.summary;
-  for (const AgreementRow& row : words.rows) {
-    checked +=
-        fmt::format(" By {}, '{}' ranks first: {} without it; rank correlation with blank-out {}{}.", row.map,
-                    row.token, row.without, row.rank_correlation, row.verdict.empty() ? "" : " (" + row.verdict + ")");
-  }
+  for (const AgreementRow& row : words.rows) checked += ' ' + sentence_of(row);
   paragraphs.insert(paragraphs.begin(), std::move(checked));
   return paragraphs;
 }

@@ -27,6 +27,9 @@ struct AgreementWords {
   std::vector<AgreementRow> rows;
 };
 
+// "By rollout, layer 6, 'cats' ranks first: -1.1 without it; rank correlation with blank-out 0.70 (agrees)."
+std::string sentence_of(const AgreementRow& row);
+
 // Nothing of a report whose prediction was not blanked, or of which no map was compared.
 AgreementWords agreement_words(const Report& report);
 

@@ -259,6 +259,22 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
       "By rollout, layer 2, 'cats' ranks first: -1.1 without it; rank correlation with blank-out 0.70 (agrees)."));
   EXPECT_EQ(paragraphs[1], "Another.");
 
+  // A long token gives way, and no line is cut; where columns do not fit, sentences say it.
+  report.input.text = "The incomprehensibilities";
+  report.input.tokens[2].end = 25;
+  report.agreement->maps.push_back(report.agreement->maps.front());
+  report.agreement->maps.back().method = Method::kIntegratedGradients;
+  report.agreement->maps.back().layer.reset();
+  report.agreement->maps.back().rank_correlation = 0.1;
+  EXPECT_NE(terminal_table(report).find(
+                "\nintegrated-gradients  incomprehe\u2026     -1.1        0.10  don't rely on this order\n"),
+            std::string::npos)
+      << terminal_table(report);
+  EXPECT_NE(terminal_table(report, {.width = 60}).find("rank correlation with"), std::string::npos);
+  report.agreement->maps.pop_back();
+  report.input.text = "The cats";
+  report.input.tokens[2].end = 8;
+
   MapAgreement& map = report.agreement->maps.front();
   const auto verdict = [&](double rank_correlation, double decisive_value) {
     map.rank_correlation = rank_correlation;
@@ -271,6 +287,9 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   EXPECT_EQ(verdict(0.59, -1.1), "agrees in part");
   EXPECT_EQ(verdict(0.3, -9.0), "don't rely on this order");
   EXPECT_EQ(verdict(0.29, -1.1), "don't rely on this order");
+  report.agreement->quantity = "logit\x1b]0;x\x07";  // of a document from anywhere
+  EXPECT_EQ(terminal_table(report).find("\x1b]"), std::string::npos);
+  report.agreement->quantity = "logit difference";
   map.rank_correlation.reset();
   map.decisive_value = 3.2;  // nothing lowers it
   const internal::AgreementWords words = internal::agreement_words(report);

@@ -115,17 +115,26 @@ class TableWriter {
     constexpr std::string_view kCorrelation = "rank corr.";
     std::size_t map = 0;
     std::size_t token = kFirst.size();
+    std::size_t verdict = 0;
     for (const internal::AgreementRow& row : words.rows) {
       map = std::max(map, row.map.size());
       token = std::max(token, std::min(display_width(row.token), kMaxToken));
+      verdict = std::max(verdict, row.verdict.size());
     }
+    // Tokens give way; where that is not enough, sentences do.
+    const std::size_t others = map + kWithout.size() + kCorrelation.size() + verdict + 4 * kGap;
+    if (others + kFirst.size() > width_) {
+      for (const internal::AgreementRow& row : words.rows) paragraph("- " + internal::sentence_of(row));
+      return;
+    }
+    token = std::min(token, width_ - others);
     const auto line = [&](std::string_view first, std::string_view second, std::string_view third,
                           std::string_view fourth, std::string_view fifth) {
       std::string text =
           fmt::format("{:<{}}  {}  {:>{}}  {:>{}}  {}", first, map, fit_to_cells(second, token, marks_.ellipsis), third,
                       kWithout.size(), fourth, kCorrelation.size(), fifth);
       text.erase(text.find_last_not_of(' ') + 1);
-      return shorten(text, width_, marks_.ellipsis);
+      return text;
     };
     out_ += styled(line("", kFirst, kWithout, kCorrelation, "verdict"), kBold) + "\n";
     for (const internal::AgreementRow& row : words.rows) {

@@ -28,8 +28,8 @@ struct TableOptions {
 
 // Lines: the model; the output token, the layer looked at (the last of settings.layers) and the settings in words; the
 // predictions; for each method the settings.top_k tokens with value and bar, side by side where `width` allows; what
-// the marks mean; the weights on the referents, by layer; the certificates; the notes. Every line ends with "\n" and
-// takes at most `width` cells.
+// the marks mean; what blank-out says of the methods; the weights on the referents, by layer; the certificates; the
+// other notes. Every line ends with "\n" and takes at most `width` cells.
 //
 // Marks: * behind a special token, = before a value that ties with the one above, and a ring (d in ASCII) behind a flow
 // value that is degenerate, which is to say decided at one end of the network. Bars are relative to the longest of

@@ -144,7 +144,7 @@ bool is_number(std::string_view word) { return word.front() >= '0' && word.front
 AgreementRules::AgreementRules(const AgreementDataOptions& options, const NounLexicon& lexicon)
     : options_(options), lexicon_(lexicon) {
   for (const ClassWords& entry : kClassWords) {
-    for (const std::string_view word : words_of(entry.words)) word_classes_[word] |= entry.classes;
+    for (const std::string_view word : listed_words(entry.words)) word_classes_[word] |= entry.classes;
   }
   const auto& verbs = agreement_verbs();
   for (std::size_t i = 0; i < verbs.size(); ++i) {

@@ -53,7 +53,7 @@ const std::vector<std::pair<std::string, std::string>>& agreement_verbs() {
   static const std::vector<std::pair<std::string, std::string>> kVerbs = [] {
     std::vector<std::pair<std::string, std::string>> verbs = {
         {"is", "are"}, {"was", "were"}, {"has", "have"}, {"does", "do"}};
-    for (const std::string_view verb : internal::words_of(kLexicalVerbs)) {
+    for (const std::string_view verb : internal::listed_words(kLexicalVerbs)) {
       verbs.emplace_back(singular_form(verb), verb);
     }
     return verbs;

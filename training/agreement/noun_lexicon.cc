@@ -184,7 +184,7 @@ NounLexicon NounLexiconBuilder::build() const {
   for (const auto& [word, counts] : counts_) words.push_back(word);
   std::sort(words.begin(), words.end());
 
-  const std::vector<std::string_view> irregular = internal::words_of(kIrregular);
+  const std::vector<std::string_view> irregular = internal::listed_words(kIrregular);
   for (std::size_t i = 0; i < irregular.size(); i += 2)
     accept(std::string(irregular[i]), std::string(irregular[i + 1]));
   for (const std::string& word : words) {

@@ -14,7 +14,7 @@
 namespace attnflow::internal {
 
 // The words of a list, which a space separates.
-inline std::vector<std::string_view> words_of(std::string_view list) {
+inline std::vector<std::string_view> listed_words(std::string_view list) {
   std::vector<std::string_view> words;
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(' '), list.size());
@@ -28,7 +28,7 @@ using WordSet = std::unordered_set<std::string_view>;
 
 // `list` has to outlive it, as a literal does.
 inline WordSet word_set(std::string_view list) {
-  const std::vector<std::string_view> words = words_of(list);
+  const std::vector<std::string_view> words = listed_words(list);
   return {words.begin(), words.end()};
 }
 

@@ -165,7 +165,7 @@ class TorchReplay final : public AttentionReplay {
                   "expected the sequence that the replay was made of, found another: the decoder "
                   "was used again. Make a new replay");
     }
-    const at::Tensor attention = internal::with_torch_errors([&] {
+    const at::Tensor attention = internal::on_one_thread([&] {
       const c10::InferenceMode no_gradients;
       const std::size_t count = query_end - query_begin;
       AttentionTask task(forms_[layer - 1]);
@@ -216,7 +216,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
                               "free; fewer tokens take less",
                               info_.name, positions, bytes >> 20U, *available >> 20U));
     }
-    internal::with_torch_errors([&] { sequence_->cache.reserve(positions, sequence_->length); });
+    internal::on_one_thread([&] { sequence_->cache.reserve(positions, sequence_->length); });
   }
   void clear() override {
     sequence_->length = 0;
@@ -266,7 +266,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     std::vector<InputGradient> gradients(inputs.size());
     const ParallelOptions parallel = {
         .threads = threads_, .progress = options.progress, .stop_token = options.stop_token};
-    internal::with_torch_errors([&] {
+    internal::on_one_thread([&] {
       parallel_for(inputs.size(), parallel, [&](std::size_t i, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
         const Tensor<float>* const given = options.embeddings.empty() ? nullptr : &options.embeddings[i];
@@ -282,7 +282,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
                            BackwardRule rule) override {
     check_text_input(info_, input);
     check_target(info_, target, input.ids.size());
-    internal::with_torch_errors([&] { differentiate(input.ids, target, &sink, rule); });
+    internal::on_one_thread([&] { differentiate(input.ids, target, &sink, rule); });
   }
 
  private:
@@ -329,7 +329,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   at::Tensor run_pass(const Pass& pass) {
     ++sequence_->uses;
     try {
-      return internal::with_torch_errors([&] {
+      return internal::on_one_thread([&] {
         const c10::InferenceMode no_gradients;
         const at::Tensor hidden = run_chunks(pass);
         if (hidden.size(0) == 0) return at::empty({0, to_signed(info_.vocabulary)}, hidden.options());

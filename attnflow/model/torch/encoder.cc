@@ -159,7 +159,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
 
   ModelOutput run(const Input& input, AttentionSink* sink, const RunOptions& options) override {
     check_input(tensors_.config, info_, input, options);
-    return internal::with_torch_errors([&] {
+    return internal::on_one_thread([&] {
       const c10::InferenceMode no_gradients;
       SequenceOps ops(device_, threads_, sink);
       SequenceForward forward(tensors_, ops);
@@ -224,7 +224,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     check_input(tensors_.config, info_, input, {});
     const std::size_t tokens = input_tokens(info_, input);
     check_target(info_, target, tokens);
-    internal::with_torch_errors([&] {
+    internal::on_one_thread([&] {
       internal::AutogradOps ops;
       ops.rule = rule;
       BatchForward forward(tensors_, ops);
@@ -256,7 +256,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     const ParallelOptions parallel = {.threads = threads_, .stop_token = options.stop_token};
     std::mutex progress;
     std::size_t done = 0;
-    internal::with_torch_errors([&] {
+    internal::on_one_thread([&] {
       parallel_for(groups.size(), parallel, [&](std::size_t g, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
         const Group& group = groups[g];

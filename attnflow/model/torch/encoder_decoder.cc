@@ -179,7 +179,7 @@ class TorchEncoderDecoder final : public Decoder {
   // The target has no more than that; what the source takes depends on it alone.
   void reserve(std::size_t tokens) override {
     const std::size_t positions = std::min(tokens, info_.target->max_tokens);
-    internal::with_torch_errors([&] { cache_.reserve(positions, target_tokens_); });
+    internal::on_one_thread([&] { cache_.reserve(positions, target_tokens_); });
   }
 
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
@@ -191,7 +191,7 @@ class TorchEncoderDecoder final : public Decoder {
     check_ids(target_info_, target_tokens_, target);
     JointRows rows(sink, source, length(), length() + ids.size());
     try {
-      return internal::with_torch_errors([&] {
+      return internal::on_one_thread([&] {
         const c10::InferenceMode no_gradients;
         if (first) {
           read_source(ids.first(source), rows, stop_token);

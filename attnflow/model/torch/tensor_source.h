@@ -19,16 +19,23 @@ namespace attnflow::internal {
 
 inline std::int64_t to_signed(std::size_t size) { return static_cast<std::int64_t>(size); }
 
-// Runs `work`, whose calls of libtorch stay on this thread, and turns libtorch's own exceptions (out of memory, mostly)
-// into ours.
+// Runs `work`, and turns libtorch's own exceptions (out of memory, mostly) into ours.
 template <typename Work>
 auto with_torch_errors(Work work) {
   try {
-    keep_calls_on_one_thread();
     return work();
   } catch (const c10::Error& error) {
     throw Error(ErrorKind::kOther, std::string("libtorch cannot run the model: ") + error.what_without_backtrace());
   }
+}
+
+// The same of work whose calls of libtorch stay on this thread.
+template <typename Work>
+auto on_one_thread(Work work) {
+  return with_torch_errors([&] {
+    keep_calls_on_one_thread();
+    return work();
+  });
 }
 
 // A copy of the numbers, on the host and without gradients.
