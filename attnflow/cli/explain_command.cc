@@ -13,7 +13,6 @@
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/write_report.h"
-#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/parse_number.h"
 #include "attnflow/cli/commands.h"
@@ -26,6 +25,7 @@
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/option_fields.h"
 #include "attnflow/explain/referents.h"
+#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 
@@ -150,7 +150,7 @@ void run_explain(ExplainArguments& arguments) {
     if (!from_file && !arguments.model) {
       print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
-    for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
+    for (const std::string& note : internal::note_paragraphs(report)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
 }

@@ -14,7 +14,6 @@
 #include "attnflow/analysis/image/image_figure.h"
 #include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/write_report.h"
-#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
@@ -25,6 +24,7 @@
 #include "attnflow/explain/certificates.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/image/picture.h"
+#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 #include "attnflow/rollout/rollout.h"
@@ -96,7 +96,7 @@ void run_image(ImageArguments& arguments) {
     if (!arguments.model) {
       print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
-    for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
+    for (const std::string& note : internal::note_paragraphs(report)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
 }
