@@ -64,6 +64,14 @@ std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
+std::string HelpFormatter::make_subcommand(const CLI::App* app) const {
+  std::ostringstream out;
+  const std::size_t column = get_column_width();
+  CLI::detail::format_help(out, app->get_display_name(), wrapped(app->get_description(), help_width() - column),
+                           column);
+  return out.str();
+}
+
 std::string HelpFormatter::make_footer(const CLI::App* app) const {
   return app->get_footer().empty() ? "" : wrapped(app->get_footer(), help_width()) + "\n";
 }

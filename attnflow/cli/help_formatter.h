@@ -11,6 +11,7 @@ namespace attnflow {
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_desc(const CLI::Option* option) const override;
+  std::string make_subcommand(const CLI::App* app) const override;
   std::string make_footer(const CLI::App* app) const override;
 };
 

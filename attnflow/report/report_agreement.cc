@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "attnflow/base/figures.h"
+#include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow::internal {
@@ -23,24 +26,40 @@ std::string verdict_of(const BlankOutAgreement& agreement, const MapAgreement& m
   return std::array{"agrees", "agrees in part", "don't rely on this order"}[level];
 }
 
-std::string amount(double value) { return fmt::format("{:.3g}", value); }
+// Three digits, also where the last are zeros.
+std::string amount(double value) {
+  std::string text = fmt::format("{:#.3g}", value);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
 
 std::string summary_of(const Report& report) {
   const BlankOutAgreement& agreement = *report.agreement;
   const auto& tokens = report.input.tokens;
-  const bool special = std::any_of(tokens.begin(), tokens.end(), [](const auto& token) { return token.special; });
-  std::string text =
-      fmt::format("Blanking one {} at a time (blank-out){}: the {} is {}", report.input.image ? "patch" : "token",
-                  special ? ", special tokens aside" : "", clean_line(agreement.quantity), amount(agreement.value));
+  std::vector<std::string> aside;
+  if (std::any_of(tokens.begin(), tokens.end(), [](const auto& token) { return token.special; })) {
+    aside.push_back("special tokens");
+  }
+  if (report.model.causal) aside.push_back("an attention sink");
+  std::string text = fmt::format(
+      "Checked by blank-out: one {} at a time is blanked and the prediction made again{}. The {} is {}",
+      report.input.image ? "patch" : "token", aside.empty() ? "" : fmt::format(" ({} aside)", fmt::join(aside, ", ")),
+      clean_line(agreement.quantity), amount(agreement.value));
   const MapAgreement* least = nullptr;
   for (const MapAgreement& map : agreement.maps) {
     if (map.decisive_token && (least == nullptr || map.decisive_value < least->decisive_value)) least = &map;
   }
   if (least != nullptr && least->decisive_value < agreement.value) {
-    text += fmt::format("; it is lowest without '{}', {}",
+    text += fmt::format("; blanking '{}' lowers it most, to {}",
                         clean_line(display_text(report.input, *least->decisive_token)), amount(least->decisive_value));
   }
   return text + '.';
+}
+
+std::string title_of(const Report& report, const MapAgreement& map) {
+  const std::optional<std::size_t> layer = map.layer ? layer_index(report, *map.layer) : std::nullopt;
+  if (layer) return method_title(report, map.method, *layer);
+  return to_text(map.method) + (map.layer ? fmt::format(", layer {}", *map.layer) : "");
 }
 
 }  // namespace
@@ -49,11 +68,15 @@ AgreementWords agreement_words(const Report& report) {
   AgreementWords words;
   if (!report.agreement || report.agreement->maps.empty()) return words;
   words.summary = summary_of(report);
+  words.key = fmt::format(
+      "verdict: by rank correlation with blank-out, agrees from {}, in part from {}; one step lower where another {} "
+      "matters much more than the first",
+      figures::kStrongAgreement, figures::kWeakAgreement, report.input.image ? "patch" : "token");
   for (const MapAgreement& map : report.agreement->maps) {
     words.rows.push_back(
-        {.map = to_text(map.method) + (map.layer ? fmt::format(", layer {}", *map.layer) : ""),
+        {.map = title_of(report, map),
          .token = clean_line(display_text(report.input, map.first_token)),
-         .without = amount(map.blanked_value),
+         .blanked = amount(map.blanked_value),
          .rank_correlation = map.rank_correlation ? fmt::format("{:.2f}", *map.rank_correlation) : "none",
          .verdict = verdict_of(*report.agreement, map)});
   }
@@ -61,8 +84,8 @@ AgreementWords agreement_words(const Report& report) {
 }
 
 std::string sentence_of(const AgreementRow& row) {
-  return fmt::format("By {}, '{}' ranks first: {} without it; rank correlation with blank-out {}{}.", row.map,
-                     row.token, row.without, row.rank_correlation, row.verdict.empty() ? "" : " (" + row.verdict + ")");
+  return fmt::format("By {}, '{}' ranks first: {} when blanked; rank correlation with blank-out {}{}.", row.map,
+                     row.token, row.blanked, row.rank_correlation, row.verdict.empty() ? "" : " (" + row.verdict + ")");
 }
 
 std::vector<Note> notes_beside_agreement(const Report& report) {

@@ -13,21 +13,22 @@ namespace attnflow::internal {
 
 // Of one map, as text that is safe to print on one line.
 struct AgreementRow {
-  std::string map;               // "rollout, layer 6"
+  std::string map;               // "rollout, layers 1-6"
   std::string token;             // which the map ranks first
-  std::string without;           // the explained quantity without that token: "2.93"
+  std::string blanked;           // the explained quantity with that token blanked: "2.93"
   std::string rank_correlation;  // of map and blank-out: "0.66", "none" where either orders nothing
   std::string verdict;           // "agrees", "agrees in part", "don't rely on this order", "" where nothing is ordered
 };
 
 struct AgreementWords {
-  // "Blanking one token at a time (blank-out), special tokens aside: the logit difference is 3.2; it is lowest without
-  // 'her', -1.1."
+  // "Checked by blank-out: one token at a time is blanked and the prediction made again (special tokens aside). The
+  // logit difference is 3.20; blanking 'her' lowers it most, to -1.10."
   std::string summary;
+  std::string key;  // what the verdicts mean
   std::vector<AgreementRow> rows;
 };
 
-// "By rollout, layer 6, 'cats' ranks first: -1.1 without it; rank correlation with blank-out 0.70 (agrees)."
+// "By rollout, layers 1-6, 'cats' ranks first: -1.10 when blanked; rank correlation with blank-out 0.70 (agrees)."
 std::string sentence_of(const AgreementRow& row);
 
 // Nothing of a report whose prediction was not blanked, or of which no map was compared.

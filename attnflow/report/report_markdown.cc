@@ -90,13 +90,13 @@ void append_referents(std::string& out, const Report& report) {
 void append_agreement(std::string& out, const Report& report) {
   const internal::AgreementWords words = internal::agreement_words(report);
   if (words.rows.empty()) return;
-  out +=
-      "\n" + markdown_escaped(words.summary) + "\n\n| map | ranks first | without it | rank correlation | verdict |\n";
+  out += "\n" + markdown_escaped(words.summary) + "\n\n| map | ranks first | blanked | rank correlation | verdict |\n";
   out += "| --- | --- | ---: | ---: | --- |\n";
   for (const internal::AgreementRow& row : words.rows) {
-    out += fmt::format("| {} | {} | {} | {} | {} |\n", row.map, markdown_escaped(row.token), row.without,
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", row.map, markdown_escaped(row.token), row.blanked,
                        row.rank_correlation, row.verdict);
   }
+  out += "\n" + markdown_escaped(words.key) + "\n";
 }
 
 }  // namespace

@@ -237,26 +237,30 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
                                                       {"after", -1.1}}),
                   Note("Another.")};
   const std::string table = terminal_table(report);
-  EXPECT_NE(table.find("\nBlanking one token at a time (blank-out), special tokens aside: the logit\n"
-                       "  difference is 3.2; it is lowest without 'The', -2.\n"
-                       "                  ranks first  without  rank corr.  verdict\n"
-                       "rollout, layer 2  cats            -1.1        0.70  agrees\n"
+  EXPECT_NE(table.find("\nChecked by blank-out: one token at a time is blanked and the prediction made\n"
+                       "  again (special tokens aside). The logit difference is 3.20; blanking 'The'\n"
+                       "  lowers it most, to -2.00.\n"
+                       "                     ranks first  blanked  rank corr.  verdict\n"
+                       "rollout, layers 1-2  cats           -1.10        0.70  agrees\n"
+                       "verdict: by rank correlation with blank-out, agrees from 0.6, in part from 0.3;\n"
+                       "  one step lower where another token matters much more than the first\n"
                        "\nNote: Another.\n"),
             std::string::npos)
       << table;
   EXPECT_EQ(table.find("Note: Blanking"), std::string::npos);
 
   const std::string markdown = markdown_table(report);
-  EXPECT_NE(markdown.find("\n| map | ranks first | without it | rank correlation | verdict |\n"
+  EXPECT_NE(markdown.find("\n| map | ranks first | blanked | rank correlation | verdict |\n"
                           "| --- | --- | ---: | ---: | --- |\n"
-                          "| rollout, layer 2 | cats | -1.1 | 0.70 | agrees |\n\n- Another.\n"),
+                          "| rollout, layers 1-2 | cats | -1.10 | 0.70 | agrees |\n\nverdict: "),
             std::string::npos)
       << markdown;
 
   const std::vector<std::string> paragraphs = internal::note_paragraphs(report);
   ASSERT_EQ(paragraphs.size(), 2U);
-  EXPECT_TRUE(paragraphs[0].ends_with(
-      "By rollout, layer 2, 'cats' ranks first: -1.1 without it; rank correlation with blank-out 0.70 (agrees)."));
+  EXPECT_TRUE(
+      paragraphs[0].ends_with("By rollout, layers 1-2, 'cats' ranks first: -1.10 when blanked; rank correlation with "
+                              "blank-out 0.70 (agrees)."));
   EXPECT_EQ(paragraphs[1], "Another.");
 
   // A long token gives way, and no line is cut; where columns do not fit, sentences say it.
@@ -267,7 +271,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   report.agreement->maps.back().layer.reset();
   report.agreement->maps.back().rank_correlation = 0.1;
   EXPECT_NE(terminal_table(report).find(
-                "\nintegrated-gradients  incomprehe\u2026     -1.1        0.10  don't rely on this order\n"),
+                "\nintegrated-gradients  incomprehe\u2026    -1.10        0.10  don't rely on this order\n"),
             std::string::npos)
       << terminal_table(report);
   EXPECT_NE(terminal_table(report, {.width = 60}).find("rank correlation with"), std::string::npos);
@@ -293,7 +297,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   map.rank_correlation.reset();
   map.decisive_value = 3.2;  // nothing lowers it
   const internal::AgreementWords words = internal::agreement_words(report);
-  EXPECT_TRUE(words.summary.ends_with("the logit difference is 3.2."));
+  EXPECT_TRUE(words.summary.ends_with("The logit difference is 3.20."));
   EXPECT_EQ(words.rows.front().rank_correlation, "none");
   EXPECT_EQ(words.rows.front().verdict, "");
 

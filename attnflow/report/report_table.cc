@@ -111,7 +111,7 @@ class TableWriter {
     out_ += '\n';
     paragraph(words.summary);
     constexpr std::string_view kFirst = "ranks first";
-    constexpr std::string_view kWithout = "without";
+    constexpr std::string_view kBlanked = "blanked";
     constexpr std::string_view kCorrelation = "rank corr.";
     std::size_t map = 0;
     std::size_t token = kFirst.size();
@@ -122,7 +122,7 @@ class TableWriter {
       verdict = std::max(verdict, row.verdict.size());
     }
     // Tokens give way; where that is not enough, sentences do.
-    const std::size_t others = map + kWithout.size() + kCorrelation.size() + verdict + 4 * kGap;
+    const std::size_t others = map + kBlanked.size() + kCorrelation.size() + verdict + 4 * kGap;
     if (others + kFirst.size() > width_) {
       for (const internal::AgreementRow& row : words.rows) paragraph("- " + internal::sentence_of(row));
       return;
@@ -132,14 +132,15 @@ class TableWriter {
                           std::string_view fourth, std::string_view fifth) {
       std::string text =
           fmt::format("{:<{}}  {}  {:>{}}  {:>{}}  {}", first, map, fit_to_cells(second, token, marks_.ellipsis), third,
-                      kWithout.size(), fourth, kCorrelation.size(), fifth);
+                      kBlanked.size(), fourth, kCorrelation.size(), fifth);
       text.erase(text.find_last_not_of(' ') + 1);
       return text;
     };
-    out_ += styled(line("", kFirst, kWithout, kCorrelation, "verdict"), kBold) + "\n";
+    out_ += styled(line("", kFirst, kBlanked, kCorrelation, "verdict"), kBold) + "\n";
     for (const internal::AgreementRow& row : words.rows) {
-      out_ += line(row.map, row.token, row.without, row.rank_correlation, row.verdict) + "\n";
+      out_ += line(row.map, row.token, row.blanked, row.rank_correlation, row.verdict) + "\n";
     }
+    paragraph(words.key, kDim);
   }
 
   void referents() {
