@@ -143,12 +143,13 @@ class Maps {
   std::optional<PanelMark> mark() const {
     if (output_ < image_.first_patch || output_ - image_.first_patch >= image_.rows * image_.columns) return {};
     const std::size_t patch = output_ - image_.first_patch;
+    const std::size_t row = patch / image_.columns;
     const auto columns = static_cast<double>(image_.columns);
     const auto rows = static_cast<double>(image_.rows);
     const double width = (image_.right - image_.left) / columns;
     const double height = (image_.bottom - image_.top) / rows;
     const double left = image_.left + width * static_cast<double>(patch % image_.columns);
-    const double top = image_.top + height * static_cast<double>(patch / image_.columns);
+    const double top = image_.top + height * static_cast<double>(row);
     const auto picture_width = static_cast<double>(image_.width);
     const auto picture_height = static_cast<double>(image_.height);
     return PanelMark{left / picture_width, top / picture_height, width / picture_width, height / picture_height};
