@@ -15,6 +15,8 @@
 namespace attnflow::internal {
 namespace {
 
+bool has_agreement(const Report& report) { return report.agreement && !report.agreement->maps.empty(); }
+
 // The page says the same (viewer/src/report/agreement.ts), from the same numbers.
 std::string verdict_of(const BlankOutAgreement& agreement, const MapAgreement& map) {
   if (!map.rank_correlation) return "";
@@ -66,7 +68,7 @@ std::string title_of(const Report& report, const MapAgreement& map) {
 
 AgreementWords agreement_words(const Report& report) {
   AgreementWords words;
-  if (!report.agreement || report.agreement->maps.empty()) return words;
+  if (!has_agreement(report)) return words;
   words.summary = summary_of(report);
   words.key = fmt::format(
       "verdict: by rank correlation with blank-out, agrees from {}, in part from {}; one step lower where another {} "
@@ -90,7 +92,7 @@ std::string sentence_of(const AgreementRow& row) {
 
 std::vector<Note> notes_beside_agreement(const Report& report) {
   std::vector<Note> notes = report.notes;
-  if (!agreement_words(report).rows.empty()) {
+  if (has_agreement(report)) {
     std::erase_if(notes, [](const Note& note) { return note.code == NoteCode::kBlankOutAgreement; });
   }
   return notes;
@@ -98,8 +100,8 @@ std::vector<Note> notes_beside_agreement(const Report& report) {
 
 std::vector<std::string> note_paragraphs(const Report& report) {
   std::vector<std::string> paragraphs = note_texts(notes_beside_agreement(report));
+  if (!has_agreement(report)) return paragraphs;
   const AgreementWords words = agreement_words(report);
-  if (words.rows.empty()) return paragraphs;
   std::string checked = words.summary;
   for (const AgreementRow& row : words.rows) checked += ' ' + sentence_of(row);
   paragraphs.insert(paragraphs.begin(), std::move(checked));

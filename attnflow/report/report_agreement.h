@@ -4,7 +4,6 @@
 #define ATTNFLOW_REPORT_REPORT_AGREEMENT_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "attnflow/report/report.h"
