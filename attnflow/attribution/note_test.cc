@@ -64,7 +64,7 @@ TEST(Note, HasTheWordsOfItsCode) {
       << gap.text;
   const Note trained{NoteCode::kTrainedOnSamples,
                      {{"model", "{}"}, {"sources", std::vector<std::string>{"a", "{b}"}}}};  // no formats
-  EXPECT_EQ(trained.text, "{} was trained on a, {b}: what is measured there is not held out.");
+  EXPECT_EQ(trained.text, "{} was trained on a, {b}, so results on these data are not held out.");
   EXPECT_EQ(note_text(Note("Mine, with {braces}.")), "Mine, with {braces}.");
 }
 

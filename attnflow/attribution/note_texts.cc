@@ -37,14 +37,14 @@ std::string listed(std::vector<std::string> parts) {
 
 std::string adapter_applied_text(const Note& note) {
   const std::string& base = text_in(note, "base");
-  return fmt::format("The numbers are those of the weights{} with a LoRA adapter (adapter_config.json) added to them.",
+  return fmt::format("A LoRA adapter (adapter_config.json) was added to the weights{}.",
                      base.empty() ? "" : " of " + base);
 }
 
 std::string adapter_text(const Note& note) {
   const std::string& base = text_in(note, "base");
   return fmt::format(
-      "An adapter{} (adapter_config.json) lies beside the weights and is not applied: the numbers are those of the "
+      "An adapter{} (adapter_config.json) lies beside the weights and was not applied: all numbers come from the "
       "weights alone.",
       base.empty() ? "" : " of " + base);
 }
@@ -80,8 +80,9 @@ std::string system_turn_text(const Note& note) {
                      turn.empty() ? "" : ", \"" + turn + '"');
 }
 
-// "4", "4-6", "4-6 and 9"; `layers` is increasing.
+// "layer 4", "layers 4-6 and 9", or their number where that would be a long list; `layers` is increasing.
 std::string layer_ranges(const std::vector<std::size_t>& layers) {
+  constexpr std::size_t kMostRanges = 3;
   std::vector<std::string> ranges;
   for (std::size_t i = 0; i < layers.size();) {
     std::size_t last = i;
@@ -89,7 +90,8 @@ std::string layer_ranges(const std::vector<std::size_t>& layers) {
     ranges.push_back(last == i ? fmt::format("{}", layers[i]) : fmt::format("{}-{}", layers[i], layers[last]));
     i = last + 1;
   }
-  return listed(std::move(ranges));
+  if (ranges.size() > kMostRanges) return fmt::format("{} layers", layers.size());
+  return (layers.size() == 1 ? "layer " : "layers ") + listed(std::move(ranges));
 }
 
 // "7%", or "7% to 12%".
@@ -99,51 +101,31 @@ std::string percent_range(double low, double high) {
   return least == most ? least : least + " to " + most;
 }
 
-// What the matrices hold, of a mixing by its name.
-const char* weights_of(std::string_view mixing) {
-  if (mixing.starts_with("relevance")) return "relevance";
-  return mixing == "attention" || mixing.starts_with("gradient") ? "attention" : "contributions";
-}
-
-// What a reader sees; then how many values are decided at which end of the network. An end is named when it is more
-// than an exception.
+// How many values the network's ends decide, and which end, where nearly all values are decided by one of them.
 std::string degenerate_text(const Note& note) {
   constexpr double kFew = 0.05;
   const std::vector<std::size_t>& layers = counts_in(note, "layers");
   const std::size_t bottom = count_in(note, "start_layer") + 1;
   const double share = share_in(note, "first_layer_share");
-  const bool only_columns = share >= 1.0 - kFew;
-  const bool only_rows = share <= kFew;
+  const bool only_first = share >= 1.0 - kFew;
+  const bool only_last = share <= kFew;
 
-  const std::string named = (layers.size() == 1 ? "layer " : "layers ") + layer_ranges(layers);
-  const std::string where =
-      note.find("from_layer") != nullptr ? fmt::format("From layer {} on", layers.front()) : "At " + named;
-  const char* const weights = weights_of(text_in(note, "mixing"));
-  const std::string first =
-      bottom == 1 ? fmt::format("the first layer's {}", weights) : fmt::format("layer {}'s {}", bottom, weights);
-  const std::string what =
-      only_columns ? fmt::format("flow mostly repeats {}", first)
-      : only_rows  ? std::string("most flow values are as large as they can be and hardly tell tokens apart")
-                   : fmt::format("flow mostly repeats {} or is as large as it can be", first);
-
-  const std::string columns = fmt::format("layer {}'s {} {} the input token", bottom, weights,
-                                          weights == std::string_view("attention") ? "to" : "of");
-  const std::string rows = layers.size() == 1 ? fmt::format("layer {}'s own {}", layers.front(), weights)
-                                              : fmt::format("the {} of the output token's layer", weights);
-  const std::string ends =
-      only_columns ? "by " + columns
-      : only_rows  ? "by " + rows
-                   : fmt::format("{:.0f}% by {}, {:.0f}% by {}", 100.0 * share, columns, 100.0 * (1.0 - share), rows);
+  const std::string where = note.find("from_layer") != nullptr ? fmt::format("From layer {} on", layers.front())
+                                                               : "At " + layer_ranges(layers);
   const NoteValue* const token = note.find("output_token");
-  const std::string of = token == nullptr ? "" : fmt::format(" of output token {}", std::get<std::size_t>(*token));
+  const std::string values = token == nullptr
+                                 ? "the flow values"
+                                 : fmt::format("the flow values of output token {}", std::get<std::size_t>(*token));
   const std::string shown =
       note.find("shown") == nullptr
           ? std::string()
           : fmt::format(" ({} of the {} shown)", count_in(note, "shown_degenerate"), count_in(note, "shown"));
-  return fmt::format(
-      "{}, {}. Flow from {} is mostly degenerate: {} of the values{}{} are decided at one end of the network, {}, and "
-      "the layers between do not matter.",
-      where, what, named, percent_range(share_in(note, "least"), share_in(note, "most")), of, shown, ends);
+  const std::string first = bottom == 1 ? std::string("the first") : fmt::format("layer {}", bottom);
+  const std::string ends = only_first  ? first + (bottom == 1 ? " layer" : "")
+                           : only_last ? std::string("the last layer")
+                                       : first + " or the last layer";
+  return fmt::format("{}, {} of {}{} are set by {} alone.", where,
+                     percent_range(share_in(note, "least"), share_in(note, "most")), values, shown, ends);
 }
 
 std::string degenerate_advice(const Note& note) {
@@ -151,6 +133,12 @@ std::string degenerate_advice(const Note& note) {
                      text_in(note, "fewer_layers"),
                      text_in(note, "mixing") == "attention" ? "--start-layer, --residual or mixing (--heads, --discard)"
                                                             : "--start-layer or --mixing (or --discard)");
+}
+
+std::string negative_relevance_text(const Note& note) {
+  const NoteValue* const target = note.find("target");
+  return fmt::format("{:.0f}% of the relevance argues against {} and is hidden.", 100.0 * share_in(note, "share"),
+                     target == nullptr ? "the target" : fmt::format("\"{}\"", std::get<std::string>(*target)));
 }
 
 // "Blanking the token that rollout ranks first, 'Sara', lowers the logit difference from 3.2 to 2.9; blanking 'her'
@@ -183,8 +171,7 @@ std::string agreement_text(const Note& note) {
   const bool has_signs = std::any_of(methods.begin(), methods.end(),
                                      [&](const MethodInfo& info) { return info.name == method && !info.aggregates(); });
   return fmt::format("Blanking the token that {} {}, '{}', {}{}; {}.", map,
-                     has_signs ? "says speaks most for it" : "ranks first", text_in(note, "token"), effect, most,
-                     agreement);
+                     has_signs ? "scores highest" : "ranks first", text_in(note, "token"), effect, most, agreement);
 }
 
 // "raw", "flow_generated", ... for people.
@@ -272,31 +259,31 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kSystemTurn, "system-turn", "turn", system_turn_text,
      "--system TEXT replaces it; --system \"\" empties it."},
 
-    {Code::kNoHead, "no-head", "", "The model predicts no classes, so there is no prediction, and none to explain."},
+    {Code::kNoHead, "no-head", "", "The model predicts no classes, so there is no prediction to explain."},
     {Code::kAdapterApplied, "adapter-applied", "base", adapter_applied_text,
      "For the model without it, give a folder of the weights alone."},
     {Code::kAdapterNotApplied, "adapter-not-applied", "base", adapter_text,
      "If they do not include it yet, merge it (merge_and_unload of peft) and save the result."},
     {Code::kWindowNotApplied, "window-not-applied", "window",
      "This is Mistral 7B v0.1 or a model derived from it, in which each token sees the {window} before it. The GGUF "
-     "file does not say so, and here each token sees all: beyond {window} tokens the numbers are not those of the "
-     "trained model.",
+     "file does not say so, so here each token sees all of them: beyond {window} tokens, the numbers differ from the "
+     "trained model's.",
      "Its Hugging Face folder keeps the window."},
 
-    {Code::kAnyWeights, "any-weights", "", "The attention was taken as it is: its rows, and values, may not sum to 1."},
+    {Code::kAnyWeights, "any-weights", "",
+     "The attention was taken as it is: its rows, and the values computed from them, may not sum to 1."},
     {Code::kAttentionRounded, "attention-rounded", "",
      "The attention in the report is rounded to float32; the values were computed from float64."},
     {Code::kNoPositiveAttention, "no-positive-attention", "",
      "No attention weight supports the target: its gradient is 0 or negative wherever there is attention, so each "
      "token "
      "depends on itself alone."},
-    {Code::kNegativeRelevance, "negative-relevance", "share",
-     "{share:%} of the relevance speaks against the target; only what speaks for it is shown."},
-    {Code::kDefaultMixing, "default-mixing", "mixing reason", "The layers' matrices are {mixing}, {reason}.",
+    {Code::kNegativeRelevance, "negative-relevance", "share target?", negative_relevance_text},
+    {Code::kDefaultMixing, "default-mixing", "mixing reason", "Built from {mixing}, not attention weights ({reason}).",
      "--mixing attention shows the paper's attention."},
     {Code::kDefaultAttention, "default-attention", "",
-     "The layers' matrices are attention, which rarely shows what a decoder's prediction depends on: relevance, the "
-     "default for decoders, is not available for this model or would take long here.",
+     "Built from attention weights, which rarely show what a decoder's prediction depends on: relevance, the default "
+     "for decoders, is not available for this model or would take long here.",
      "--mixing relevance computes it anyway, or says why it cannot; --mixing alti needs no gradients."},
     {Code::kDequantisedGradients, "dequantised-gradients", "mib",
      "Gradients were computed from the file's weights, dequantized to float32 ({mib} MiB)."},
@@ -350,10 +337,10 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "The generation starts with given tokens (--begin-with): {tokens}. The model chose the rest."},
     {Code::kModelStopped, "model-stopped", "error", "The model stopped: {error}"},
     {Code::kInterrupted, "interrupted", "tokens", "Interrupted after {tokens} tokens."},
-    {Code::kFlowInterrupted, "flow-interrupted", "", "Interrupted: flow was not computed."},
-    {Code::kValuesInterrupted, "values-interrupted", "", "Interrupted: what the tokens depend on was not computed."},
+    {Code::kFlowInterrupted, "flow-interrupted", "", "Interrupted before flow was computed."},
+    {Code::kValuesInterrupted, "values-interrupted", "", "Interrupted before the generated tokens were explained."},
     {Code::kScoresInterrupted, "scores-interrupted", "",
-     "Interrupted: the methods beside the graph were not computed."},
+     "Interrupted before the methods beside the graph were computed."},
     {Code::kTimeLimit, "time-limit", "", "The server's time limit ended the generation.",
      "attnflow serve --timeout sets it."},
 
@@ -377,20 +364,20 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kOutputTokensGuessed, "output-tokens-guessed", "",
      "Some samples have no mask or class token, so their output token is position 0."},
     {Code::kNoIntervals, "no-intervals", "fewest",
-     "Where fewer than {fewest} samples are scored, no interval is given: so few say little about how sure a mean "
+     "Where fewer than {fewest} samples are scored, no interval is given: so few say little about how certain a mean "
      "is."},
     {Code::kPositionsDiffer, "positions-differ", "importance values",
-     "Importance is of the prediction at position {importance}, and the methods' values are of the output token at "
+     "Importance refers to the prediction at position {importance}, the methods' values to the output token at "
      "position {values}: they answer different questions."},
     {Code::kTrainedOnSamples, "trained-on-samples", "model sources",
-     "{model} was trained on {sources}: what is measured there is not held out."},
+     "{model} was trained on {sources}, so results on these data are not held out."},
     {Code::kEvidenceFirst, "evidence-first", "share",
      "In {share:%} of the samples the evidence contains the first token of the input, which decoders use as an "
      "attention sink anyway, and which 'first token masked' rules out.",
      "--begin puts another token in front."},
     {Code::kHeadsUnused, "heads-unused", "",
      "--heads applies to --mixing attention alone, and --residual to attention and value-zeroing: the other mixings "
-     "put the heads together in their own way, and measure what stays at a position or add all of it."},
+     "combine heads, and include the residual connection, in their own way."},
 });
 
 }  // namespace

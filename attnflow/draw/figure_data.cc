@@ -412,8 +412,9 @@ std::string degeneracy_note(const FigureData& data, Method method, const std::ve
   if (2 * flagged <= all) return "";
   const double percent = 100.0 * static_cast<double>(flagged) / static_cast<double>(all);
   return fmt::format(
-      "{:.0f}% of these flow values repeat the first layer's attention or are as large as they can be (degenerate: the "
-      "layers between do not matter). Rollout or fewer layers tell more.",
+      "{:.0f}% of these flow values are set by the first or the last layer alone. Rollout, or flow from fewer layers, "
+      "may "
+      "say more.",
       flagged == all ? percent : std::min(percent, 99.0));
 }
 

@@ -193,10 +193,7 @@ std::string flow_note(const std::vector<ReferentWeights>& weights) {
     }
   }
   if (2 * flagged <= all) return "";
-  return fmt::format(
-      " {} of the {} flows repeat the first layer's attention or are as large as they can be (degenerate: the layers "
-      "between do not matter).",
-      flagged, all);
+  return fmt::format(" {} of the {} flow values are set by the first or the last layer alone.", flagged, all);
 }
 
 }  // namespace

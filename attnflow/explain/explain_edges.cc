@@ -45,12 +45,12 @@ Tensor<double> stacked(const std::vector<PositiveRelevance>& layers) {
 }
 
 AttentionGraph graph_of(std::vector<PositiveRelevance> layers, const ResolvedMixing& mixing, std::size_t threads,
-                        std::vector<Note>& notes) {
+                        Report& report) {
   if (mixing_info(mixing.kind).needs == MixingNeeds::kTerms) {
     return contribution_graph(std::move(layers), mixing.contributions(threads));
   }
   RelevanceGraph made = relevance_graph(std::move(layers), mixing.removal());
-  note_negative_share(notes, made.negative_share);
+  note_negative_share(report.notes, made.negative_share, report.target);
   return std::move(made.graph);
 }
 
@@ -69,7 +69,7 @@ Report explain_edges(AttentionInput input, const ExplainOptions& options) {
       throw Error(ErrorKind::kUsage, "--keep-attention: expected attention beside the edges, found none");
     }
   }
-  AttentionGraph graph = graph_of(std::move(edges.layers), question.settings, options.threads, report.notes);
+  AttentionGraph graph = graph_of(std::move(edges.layers), question.settings, options.threads, report);
   fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
   return report;
 }
@@ -105,8 +105,12 @@ AttentionGraph contribution_graph(std::vector<PositiveRelevance> layers, const C
   return contribution_graph(all.view(), options);
 }
 
-void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share) {
-  if (share) notes.push_back({NoteCode::kNegativeRelevance, {{"share", *share}}});
+void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share,
+                         const std::optional<ReportTarget>& target) {
+  if (!share) return;
+  NoteValues values = {{"share", *share}};
+  if (target) values.emplace("target", target->label);
+  notes.emplace_back(NoteCode::kNegativeRelevance, std::move(values));
 }
 
 }  // namespace attnflow

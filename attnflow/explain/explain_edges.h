@@ -23,8 +23,10 @@ Report explain_contributions(AttentionInput input, const ExplainOptions& options
 // The graph of such layers, which are used up. Throws as contribution_graph().
 AttentionGraph contribution_graph(std::vector<PositiveRelevance> layers, const ContributionOptions& options);
 
-// Says that a share of what was measured is not shown; nothing where none was measured.
-void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share);
+// Notes which share of the relevance argues against the target and is not shown; adds no note where it was not
+// measured.
+void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share,
+                         const std::optional<ReportTarget>& target);
 
 }  // namespace attnflow
 

@@ -70,7 +70,7 @@
 //     const FlowResult one = attention_flow(graph, {.layers = {6}, .output_token = 0});  // one row, much sooner
 //     const double low = one.flow(0, 0, 3), high = low + one.flow_gap(0, 0, 3);  // the maximum flow lies between
 //     assert(all.flow(5, 0, 3) <= high && low <= all.flow(5, 0, 3) + all.flow_gap(5, 0, 3));
-//     if (one.degenerate(0, 0, 3) != 0) std::puts("decided at one end of the network");
+//     if (one.degenerate(0, 0, 3) != 0) std::puts("set by the first or last layer alone");
 #ifndef ATTNFLOW_FLOW_FLOW_H_
 #define ATTNFLOW_FLOW_FLOW_H_
 

@@ -38,21 +38,21 @@ std::string amount(double value) {
 std::string summary_of(const Report& report) {
   const BlankOutAgreement& agreement = *report.agreement;
   const auto& tokens = report.input.tokens;
-  std::vector<std::string> aside;
+  std::vector<std::string> kept;
   if (std::any_of(tokens.begin(), tokens.end(), [](const auto& token) { return token.special; })) {
-    aside.push_back("special tokens");
+    kept.push_back("special tokens");
   }
-  if (report.model.causal) aside.push_back("an attention sink");
-  std::string text = fmt::format(
-      "Checked by blank-out: one {} at a time is blanked and the prediction made again{}. The {} is {}",
-      report.input.image ? "patch" : "token", aside.empty() ? "" : fmt::format(" ({} aside)", fmt::join(aside, ", ")),
-      clean_line(agreement.quantity), amount(agreement.value));
+  if (report.model.causal) kept.push_back("the attention sink");
+  std::string text = fmt::format("We removed each {} in turn{} and ran the model again. The {} is {}",
+                                 report.input.image ? "patch" : "token",
+                                 kept.empty() ? "" : fmt::format(" (not {})", fmt::join(kept, " or ")),
+                                 clean_line(agreement.quantity), amount(agreement.value));
   const MapAgreement* least = nullptr;
   for (const MapAgreement& map : agreement.maps) {
     if (map.decisive_token && (least == nullptr || map.decisive_value < least->decisive_value)) least = &map;
   }
   if (least != nullptr && least->decisive_value < agreement.value) {
-    text += fmt::format("; blanking '{}' lowers it most, to {}",
+    text += fmt::format("; without '{}' it falls furthest, to {}",
                         clean_line(display_text(report.input, *least->decisive_token)), amount(least->decisive_value));
   }
   return text + '.';
@@ -70,6 +70,7 @@ AgreementWords agreement_words(const Report& report) {
   AgreementWords words;
   if (!has_agreement(report)) return words;
   words.summary = summary_of(report);
+  words.blanked = clean_line(report.agreement->quantity) + " without it";
   words.key = fmt::format(
       "verdict: by rank correlation with blank-out, agrees from {}, in part from {}; one step lower where another {} "
       "matters much more than the first",
@@ -86,7 +87,7 @@ AgreementWords agreement_words(const Report& report) {
 }
 
 std::string sentence_of(const AgreementRow& row) {
-  return fmt::format("By {}, '{}' ranks first: {} when blanked; rank correlation with blank-out {}{}.", row.map,
+  return fmt::format("By {}, '{}' ranks first: {} without it; rank correlation with blank-out {}{}.", row.map,
                      row.token, row.blanked, row.rank_correlation, row.verdict.empty() ? "" : " (" + row.verdict + ")");
 }
 

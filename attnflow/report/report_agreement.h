@@ -20,14 +20,15 @@ struct AgreementRow {
 };
 
 struct AgreementWords {
-  // "Checked by blank-out: one token at a time is blanked and the prediction made again (special tokens aside). The
-  // logit difference is 3.20; blanking 'her' lowers it most, to -1.10."
+  // "We removed each token in turn (not special tokens) and ran the model again. The logit difference is 3.20; without
+  // 'her' it falls furthest, to -1.10."
   std::string summary;
-  std::string key;  // what the verdicts mean
+  std::string blanked;  // title of the column of values: "logit difference without it"
+  std::string key;      // how the verdicts are reached
   std::vector<AgreementRow> rows;
 };
 
-// "By rollout, layers 1-6, 'cats' ranks first: -1.10 when blanked; rank correlation with blank-out 0.70 (agrees)."
+// "By rollout, layers 1-6, 'cats' ranks first: -1.10 without it; rank correlation with blank-out 0.70 (agrees)."
 std::string sentence_of(const AgreementRow& row);
 
 // Nothing of a report whose prediction was not blanked, or of which no map was compared.

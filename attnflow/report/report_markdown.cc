@@ -84,13 +84,14 @@ void append_referents(std::string& out, const Report& report) {
     }
     out += "\n";
   }
-  if (degenerate) out += "\n\u00B0 decided at one end of the network\n";
+  if (degenerate) out += "\n\u00B0 set by the first or last layer alone\n";
 }
 
 void append_agreement(std::string& out, const Report& report) {
   const internal::AgreementWords words = internal::agreement_words(report);
   if (words.rows.empty()) return;
-  out += "\n" + markdown_escaped(words.summary) + "\n\n| map | ranks first | blanked | rank correlation | verdict |\n";
+  out += "\n" + markdown_escaped(words.summary) + "\n\n| map | ranks first | " + markdown_escaped(words.blanked) +
+         " | rank correlation | verdict |\n";
   out += "| --- | --- | ---: | ---: | --- |\n";
   for (const internal::AgreementRow& row : words.rows) {
     out += fmt::format("| {} | {} | {} | {} | {} |\n", row.map, markdown_escaped(row.token), row.blanked,

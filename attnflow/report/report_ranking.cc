@@ -147,7 +147,7 @@ std::string marks_legend(const std::vector<RankedToken>& tokens, std::string_vie
   add([](const RankedToken& token) { return token.unknown; }, "? not in the model's vocabulary");
   add([](const RankedToken& token) { return token.tied; }, fmt::format("= tied with the {} above", line));
   add([](const RankedToken& token) { return token.degenerate != 0; },
-      fmt::format("{} decided at one end of the network", ring));
+      fmt::format("{} set by the first or last layer alone", ring));
   return fmt::format("{}", fmt::join(entries, "; "));
 }
 
@@ -198,7 +198,7 @@ std::vector<std::string> score_lines(const Report& report) {
   const std::string value =
       report.agreement ? fmt::format(" ({} {:.3g})", clean_line(report.agreement->quantity), report.agreement->value)
                        : std::string();
-  lines.push_back(fmt::format("{}: what speaks for {}{}, and below 0 what speaks against it.", fmt::join(names, ", "),
+  lines.push_back(fmt::format("{}: values above 0 argue for {}{}, values below 0 against it.", fmt::join(names, ", "),
                               target, value));
   for (const MethodScores& scores : report.scores) {
     const ScoreSum& sum = scores.sums.front();

@@ -237,10 +237,9 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
                                                       {"after", -1.1}}),
                   Note("Another.")};
   const std::string table = terminal_table(report);
-  EXPECT_NE(table.find("\nChecked by blank-out: one token at a time is blanked and the prediction made\n"
-                       "  again (special tokens aside). The logit difference is 3.20; blanking 'The'\n"
-                       "  lowers it most, to -2.00.\n"
-                       "                     ranks first  blanked  rank corr.  verdict\n"
+  EXPECT_NE(table.find("\nWe removed each token in turn (not special tokens) and ran the model again. The\n"
+                       "  logit difference is 3.20; without 'The' it falls furthest, to -2.00.\n"
+                       "                     ranks first  without  rank corr.  verdict\n"
                        "rollout, layers 1-2  cats           -1.10        0.70  agrees\n"
                        "verdict: by rank correlation with blank-out, agrees from 0.6, in part from 0.3;\n"
                        "  one step lower where another token matters much more than the first\n"
@@ -250,7 +249,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   EXPECT_EQ(table.find("Note: Blanking"), std::string::npos);
 
   const std::string markdown = markdown_table(report);
-  EXPECT_NE(markdown.find("\n| map | ranks first | blanked | rank correlation | verdict |\n"
+  EXPECT_NE(markdown.find("\n| map | ranks first | logit difference without it | rank correlation | verdict |\n"
                           "| --- | --- | ---: | ---: | --- |\n"
                           "| rollout, layers 1-2 | cats | -1.10 | 0.70 | agrees |\n\nverdict: "),
             std::string::npos)
@@ -259,7 +258,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   const std::vector<std::string> paragraphs = internal::note_paragraphs(report);
   ASSERT_EQ(paragraphs.size(), 2U);
   EXPECT_TRUE(
-      paragraphs[0].ends_with("By rollout, layers 1-2, 'cats' ranks first: -1.10 when blanked; rank correlation with "
+      paragraphs[0].ends_with("By rollout, layers 1-2, 'cats' ranks first: -1.10 without it; rank correlation with "
                               "blank-out 0.70 (agrees)."));
   EXPECT_EQ(paragraphs[1], "Another.");
 

@@ -111,7 +111,6 @@ class TableWriter {
     out_ += '\n';
     paragraph(words.summary);
     constexpr std::string_view kFirst = "ranks first";
-    constexpr std::string_view kBlanked = "blanked";
     constexpr std::string_view kCorrelation = "rank corr.";
     std::size_t map = 0;
     std::size_t token = kFirst.size();
@@ -121,8 +120,15 @@ class TableWriter {
       token = std::max(token, std::min(display_width(row.token), kMaxToken));
       verdict = std::max(verdict, row.verdict.size());
     }
-    // Tokens give way; where that is not enough, sentences do.
-    const std::size_t others = map + kBlanked.size() + kCorrelation.size() + verdict + 4 * kGap;
+    // Where lines are short, the title of the values gives way first, then the tokens; then sentences replace the
+    // table.
+    const auto others_beside = [&](std::string_view title) {
+      return map + display_width(title) + kCorrelation.size() + verdict + 4 * kGap;
+    };
+    constexpr std::string_view kShortTitle = "without";
+    const bool fits = others_beside(words.blanked) + token <= width_;
+    const std::string_view title = fits ? std::string_view(words.blanked) : kShortTitle;
+    const std::size_t others = others_beside(title);
     if (others + kFirst.size() > width_) {
       for (const internal::AgreementRow& row : words.rows) paragraph("- " + internal::sentence_of(row));
       return;
@@ -132,11 +138,11 @@ class TableWriter {
                           std::string_view fourth, std::string_view fifth) {
       std::string text =
           fmt::format("{:<{}}  {}  {:>{}}  {:>{}}  {}", first, map, fit_to_cells(second, token, marks_.ellipsis), third,
-                      kBlanked.size(), fourth, kCorrelation.size(), fifth);
+                      title.size(), fourth, kCorrelation.size(), fifth);
       text.erase(text.find_last_not_of(' ') + 1);
       return text;
     };
-    out_ += styled(line("", kFirst, kBlanked, kCorrelation, "verdict"), kBold) + "\n";
+    out_ += styled(line("", kFirst, title, kCorrelation, "verdict"), kBold) + "\n";
     for (const internal::AgreementRow& row : words.rows) {
       out_ += line(row.map, row.token, row.blanked, row.rank_correlation, row.verdict) + "\n";
     }
@@ -158,7 +164,7 @@ class TableWriter {
       }
     }
     paragraph("each weight with its share of the sum over the referents" +
-                  (degenerate ? fmt::format("; {} decided at one end of the network", marks_.degenerate) : ""),
+                  (degenerate ? fmt::format("; {} set by the first or last layer alone", marks_.degenerate) : ""),
               kDim);
   }
 

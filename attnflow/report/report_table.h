@@ -32,7 +32,7 @@ struct TableOptions {
 // other notes. Every line ends with "\n" and takes at most `width` cells.
 //
 // Marks: * behind a special token, = before a value that ties with the one above, and a ring (d in ASCII) behind a flow
-// value that is degenerate, which is to say decided at one end of the network. Bars are relative to the longest of
+// value that is degenerate, which is to say set by the first or last layer alone. Bars are relative to the longest of
 // their method.
 //
 // Of a generation: the model, then one line for each generated token with its probability, the prompt's share of what

@@ -229,7 +229,7 @@ TEST(TerminalTable, SmallReport) {
             "  0 [CLS]*  0.2750  "
             "\u2588\u2588\u2588\u2588\u2588\u258C\n"
             "\n"
-            "* special token; \u00B0 decided at one end of the network\n"
+            "* special token; \u00B0 set by the first or last layer alone\n"
             "\n"
             "Note: A note.\n");
 }
@@ -376,7 +376,7 @@ TEST(MarkdownTable, SmallReport) {
       "| 1 | 3 | \\[SEP\\] \\* | 1.4 | 3 | \\[SEP\\] \\* | 0.7 | 3 | \\[SEP\\] \\* | 0.35\u00B0 |\n"
       "| 2 | 2 | cats | 1.3 | 2 | cats | 0.65 | 2 | cats | 0.325 |\n"
       "\n"
-      "\\* special token; \u00B0 decided at one end of the network\n"
+      "\\* special token; \u00B0 set by the first or last layer alone\n"
       "\n"
       "- A \\*note\\* about \\| pipes.\n");
 }

@@ -133,7 +133,7 @@ class Report(Tabular):
 
     @property
     def flow_degenerate(self) -> NDArray[np.uint8]:
-        """Where flow is decided at one end of the network: 0 no, 1 by the first layer, 2 by the last."""
+        """Where flow is set by the first or last layer alone: 0 no, 1 by the first layer, 2 by the last."""
         return self._present("flow", self._core.flow_degenerate)
 
     @property

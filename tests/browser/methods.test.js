@@ -70,7 +70,7 @@ describe("methods beside the graph", () => {
       await page.locator("#agreement").textContent(),
       /^Blanking agrees: blanking its top token, “.*”, flips the prediction: it takes the logit difference from 2\.00 to −1\.25\. Agreement of the whole order with blank-out: strong \(0\.80\)\./u,
     );
-    assert.equal(await page.locator("#strip-card .legend").textContent(), "speaks against −2.0000+2.0000 speaks for");
+    assert.equal(await page.locator("#strip-card .legend").textContent(), "argues against −2.0000+2.0000 argues for");
     // ColorBrewer's ends of red to blue, as in figures.
     assert.equal(await colour(page, 2), "rgb(5, 48, 97)");
     assert.equal(await colour(page, 4), "rgb(103, 0, 31)");
@@ -87,7 +87,7 @@ describe("methods beside the graph", () => {
     }
     assert.match(await page.locator("#one-number").textContent(), /^attnlrp gives one number per token/u);
     await page.locator('#strip [data-token="4"]').hover();
-    assert.match(await page.locator("#strip-readout").textContent(), /−2\.0000 speaks against it/u);
+    assert.match(await page.locator("#strip-readout").textContent(), /−2\.0000 argues against it/u);
     // A click chooses no output token of other methods.
     await page.locator('#strip [data-token="4"]').click();
     await page.locator("#methods").getByText("rollout", { exact: true }).click();

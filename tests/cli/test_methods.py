@@ -153,7 +153,7 @@ class MethodsTest(CommandTest):
         self.assertIn("speaks for", (self.folder / "a.txt").read_text())
         self.assertIn("attnlrp,blank_out", (self.folder / "a.csv").read_text().splitlines()[0])
         done = self.run_program("explain", TEXT, "--model", MODEL, "--method", "blank-out")
-        self.assertIn("below 0 what speaks against it", done.stdout)
+        self.assertIn("values below 0 against it", done.stdout)
         self.run_program("explain", TEXT, "--model", MODEL, "--method", "blank-out", "-o", "only.svg")
         self.refuse(
             USAGE,

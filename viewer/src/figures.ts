@@ -17,7 +17,7 @@ export const AGREEMENT = table.agreement;
 /** The blue scale, from nothing to the strongest. */
 export const BLUES: readonly string[] = table.blues;
 
-/** Values with signs: from what speaks against, through nothing, to what speaks for. */
+/** Values with signs: from tokens that argue against, through nothing, to those that argue for. */
 export const RED_BLUE: readonly string[] = table.red_blue;
 
 /** What arcs show: the share that runs through them, or the weight of a matrix. */

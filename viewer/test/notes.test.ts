@@ -211,7 +211,7 @@ test("the flow of ranked tokens is counted: what holds nothing is no value", () 
   const found = degenerateIn([1, 1, 0, 1, 1], [0.9, 0.5, 0.2, 0, 0.3], [false, true, true, true, true]);
   expect(found).toEqual({ count: 2, all: 3 });
   expect(degenerateWords({ count: 2, all: 3 })).toBe(
-    "Flow says little here: for 2 of 3 ranked tokens only the first or last layer limits it (°). Rollout, or flow from fewer layers, may say more.",
+    "Flow says little here: 2 of 3 ranked values are set by the first or last layer alone (°). Rollout, or flow from fewer layers, may say more.",
   );
   expect(degenerateIn(null, [0.5], [true])).toBeNull();
 });

@@ -397,7 +397,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
                                   return report.target;
                                 });
   report.attention = std::move(made.attention);
-  note_negative_share(report.notes, made.negative_share);
+  note_negative_share(report.notes, made.negative_share, report.target);
   fill_report(report, GraphSource(std::move(made.graph), info.causal), question, options);
   add_scores();
   return report;

@@ -161,7 +161,7 @@ std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
   for (const std::optional<double>& share : shares) {
     if (share) mean = mean.value_or(0.0) + *share / static_cast<double>(shares.size());
   }
-  note_negative_share(notes, mean);
+  note_negative_share(notes, mean, std::nullopt);
   return sources;
 }
 

@@ -210,7 +210,7 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                                   return report.target;
                                 });
   report.attention = std::move(made.attention);
-  note_negative_share(report.notes, made.negative_share);
+  note_negative_share(report.notes, made.negative_share, report.target);
   fill_report(report, GraphSource(std::move(made.graph), info.causal), question, options);
   if (predicted) add_scores(report, model, processor, prepared.input, *predicted, options);
   return report;

@@ -27,11 +27,11 @@ const GUIDE: readonly Section[] = [
     place: "methods",
     title: "Methods",
     terms: {
-      raw: "The attention weights of one layer alone. Above the first layer every position is a mixture already, so a weight does not say which input token it comes from.",
+      raw: "The attention weights of one layer alone. Above the first layer every position is a mixture already, so a weight cannot be traced to a single input token.",
       rollout:
         "Attention multiplied along all paths from the output token down to the input. Of attention, each row sums to 1. It takes all heads to be alike and ignores what the values and the feed-forward layers do; through many layers it tends to one column for all tokens.",
       flow: "The most that could pass from one input token to the output token, with attention as the capacity of each arc. Each value is a flow by itself: values do not sum to 1, and each is certified by a minimum cut.",
-      "°": "A degenerate flow: it is fixed by the first or last layer alone, and the layers between make no difference to it.",
+      "°": "A degenerate flow: it is set by the first or last layer alone; the layers between make no difference.",
       "other methods":
         "attnlrp, gradient × input, blank-out and the like give each token one number with a sign, for or against one prediction. Layer and output token do not matter to them.",
     },
@@ -42,7 +42,7 @@ const GUIDE: readonly Section[] = [
     terms: {
       "blank-out":
         "Each token in turn is replaced by one that carries no meaning, and the model predicts again. What changes the prediction mattered, whatever attention says.",
-      agreement: `Rank correlation of the map with blank-out: strong from ${AGREEMENT.strong}, weak from ${AGREEMENT.weak}, none around 0, opposite from −${AGREEMENT.weak} down. ● is strong, ◐ weak, ○ neither; one step less where another token matters much more than the one ranked first. It is of this one text: it does not say how the method does on average.`,
+      agreement: `Rank correlation of the map with blank-out: strong from ${AGREEMENT.strong}, weak from ${AGREEMENT.weak}, none around 0, opposite from −${AGREEMENT.weak} down. ● is strong, ◐ weak, ○ neither; one step less where another token matters much more than the one ranked first. It applies to this text only, not to the method in general.`,
       "logit difference":
         "How far the model prefers its prediction to the runner-up, or to the mean of all other classes, in the units in which it decides, before they become probabilities: above 0 it still does, below 0 it no longer would.",
       "attention sink":
@@ -53,7 +53,8 @@ const GUIDE: readonly Section[] = [
     place: "mixing",
     title: "Mixing",
     terms: {
-      mixing: "What the matrices of the layers are made of, to which the methods are applied.",
+      mixing:
+        "What each layer's matrix is built from: attention, contributions, or relevance. The methods are applied to these matrices.",
       attention: "The attention weights, as in the paper by Abnar and Zuidema (2020).",
       gradient: "Attention weighted by the gradient of the prediction; what is negative is left out.",
       "norm, globenc, alti, ifr, value-zeroing":

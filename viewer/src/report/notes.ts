@@ -141,7 +141,7 @@ export function degenerateIn(
 
 /** "Flow says little here: …" */
 export const degenerateWords = ({ count, all }: Degenerate): string =>
-  `Flow ${2 * count >= all ? "says little here" : "says little of some tokens"}: for ${count} of ${all} ranked tokens only the first or last layer limits it (°). Rollout, or flow from fewer layers, may say more.`;
+  `Flow ${2 * count >= all ? "says little here" : "says little about some tokens"}: ${count} of ${all} ranked values are set by the first or last layer alone (°). Rollout, or flow from fewer layers, may say more.`;
 
 /** Whether a note is of values, which other settings change: it is not of the input. */
 export const isOfValues = ({ code }: Note): boolean => KINDS[code]?.ofValues === true;

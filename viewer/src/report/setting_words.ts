@@ -17,7 +17,7 @@ const MASKS: Record<string, string> = {
 };
 
 /** What ° beside a value means. */
-export const DEGENERATE_WORDS = "is fixed by the first or last layer alone";
+export const DEGENERATE_WORDS = "is set by the first or last layer alone";
 
 export const headsWords = (heads: string) => HEADS[heads] ?? `head ${heads}`;
 export const residualWords = (residual: number) => `weight ${Number(residual.toFixed(4))} in every layer`;
@@ -36,7 +36,7 @@ export function layersWords(layers: readonly number[]): string {
   return contiguous ? `${layers[0]} to ${layers[layers.length - 1]}` : layers.join(", ");
 }
 
-/** "28 × 28 pixels, grey" */
+/** "28 × 28 pixels, gray" */
 export const pixelWords = ({ width, height, channels }: { width: number; height: number; channels: number }) =>
   `${width} × ${height} pixels${channels === 1 ? ", gray" : ""}`;
 

@@ -35,8 +35,8 @@ export const formatSigned = (value: number | undefined | null): string =>
   `${(value ?? 0) > 0 ? "+" : ""}${format(value)}`;
 
 /** What the signs of such a value mean. */
-export const AGAINST = "speaks against";
-export const FOR = "speaks for";
+export const AGAINST = "argues against";
+export const FOR = "argues for";
 
 /** How a method's values are written: those of methods beside the graph have signs. */
 export const formatOf = (method: Method) => (isScore(method) ? formatSigned : format);

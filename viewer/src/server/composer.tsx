@@ -212,7 +212,7 @@ function TextFields({ state }: { state: ServerState }) {
 const edgesChanged = ({ mixing, target, against, scores }: Question) =>
   mixing.value !== "auto" || target.value.trim() !== "" || against.value.trim() !== "" || scores.value.length > 0;
 
-/** What the layers' matrices are made of. */
+/** The edge weights from which the layers' matrices are built. */
 function MixingField({ question }: { question: Question }) {
   const model = question.chosen.value;
   const causal = model?.head === "causal";
@@ -225,7 +225,7 @@ function MixingField({ question }: { question: Question }) {
   const offered = MIXINGS.filter(({ name }) => model?.mixings.includes(name));
   return (
     <div class="field">
-      <label for="ask-mixing">Mixing: what the layers’ matrices are made of</label>
+      <label for="ask-mixing">Built from: attention, contributions, or relevance</label>
       <Select
         id="ask-mixing"
         value={question.mixing.value}

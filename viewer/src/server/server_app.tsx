@@ -86,7 +86,10 @@ function Welcome({ state }: { state: ServerState }) {
       <TourButton state={state} />
       <dl>
         <dt>raw</dt>
-        <dd>one layer's attention. Above the first layer, positions are mixed already: it does not say where from.</dd>
+        <dd>
+          one layer's attention. Above the first layer, positions are already mixtures, so it cannot be traced to single
+          input tokens.
+        </dd>
         <dt>rollout</dt>
         <dd>attention multiplied along every path from the output token down to the input. Shares, which sum to 1.</dd>
         <dt>flow</dt>

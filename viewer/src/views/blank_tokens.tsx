@@ -19,8 +19,7 @@ export function BlankTokens({ report, blanked, busy = false, choose }: BlankToke
   return (
     <>
       <p class="help" id="blank-help">
-        Click tokens to blank them: the model sees its unknown token in their place (where it has none, its mask, or
-        what ends a text).
+        Click tokens to blank them: the model sees its unknown token in their place (or its mask or end-of-text token).
       </p>
       <div id="blank-tokens" class="chips" role="group" aria-describedby="blank-help">
         {report.tokens

@@ -85,7 +85,7 @@ function useSides() {
     sides,
     match,
     chosen,
-    /** how the two were made differently */
+    /** the settings in which the two differ */
     unlike: apart.filter(Boolean).join(", "),
     /** tokens of the second side that its model did not see */
     gone: gone && goneIn(second, gone),
@@ -125,7 +125,7 @@ function Comparison() {
         ...(chosen.shares ? ["Each side is normalized to sum to 1 over the tokens that are not excluded."] : []),
         ...(ranks ? [rankWords(ranks)] : []),
         ...(match.some((j) => j < 0) ? ["Hatched tokens have no counterpart in the other report."] : []),
-        ...(unlike ? [`The two were made differently: ${unlike}.`] : []),
+        ...(unlike ? [`A and B use different settings: ${unlike}.`] : []),
       ],
       file: [
         a.method,
@@ -178,7 +178,7 @@ function Comparison() {
       )}
       {unlike && (
         <p class="help key" id="compare-unlike">
-          The two were made differently, which is part of the difference: {unlike}.
+          A and B use different settings, so part of the difference comes from that: {unlike}.
         </p>
       )}
       {b.instead !== null && (
