@@ -79,9 +79,10 @@ constexpr Architecture mpnet() {
 }
 
 constexpr std::array kDebertaSettings = {
-    FixedSetting{"relative_attention", "true", true},      FixedSetting{"share_att_key", "true", true},
-    FixedSetting{"norm_rel_ebd", R"("layer_norm")", true}, FixedSetting{"conv_kernel_size", "0"},
-    FixedSetting{"pooler_hidden_act", R"("gelu")"},        FixedSetting{"legacy", "true"},
+    FixedSetting{"relative_attention", "true", true},
+    FixedSetting{"conv_kernel_size", "0"},
+    FixedSetting{"pooler_hidden_act", R"("gelu")"},
+    FixedSetting{"legacy", "true"},
 };
 
 // BERT whose tokens have no places, but distances.
@@ -89,7 +90,11 @@ constexpr Architecture deberta() {
   Architecture row = bert("deberta-v2", "DebertaV2", "deberta.", "pooler.dense");
   row.keys.position_input = "position_biased_input";
   row.layer.query_key_value = "attention.self.{1}_proj";
-  row.distances = DistanceNames{};
+  row.distances = DistanceNames{.key = "attention.self.pos_key_proj",
+                                .query = "attention.self.pos_query_proj",
+                                .key_bias = true,
+                                .shared = "share_att_key",
+                                .norm_setting = "norm_rel_ebd"};
   row.classifier.activation = Activation::kGelu;
   row.default_norm_eps = 1e-7;
   row.default_token_types = 0;
@@ -113,10 +118,8 @@ constexpr Architecture first_deberta() {
   row.layer.query_bias = "attention.self.q_bias";
   row.layer.value_bias = "attention.self.v_bias";
   row.query_key_value_order = QueryKeyValueOrder::kByHead;
-  row.distances->norm = {};
-  row.distances->buckets = {};
-  row.distances->key = "attention.self.pos_proj";
-  row.distances->query = "attention.self.pos_q_proj";
+  row.distances =
+      DistanceNames{.norm = {}, .buckets = {}, .key = "attention.self.pos_proj", .query = "attention.self.pos_q_proj"};
   row.fixed = kFirstDebertaSettings;
   return row;
 }
@@ -164,6 +167,7 @@ constexpr Architecture modernbert() {
       .rotary = RotaryKeys{.theta = "global_rope_theta",
                            .local_theta = "local_rope_theta",
                            .window = "local_attention",
+                           .half_window = "sliding_window",
                            .interval = "global_attn_every_n_layers",
                            .default_theta = 160000.0,
                            .default_local_theta = 10000.0,
@@ -343,6 +347,12 @@ constexpr Architecture siglip_vision() {
   return row;
 }
 
+constexpr std::array kDistilbertAliases = {
+    KeyAlias{"hidden_size", "dim"},
+    KeyAlias{"num_attention_heads", "n_heads"},
+    KeyAlias{"num_hidden_layers", "n_layers"},
+};
+
 constexpr std::array kArchitectures = {
     bert("bert", "Bert", "bert.", "bert.pooler.dense"),
     roberta("roberta", "Roberta", "roberta."),
@@ -376,6 +386,7 @@ constexpr std::array kArchitectures = {
                       .decoder = "vocab_projector",
                       .bias = "vocab_projector.bias"},
         .classifier = {.dense = "pre_classifier", .activation = Activation::kRelu},
+        .aliases = kDistilbertAliases,
     },
     Architecture{
         .model_type = "albert",
@@ -417,12 +428,14 @@ constexpr std::array kArchitectures = {
     siglip_vision(),
 };
 
-constexpr std::array<std::pair<std::string_view, Activation>, 10> kActivations = {{
+constexpr std::array<std::pair<std::string_view, Activation>, 12> kActivations = {{
     {"gelu", Activation::kGelu},
     {"gelu_python", Activation::kGelu},
     {"gelu_new", Activation::kGeluTanh},
     {"gelu_fast", Activation::kGeluTanh},
     {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"gelu_python_tanh", Activation::kGeluTanh},
+    {"gelu_accurate", Activation::kGeluTanh},
     {"relu", Activation::kRelu},
     {"silu", Activation::kSilu},
     {"swish", Activation::kSilu},

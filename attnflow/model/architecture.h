@@ -82,6 +82,7 @@ struct RotaryKeys {
   std::string_view theta = {};        // of layers whose tokens see all others
   std::string_view local_theta = {};  // of the others
   std::string_view window = {};       // tokens that are seen there, half of them to either side
+  std::string_view half_window = {};  // that half; where it is stated, it holds
   std::string_view interval = {};     // of so many layers the first sees all
   double default_theta = 10000.0;
   double default_local_theta = 10000.0;
@@ -96,16 +97,25 @@ struct DistanceNames {
   std::string_view norm = "encoder.LayerNorm";           // empty: none
   std::string_view buckets = "position_buckets";         // on either side; where it is not above 0, all distances up to
   std::string_view farthest = "max_relative_positions";  // this one; where that is not above 0, max_position_embeddings
-  // Maps of a layer from these embeddings to keys, without a bias, and to queries. Empty: those of the tokens.
+  // Maps of a layer from these embeddings to keys and to queries. Empty: those of the tokens.
   std::string_view key = {};
   std::string_view query = {};
+  bool key_bias = false;
+  std::string_view shared = {};        // true: the maps are those of the tokens; empty: they never are
+  std::string_view norm_setting = {};  // "layer_norm", or "none", as where it is absent: there is no norm
 };
 
-// A setting of config.json that has to have this value, JSON, where it is there.
+// A setting of config.json that transformers reads and that has to have this value, JSON, where it is there.
 struct FixedSetting {
   std::string_view key;
   std::string_view value;
   bool stated = false;  // it has to be there
+};
+
+// Another name under which transformers takes a setting. Where both stand in config.json, this one holds.
+struct KeyAlias {
+  std::string_view alias;
+  std::string_view key;
 };
 
 // Tensors of the embeddings, below the base prefix, without ".weight" and ".bias". Empty: there is none.
@@ -232,8 +242,9 @@ struct Architecture {
   std::string_view part_type = {};
   std::string_view defaults = {};            // settings that config.json may leave out: a JSON object
   std::span<const FixedSetting> fixed = {};  // settings of which no more than one value is understood
-  std::optional<RotaryKeys> rotary = {};     // absent: queries and keys are not turned
-  std::optional<ImageNames> image = {};      // takes pictures; absent: text
+  std::span<const KeyAlias> aliases = {};
+  std::optional<RotaryKeys> rotary = {};  // absent: queries and keys are not turned
+  std::optional<ImageNames> image = {};   // takes pictures; absent: text
 
   // Is padding left out when positions are counted?
   bool skips_padding() const { return padding_id.has_value() || !keys.padding_id.empty(); }

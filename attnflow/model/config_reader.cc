@@ -58,6 +58,11 @@ const Json* ConfigReader::find(std::string_view key) const {
   return nullptr;
 }
 
+bool ConfigReader::says_null(std::string_view key) const {
+  const auto found = object_.find(key);
+  return found != object_.end() && found->is_null();
+}
+
 std::size_t ConfigReader::size(std::string_view key, std::size_t max) const {
   const Json& value = *find(key);
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 || value.get<std::uint64_t>() > max) {
@@ -180,9 +185,31 @@ Activation ConfigReader::activation(std::string_view key, std::string_view fallb
   return *activation;
 }
 
-void ConfigReader::refuse_pruned_and_quantised() const {
+void ConfigReader::refuse_other_values(std::span<const FixedSetting> settings) const {
+  for (const FixedSetting& setting : settings) {
+    const Json expected = Json::parse(setting.value);
+    const Json* const found = find(setting.key);
+    if (found == nullptr ? !setting.stated : *found == expected) continue;
+    if (found != nullptr && expected.is_boolean() && !found->is_boolean()) wrong(setting.key, "true or false", *found);
+    unsupported(fmt::format("{} is {}; supported is {}", setting.key, found == nullptr ? "missing" : show_json(*found),
+                            setting.value));
+  }
+}
+
+void ConfigReader::refuse_later_tokens() const {
+  constexpr std::string_view kKey = "is_causal";
+  const bool is_null = says_null(kKey);  // which is false to transformers
+  if (!is_null && flag_or(kKey, true)) return;
+  unsupported(fmt::format("{} is {}: tokens attend to later ones; supported are causal decoders (is_causal true)", kKey,
+                          is_null ? "null" : "false"));
+}
+
+void ConfigReader::refuse_what_none_runs() const {
   if (const Json* pruned = find("pruned_heads"); pruned != nullptr && !pruned->empty()) {
     unsupported("pruned_heads is not empty; supported are models whose layers all have the same number of heads");
+  }
+  if (const Json* const own = find("per_layer_config"); own != nullptr && !own->empty()) {
+    unsupported("per_layer_config gives layers settings of their own; supported are models whose layers are all alike");
   }
   if (find("quantization_config") != nullptr) {
     unsupported(
@@ -269,6 +296,16 @@ std::string config_for_adapter(const std::string& config, const Folder& folder) 
 }
 
 }  // namespace
+
+void resolve_aliases(std::span<const KeyAlias> aliases, Json& settings) {
+  for (const KeyAlias& one : aliases) {
+    const auto found = settings.find(one.alias);
+    if (found == settings.end()) continue;
+    Json value = std::move(*found);
+    settings.erase(found);
+    settings[std::string(one.key)] = std::move(value);
+  }
+}
 
 std::string model_type_of(std::string_view config, const std::string& source) {
   const Json json = parse_json_object(config, source);

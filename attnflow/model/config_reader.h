@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,9 +37,11 @@ class ConfigReader {
   const std::string& source() const { return source_; }
   const nlohmann::json& object() const { return object_; }
 
-  // Null for a key that is absent or null, which mean the same to transformers, and for an empty one.
+  // Null for a key that is absent or null, which mostly mean the same to transformers, and for an empty one.
   // "hidden_size|n_embed" is one key with two spellings.
   const nlohmann::json* find(std::string_view key) const;
+  // Whether the key is there and null, where that is not the same as absent.
+  bool says_null(std::string_view key) const;
 
   // A whole number from 1 to `max`; the key must be there.
   std::size_t size(std::string_view key, std::size_t max = kMaxConfigSize) const;
@@ -63,8 +66,13 @@ class ConfigReader {
   void require(std::string_view what, std::initializer_list<std::string_view> keys) const;
   // The activation named under `key`, or by `fallback`. Throws Error(kUnsupportedModel) for an unknown name.
   Activation activation(std::string_view key, std::string_view fallback) const;
-  // Throws Error(kUnsupportedModel) for weights that are not plain floating-point numbers, or heads taken out.
-  void refuse_pruned_and_quantised() const;
+  // Throws Error(kUnsupportedModel) where a setting has another value than the one that is understood.
+  void refuse_other_values(std::span<const FixedSetting> settings) const;
+  // Throws Error(kUnsupportedModel) for what no family runs: weights that are not plain floating-point numbers, heads
+  // taken out, layers with settings of their own.
+  void refuse_what_none_runs() const;
+  // Throws Error(kUnsupportedModel) for decoders whose tokens see later ones: embedders made of decoders.
+  void refuse_later_tokens() const;
   // Throws Error(kUnsupportedModel) for a model that is code of its own ("auto_map") under a name that is none of the
   // classes of transformers which `class_name` begins ("Bert"): what it computes is in that code alone.
   void refuse_own_code(std::string_view model_type, std::string_view class_name) const;
@@ -73,6 +81,9 @@ class ConfigReader {
   const nlohmann::json& object_;
   std::string source_;
 };
+
+// Gives every setting that stands under another name its own, as transformers does: one that stood there goes.
+void resolve_aliases(std::span<const KeyAlias> aliases, nlohmann::json& settings);
 
 // "model_type" of the text of a config.json; empty where there is none. Throws Error(kBadFile): not JSON, or no text.
 std::string model_type_of(std::string_view config, const std::string& source);

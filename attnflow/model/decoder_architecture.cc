@@ -39,6 +39,21 @@ constexpr DecoderArchitecture gpt(std::string_view model_type, std::string_view 
   };
 }
 
+constexpr std::array kGptAliases = {
+    KeyAlias{"hidden_size", "n_embd"},
+    KeyAlias{"max_position_embeddings", "n_positions"},
+    KeyAlias{"num_attention_heads", "n_head"},
+    KeyAlias{"num_hidden_layers", "n_layer"},
+};
+constexpr std::array kGptNeoAliases = {
+    KeyAlias{"num_attention_heads", "num_heads"},
+    KeyAlias{"num_hidden_layers", "num_layers"},
+};
+constexpr std::array kBloomAliases = {
+    KeyAlias{"num_attention_heads", "n_head"},
+    KeyAlias{"num_hidden_layers", "n_layer"},
+};
+
 constexpr DecoderArchitecture gpt2() {
   DecoderArchitecture row = gpt("gpt2", "GPT2");
   row.keys.hidden = "n_embd";
@@ -53,6 +68,7 @@ constexpr DecoderArchitecture gpt2() {
   row.layout = MatrixLayout::kInOut;
   row.biases = kAllBiases;
   row.tied = true;
+  row.aliases = kGptAliases;
   return row;
 }
 
@@ -70,6 +86,7 @@ constexpr DecoderArchitecture gpt_neo() {
   row.divided_scores = false;
   row.window_size = 256;
   row.tied = true;
+  row.aliases = kGptNeoAliases;
   return row;
 }
 
@@ -77,6 +94,7 @@ constexpr DecoderArchitecture gptj() {
   DecoderArchitecture row = gpt("gptj", "GPTJ");
   row.keys = gpt2().keys;
   row.keys.rotary_width = "rotary_dim";
+  row.keys.rotary_theta = row.keys.rotary_share = {};
   row.names.query_key_value = "attn.{0}_proj";
   row.names.attention_output = "attn.out_proj";
   row.names.feed_forward_norm = {};
@@ -88,15 +106,16 @@ constexpr DecoderArchitecture gptj() {
   row.parallel = true;
   row.shared_norm = true;
   row.rotary_width = 64;
+  row.aliases = kGptAliases;
   return row;
 }
 
 constexpr DecoderArchitecture bloom() {
   DecoderArchitecture row = gpt("bloom", "Bloom");
   row.keys.hidden = "n_embed|hidden_size";
-  row.keys.layers = "n_layer|num_hidden_layers";
-  row.keys.heads = "n_head|num_attention_heads";
-  row.keys.intermediate = "n_inner";
+  row.keys.layers = "n_layer";
+  row.keys.heads = "n_head";
+  row.keys.intermediate = {};
   row.keys.positions = "seq_length";
   row.keys.activation = {};
   row.names.word = "word_embeddings";
@@ -112,6 +131,7 @@ constexpr DecoderArchitecture bloom() {
   row.query_key_value_order = QueryKeyValueOrder::kByHead;
   row.position_limit = 1U << 20U;  // distances are not learnt
   row.tied = true;
+  row.aliases = kBloomAliases;
   return row;
 }
 
@@ -142,6 +162,7 @@ constexpr DecoderArchitecture falcon() {
   row.scaled_alibi = true;
   row.activation = "gelu";
   row.position_limit = 2048;
+  row.aliases = {};
   return row;
 }
 
@@ -161,6 +182,7 @@ constexpr DecoderArchitecture gemma2() {
       .window = WindowRule::kInterval,
       .root_embedding = true,
       .activation = "gelu_pytorch_tanh",
+      .padding = 0,
       .window_size = 4096,
       .window_interval = 2,
       .score_width = 256.0,
@@ -178,7 +200,8 @@ constexpr DecoderArchitecture gemma3() {
   row.keys.local_rotary_theta = "rope_local_base_freq";
   row.names = with_head_norms(row.names);
   row.window_interval = 6;
-  row.score_cap = row.logit_cap = 0.0;  // unless config.json states them
+  row.keys.score_cap = {};              // its class knows the key, and its code does not use it
+  row.score_cap = row.logit_cap = 0.0;  // unless config.json states it
   row.rotary_theta = 1e6;
   return row;
 }
@@ -193,7 +216,7 @@ constexpr std::array kDecoders = {
     DecoderArchitecture{
         .model_type = "mistral",
         .class_name = "Mistral",
-        .window = WindowRule::kAll,
+        .window = WindowRule::kAllOrNamed,
         .window_size = 4096,
     },
     DecoderArchitecture{
@@ -216,6 +239,7 @@ constexpr std::array kDecoders = {
         .class_name = "SmolLM3",
         .keys = {.rotary_layers = "no_rope_layers", .rotary_interval = "no_rope_layer_interval"},
         .biases = kStatedBiases,
+        .padding = 128004,
         .rotary_theta = 2e6,
         .tied = true,
     },
@@ -236,6 +260,8 @@ constexpr std::array kDecoders = {
         .window = WindowRule::kAll,
         .partial_rotary = true,
         .norm_eps = 1e-5,
+        .padding = 32000,
+        .first_length = 4096,
     },
     DecoderArchitecture{
         .model_type = "gemma",
@@ -245,6 +271,7 @@ constexpr std::array kDecoders = {
         .root_embedding = true,
         .gelu_is_tanh = true,
         .activation = "gelu",
+        .padding = 0,
         .tied = true,
     },
     DecoderArchitecture{
@@ -297,6 +324,7 @@ constexpr std::array kDecoders = {
         .position_offset = 2,
         .norm_eps = 1e-5,
         .activation = "relu",
+        .padding = 1,
         .tied = true,
     },
     gpt_neo(),
@@ -359,6 +387,7 @@ constexpr std::array kDecoders = {
         .parallel = true,
         .shared_norm = true,
         .norm_eps = 1e-5,
+        .padding = 0,
         .logit_factor = 0.0625,
         .rotary_theta = 500000.0,
         .tied = true,
@@ -379,6 +408,7 @@ constexpr std::array kDecoders = {
         .shared_norm = true,
         .rotary_in_windows = true,
         .norm_eps = 1e-5,
+        .padding = 0,
         .window_size = 4096,
         .window_interval = 4,
         .logit_factor = 0.0625,
@@ -421,6 +451,7 @@ constexpr std::array kDecoders = {
         .biases = kStatedAttentionBiases,
         .head_norms = false,
         .norm_eps = 1e-5,
+        .padding = 1,
     },
     gemma2(),
     gemma3(),

@@ -11,6 +11,9 @@
 #define ATTNFLOW_MODEL_DECODER_ARCHITECTURE_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -54,11 +57,12 @@ inline constexpr BiasRules kStatedAttentionBiases = {BiasRule::kSetting, BiasRul
 
 // Which layers see only the last `sliding_window` positions.
 enum class WindowRule {
-  kNone,      // none; a config.json that asks for some is refused
-  kAll,       // all, where sliding_window is set
-  kSwitched,  // where use_sliding_window is true: those that layer_types names, else from max_window_layers on
-  kInterval,  // those that layer_types names, else all but every so many-th
-  kNamed,     // those that attention_layers or attention_types name "local" (GPT-Neo)
+  kNone,        // none; a config.json that asks for some is refused
+  kAll,         // all, where sliding_window is set, whatever layer_types says
+  kAllOrNamed,  // those that layer_types names, else all
+  kSwitched,    // where use_sliding_window is true: those that layer_types names, else from max_window_layers on
+  kInterval,    // those that layer_types names, else all but every so many-th
+  kNamed,       // those that attention_layers or attention_types name "local" (GPT-Neo)
 };
 
 // Keys of config.json. Empty: the architecture has no such setting.
@@ -76,6 +80,9 @@ struct DecoderKeys {
   std::string_view padding_id = {};  // positions count from this id + 1, in place of position_offset
   std::string_view activation = "hidden_act";
   std::string_view gated_activation = {};  // in its place: "gelu", or "gated-gelu" of a net with a gate
+  // Each of these holds over what that says.
+  std::string_view gated = {};             // true: a net with a gate
+  std::string_view inner_activation = {};  // "gelu", in a net with a gate as well
   std::string_view norm_eps = "rms_norm_eps";
   std::string_view attention_bias = "attention_bias";  // with BiasRule::kSetting
   std::string_view feed_forward_bias = "mlp_bias";
@@ -94,7 +101,7 @@ struct DecoderKeys {
   std::string_view alibi = {};           // true: positions come in by PositionKind::kAlibi
   std::string_view window = "sliding_window";
   std::string_view window_interval = {};
-  std::string_view rotary_theta = "rope_theta";
+  std::string_view rotary_theta = "rope_theta";  // empty: config.json cannot change the angles at all
   std::string_view rotary_share = "partial_rotary_factor";
   std::string_view rotary_width = {};        // in place of a share
   std::string_view local_rotary_theta = {};  // of layers with a window
@@ -111,6 +118,8 @@ struct DecoderNames {
   // Full names under which files may have the same table instead, and how messages call it.
   std::string_view shared_word = {};
   std::string_view other_word = {};
+  std::string_view tied_word =
+      {};  // likewise where logits have the same table, and so have `output` and its older name
   std::string_view embedding_norm = {};
   std::string_view position = {};  // with PositionKind::kLearnt
   std::string_view distance = {};  // with PositionKind::kDistance
@@ -168,24 +177,27 @@ struct DecoderArchitecture {
   bool divided_scores = true;       // by the root of the head width
   bool root_embedding = false;      // embeddings are multiplied by sqrt(hidden), where config.json does not say
   bool root_logits = false;         // logits are divided by sqrt(hidden), where config.json does not say
-  bool gelu_is_tanh = false;        // the activation "gelu" means its tanh approximation
+  bool gelu_is_tanh = false;        // the name "gelu" means its tanh approximation
   std::size_t position_offset = 0;  // rows of the table of positions before that of position 0
   // Where config.json states none.
   double norm_eps = 1e-6;
   std::string_view activation = "silu";
-  std::size_t intermediate_factor = 0;  // times hidden; 0: the key must be there
-  std::size_t window_size = 0;          // 0: no window
-  std::size_t window_interval = 0;      // with WindowRule::kInterval
-  std::size_t position_limit = 0;       // 0: the key must be there
-  double score_width = 0.0;             // with keys.score_width
-  double logit_factor = 1.0;            // with keys.logit_factor
-  double score_cap = 0.0;               // 0: none
-  double logit_cap = 0.0;               // 0: none
+  std::optional<std::int64_t> padding = {};  // the token that is none of a text that is classified
+  std::size_t intermediate_factor = 0;       // times hidden; 0: the key must be there
+  std::size_t window_size = 0;               // 0: no window
+  std::size_t window_interval = 0;           // with WindowRule::kInterval
+  std::size_t position_limit = 0;            // 0: the key must be there
+  double score_width = 0.0;                  // with keys.score_width
+  double logit_factor = 1.0;                 // with keys.logit_factor
+  double score_cap = 0.0;                    // 0: none
+  double logit_cap = 0.0;                    // 0: none
   double rotary_theta = 10000.0;
+  std::size_t first_length = 0;  // of the texts of the first training, whatever the rotary settings say; 0: they say it
   double local_rotary_theta = 10000.0;
   double rotary_share = 1.0;     // of each head, with partial_rotary
   std::size_t rotary_width = 0;  // with keys.rotary_width
   bool tied = false;             // the output matrix is the word embedding
+  std::span<const KeyAlias> aliases = {};
 };
 
 // The row of a model type, or null.

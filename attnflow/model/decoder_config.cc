@@ -38,37 +38,25 @@ const DecoderArchitecture& read_decoder_architecture(const DecoderConfigReader& 
 
 // Switches of transformers' code under which these models compute something else.
 void refuse_decoder_variants(const DecoderConfigReader& reader, const DecoderArchitecture& architecture) {
-  struct Switch {
-    std::string_view key;
-    bool usual;
-  };
-  constexpr std::array kSwitches = {Switch{"add_cross_attention", false},
-                                    Switch{"scale_attn_weights", true},
-                                    Switch{"scale_attn_by_inverse_layer_idx", false},
-                                    Switch{"use_mrope", false},
-                                    Switch{"use_bias", true},
-                                    Switch{"enable_bias", true},
-                                    Switch{"do_layer_norm_before", true},
-                                    Switch{"layer_norm_elementwise_affine", true},
-                                    Switch{"_remove_final_layer_norm", false},
-                                    Switch{"apply_residual_connection_post_layernorm", false},
-                                    Switch{"qk_layernorm", false},
-                                    Switch{"use_qk_norm", false},
-                                    Switch{"use_parallel_residual", false},
-                                    Switch{"use_bidirectional_attention", false}};
-  for (const Switch& one : kSwitches) {
-    if (one.key == architecture.keys.parallel) continue;
-    if (reader.flag_or(one.key, one.usual) != one.usual) {
-      reader.unsupported(
-          fmt::format("expected {} {}, found {}: no backend computes that variant", one.key, one.usual, !one.usual));
-    }
+  constexpr std::array kUsual = {FixedSetting{"add_cross_attention", "false"},
+                                 FixedSetting{"scale_attn_weights", "true"},
+                                 FixedSetting{"scale_attn_by_inverse_layer_idx", "false"},
+                                 FixedSetting{"use_mrope", "false"},
+                                 FixedSetting{"use_bias", "true"},
+                                 FixedSetting{"enable_bias", "true"},
+                                 FixedSetting{"do_layer_norm_before", "true"},
+                                 FixedSetting{"layer_norm_elementwise_affine", "true"},
+                                 FixedSetting{"_remove_final_layer_norm", "false"},
+                                 FixedSetting{"apply_residual_connection_post_layernorm", "false"},
+                                 FixedSetting{"qk_layernorm", "false"},
+                                 FixedSetting{"use_qk_norm", "false"},
+                                 FixedSetting{"use_parallel_residual", "false"},
+                                 FixedSetting{"use_bidirectional_attention", "false"}};
+  for (const FixedSetting& one : kUsual) {
+    if (one.key != architecture.keys.parallel) reader.refuse_other_values({&one, 1});
   }
-  // Embedders made of decoders: transformers 5 then lets each token see those behind it, too.
-  if (!reader.flag_or("is_causal", true)) {
-    reader.unsupported(
-        "is_causal is false: tokens attend to later ones; supported are causal decoders (is_causal true)");
-  }
-  reader.refuse_pruned_and_quantised();
+  reader.refuse_later_tokens();
+  reader.refuse_what_none_runs();
   // LlamaForTokenClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".
   for (const std::string& name : reader.texts("architectures")) {
     const std::size_t task = name.find("For");
@@ -83,12 +71,14 @@ void refuse_decoder_variants(const DecoderConfigReader& reader, const DecoderArc
 
 // Its logits are one map of the last hidden state, with nothing that the table says of a language model's.
 void read_classifier(const DecoderConfigReader& reader, DecoderConfig& config) {
+  config.padding = config.architecture->padding;
   config.classifies = true;
   config.labels = reader.labels();
   config.multi_label = reader.multi_label();
   config.logit_factor = 1.0;
   config.logit_cap = 0.0;
   constexpr std::string_view kPadding = "pad_token_id";
+  if (reader.says_null(kPadding)) config.padding.reset();
   const Json* const padding = reader.find(kPadding);
   if (padding == nullptr) return;
   if (!padding->is_number_integer()) reader.wrong(kPadding, "a token's id", *padding);
@@ -110,34 +100,39 @@ std::vector<double> read_factors_of_pairs(const DecoderConfigReader& rope, std::
   return found->get<std::vector<double>>();
 }
 
-// The length of the texts of the first training. Where it stands beside the settings of the rotary embedding (Phi 3),
-// it holds, whatever they say.
-constexpr std::string_view kFirstLength = "original_max_position_embeddings";
-std::size_t read_first_length(const DecoderConfigReader& reader, const DecoderConfigReader& rope) {
-  if (reader.find(kFirstLength) != nullptr) return reader.size(kFirstLength);
-  rope.require("the scaled rotary embedding", {kFirstLength});
-  return rope.size(kFirstLength);
-}
+// What a rotary embedding follows from beside its own settings.
+struct RotarySource {
+  const DecoderConfigReader& reader;
+  const DecoderArchitecture& architecture;
 
-void read_llama3(const DecoderConfigReader& reader, const DecoderConfigReader& rope, RotaryConfig& rotary) {
+  std::size_t longest() const { return reader.size(architecture.keys.positions); }
+  // The length of the texts of the first training. Where it stands beside the settings of the rotary embedding (Phi 3),
+  // it holds, whatever they say.
+  std::size_t first_length(const DecoderConfigReader& rope) const {
+    constexpr std::string_view kFirstLength = "original_max_position_embeddings";
+    if (reader.find(kFirstLength) != nullptr) return reader.size(kFirstLength);
+    if (architecture.first_length != 0) return architecture.first_length;
+    return rope.find(kFirstLength) != nullptr ? rope.size(kFirstLength) : longest();
+  }
+};
+
+void read_llama3(const RotarySource& source, const DecoderConfigReader& rope, RotaryConfig& rotary) {
   rotary.scaling = RotaryConfig::Scaling::kLlama3;
-  rope.require("rope_type llama3", {"factor", "low_freq_factor", "high_freq_factor",
-                                    reader.find(kFirstLength) != nullptr ? std::string_view() : kFirstLength});
+  rope.require("rope_type llama3", {"factor", "low_freq_factor", "high_freq_factor"});
   rotary.low = rope.number_or("low_freq_factor", 1.0, 0.0, kLargestFactor);
   rotary.high = rope.number_or("high_freq_factor", 1.0, 0.0, kLargestFactor);
-  rotary.first_length = static_cast<double>(read_first_length(reader, rope));
+  rotary.first_length = static_cast<double>(source.first_length(rope));
   if (!(rotary.low > 0.0 && rotary.low < rotary.high)) {
     rope.damaged(
         fmt::format("expected 0 < low_freq_factor < high_freq_factor, found {} and {}", rotary.low, rotary.high));
   }
 }
 
-void read_yarn(const DecoderConfigReader& reader, const DecoderConfigReader& rope, std::size_t width,
-               RotaryConfig& rotary) {
+void read_yarn(const RotarySource& source, const DecoderConfigReader& rope, std::size_t width, RotaryConfig& rotary) {
   rotary.scaling = RotaryConfig::Scaling::kYarn;
-  const auto length = static_cast<double>(read_first_length(reader, rope));
+  const auto length = static_cast<double>(source.first_length(rope));
   if (rope.find("factor") == nullptr) {
-    rotary.factor = std::max(1.0, static_cast<double>(reader.size("max_position_embeddings")) / length);
+    rotary.factor = std::max(1.0, static_cast<double>(source.longest()) / length);
   }
   const double fast = rope.number_or("beta_fast", 32.0, 0.0, kLargestFactor);
   const double slow = rope.number_or("beta_slow", 1.0, 0.0, kLargestFactor);
@@ -159,12 +154,12 @@ void read_yarn(const DecoderConfigReader& reader, const DecoderConfigReader& rop
 
 // Texts longer than those of the first training have factors of their own, which change all of their angles: `length`
 // becomes the most tokens for which the short ones hold.
-void read_longrope(const DecoderConfigReader& reader, const DecoderConfigReader& rope, std::size_t width,
-                   RotaryConfig& rotary, std::size_t& length) {
+void read_longrope(const RotarySource& source, const DecoderConfigReader& rope, std::size_t width, RotaryConfig& rotary,
+                   std::size_t& length) {
   rotary.scaling = RotaryConfig::Scaling::kEach;
-  length = read_first_length(reader, rope);
+  length = source.first_length(rope);
   if (rope.find("factor") == nullptr) {
-    rotary.factor = static_cast<double>(reader.size("max_position_embeddings")) / static_cast<double>(length);
+    rotary.factor = static_cast<double>(source.longest()) / static_cast<double>(length);
   }
   rotary.factors = read_factors_of_pairs(rope, "short_factor");
   if (rotary.factors.size() != width / 2) {
@@ -186,33 +181,35 @@ class RotaryReader {
  public:
   RotaryReader(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, std::size_t head_width)
       : reader_(reader), architecture_(architecture), head_width_(head_width) {
+    if (architecture.keys.rotary_theta.empty()) return;
     // The settings lie in "rope_scaling" (transformers 4, beside "rope_theta") or "rope_parameters" (transformers 5).
-    for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
-      const Json* found = reader.find(key);
-      if (found == nullptr || settings_ != nullptr) continue;
-      if (!found->is_object()) reader.wrong(key, "an object", *found);
-      if (!found->empty()) settings_ = found;
+    const Json former = object_of(reader, "rope_scaling");
+    const Json stated = object_of(reader, "rope_parameters");
+    if (architecture.keys.local_rotary_theta.empty()) {
+      global_ = former.empty() ? stated : former;
+      return;
     }
+    // Version 5 has one object for each kind of layer; the settings of version 4 are the global layers'.
+    const DecoderConfigReader kinds(stated, reader.source());
+    global_ = object_of(kinds, "full_attention");
+    global_.update(former);
+    local_ = object_of(kinds, "sliding_attention");
   }
 
   // Of layers that see everything.
-  Rotary global() const { return read("full_attention", architecture_.keys.rotary_theta, architecture_.rotary_theta); }
+  Rotary global() const { return read(global_, architecture_.keys.rotary_theta, architecture_.rotary_theta); }
   // Of those with a window.
   Rotary local() const {
     const std::string_view key = architecture_.keys.local_rotary_theta;
-    return key.empty() ? global() : read("sliding_attention", key, architecture_.local_rotary_theta);
+    return key.empty() ? global() : read(local_, key, architecture_.local_rotary_theta);
   }
 
  private:
-  // The settings of a kind of layer: transformers 5 has one object for each where they differ; those of version 4 are
-  // the global layers'.
-  const Json* part(std::string_view kind) const {
-    if (settings_ == nullptr || architecture_.keys.local_rotary_theta.empty()) return settings_;
-    if (!settings_->contains("full_attention")) return kind == "full_attention" ? settings_ : nullptr;
-    const DecoderConfigReader inner(*settings_, reader_.source());
-    const Json* const found = inner.find(kind);
-    if (found == nullptr || !found->is_object()) inner.wrong(kind, "an object", found == nullptr ? Json() : *found);
-    return found;
+  static Json object_of(const DecoderConfigReader& reader, std::string_view key) {
+    const Json* const found = reader.find(key);
+    if (found == nullptr) return Json::object();
+    if (!found->is_object()) reader.wrong(key, "an object", *found);
+    return *found;
   }
 
   double read_share(const DecoderConfigReader& from, std::string_view key, double fallback) const {
@@ -234,17 +231,12 @@ class RotaryReader {
     return width;
   }
 
-  Rotary read(std::string_view kind, std::string_view theta_key, double usual_theta) const {
+  Rotary read(const Json& settings, std::string_view theta_key, double usual_theta) const {
     Rotary rotary;
     rotary.config.theta = reader_.number_or(theta_key, usual_theta, 1.0, kLargestTheta);
-    const Json* const settings = part(kind);
     double share = read_share(reader_, architecture_.keys.rotary_share, architecture_.rotary_share);
-    if (settings == nullptr) {
-      rotary.width = width(share);
-      return rotary;
-    }
-    const DecoderConfigReader rope(*settings, reader_.source());
-    refuse_unknown(*settings);
+    const DecoderConfigReader rope(settings, reader_.source());
+    refuse_unknown(settings);
     share = read_share(rope, "partial_rotary_factor", share);
     rotary.width = width(share);
     rotary.config.theta = rope.number_or("rope_theta", rotary.config.theta, 1.0, kLargestTheta);
@@ -278,6 +270,7 @@ class RotaryReader {
 
   void read_scaling(const DecoderConfigReader& rope, Rotary& rotary) const {
     RotaryConfig& config = rotary.config;
+    const RotarySource source = {reader_, architecture_};
     std::string type = rope.text_or("rope_type", rope.text_or("type", "default"));
     const bool factors = rope.find("short_factor") != nullptr;
     if (architecture_.model_type == "phi3" && (type == "su" || type == "yarn")) type = "longrope";  // its first names
@@ -287,11 +280,11 @@ class RotaryReader {
       rope.require("rope_type linear", {"factor"});
       config.scaling = RotaryConfig::Scaling::kLinear;
     } else if (type == "llama3") {
-      read_llama3(reader_, rope, config);
+      read_llama3(source, rope, config);
     } else if (type == "yarn") {
-      read_yarn(reader_, rope, rotary.width, config);
+      read_yarn(source, rope, rotary.width, config);
     } else if (type == "longrope") {
-      read_longrope(reader_, rope, rotary.width, config, rotary.length);
+      read_longrope(source, rope, rotary.width, config, rotary.length);
     } else if (type == "dynamic") {
       // Changes angles only beyond max_position_embeddings, where sequences end.
       config.factor = 1.0;
@@ -303,7 +296,8 @@ class RotaryReader {
   const DecoderConfigReader& reader_;
   const DecoderArchitecture& architecture_;
   std::size_t head_width_;
-  const Json* settings_ = nullptr;
+  Json global_ = Json::object();
+  Json local_ = Json::object();
 };
 
 // Of which layers queries and keys are turned.
@@ -369,7 +363,8 @@ std::vector<bool> read_windowed_layers(const DecoderConfigReader& reader, const 
   if (architecture.window == WindowRule::kNamed) return read_local_layers(reader, layers);
   std::vector<bool> windowed = reader.sliding_layers(layers);
   if (!windowed.empty()) return windowed;
-  windowed.resize(layers, false);
+  windowed.resize(layers, architecture.window == WindowRule::kAllOrNamed);
+  if (architecture.window == WindowRule::kAllOrNamed) return windowed;
   if (architecture.window == WindowRule::kInterval) {
     const std::size_t interval = reader.size_or(architecture.keys.window_interval, architecture.window_interval);
     for (std::size_t layer = 0; layer < layers; ++layer) windowed[layer] = (layer + 1) % interval != 0;
@@ -474,31 +469,46 @@ void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& 
   config.logit_cap = cap(keys.logit_cap, architecture.logit_cap);
   config.residual_factor = factor(keys.residual_factor, 1.0);
   config.logit_factor = factor(keys.logit_factor, architecture.logit_factor) / factor(keys.logit_divisor, 1.0);
-  if (reader.flag_or(keys.root_logits, architecture.root_logits)) {
+  // To transformers null is false here.
+  const bool divided = !reader.says_null(keys.root_logits.substr(0, keys.root_logits.find('|'))) &&
+                       reader.flag_or(keys.root_logits, architecture.root_logits);
+  if (divided) {
     config.logit_factor /= std::sqrt(static_cast<double>(config.hidden));
   }
 }
 
+// "gelu", or "gated-gelu" of a net with a gate; either half may be stated by itself besides.
+void read_gated_activation(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
+                           DecoderConfig& config) {
+  const DecoderKeys& keys = architecture.keys;
+  constexpr std::string_view kGated = "gated-";
+  const std::string stated = reader.text_or(keys.gated_activation, architecture.activation);
+  config.gated = stated.starts_with(kGated);
+  std::string name = config.gated ? stated.substr(kGated.size()) : stated;
+  if (stated == "gated-gelu") name = "gelu_new";  // T5 1.1; "gated-gelu_python" means what it says
+  name = reader.text_or(keys.inner_activation, name);
+  config.gated = !reader.says_null(keys.gated) && reader.flag_or(keys.gated, config.gated);
+  const std::optional<Activation> activation = find_activation(name);
+  if (!activation) {
+    const bool inner = reader.find(keys.inner_activation) != nullptr;
+    reader.unsupported(
+        fmt::format("{} is {}; supported are {}{}", inner ? keys.inner_activation : keys.gated_activation,
+                    quote_name(inner ? name : stated), activation_list(), inner ? "" : ", and gated-... of these"));
+  }
+  config.activation = *activation;
+}
+
 void read_activation(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
                      DecoderConfig& config) {
-  const std::string_view key = architecture.keys.gated_activation;
-  config.gated = !architecture.names.gate.empty() || !architecture.names.gate_and_in.empty();
-  if (key.empty()) {
-    config.activation = reader.activation(architecture.keys.activation, architecture.activation);
-  } else {
-    constexpr std::string_view kGated = "gated-";
-    const std::string stated = reader.text_or(key, architecture.activation);
-    config.gated = stated.starts_with(kGated);
-    const std::string name = config.gated ? stated.substr(kGated.size()) : stated;
-    const std::optional<Activation> activation = find_activation(name);
-    if (!activation) {
-      reader.unsupported(fmt::format("{} is {}; supported are {}, and gated-... of these", key, quote_name(stated),
-                                     activation_list()));
-    }
-    // "gated-gelu" means the approximation (T5 1.1), "gated-gelu_python" does not.
-    config.activation = config.gated && name == "gelu" ? Activation::kGeluTanh : *activation;
+  const DecoderKeys& keys = architecture.keys;
+  if (!keys.gated_activation.empty()) {
+    read_gated_activation(reader, architecture, config);
+    return;
   }
-  if (architecture.gelu_is_tanh && config.activation == Activation::kGelu) config.activation = Activation::kGeluTanh;
+  config.gated = !architecture.names.gate.empty() || !architecture.names.gate_and_in.empty();
+  config.activation = reader.activation(keys.activation, architecture.activation);
+  const bool named_gelu = reader.text_or(keys.activation, architecture.activation) == "gelu";
+  if (architecture.gelu_is_tanh && named_gelu) config.activation = Activation::kGeluTanh;
 }
 
 void read_parallel(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
@@ -565,9 +575,10 @@ std::vector<float> alibi_slopes(std::size_t heads) {
 }
 
 DecoderConfig parse_decoder_config(std::string_view text, const std::string& source) {
-  const Json json = internal::parse_json_object(text, source);
+  Json json = internal::parse_json_object(text, source);
   const DecoderConfigReader reader(json, source);
   const DecoderArchitecture& architecture = read_decoder_architecture(reader);
+  internal::resolve_aliases(architecture.aliases, json);
   refuse_decoder_variants(reader, architecture);
   reader.refuse_own_code(architecture.model_type, architecture.class_name);
   DecoderConfig config = internal::read_stack(reader, architecture);

@@ -50,6 +50,7 @@ void expect_unsupported(const Json& json, const std::vector<std::string>& words)
 TEST(DecoderConfig, RefusesTokensThatSeeThoseBehindThem) {
   for (const char* type : {"llama", "mistral", "qwen2"}) {
     expect_unsupported(with(of_type(type), "is_causal", false), {"is_causal is false", "later ones", "--attention"});
+    expect_unsupported(with(of_type(type), "is_causal", nullptr), {"is_causal is null", "later ones"});
     EXPECT_NO_THROW(parse(with(of_type(type), "is_causal", true)));
   }
   expect_bad(with(llama(), "is_causal", "no"), {"is_causal", "true or false"});
@@ -197,10 +198,6 @@ TEST(DecoderConfig, RotaryFrequenciesFollowTheirDefinition) {
 TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
   expect_unsupported(with(llama(), "rope_scaling", Json{{"rope_type", "mrope"}, {"factor", 2.0}}),
                      {"rope_type is \"mrope\"", "default, linear, llama3, yarn, longrope and dynamic"});
-  for (const std::string type : {"yarn", "longrope"}) {
-    expect_bad(with(llama(), "rope_scaling", Json{{"rope_type", type}, {"factor", 2.0}}),
-               {"original_max_position_embeddings", "missing"});
-  }
   const Json longrope = {{"type", "longrope"}, {"original_max_position_embeddings", 16}};
   expect_bad(with(llama(), "rope_scaling", longrope), {"a list of numbers above 0", "short_factor", "null"});
   expect_bad(with(llama(), "rope_scaling", with(longrope, "short_factor", {1.0, 2.0, 3.0})), {"2 numbers", "found 3"});
@@ -215,7 +212,7 @@ TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
   expect_bad(with(llama(), "rope_scaling", "linear"), {"rope_scaling", "an object"});
   expect_bad(with(llama(), "rope_scaling", Json{{"type", "linear"}, {"factor", "2"}}), {"factor", "a number"});
   expect_bad(with(llama(), "rope_scaling", Json{{"rope_type", "llama3"}, {"factor", 2}}),
-             {"low_freq_factor, high_freq_factor, original_max_position_embeddings"});
+             {"low_freq_factor, high_freq_factor"});
   expect_bad(with(llama(), "rope_theta", 0.5), {"rope_theta"});
 }
 
@@ -235,9 +232,14 @@ TEST(DecoderConfig, AnglesOfLongTexts) {
   const Json both = with(with(llama(), "rope_scaling", yarn), "original_max_position_embeddings", 8);
   const Json alone = with(llama(), "rope_scaling", with(yarn, "original_max_position_embeddings", 8));
   EXPECT_EQ(parse(both).rotary.frequencies(4), parse(alone).rotary.frequencies(4));
+  // Where it is not stated, it is that of the longest text.
+  const Json llama3 = {{"rope_type", "llama3"}, {"factor", 4.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}};
+  EXPECT_DOUBLE_EQ(parse(with(llama(), "rope_scaling", llama3)).rotary.first_length, 40.0);
   for (const char* const name : {"su", "yarn"}) {  // of Phi 3's first configurations
     Json phi3 = with(of_type("phi3"), "rope_scaling", with(longrope, "type", name));
     EXPECT_EQ(parse(phi3).rotary.scaling, Scaling::kEach) << name;
+    // Its class has a length, which holds over that of the settings.
+    EXPECT_DOUBLE_EQ(parse(phi3).rotary.amplitude, std::sqrt(1.0 + std::log(4.0) / std::log(4096.0))) << name;
   }
   expect_unsupported(with(llama(), "rope_scaling", with(longrope, "type", "yarn")), {"short_factor"});
   const RotaryConfig stretched = parse(with(llama(), "rope_scaling", yarn)).rotary;
@@ -267,7 +269,17 @@ TEST(DecoderConfig, LayersOfTwoKinds) {
   EXPECT_DOUBLE_EQ(config.rotary.factor, 8.0);
   EXPECT_DOUBLE_EQ(config.local_rotary.theta, 1e4);
   EXPECT_EQ(config.local_rotary.scaling, Scaling::kNone);
-  expect_bad(with(gemma, "rope_parameters", Json{{"full_attention", scaled}}), {"sliding_attention", "an object"});
+  // What transformers 5 states for a kind of layer; a kind without anything is as usual, and what is stated for none is
+  // not read.
+  const Json stated = {{"full_attention", {{"rope_theta", 90.0}}}, {"sliding_attention", {{"rope_theta", 30.0}}}};
+  const DecoderConfig both = parse(with(with(gemma, "rope_parameters", stated), "rope_scaling", scaled));
+  EXPECT_DOUBLE_EQ(both.rotary.theta, 90.0);
+  EXPECT_DOUBLE_EQ(both.rotary.factor, 8.0);
+  EXPECT_DOUBLE_EQ(both.local_rotary.theta, 30.0);
+  EXPECT_DOUBLE_EQ(both.local_rotary.factor, 1.0);
+  EXPECT_DOUBLE_EQ(parse(with(gemma, "rope_parameters", {{"full_attention", scaled}})).local_rotary.theta, 1e4);
+  EXPECT_DOUBLE_EQ(parse(with(gemma, "rope_parameters", {{"rope_theta", 90.0}})).rotary.theta, 1e6);
+  expect_bad(with(gemma, "rope_parameters", {{"sliding_attention", 3}}), {"sliding_attention", "an object", "3"});
 
   Json neo = with(gpt2(), "model_type", "gpt_neo");
   neo.update({{"hidden_size", 24}, {"num_layers", 3}, {"num_heads", 4}, {"max_position_embeddings", 40}});
@@ -328,6 +340,8 @@ TEST(DecoderConfig, CapsMayBeNull) {
   EXPECT_DOUBLE_EQ(parse(of_type("gemma2")).logit_cap, 30.0);
   EXPECT_DOUBLE_EQ(parse(with(of_type("gemma2"), "attn_logit_softcapping", nullptr)).score_cap, 0.0);
   EXPECT_DOUBLE_EQ(parse(of_type("gemma3_text")).score_cap, 0.0);
+  EXPECT_DOUBLE_EQ(parse(with(of_type("gemma3_text"), "attn_logit_softcapping", 5.0)).score_cap, 0.0);  // not read
+  EXPECT_DOUBLE_EQ(parse(with(of_type("gemma3_text"), "final_logit_softcapping", 5.0)).logit_cap, 5.0);
 }
 
 TEST(DecoderConfig, SlidingWindows) {
@@ -337,6 +351,12 @@ TEST(DecoderConfig, SlidingWindows) {
   EXPECT_EQ(parse(with(of_type("mistral"), "sliding_window", nullptr)).windows, (Windows{0, 0, 0}));
   expect_bad(with(of_type("mistral"), "sliding_window", 0), {"sliding_window", "whole number"});
   EXPECT_EQ(parse(with(llama(), "sliding_window", 5)).windows, (Windows{0, 0, 0}));
+  const Json types = {"full_attention", "sliding_attention", "full_attention"};
+  for (const auto& [type, windows] : {std::pair<std::string, Windows>{"mistral", {0, 5, 0}},  // Ministral
+                                      {"phi3", {5, 5, 5}},  // which do not read the key
+                                      {"starcoder2", {5, 5, 5}}}) {
+    EXPECT_EQ(parse(with(with(of_type(type), "sliding_window", 5), "layer_types", types)).windows, windows) << type;
+  }
 
   const Json qwen2 = with(of_type("qwen2"), "sliding_window", 5);
   EXPECT_EQ(parse(qwen2).windows, (Windows{0, 0, 0}));
@@ -373,18 +393,78 @@ TEST(DecoderConfig, ClassifiersOfTexts) {
   expect_bad(with(json, "id2label", Json{{"1", "good"}}), {"id2label", "\"0\", \"1\""});
 }
 
+TEST(DecoderConfig, TextsThatAreClassifiedEndBeforeTheClassesUsualPadding) {
+  for (const auto& [type, padding] : {std::pair<std::string, std::optional<std::int64_t>>{"llama", std::nullopt},
+                                      {"gemma2", 0},
+                                      {"olmo2", 1},
+                                      {"phi3", 32000}}) {
+    const Json json = with(of_type(type), "architectures", {"OneForSequenceClassification"});
+    EXPECT_EQ(parse(json).padding, padding) << type;
+    EXPECT_EQ(parse(with(json, "pad_token_id", 7)).padding, 7) << type;
+    EXPECT_FALSE(parse(with(json, "pad_token_id", nullptr)).padding) << type;
+  }
+}
+
+TEST(DecoderConfig, OtherNamesHoldOverTheUsualOnes) {
+  struct Row {
+    Json json;
+    std::string alias;
+    std::size_t DecoderConfig::*member;
+  };
+  Json neo = {{"model_type", "gpt_neo"}, {"hidden_size", 24}, {"num_layers", 2},
+              {"num_heads", 3},          {"vocab_size", 77},  {"max_position_embeddings", 40}};
+  neo["attention_types"] = Json::array({Json::array({Json::array({"local"}), 4})});
+  const Json bloom = {{"model_type", "bloom"}, {"hidden_size", 24}, {"n_layer", 2}, {"n_head", 3}, {"vocab_size", 77}};
+  const std::vector<Row> rows = {
+      {gpt2(), "num_hidden_layers", &DecoderConfig::layers},
+      {gpt2(), "num_attention_heads", &DecoderConfig::heads},
+      {gpt2(), "max_position_embeddings", &DecoderConfig::positions},
+      {with(gpt2(), "n_head", 2), "hidden_size", &DecoderConfig::hidden},
+      {with(gpt2(), "model_type", "gptj"), "num_hidden_layers", &DecoderConfig::layers},
+      {neo, "num_hidden_layers", &DecoderConfig::layers},
+      {bloom, "num_attention_heads", &DecoderConfig::heads},
+      {bloom, "num_hidden_layers", &DecoderConfig::layers},
+  };
+  for (Row row : rows) {
+    if (row.json["model_type"] == "gptj") row.json["rotary_dim"] = 4;
+    EXPECT_EQ(parse(with(row.json, row.alias, 4)).*row.member, 4U) << row.alias << " of " << row.json["model_type"];
+  }
+}
+
+TEST(DecoderConfig, GptjTurnsByAnglesOfItsOwn) {
+  const Json json = with(with(gpt2(), "model_type", "gptj"), "rotary_dim", 4);
+  const std::vector<float> usual = RotaryConfig().frequencies(4);
+  EXPECT_EQ(parse(json).rotary.frequencies(4), usual);
+  for (const auto& [key, value] : {std::pair<std::string, Json>{"rope_theta", 50.0},
+                                   {"partial_rotary_factor", 0.5},
+                                   {"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}},
+                                   {"rope_parameters", {{"rope_theta", 50.0}}}}) {
+    EXPECT_EQ(parse(with(json, key, value)).rotary.frequencies(4), usual) << key;  // transformers reads none of them
+  }
+}
+
+TEST(DecoderConfig, GemmaMeansTheApproximationByOneName) {
+  EXPECT_EQ(parse(with(of_type("gemma"), "hidden_act", "gelu")).activation, Activation::kGeluTanh);
+  EXPECT_EQ(parse(with(of_type("gemma"), "hidden_act", "gelu_python")).activation, Activation::kGelu);
+  EXPECT_EQ(parse(with(llama(), "hidden_act", "gelu")).activation, Activation::kGelu);
+  EXPECT_EQ(parse(with(llama(), "hidden_act", "gelu_accurate")).activation, Activation::kGeluTanh);
+}
+
 TEST(DecoderConfig, RefusesVariants) {
   expect_unsupported(with(gpt2(), "scale_attn_by_inverse_layer_idx", true),
-                     {"expected scale_attn_by_inverse_layer_idx false", "found true"});
-  expect_unsupported(with(gpt2(), "scale_attn_weights", false), {"expected scale_attn_weights true"});
+                     {"scale_attn_by_inverse_layer_idx is true; supported is false"});
+  expect_unsupported(with(gpt2(), "scale_attn_weights", false), {"scale_attn_weights is false; supported is true"});
   expect_unsupported(with(gpt2(), "add_cross_attention", true), {"add_cross_attention"});
   expect_unsupported(with(gpt2(), "pruned_heads", Json{{"0", {1}}}), {"pruned_heads"});
   expect_unsupported(with(llama(), "quantization_config", Json{{"bits", 4}}), {"quantization_config"});
   expect_unsupported(with(llama(), "architectures", {"LlamaForTokenClassification"}),
                      {"LlamaForTokenClassification", "ForCausalLM", "ForSequenceClassification"});
   expect_unsupported(with(llama(), "hidden_act", "swiglu"), {"hidden_act", "swiglu"});
-  expect_unsupported(with(llama(), "use_parallel_residual", true), {"use_parallel_residual false"});
-  expect_unsupported(with(of_type("cohere"), "use_qk_norm", true), {"expected use_qk_norm false", "found true"});
+  expect_unsupported(with(llama(), "use_parallel_residual", true),
+                     {"use_parallel_residual is true; supported is false"});
+  expect_unsupported(with(of_type("cohere"), "use_qk_norm", true), {"use_qk_norm is true; supported is false"});
+  expect_unsupported(with(llama(), "per_layer_config", Json{{"0", {{"intermediate_size", 16}}}}), {"per_layer_config"});
+  EXPECT_NO_THROW(parse(with(llama(), "per_layer_config", Json::object())));
   expect_unsupported(of_type("gemma9"), {"\"gemma9\"", "gpt2, llama, mistral, qwen2"});
 }
 

@@ -70,7 +70,13 @@ class DecoderTensorFinder {
     const DecoderNames& names = row_.names;
     const std::string own = in_base(names.word) + ".weight";
     const auto full = [&](std::string_view name) { return name.empty() ? own : std::string(name) + ".weight"; };
-    return finder_.tensor({own, full(names.other_word), full(names.shared_word)}, {config_.vocabulary, config_.hidden},
+    std::string found = full(names.shared_word);
+    const bool alone = !finder_.has(own) && !finder_.has(full(names.other_word)) && !finder_.has(found);
+    // Two tables that are one may be stored under either name.
+    for (const std::string_view tied : {names.output, names.output_before, names.tied_word}) {
+      if (alone && config_.tied && !tied.empty() && finder_.has(full(tied))) found = full(tied);
+    }
+    return finder_.tensor({own, full(names.other_word), found}, {config_.vocabulary, config_.hidden},
                           "vocab_size and " + hidden_key_);
   }
 

@@ -19,6 +19,13 @@ struct T5Like {
   std::string_view activation;
 };
 
+constexpr std::array kT5Aliases = {
+    KeyAlias{"hidden_size", "d_model"},
+    KeyAlias{"num_attention_heads", "num_heads"},
+    KeyAlias{"num_hidden_layers", "num_layers"},
+    KeyAlias{"head_dim", "d_kv"},
+};
+
 constexpr DecoderArchitecture t5_stack(const T5Like& family, bool decodes) {
   return {
       .model_type = family.model_type,
@@ -33,12 +40,15 @@ constexpr DecoderArchitecture t5_stack(const T5Like& family, bool decodes) {
                .positions = {},
                .activation = {},
                .gated_activation = "feed_forward_proj",
+               .gated = "is_gated_act",
+               .inner_activation = "dense_act_fn",
                .norm_eps = "layer_norm_epsilon",
                .root_logits = family.root_logits,
                .buckets = "relative_attention_num_buckets",
                .farthest_bucket = "relative_attention_max_distance"},
       .names = {.shared_word = "shared",
                 .other_word = decodes ? "encoder.embed_tokens" : "decoder.embed_tokens",
+                .tied_word = "lm_head",
                 .distance = "block.0.layer.0.SelfAttention.relative_attention_bias",
                 .layer = "block.{}.",
                 .attention_norm = "layer.0.layer_norm",
@@ -68,7 +78,8 @@ constexpr EncoderDecoderArchitecture t5_like(const T5Like& family) {
           .class_name = family.class_name,
           .prefix = {},
           .encoder = t5_stack(family, false),
-          .decoder = t5_stack(family, true)};
+          .decoder = t5_stack(family, true),
+          .aliases = kT5Aliases};
 }
 
 struct BartLike {
@@ -81,6 +92,12 @@ struct BartLike {
   std::string_view padding_id = {};  // key of config.json: positions begin behind it
   std::string_view activation = "gelu";
   bool root_embedding = false;
+};
+
+constexpr std::array kBartAliases = {
+    KeyAlias{"num_attention_heads", "encoder_attention_heads"},
+    KeyAlias{"hidden_size", "d_model"},
+    KeyAlias{"num_hidden_layers", "encoder_layers"},
 };
 
 constexpr DecoderArchitecture bart_stack(const BartLike& family, bool decodes) {
@@ -100,6 +117,7 @@ constexpr DecoderArchitecture bart_stack(const BartLike& family, bool decodes) {
                .root_embedding = "scale_embedding"},
       .names = {.shared_word = "model.shared",
                 .other_word = decodes ? "model.encoder.embed_tokens" : "model.decoder.embed_tokens",
+                .tied_word = "lm_head",
                 .embedding_norm = family.embedding_norm ? "layernorm_embedding" : "",
                 .position = "embed_positions",
                 .attention_norm = "self_attn_layer_norm",
@@ -132,7 +150,8 @@ constexpr EncoderDecoderArchitecture bart_like(const BartLike& family) {
           .class_name = family.class_name,
           .prefix = "model.",
           .encoder = bart_stack(family, false),
-          .decoder = bart_stack(family, true)};
+          .decoder = bart_stack(family, true),
+          .aliases = kBartAliases};
 }
 
 constexpr std::array kEncoderDecoders = {

@@ -8,6 +8,7 @@
 #ifndef ATTNFLOW_MODEL_ENCODER_DECODER_ARCHITECTURE_H_
 #define ATTNFLOW_MODEL_ENCODER_DECODER_ARCHITECTURE_H_
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@ struct EncoderDecoderArchitecture {
   std::string_view prefix;      // of all tensors but the map to logits and its bias; may be empty
   DecoderArchitecture encoder;  // of these, `prefix` is whole
   DecoderArchitecture decoder;
+  std::span<const KeyAlias> aliases = {};
 };
 
 // The row of a model type, or null.

@@ -27,7 +27,8 @@ constexpr std::string_view kNever = "bad_words_ids";
 // Switches of transformers' code under which these models compute something else, and other heads.
 void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
                                      const EncoderDecoderArchitecture& architecture) {
-  reader.refuse_pruned_and_quantised();
+  reader.refuse_what_none_runs();
+  reader.refuse_later_tokens();
   reader.refuse_own_code(architecture.model_type, architecture.class_name);
   if (!reader.flag_or("share_encoder_decoder_embeddings", true)) {
     reader.unsupported(
@@ -101,7 +102,7 @@ std::vector<std::int64_t> read_never(const SpecialIds& ids) {
 
 EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const std::string& source,
                                                   std::string_view generation, const std::string& generation_source) {
-  const Json json = internal::parse_json_object(text, source);
+  Json json = internal::parse_json_object(text, source);
   const internal::ConfigReader reader(json, source);
   const std::string type = reader.text_or("model_type", "");
   EncoderDecoderConfig config;
@@ -110,6 +111,7 @@ EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const s
     reader.unsupported(fmt::format("model_type is {}; expected an encoder-decoder: {}", internal::quote_name(type),
                                    encoder_decoder_architecture_list()));
   }
+  internal::resolve_aliases(config.architecture->aliases, json);
   refuse_encoder_decoder_variants(reader, *config.architecture);
   config.encoder = internal::read_stack(reader, config.architecture->encoder);
   config.decoder = internal::read_stack(reader, config.architecture->decoder);

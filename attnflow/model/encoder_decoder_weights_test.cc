@@ -79,6 +79,48 @@ TEST(EncoderDecoderConfig, ReadsT5OfVersion11) {
                  {"feed_forward_proj", "gated-none", "relu"});
 }
 
+// As T5Config resolves them.
+TEST(EncoderDecoderConfig, EitherHalfOfTheActivationMayBeStatedByItself) {
+  struct Row {
+    Json settings;
+    bool gated;
+    Activation activation;
+  };
+  const std::vector<Row> rows = {
+      {{{"feed_forward_proj", "gated-gelu"}}, true, Activation::kGeluTanh},
+      {{{"feed_forward_proj", "gated-gelu_python"}}, true, Activation::kGelu},
+      {{{"feed_forward_proj", "gelu"}}, false, Activation::kGelu},
+      {{{"feed_forward_proj", "gated-gelu"}, {"dense_act_fn", "silu"}}, true, Activation::kSilu},
+      {{{"feed_forward_proj", "gated-gelu"}, {"dense_act_fn", "gelu"}}, true, Activation::kGelu},
+      {{{"feed_forward_proj", "gelu"}, {"is_gated_act", true}}, true, Activation::kGelu},
+      {{{"feed_forward_proj", "gated-silu"}, {"is_gated_act", false}}, false, Activation::kSilu},
+      {{{"feed_forward_proj", "gated-silu"}, {"is_gated_act", nullptr}}, false, Activation::kSilu},
+      {{{"dense_act_fn", "gelu_new"}, {"is_gated_act", true}}, true, Activation::kGeluTanh},
+  };
+  for (const Row& row : rows) {
+    Json json = t5();
+    json.update(row.settings);
+    const EncoderDecoderConfig config = parse(json);
+    EXPECT_EQ(config.encoder.gated, row.gated) << row.settings;
+    EXPECT_EQ(config.decoder.activation, row.activation) << row.settings;
+  }
+  expect_refused(ErrorKind::kUnsupportedModel, with(t5(), "dense_act_fn", "relu2"), {"dense_act_fn is \"relu2\""});
+  expect_refused(ErrorKind::kUnsupportedModel, with(t5(), "feed_forward_proj", "silu-gelu"), {"silu-gelu"});
+}
+
+TEST(EncoderDecoderConfig, OtherNamesHoldOverTheUsualOnes) {
+  const Json t5_too = {{"num_hidden_layers", 4}, {"hidden_size", 32}, {"num_attention_heads", 8}, {"head_dim", 6}};
+  Json json = t5();
+  json.update(t5_too);
+  EXPECT_EQ(parse(json).encoder.layers, 4U);
+  EXPECT_EQ(parse(json).encoder.hidden, 32U);
+  EXPECT_EQ(parse(json).encoder.heads, 8U);
+  EXPECT_EQ(parse(json).decoder.head_width, 6U);
+  EXPECT_EQ(parse(with(bart(), "num_hidden_layers", 4)).encoder.layers, 4U);
+  EXPECT_EQ(parse(with(bart(), "num_hidden_layers", 4)).decoder.layers, 2U);
+  EXPECT_EQ(parse(with(bart(), "num_attention_heads", 8)).encoder.heads, 8U);
+}
+
 TEST(EncoderDecoderConfig, ReadsBart) {
   const EncoderDecoderConfig config = parse(with(bart(), "scale_embedding", true));
   EXPECT_EQ(config.encoder.layers, 3U);
@@ -108,6 +150,10 @@ TEST(EncoderDecoderConfig, ReadsWhatTargetsBeginWith) {
 }
 
 TEST(EncoderDecoderConfig, RefusesWhatIsNotComputed) {
+  for (const Json& value : {Json(false), Json(nullptr)}) {
+    expect_refused(ErrorKind::kUnsupportedModel, with(bart(), "is_causal", value), {"is_causal is", "later ones"});
+  }
+  EXPECT_EQ(parse(with(t5(), "scale_decoder_outputs", nullptr)).decoder.logit_factor, 1.0);
   expect_refused(ErrorKind::kUnsupportedModel, with(bart(), "share_encoder_decoder_embeddings", false),
                  {"share_encoder_decoder_embeddings", "one for both"});
   for (const char* name : {"BartForSequenceClassification", "BartModel", "BartForCausalLM"}) {

@@ -69,8 +69,11 @@ void find_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
   const EmbeddingNames& names = config.architecture->embeddings;
   const std::string width(config.architecture->keys.embedding.empty() ? config.architecture->keys.hidden
                                                                       : config.architecture->keys.embedding);
-  weights.word_embedding =
-      finder.table(finder.in_base(names.word), config.vocabulary, config.embedding, "vocab_size and " + width);
+  // Two tables that are one may be stored under either name.
+  const std::string decoder(config.architecture->masked_lm.decoder);
+  std::string word = finder.in_base(names.word);
+  if (config.tied_decoder && !finder.has(word + ".weight") && finder.has(decoder + ".weight")) word = decoder;
+  weights.word_embedding = finder.table(word, config.vocabulary, config.embedding, "vocab_size and " + width);
   if (!names.position.empty() && config.position_input) {
     weights.position_embedding = finder.table(finder.in_base(names.position), config.positions, config.embedding,
                                               "max_position_embeddings and " + width);
@@ -165,9 +168,9 @@ LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, 
   };
   if (!names.query_bias.empty()) layer.query.bias = numbers(names.query_bias, PlannedTensor::Kind::kBias);
   if (!names.value_bias.empty()) layer.value.bias = numbers(names.value_bias, PlannedTensor::Kind::kBias);
-  if (const auto& distances = config.architecture->distances; distances && !distances->key.empty()) {
+  if (const auto& distances = config.architecture->distances; distances && config.distance_maps) {
     layer.distance_query = finder.map(full(distances->query), config.hidden, config.hidden, hidden);
-    layer.distance_key = finder.map(full(distances->key), config.hidden, config.hidden, hidden, /*bias=*/false);
+    layer.distance_key = finder.map(full(distances->key), config.hidden, config.hidden, hidden, distances->key_bias);
   }
   layer.attention_output = finder.map(full(names.attention_output), config.hidden, config.hidden, hidden);
   if (group > 0 || config.architecture->first_norm) {
@@ -217,7 +220,7 @@ void find_base(EncoderTensorFinder& finder, EncoderWeights& weights) {
         finder.in_base(names->table), 2 * config.distances.span, config.hidden,
         fmt::format("twice {}{} and {}", names->buckets.empty() ? "" : std::string(names->buckets) + " or ",
                     names->farthest, hidden));
-    if (!names->norm.empty()) {
+    if (config.distance_norm) {
       weights.distance_norm = finder.layer_norm(finder.in_base(names->norm), config.hidden, hidden);
     }
   }

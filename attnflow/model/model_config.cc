@@ -60,13 +60,8 @@ void refuse_variants(const Reader& reader, const Architecture& architecture) {
   if (reader.flag_or("use_task_id", false)) {
     reader.unsupported("use_task_id is true, which adds an embedding of the task to every token; supported is false");
   }
-  reader.refuse_pruned_and_quantised();
-  for (const FixedSetting& setting : architecture.fixed) {
-    const Json* const found = reader.find(setting.key);
-    if (found == nullptr ? !setting.stated : *found == Json::parse(setting.value)) continue;
-    reader.unsupported(fmt::format("{} is {}; supported is {}", setting.key,
-                                   found == nullptr ? "missing" : internal::show_json(*found), setting.value));
-  }
+  reader.refuse_what_none_runs();
+  reader.refuse_other_values(architecture.fixed);
 }
 
 // Heads of a width of their own, which transformers would read for pictures although no config of its own sets it.
@@ -184,6 +179,17 @@ void read_distances(const Reader& reader, const DistanceNames& names, ModelConfi
     reader.unsupported(fmt::format("embedding_size is {} and attention_head_size {}; supported are {} and {}",
                                    embedding, width, config.hidden, config.hidden / config.heads));
   }
+  config.distance_maps =
+      !names.key.empty() && (names.shared.empty() || !reader.flag_or(names.shared, /*fallback=*/false));
+  config.distance_norm = !names.norm.empty();
+  if (!names.norm_setting.empty()) {
+    const std::string norm = reader.text_or(names.norm_setting, "none");
+    config.distance_norm = norm == "layer_norm";
+    if (norm != "layer_norm" && norm != "none") {
+      reader.unsupported(
+          fmt::format("{} is {}; supported are \"layer_norm\" and \"none\"", names.norm_setting, quote_name(norm)));
+    }
+  }
   config.distances.farthest = read_if_positive(reader, names.farthest).value_or(config.positions);
   const std::optional<std::size_t> buckets = read_if_positive(reader, names.buckets);
   config.distances.grow = buckets.has_value();
@@ -264,7 +270,10 @@ void read_rotary(const Reader& reader, const RotaryKeys& keys, ModelConfig& conf
   config.local_theta = alike ? config.theta : read_theta(reader, keys.local_theta, keys.default_local_theta);
   config.theta = read_theta_of_type(reader, "full_attention", config.theta);
   config.local_theta = read_theta_of_type(reader, "sliding_attention", config.local_theta);
-  const std::size_t window = reader.size_or(keys.window, keys.default_window);
+  const std::size_t stated = reader.size_or(keys.window, keys.default_window);
+  constexpr std::size_t kMaxHalf = internal::kMaxConfigSize / 2;
+  const std::size_t window =
+      reader.find(keys.half_window) == nullptr ? stated : 2 * reader.count_or(keys.half_window, 0, kMaxHalf);
   for (const bool near : read_near_layers(reader, keys, config.layers)) {
     config.windows.push_back(near ? window / 2 + 1 : 0);
   }
@@ -339,7 +348,8 @@ std::size_t ModelConfig::stored_layer(std::size_t index) const {
 ModelConfig parse_model_config(std::string_view text, const std::string& source) {
   const Json json = internal::parse_json_object(text, source);
   const Architecture& architecture = read_architecture(Reader(json, source));
-  const Json settings = settings_of(Reader(json, source), architecture);
+  Json settings = settings_of(Reader(json, source), architecture);
+  internal::resolve_aliases(architecture.aliases, settings);
   const Reader reader(settings, source);
   refuse_variants(reader, architecture);
   reader.refuse_own_code(architecture.model_type, architecture.class_name);

@@ -37,6 +37,8 @@ struct ModelConfig {
   bool position_input = true;      // the embedding of a token says where it stands
   std::size_t buckets = 0;         // of distances between tokens; 0: no score of its own for a distance
   SignedBuckets distances;         // that have embeddings; of no span: none have
+  bool distance_norm = false;      // those embeddings are normed
+  bool distance_maps = false;      // and have maps of their own to keys and queries
   std::size_t token_types = 0;     // rows of the token type embedding; 0: the architecture has none
   std::optional<ImageInfo> image;  // of a model that takes pictures
 

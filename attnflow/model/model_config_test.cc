@@ -136,7 +136,8 @@ TEST(ModelConfig, DistilbertHasItsOwnKeysAndNoTokenTypes) {
   EXPECT_DOUBLE_EQ(config.norm_eps, 1e-12);  // a constant of its code
   Json bert_keys = bert();
   bert_keys["model_type"] = "distilbert";
-  expect_bad(bert_keys, {"missing", "dim", "n_layers", "n_heads", "hidden_dim"});
+  expect_bad(bert_keys, {"missing: hidden_dim."});  // the others have BERT's names as well
+  expect_bad({{"model_type", "distilbert"}}, {"missing", "n_layers", "n_heads", "hidden_dim"});
 }
 
 TEST(ModelConfig, AlbertSharesLayersInGroups) {
@@ -209,8 +210,7 @@ TEST(ModelConfig, DebertaHasEmbeddingsOfDistances) {
            {"pos_att_type", "c2p", "pos_att_type is \"c2p\"; supported is \"c2p|p2c\""},
            {"relative_attention", false, "relative_attention is false; supported is true"},
            {"relative_attention", nullptr, "relative_attention is missing; supported is true"},
-           {"share_att_key", false, "share_att_key is false"},
-           {"norm_rel_ebd", "none", "norm_rel_ebd is \"none\""},
+           {"norm_rel_ebd", "batch_norm", "norm_rel_ebd is \"batch_norm\"; supported are"},
            {"conv_kernel_size", 3, "conv_kernel_size is 3"},
            {"embedding_size", 16, "embedding_size is 16"},
            {"legacy", false, "legacy is false"}}) {
@@ -224,6 +224,34 @@ TEST(ModelConfig, DebertaHasEmbeddingsOfDistances) {
                {"position_buckets of at least 2", fmt::format("found {} and {}", buckets, farthest)});
   }
   expect_bad(with(deberta(), "type_vocab_size", -1), {"type_vocab_size", "from 0"});
+}
+
+TEST(ModelConfig, DebertaFollowsTheDefaultsOfItsClass) {
+  const ModelConfig stated = parse(deberta());
+  EXPECT_TRUE(stated.distance_norm);
+  EXPECT_FALSE(stated.distance_maps);
+  Json absent = deberta();
+  absent.erase("share_att_key");
+  absent.erase("norm_rel_ebd");
+  EXPECT_FALSE(parse(absent).distance_norm);
+  EXPECT_TRUE(parse(absent).distance_maps);
+  EXPECT_TRUE(parse(with(absent, "share_att_key", false)).distance_maps);
+  EXPECT_FALSE(parse(with(absent, "norm_rel_ebd", "none")).distance_norm);
+}
+
+TEST(ModelConfig, OtherNamesHoldOverTheUsualOnes) {
+  Json json = {{"model_type", "distilbert"},
+               {"dim", 24},
+               {"n_layers", 2},
+               {"n_heads", 3},
+               {"hidden_dim", 40},
+               {"vocab_size", 77},
+               {"max_position_embeddings", 20}};
+  json.update({{"hidden_size", 32}, {"num_hidden_layers", 4}, {"num_attention_heads", 8}});
+  const ModelConfig config = parse(json);
+  EXPECT_EQ(config.hidden, 32U);
+  EXPECT_EQ(config.layers, 4U);
+  EXPECT_EQ(config.heads, 8U);
 }
 
 TEST(ModelConfig, TheFirstDebertaHasNoBuckets) {
@@ -272,6 +300,8 @@ TEST(ModelConfig, ModernbertTurnsQueriesAndSeesWindows) {
   EXPECT_EQ(other.classifier_input, ClassifierInput::kTokens);
   EXPECT_EQ(other.activation, Activation::kSilu);
   EXPECT_EQ(parse(with(stated, "local_rope_theta", nullptr)).local_theta, 100.0);
+  EXPECT_EQ(parse(with(stated, "sliding_window", 5)).windows, (std::vector<std::size_t>{0, 6, 0, 6, 0}));
+  EXPECT_EQ(parse(with(stated, "sliding_window", 0)).windows, (std::vector<std::size_t>{0, 1, 0, 1, 0}));
   // transformers 5 writes lists and objects instead.
   stated["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention", "full_attention",
                            "full_attention"};

@@ -122,11 +122,19 @@ class Family:
             return self.picture_model()
         return self.writer() if self.has_source else self.text_model()
 
+    @property
+    def attention(self) -> str:
+        """The implementation that keeps what is compared, where attention is a function of transformers' interface."""
+        return "eager" if self.has_source or self.values else KEPT
+
     def build(self) -> Any:
         config, kind = self.choose()
-        kept = not self.has_source and not self.values
+        return self.fill(kind.from_config(config, attn_implementation=self.attention))
+
+    def fill(self, model: Any) -> Any:
+        """Weights of this seed."""
+        model.eval()
         torch.manual_seed(0)
-        model = kind.from_config(config, attn_implementation=KEPT if kept else "eager").eval()
         if "untied" in self.name:
             model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.lm_head.weight))
         for parameter in model.parameters():  # the usual weights are so small that all attention is uniform
@@ -570,16 +578,20 @@ class Written:
         return both[:, : self.joint.shape[-1]].transpose(2, 0, 1)
 
 
-def written_by(family: Family, *options: str) -> Written:
-    model = family.build()
-    forced = family.given.get("forced_bos_token_id")
-    model.generation_config = transformers.GenerationConfig(
+def generation_of(family: Family) -> transformers.GenerationConfig:
+    return transformers.GenerationConfig(
         decoder_start_token_id=family.given.get("decoder_start_token_id", 2),
-        forced_bos_token_id=forced,
+        forced_bos_token_id=family.given.get("forced_bos_token_id"),
         bad_words_ids=family.given.get("bad_words_ids"),
         pad_token_id=0,
         eos_token_id=3,
     )
+
+
+def written_by(family: Family, *options: str) -> Written:
+    model = family.build()
+    model.generation_config = generation_of(family)
+    forced = model.generation_config.forced_bos_token_id
     with tempfile.TemporaryDirectory(prefix="attnflow.") as name:
         folder = Path(name)
         save(model, family, folder)
