@@ -65,7 +65,10 @@ std::string Folder::read(std::string_view file, std::size_t max_bytes) const {
 }
 
 SafetensorsFile Folder::open_safetensors(std::string_view file) const {
-  return built_in_ ? SafetensorsFile(require(file).bytes, label(file)) : SafetensorsFile(path_ / file);
+  SafetensorsFile opened =
+      built_in_ ? SafetensorsFile(require(file).bytes, label(file)) : SafetensorsFile(path_ / file);
+  opened.require_all_read();  // weights are needed, all of them
+  return opened;
 }
 
 PytorchFile Folder::open_pytorch(std::string_view file) const {

@@ -149,6 +149,7 @@ struct Element {
   std::size_t stored_size = 0;   // bytes in the file
   std::size_t swap_size = 1;     // the unit whose bytes are in the other order, 1 for none
   bool widen_unsigned = false;   // unsigned of 2, 4 or 8 bytes, kept as kI64
+  bool text_in_bytes = false;    // NumPy's "S", kept as kUnicode
   std::size_t decoded_size = 0;  // bytes in memory
 };
 
@@ -161,10 +162,9 @@ Element parse_descr(const std::string& descr, const std::string& name) {
   }
   const char kind = rest.empty() ? '\0' : rest[0];
   if (kind == 'O') {
-    fail_file(
-        name,
-        "holds Python objects (a pickle), which can run code when loaded and is never read; save it as numbers or "
-        "text, for example np.save(file, array.astype(np.float32), allow_pickle=False)");
+    fail_file(name,
+              "holds Python objects (a pickle), which can run code when loaded and is never read; save numbers as "
+              "array.astype(np.float32) and text as array.astype(str), with allow_pickle=False");
   }
   std::size_t size = 0;
   bool digits = rest.size() > 1;
@@ -182,6 +182,13 @@ Element parse_descr(const std::string& descr, const std::string& name) {
     element.decoded_size = sizeof(std::string) + 4 * size;
     return element;
   }
+  if (digits && kind == 'S') {
+    element.dtype = DType::kUnicode;
+    element.swap_size = 1;
+    element.text_in_bytes = true;
+    element.decoded_size = sizeof(std::string) + size;
+    return element;
+  }
   if (digits && kind == 'u' && (size == 2 || size == 4 || size == 8)) {
     element.dtype = DType::kI64;
     element.widen_unsigned = true;
@@ -197,7 +204,7 @@ Element parse_descr(const std::string& descr, const std::string& name) {
   }
   fail_file(name,
             fmt::format("expected bool, integers, float16, float32, float64 or text, found dtype {}; convert it with "
-                        "array.astype(np.float64) and save it again",
+                        "array.astype(np.float64), or text with array.astype(str), and save it again",
                         quote_name(descr)));
 }
 
@@ -259,6 +266,23 @@ std::vector<std::string> decode_text(std::span<const std::byte> stored, std::siz
                                     static_cast<std::uint32_t>(points[k])));
       }
       append_utf8(out[i], points[k]);
+    }
+  }
+  return out;
+}
+
+// Fixed-width bytes, which have to be UTF-8, without the NULs that fill each element.
+std::vector<std::string> text_of_bytes(std::span<const std::byte> stored, std::size_t count, const std::string& name) {
+  std::vector<std::string> out(count);
+  const std::size_t width = count == 0 ? 0 : stored.size() / count;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string& text = out[i];
+    text.assign(reinterpret_cast<const char*>(stored.data()) + i * width, width);
+    text.resize(text.find_last_not_of('\0') + 1);  // npos + 1 is 0
+    if (find_invalid_utf8(text)) {
+      fail_file(name, fmt::format("expected text in UTF-8, found other bytes in element {}; save it as "
+                                  "array.astype(str)",
+                                  i));
     }
   }
   return out;
@@ -363,7 +387,7 @@ Array parse_npy(ByteSource& source, const std::string& name, const ReadLimits& l
   array.dtype = element.dtype;
   array.shape = std::move(header.shape);
   if (element.dtype == DType::kUnicode) {
-    array.strings = decode_text(bytes, *count, name);
+    array.strings = (element.text_in_bytes ? text_of_bytes : decode_text)(bytes, *count, name);
   } else if (element.widen_unsigned) {
     array.bytes = widen_unsigned(bytes, element.stored_size, name);
   } else {

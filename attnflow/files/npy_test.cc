@@ -194,10 +194,16 @@ TEST(Npy, PicklesAreRefused) {
   expect_bad({"pickle", "never read"}, std::string("\x80\x04\x95\x10", 4) + std::string(20, 'x'));
 }
 
+TEST(Npy, BytesAreTextInUtf8) {
+  const Array text = parse(npy(dict("|S5", "(3,)"), std::string("ab\0\0\0\0\0\0\0\0na\xc3\xafv", 15)));
+  EXPECT_EQ(text.dtype, DType::kUnicode);
+  EXPECT_EQ(text.strings, (std::vector<std::string>{"ab", "", "naïv"}));
+}
+
 TEST(Npy, TypesThatAreNotRead) {
   expect_bad({"found dtype \"<c16\"", "astype"}, npy(dict("<c16", "(1,)"), std::string(16, '\0')));
   expect_bad({"found dtype \"<f16\""}, npy(dict("<f16", "(1,)"), std::string(16, '\0')));
-  expect_bad({"found dtype \"|S5\""}, npy(dict("|S5", "(1,)"), "abcde"));
+  expect_bad({"UTF-8", "element 1", "astype(str)"}, npy(dict("|S2", "(2,)"), std::string("ab\xff\x00", 4)));
   expect_bad({"found dtype \"<M8[ns]\""}, npy(dict("<M8[ns]", "(1,)"), std::string(8, '\0')));
   expect_bad({"found dtype \"<f\""}, npy(dict("<f", "(1,)"), std::string(4, '\0')));
   expect_bad({"found dtype \"\""}, npy(dict("", "(1,)"), std::string(4, '\0')));

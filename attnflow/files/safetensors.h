@@ -51,11 +51,19 @@ class SafetensorsFile {
 
   // The file's path, or the name that was given.
   const std::filesystem::path& path() const;
-  // All tensors by name, sorted.
+  // All tensors of a type that attnflow reads, by name, sorted.
   const std::map<std::string, Entry, std::less<>>& entries() const;
+  // The others: their names, and how the file calls their types (U16, F8_E4M3, F4, C64, ...). Files may hold such
+  // tensors beside those that are wanted.
+  const std::map<std::string, std::string, std::less<>>& unread() const;
+  // Whether there is such a tensor, of any type.
+  bool holds(std::string_view name) const { return entries().contains(name) || unread().contains(name); }
+  // Throws Error(kBadFile) that names the first tensor of unread(), for who needs all tensors.
+  void require_all_read() const;
   // The file's "__metadata__".
   const std::map<std::string, std::string, std::less<>>& metadata() const;
-  // A copy of one tensor. Throws Error(kBadFile) that lists a few of the names that are there.
+  // A copy of one tensor. Throws Error(kBadFile) for one of unread(), and one that lists a few of the names that are
+  // there.
   Array read(std::string_view name) const;
 
  private:

@@ -27,6 +27,7 @@ constexpr std::size_t kMaxIgnoredDepth = 32;
 // What the header says about one tensor, not yet checked against the file.
 struct Declared {
   std::optional<DType> dtype;
+  std::string unread;  // the dtype's name, of one that attnflow does not read
   std::optional<Shape> shape;
   std::optional<std::vector<std::size_t>> offsets;
 };
@@ -40,7 +41,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::map<std::string, Declared, std::less<>> tensors;
   std::map<std::string, std::string, std::less<>> metadata;
 
-  bool null() override { return ignored() || unexpected("null"); }
+  bool null() override {
+    // As good as none: the format's own library writes it so where nothing is said.
+    const bool no_metadata = place_ == Place::kTop && name_ == "__metadata__";
+    return ignored() || no_metadata || unexpected("null");
+  }
   bool boolean(bool value) override { return ignored() || unexpected(value ? "true" : "false"); }
   bool number_integer(number_integer_t value) override { return ignored() || unexpected(std::to_string(value)); }
   bool number_float(number_float_t, const string_t& text) override { return ignored() || unexpected(text); }
@@ -68,13 +73,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       const auto found = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeRow& known) {
         return !known.safetensors.empty() && known.safetensors == value;
       });
-      if (found == kDTypes.end()) {
-        fail(
-            fmt::format("tensor {} has dtype {}, which attnflow does not read; expected one of BOOL, U8, I8, I16, I32, "
-                        "I64, F16, BF16, F32, F64: convert the tensor and save it again",
-                        quote_name(name_), quote_name(value)));
-      }
-      tensor_->dtype = found->dtype;
+      const bool is_read = found != kDTypes.end();
+      tensor_->dtype = is_read ? found->dtype : DType::kU8;
+      if (!is_read) tensor_->unread = value.empty() ? "none" : std::move(value);
     } else {
       unexpected(quote_name(value));
     }
@@ -247,6 +248,11 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std:
                       "damaged; copy it again",
                       quote_name(tensor_name), begin, end, data.size()));
     }
+    extents.push_back({begin, end, tensor_name});
+    if (!declared.unread.empty()) {
+      content.unread.emplace_hint(content.unread.end(), tensor_name, std::move(declared.unread));
+      continue;
+    }
     const auto count = checked_product(*declared.shape);
     const auto bytes = count ? checked_multiply(*count, dtype_size(*declared.dtype)) : std::nullopt;
     if (!bytes || *bytes != end - begin) {
@@ -254,10 +260,9 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std:
                        quote_name(tensor_name), shape_to_string(*declared.shape), dtype_name(*declared.dtype),
                        bytes ? std::to_string(*bytes) : "more than 2^64", begin, end, end - begin));
     }
-    const auto position = content.entries.emplace_hint(
+    content.entries.emplace_hint(
         content.entries.end(), tensor_name,
         SafetensorsFile::Entry{*declared.dtype, std::move(*declared.shape), data.subspan(begin, end - begin)});
-    extents.push_back({begin, end, position->first});
   }
 
   // The format wants every byte of the data in exactly one tensor.

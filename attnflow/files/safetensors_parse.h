@@ -17,6 +17,7 @@ inline constexpr std::size_t kMaxSafetensorsHeader = 100'000'000;
 struct SafetensorsContent {
   std::map<std::string, SafetensorsFile::Entry, std::less<>> entries;  // `bytes` point into the file's bytes
   std::map<std::string, std::string, std::less<>> metadata;
+  std::map<std::string, std::string, std::less<>> unread;  // as SafetensorsFile::unread()
 };
 
 // `file` is the whole file; `name` is what messages call it. Throws Error(kBadFile). Work and memory are linear in the

@@ -13,6 +13,14 @@ namespace {
 using internal::MappedFile;
 using internal::quote_names;
 
+[[noreturn]] void refuse_type(const SafetensorsFile& file, std::string_view name, std::string_view dtype) {
+  throw Error(
+      ErrorKind::kBadFile,
+      fmt::format("{}: tensor {} has dtype {}, which attnflow does not read; expected one of BOOL, U8, I8, I16, "
+                  "I32, I64, F16, BF16, F32, F64: convert the tensor and save it again",
+                  file.path().string(), internal::quote_name(name), internal::quote_name(dtype)));
+}
+
 }  // namespace
 
 struct SafetensorsFile::Impl {
@@ -45,7 +53,14 @@ const std::map<std::string, std::string, std::less<>>& SafetensorsFile::metadata
   return impl_->content.metadata;
 }
 
+const std::map<std::string, std::string, std::less<>>& SafetensorsFile::unread() const { return impl_->content.unread; }
+
+void SafetensorsFile::require_all_read() const {
+  if (!unread().empty()) refuse_type(*this, unread().begin()->first, unread().begin()->second);
+}
+
 Array SafetensorsFile::read(std::string_view name) const {
+  if (const auto other = unread().find(name); other != unread().end()) refuse_type(*this, name, other->second);
   const auto found = entries().find(name);
   if (found == entries().end()) {
     std::vector<std::string_view> names;

@@ -190,9 +190,22 @@ TEST(Safetensors, NamesThatAppearTwice) {
 }
 
 TEST(Safetensors, TypesThatAreNotRead) {
-  expect_bad({"tensor \"w\" has dtype \"F8_E4M3\"", "expected one of BOOL"},
-             file_of("{" + tensor("w", "F8_E4M3", "[1]", 0, 1) + "}", "x"));
-  expect_bad({"has dtype \"f32\""}, file_of("{" + tensor("w", "f32", "[1]", 0, 4) + "}", "xxxx"));
+  for (const std::string dtype :
+       {"U16", "U32", "U64", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F4", "F6_E2M3", "C64", "f32"}) {
+    const std::string bytes = file_of(
+        R"({"__metadata__":null,)" + tensor("a", "U8", "[1]", 0, 1) + "," + tensor("w", dtype, "[2]", 1, 4) + "}",
+        "xyyy");
+    const SafetensorsFile file(std::as_bytes(std::span(bytes)), "test.safetensors");
+    EXPECT_EQ(file.read("a").bytes, std::vector{std::byte{'x'}}) << dtype;
+    EXPECT_FALSE(file.entries().contains("w"));
+    EXPECT_TRUE(file.holds("w") && file.holds("a") && !file.holds("b"));
+    const std::string said = fmt::format("test.safetensors: tensor \"w\" has dtype \"{}\"", dtype);
+    expect_error(ErrorKind::kBadFile, {said, "expected one of BOOL"}, [&] { file.read("w"); });
+    expect_error(ErrorKind::kBadFile, {said}, [&] { file.require_all_read(); });
+  }
+  // They have a place of their own in the file as any other.
+  expect_bad({"overlap at byte 1"},
+             file_of("{" + tensor("a", "U8", "[2]", 0, 2) + "," + tensor("w", "F4", "[2]", 1, 2) + "}", "xx"));
 }
 
 TEST(Safetensors, OffsetsAndShapes) {
