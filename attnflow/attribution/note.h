@@ -54,6 +54,7 @@ enum class NoteCode : std::uint8_t {
   kWindowNotApplied,
   // The attention
   kAnyWeights,
+  kZeroRows,
   kAttentionRounded,
   kNoPositiveAttention,
   kNegativeRelevance,

@@ -35,6 +35,30 @@ std::string listed(std::vector<std::string> parts) {
   return fmt::format("{} and {}", fmt::join(parts, ", "), last);
 }
 
+// "1 to 4 and 6", of ascending numbers.
+std::string ranges(const std::vector<std::size_t>& numbers) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0, end = 0; begin < numbers.size(); begin = end) {
+    end = begin + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    const std::size_t first = numbers[begin];
+    parts.push_back(end == begin + 1 ? fmt::format("{}", first) : fmt::format("{} to {}", first, numbers[end - 1]));
+  }
+  return listed(std::move(parts));
+}
+
+std::string zero_rows_text(const Note& note) {
+  const std::size_t count = count_in(note, "count");
+  const auto named = [&](const char* what, std::string_view name) {
+    const std::vector<std::size_t>& numbers = counts_in(note, name);
+    return fmt::format("{}{} {}", what, numbers.size() == 1 ? "" : "s", ranges(numbers));
+  };
+  return fmt::format("{} attention held zeros alone ({}, {}, {}): {} keeps only itself there.",
+                     count == 1 ? "A row of the" : fmt::format("{} rows of the", count), named("layer", "layers"),
+                     named("head", "heads"), named("position", "positions"),
+                     count == 1 ? "the position" : "each such position");
+}
+
 std::string adapter_applied_text(const Note& note) {
   const std::string& base = text_in(note, "base");
   return fmt::format("A LoRA adapter (adapter_config.json) was added to the weights{}.",
@@ -272,6 +296,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
 
     {Code::kAnyWeights, "any-weights", "",
      "The attention was taken as it is: its rows, and the values computed from them, may not sum to 1."},
+    {Code::kZeroRows, "zero-rows", "count layers heads positions", zero_rows_text,
+     "If these positions are padding, leave them out of the attention."},
     {Code::kAttentionRounded, "attention-rounded", "",
      "The attention in the report is rounded to float32; the values were computed from float64."},
     {Code::kNoPositiveAttention, "no-positive-attention", "",

@@ -56,7 +56,7 @@ class RowSink : public AttentionSink {
   using Take = std::function<void(std::size_t layer, std::size_t position, std::span<double> row)>;
   RowSink(MixingOptions mixing, Take take) : mixing_(std::move(mixing)), take_(std::move(take)) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
-    const Tensor<double> rows = fused_rows(attention, mixing_);
+    const Tensor<double> rows = fused_rows(attention, mixing_, query_begin);
     for (std::size_t q = 0; q < rows.extent(0); ++q) {
       const std::size_t p = query_begin + q;
       row_.assign(p + 1, 0.0);

@@ -75,7 +75,7 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
     array = read_npy(path);
   } else if (extension == ".safetensors") {
     const SafetensorsFile file(path);
-    const auto has = [&](const char* key) { return file.entries().contains(key); };
+    const auto has = [&](const char* key) { return file.holds(key); };
     if (!has("attention") && is_result(has)) throw no_attention_kept(path);
     read_terms(has, [&](const char* key) { return file.read(key); });
     if (needs_attention(has)) array = file.read("attention");
@@ -99,11 +99,14 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
 
   const std::string source = fmt::format("{}: attention", path.string());
   if (array) {
+    Shape& shape = array->shape;
+    // torch.stack(output.attentions) has the batch second, a batch of such stacks first.
+    if (shape.size() == 5 && (shape[1] == 1 || shape[0] == 1)) shape.erase(shape.begin() + (shape[1] == 1 ? 1 : 0));
     using Weights = std::variant<Tensor<float>, Tensor<double>>;
     const bool wide = options.renormalize || array->dtype == DType::kF64;
     Weights weights = wide ? Weights(array->to_double(source)) : Weights(array->to_float(source));
     array.reset();
-    input.stack = attention_stack(std::move(weights), path.string(), options);
+    input.stack = attention_stack(std::move(weights), path.string(), options, input.zero_rows);
   }
   set_tokens(input, texts, special, path.string());
   return input;

@@ -19,23 +19,38 @@
 namespace attnflow {
 namespace {
 
+// Rows that do not sum to 1: where, why that may be, and what to do.
+Error wrong_sums(const RowSums& sums, std::string_view source, std::size_t layers_before) {
+  const std::string place =
+      fmt::format("layer {}, head {}, query {}", layers_before + sums.layer, sums.head, sums.query);
+  std::string found = fmt::format("{:.6g} at {}", sums.sum, place);
+  const char* advice = "pass --renormalize to divide each row by its sum, or --any-weights to use the values unchanged";
+  if (sums.columns_sum_to_one) {
+    found += ", and columns that do";
+    advice = "query and key look swapped: np.swapaxes(attention, -1, -2) puts them in order";
+  } else if (sums.zero_rows > 0) {
+    found = fmt::format("{} of zeros, the first at {}",
+                        sums.zero_rows == 1 ? "a row" : fmt::format("{} rows", sums.zero_rows), place);
+    advice =
+        "fully masked padding gives such rows: leave it out (attention[..., :n, :n] of n tokens, or [..., -n:, -n:] "
+        "where "
+        "padding stands first). --renormalize lets such a position keep only itself; --any-weights uses the values "
+        "unchanged";
+  }
+  return {ErrorKind::kBadFile, fmt::format("{}: expected attention rows that sum to 1 within {}, found {}; {}", source,
+                                           kRowSumTolerance, found, advice)};
+}
+
 // Renormalises where that is asked for.
 template <typename Weight>
-void check_weights(Tensor<Weight>& weights, std::string_view source, const ExplainOptions& options,
+void check_weights(Tensor<Weight>& weights, std::string_view source, const ExplainOptions& options, ZeroRows& zeros,
                    std::size_t layers_before = 0) {
   validate_attention(std::as_const(weights).view(), source, layers_before);
   if (options.renormalize) {
-    if constexpr (std::is_same_v<Weight, double>) renormalize_rows(weights);
+    if constexpr (std::is_same_v<Weight, double>) zeros = renormalize_rows(weights, layers_before);
   } else if (!options.any_weights) {
     const RowSums sums = inspect_row_sums(std::as_const(weights).view());
-    if (sums.largest_error > kRowSumTolerance) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format(
-              "{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, query {}; pass "
-              "--renormalize to divide each row by its sum, or --any-weights to use the values unchanged",
-              source, kRowSumTolerance, sums.sum, layers_before + sums.layer, sums.head, sums.query));
-    }
+    if (sums.largest_error > kRowSumTolerance) throw wrong_sums(sums, source, layers_before);
   }
 }
 
@@ -82,11 +97,11 @@ std::vector<double> first_shares(TensorView<const float> attention) { return sha
 std::vector<double> first_shares(TensorView<const double> attention) { return shares_of(attention); }
 
 AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
-                                  const ExplainOptions& options) {
+                                  const ExplainOptions& options, ZeroRows& zeros) {
   widen_to_renormalize(weights, options);
   return std::visit(
       [&]<typename Weight>(Tensor<Weight>& given) -> AnyAttentionStack {
-        check_weights(given, source, options);
+        check_weights(given, source, options, zeros);
         return BasicAttentionStack<Weight>(std::move(given));
       },
       weights);
@@ -103,9 +118,11 @@ FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, 
   widen_to_renormalize(weights, options);
   return std::visit(
       [&](auto& given) {
-        check_weights(given, source, options, layer - 1);
+        ZeroRows zeros;
+        check_weights(given, source, options, zeros, layer - 1);
         const auto heads = std::as_const(given)[0];
-        FusedAttention fused{.layers = {}, .heads = heads.extent(0), .causal = is_causal(heads)};
+        FusedAttention fused{
+            .layers = {}, .heads = heads.extent(0), .causal = is_causal(heads), .zero_rows = std::move(zeros)};
         fused.layers.push_back(fuse_heads(heads, options.settings.heads.fusion));
         return fused;
       },
@@ -151,6 +168,7 @@ AttentionGraph attention_graph(FusedAttention& fused, const MixingOptions& mixin
 }
 
 void append(FusedAttention& all, FusedAttention more, std::string_view source) {
+  all.zero_rows.add(more.zero_rows);
   for (Tensor<double>& layer : more.layers) {
     if (!all.layers.empty()) {
       require_shape(source, all.heads, all.layers.front().extent(0), more.heads, layer.extent(0),
@@ -163,6 +181,7 @@ void append(FusedAttention& all, FusedAttention more, std::string_view source) {
 }
 
 void append(RunningAttention& all, FusedAttention more, std::string_view source) {
+  all.zero_rows.add(more.zero_rows);
   for (Tensor<double>& layer : more.layers) {
     const std::size_t before = all.source.layers();
     if (before > 0) {
@@ -189,6 +208,18 @@ void set_tokens(AttentionInput& input, const std::vector<std::string>& texts, co
   for (std::size_t t = 0; t < special.size(); ++t) input.tokens[t].special = special[t];
 }
 
+void note_zero_rows(const ZeroRows& zeros, std::vector<Note>& notes) {
+  if (zeros.count == 0) return;
+  const auto listed = [](const std::set<std::size_t>& numbers) {
+    return std::vector<std::size_t>(numbers.begin(), numbers.end());
+  };
+  notes.push_back({NoteCode::kZeroRows,
+                   {{"count", zeros.count},
+                    {"layers", listed(zeros.layers)},
+                    {"heads", listed(zeros.heads)},
+                    {"positions", listed(zeros.queries)}}});
+}
+
 void check_attention_options(const ExplainOptions& options) {
   if (options.renormalize && options.any_weights) {
     throw Error(ErrorKind::kUsage, "--renormalize and --any-weights are mutually exclusive");
@@ -207,6 +238,10 @@ Report begin_report(AttentionInput& input, const ExplainOptions& options) {
   if (options.any_weights) {
     report.notes.emplace_back(NoteCode::kAnyWeights);
   }
+  ZeroRows zeros = input.zero_rows;
+  zeros.add(input.fused.zero_rows);
+  if (input.running) zeros.add(input.running->zero_rows);
+  note_zero_rows(zeros, report.notes);
   if (input.text) mark_unknown_words(report);
   return report;
 }

@@ -27,13 +27,15 @@ using AnyAttentionStack = std::variant<AttentionStack, WideAttentionStack>;
 struct FusedAttention {
   std::vector<Tensor<double>> layers;  // fuse_heads() of each
   std::size_t heads = 0;
-  bool causal = true;  // no head of any layer looks ahead
+  bool causal = true;       // no head of any layer looks ahead
+  ZeroRows zero_rows = {};  // of options.renormalize
 };
 
 // Attention whose layers were multiplied as they came, and forgotten: O(n^2) memory.
 struct RunningAttention {
   RunningSource source;
   std::size_t heads = 0;
+  ZeroRows zero_rows = {};  // of options.renormalize
 };
 
 // Edges of every layer, made while a model ran: W of its contributions, whose rows sum to 1, or of relevance. Which of
@@ -55,6 +57,7 @@ std::vector<double> first_shares(TensorView<const double> attention);
 // contributions and edges; stack may stand beside edges.
 struct AttentionInput {
   AnyAttentionStack stack;                // empty where there are contributions alone
+  ZeroRows zero_rows = {};                // of the stack, with options.renormalize
   ContributionArrays contributions = {};  // with settings.mixing of contributions
   std::vector<InputToken> tokens;
   std::string name;  // of the file, for titles
@@ -73,9 +76,13 @@ struct AttentionInput {
 
 // [layer, head, query, key], float32 or float64, checked. float64, and rows that were renormalised, stay float64.
 // Throws Error(kBadFile), which begins with `source`, for anything that is not attention, or whose rows do not sum to 1
-// within kRowSumTolerance unless options.renormalize or options.any_weights say what to do.
+// within kRowSumTolerance unless options.renormalize or options.any_weights say what to do. `zeros`: where to put the
+// rows of zeros that options.renormalize made those of the identity.
 AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
-                                  const ExplainOptions& options);
+                                  const ExplainOptions& options, ZeroRows& zeros);
+
+// The note on such rows, if there are any.
+void note_zero_rows(const ZeroRows& zeros, std::vector<Note>& notes);
 
 // Whether options ask for nothing but what FusedAttention holds.
 bool can_fuse(const ExplainOptions& options);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,71 @@ TEST(ExplainAttention, LongInputsGetTheFlowOfOneOutputToken) {
 }
 
 std::vector<Note> notes_of(const Report& report, NoteCode code) { return test::notes_of(report.notes, code); }
+
+// Three layers of two heads over three tokens, the last of which is padding that attends to nothing.
+Tensor<float> padded_attention() {
+  Tensor<float> weights({3, 2, 3, 3});
+  for (std::size_t row = 0; row < 3 * 2 * 3; ++row) {
+    if (row % 3 != 2) std::fill_n(weights.data() + row * 3, 2, 0.5F);
+  }
+  return weights;
+}
+
+TEST(ExplainAttention, RowsOfZerosKeepThePosition) {
+  ExplainOptions options;
+  options.renormalize = true;
+  AttentionInput input;
+  input.stack = attention_stack(padded_attention(), "a.npz", options, input.zero_rows);
+  const auto check = [](const Report& report, const char* heads) {
+    EXPECT_EQ(report.rollout(2, 2, 2), 1.0);
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t l = 0; l < 3; ++l) {
+        EXPECT_EQ(report.rollout(l, i, 0) + report.rollout(l, i, 1) + report.rollout(l, i, 2), 1.0);
+      }
+    }
+    const std::vector<Note> notes = notes_of(report, NoteCode::kZeroRows);
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_EQ(notes[0].text, "6 rows of the attention held zeros alone (layers 1 to 3, " + std::string(heads) +
+                                 ", position 2): each such position keeps only itself there.");
+  };
+  check(explain_attention(input, options), "heads 0 to 1");
+  // Layer by layer, as Python hands them over.
+  AttentionInput by_layer;
+  RunningAttention running{.source = RunningSource({.layers = {1, 2, 3}, .raw = true})};
+  const Tensor<float> weights = padded_attention();
+  for (std::size_t l = 1; l <= 3; ++l) {
+    const auto layer = weights.view()[l - 1];
+    Tensor<float> one({1, 2, 3, 3}, {layer.span().begin(), layer.span().end()});
+    FusedAttention fused = fused_layer(std::move(one), l, "a.npz", options);
+    EXPECT_EQ(fused.zero_rows.layers, std::set<std::size_t>{l});
+    append(running, fused, "a.npz");
+    append(by_layer.fused, std::move(fused), "a.npz");
+  }
+  EXPECT_EQ(running.zero_rows.count, 6U);
+  check(explain_attention(std::move(by_layer), options), "heads 0 to 1");
+}
+
+TEST(ExplainAttention, SaysWhyRowsDoNotSumToOneAndWhatToDo) {
+  const auto said = [](Tensor<float> weights) {
+    ZeroRows zeros;
+    try {
+      attention_stack(std::move(weights), "a.npz", {}, zeros);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string expected = "a.npz: expected attention rows that sum to 1 within 0.001, found ";
+  EXPECT_TRUE(
+      said(padded_attention())
+          .starts_with(expected + "6 rows of zeros, the first at layer 1, head 0, query 2; fully masked padding"));
+  EXPECT_EQ(said(Tensor<float>({1, 1, 2, 2}, {1.0F, 0.25F, 0.0F, 0.75F})),
+            expected +
+                "1.25 at layer 1, head 0, query 0, and columns that do; query and key look swapped: "
+                "np.swapaxes(attention, -1, -2) puts them in order");
+  EXPECT_TRUE(said(Tensor<float>({1, 1, 2, 2}, {1.0F, 0.0F, 2.0F, 0.0F}))
+                  .starts_with(expected + "2 at layer 1, head 0, query 1; pass --renormalize"));
+}
 
 // Half of the last token's attention on the first of ten, in both layers.
 TEST(ExplainAttention, SaysHowMuchADecoderParksOnItsFirstToken) {

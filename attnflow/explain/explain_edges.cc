@@ -85,6 +85,7 @@ Report explain_contributions(AttentionInput input, const ExplainOptions& options
   report.settings = options.settings;
   report.input.kind = "attention";
   if (options.any_weights) report.notes.emplace_back(NoteCode::kAnyWeights);
+  note_zero_rows(input.zero_rows, report.notes);
   report.input.tokens = std::move(input.tokens);
   const bool is_made = !arrays.contributions.empty();
   const Shape& shape = is_made ? arrays.contributions.shape() : attention.shape();

@@ -162,6 +162,9 @@ Report explain_generation(GenerationInput input, const ExplainOptions& given, co
   report.input.kind = "generation";
   report.generation = std::move(input.generation);
   if (given.any_weights) report.notes.emplace_back(NoteCode::kAnyWeights);
+  ZeroRows zeros = input.zero_rows;
+  zeros.add(input.fused.zero_rows);
+  note_zero_rows(zeros, report.notes);
   const std::vector<InputToken> tokens = report.input.tokens;
   GenerationQuestion question{.prompt_tokens = m,
                               .generated_columns = columns.generated,

@@ -17,6 +17,7 @@ struct GenerationInput {
   // Causal attention between the m tokens of the prompt and all generated tokens but the last, which nothing has read,
   // or contributions, with settings.mixing of those: one of the three.
   AnyAttentionStack stack;
+  ZeroRows zero_rows = {};    // of the stack, with options.renormalize
   FusedAttention fused = {};  // heads fused by their mean
   MadeEdges edges = {};
   ReportInput prompt = {};

@@ -13,6 +13,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -60,7 +61,9 @@ struct RowSums {
   std::size_t layer = 1;       // where it is: layer from 1, head and query from 0
   std::size_t head = 0;
   std::size_t query = 0;
-  double sum = 1.0;  // that row's sum
+  double sum = 1.0;                 // that row's sum
+  std::size_t zero_rows = 0;        // rows of nothing but zeros; if there are any, the place above is that of the first
+  bool columns_sum_to_one = false;  // within kRowSumTolerance, where rows do not: query and key are swapped
 };
 RowSums inspect_row_sums(TensorView<const float> weights);
 RowSums inspect_row_sums(TensorView<const double> weights);
@@ -73,10 +76,24 @@ inline constexpr double kRowSumTolerance = 1e-3;
 bool is_causal(TensorView<const float> weights);
 bool is_causal(TensorView<const double> weights);
 
-// Divides a row, or each row of [..., key], by its sum; a row that sums to 0 stays 0. In float64: rounded to float32
-// the rows would miss 1 again.
-void renormalize_row(std::span<double> row);
-void renormalize_rows(Tensor<double>& weights);
+// Divides the row of the query at `position` by its sum, in float64: rounded to float32 the row would miss 1 again. In
+// a row of zeros attention brings nothing to the query, so all that its position holds after the layer is what the
+// residual connection carries there, its own state: such a row becomes that of the identity. Returns whether it was
+// one.
+bool renormalize_row(std::span<double> row, std::size_t position);
+
+// The rows of zeros that renormalize_rows() met.
+struct ZeroRows {
+  std::size_t count = 0;
+  std::set<std::size_t> layers;   // from 1
+  std::set<std::size_t> heads;    // from 0
+  std::set<std::size_t> queries;  // from 0
+
+  void add(const ZeroRows& more);
+};
+
+// Each row of [layer, head, query, key]. The layers begin behind `layers_before`.
+ZeroRows renormalize_rows(Tensor<double>& weights, std::size_t layers_before = 0);
 
 // A sink that keeps everything: O(L H n^2). Chunks of queries may come in any number; missing rows are an error.
 class StackSink : public AttentionSink {

@@ -24,6 +24,17 @@ TEST(AttentionStack, RefusesWrongShapes) {
   EXPECT_NE(message_of(Tensor<float>({2, 2})).find("rank 4"), std::string::npos);
   EXPECT_NE(message_of(Tensor<float>({1, 1, 2, 3})).find("as many queries as keys"), std::string::npos);
   EXPECT_NE(message_of(Tensor<float>({1, 0, 2, 2})).find("at least one"), std::string::npos);
+  // With what makes them [layer, head, query, key].
+  for (const auto& [shape, advice] : std::vector<std::pair<Shape, std::string>>{
+           {{2, 2}, "attention[None, None]"},
+           {{3, 2, 2}, "attention[:, None] adds the head"},
+           {{3, 4, 1, 2, 2}, "take one input of the batch"},
+           {{3, 5, 5, 2}, "np.moveaxis(attention, -1, 1)"},
+           {{5, 5, 3, 2}, "np.moveaxis(attention, (2, 3), (0, 1))"},
+           {{3, 2, 1, 5}, "without padding or a key cache"},
+       }) {
+    EXPECT_NE(message_of(Tensor<float>(shape)).find(advice), std::string::npos) << advice;
+  }
   EXPECT_EQ(message_of(Tensor<float>({1, 1, 1, 1}, {1.0F})), "");
 }
 
@@ -32,6 +43,17 @@ TEST(AttentionStack, NamesTheFirstBadElement) {
     Tensor<float> weights({2, 3, 4, 4});
     weights(1, 2, 3, 1) = bad;
     EXPECT_NE(message_of(weights).find("layer 2, head 2, query 3, key 1"), std::string::npos);
+  }
+}
+
+TEST(AttentionStack, SaysWhatMakesSuchWeights) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [row, advice] :
+       std::vector<std::pair<std::vector<float>, std::string>>{{{kNan, kNan}, "whole row of NaN comes from padding"},
+                                                               {{0.5F, kNan}, "the model overflowed"},
+                                                               {{-1.0F, 2.0F}, "after softmax"}}) {
+    const Tensor<float> weights({1, 1, 2, 2}, {0.5F, 0.5F, row[0], row[1]});
+    EXPECT_NE(message_of(weights).find(advice), std::string::npos) << advice;
   }
 }
 
@@ -46,10 +68,29 @@ TEST(InspectRowSums, FindsTheWorstRow) {
   EXPECT_EQ(sums.query, 4U);
 }
 
-TEST(RenormalizeRows, LeavesEmptyRows) {
-  Tensor<double> weights({1, 1, 2, 2}, {0.0, 0.0, 1.0, 9.0});
-  renormalize_rows(weights);
-  EXPECT_EQ(weights, Tensor<double>({1, 1, 2, 2}, {0.0, 0.0, 0.1, 0.9}));
+TEST(InspectRowSums, TellsRowsOfZerosAndSwappedDimensionsApart) {
+  Tensor<float> weights({1, 2, 2, 2}, {0.5F, 0.5F, 5.0F, 1.0F, 0.0F, 0.0F, 0.0F, 0.0F});
+  RowSums sums = inspect_row_sums(weights.view());
+  EXPECT_EQ(sums.zero_rows, 2U);
+  EXPECT_EQ(sums.head, 1U);
+  EXPECT_EQ(sums.query, 0U);
+  EXPECT_EQ(sums.sum, 0.0);
+  EXPECT_EQ(sums.largest_error, 5.0);
+  EXPECT_FALSE(sums.columns_sum_to_one);
+  sums = inspect_row_sums(Tensor<double>({1, 1, 2, 2}, {1.0, 0.25, 0.0, 0.75}).view());  // causal, transposed
+  EXPECT_TRUE(sums.columns_sum_to_one);
+  EXPECT_EQ(sums.zero_rows, 0U);
+  EXPECT_FALSE(inspect_row_sums(Tensor<double>({1, 1, 2, 2}, {0.5, 0.5, 0.5, 0.5}).view()).columns_sum_to_one);
+}
+
+TEST(RenormalizeRows, MakesRowsOfZerosThoseOfTheIdentity) {
+  Tensor<double> weights({1, 2, 2, 2}, {0.0, 0.0, 1.0, 9.0, 3.0, 1.0, 0.0, 0.0});
+  const ZeroRows zeros = renormalize_rows(weights, 4);
+  EXPECT_EQ(weights, Tensor<double>({1, 2, 2, 2}, {1.0, 0.0, 0.1, 0.9, 0.75, 0.25, 0.0, 1.0}));
+  EXPECT_EQ(zeros.count, 2U);
+  EXPECT_EQ(zeros.layers, std::set<std::size_t>{5});
+  EXPECT_EQ(zeros.heads, (std::set<std::size_t>{0, 1}));
+  EXPECT_EQ(zeros.queries, (std::set<std::size_t>{0, 1}));
 }
 
 TEST(IsCausal, LooksAboveTheDiagonal) {

@@ -53,7 +53,7 @@ void remove_from(Tensor<double>& rows, std::size_t query_begin, Contribution con
   const std::vector<bool> changed = internal::remove_weights(
       rows, removal, spares ? internal::Diagonal::kStays : internal::Diagonal::kGoes, query_begin);
   for (std::size_t q = 0; q < changed.size(); ++q) {
-    if (changed[q]) renormalize_row({rows.data() + q * rows.extent(1), rows.extent(1)});
+    if (changed[q]) renormalize_row({rows.data() + q * rows.extent(1), rows.extent(1)}, query_begin + q);
   }
 }
 

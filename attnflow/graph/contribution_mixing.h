@@ -22,7 +22,7 @@
 //
 // Removal. --mask-columns and --discard set weights to 0 as in graph/mixing.h, except those on the diagonal where the
 // residual is contained, since they are not attention's alone. Rows that changed are divided by their sums again; one
-// that is left with nothing stays 0.
+// that is left with nothing becomes the identity's.
 //
 // Precision. Vectors are float32, as the model's; Gram matrices, their forms and row sums are float64. |y|_1 - |y -
 // F|_1 is summed coordinate by coordinate in a form without cancellation, so that a small contribution to a large

@@ -13,7 +13,7 @@ namespace attnflow {
 namespace {
 
 template <typename Weight>
-Tensor<double> fused(TensorView<const Weight> attention, HeadFusion fusion, std::size_t head) {
+Tensor<double> fused(TensorView<const Weight> attention, HeadFusion fusion, std::size_t head, std::size_t query_begin) {
   const std::size_t heads = attention.extent(0);
   const std::size_t queries = attention.extent(1);
   const std::size_t keys = attention.extent(2);
@@ -48,13 +48,13 @@ Tensor<double> fused(TensorView<const Weight> attention, HeadFusion fusion, std:
   if (fusion == HeadFusion::kMean) {
     for (std::size_t e = 0; e < size; ++e) out[e] /= static_cast<double>(heads);
   } else {
-    for (std::size_t q = 0; q < queries; ++q) renormalize_row({out + q * keys, keys});
+    for (std::size_t q = 0; q < queries; ++q) renormalize_row({out + q * keys, keys}, query_begin + q);
   }
   return fused;
 }
 
 template <typename Weight>
-Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& options) {
+Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& options, std::size_t query_begin) {
   const std::size_t keys = attention.extent(2);
   internal::check_removal(options.removal(), keys);
   // Before heads are fused: a maximum would hide a NaN, and a sum a negative weight.
@@ -69,7 +69,7 @@ Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& op
                             "the model's weights are damaged or overflow in float32",
                             *std::find_if(attention.span().begin(), attention.span().end(), is_wrong)));
   }
-  return finish_fused(fused(attention, options.heads, options.head), options);
+  return finish_fused(fused(attention, options.heads, options.head, query_begin), options, query_begin);
 }
 
 }  // namespace
@@ -79,30 +79,33 @@ MixingOptions below_top(MixingOptions options) {
   return options;
 }
 
-Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head) {
-  return fused(attention, fusion, head);
+Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head,
+                          std::size_t query_begin) {
+  return fused(attention, fusion, head, query_begin);
 }
-Tensor<double> fuse_heads(TensorView<const double> attention, HeadFusion fusion, std::size_t head) {
-  return fused(attention, fusion, head);
-}
-
-Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options) {
-  return fused(attention, options);
-}
-Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options) {
-  return fused(attention, options);
+Tensor<double> fuse_heads(TensorView<const double> attention, HeadFusion fusion, std::size_t head,
+                          std::size_t query_begin) {
+  return fused(attention, fusion, head, query_begin);
 }
 
-Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options) {
+Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options, std::size_t query_begin) {
+  return fused(attention, options, query_begin);
+}
+Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options,
+                             std::size_t query_begin) {
+  return fused(attention, options, query_begin);
+}
+
+Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options, std::size_t query_begin) {
   const std::size_t keys = weights.extent(1);
   const std::vector<bool> changed = internal::remove_weights(weights, options.removal(), internal::Diagonal::kGoes);
   for (std::size_t q = 0; q < weights.extent(0); ++q) {
-    if (changed[q]) renormalize_row({weights.data() + q * keys, keys});
+    if (changed[q]) renormalize_row({weights.data() + q * keys, keys}, query_begin + q);
   }
   return weights;
 }
 
-Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options) {
+Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options, std::size_t query_begin) {
   if (options.discard > 0.0) {
     throw Error(
         ErrorKind::kUsage,
@@ -111,7 +114,7 @@ Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions
   MixingOptions seen = options;
   const std::size_t keys = attention.extent(2);
   std::erase_if(seen.mask_columns, [keys](std::size_t k) { return k >= keys; });
-  return fused_weights(attention, seen);
+  return fused_weights(attention, seen, query_begin);
 }
 
 void check_residual(double residual) {
@@ -192,7 +195,7 @@ void GraphSink::keep(std::size_t layer, std::size_t query_begin, const Shape& at
 
 void GraphSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
   keep(layer, query_begin, attention.shape(), [&](const MixingOptions& options) {
-    return tokens_ == 0 ? fused_weights(attention, options) : fused_rows(attention, options);
+    return tokens_ == 0 ? fused_weights(attention, options) : fused_rows(attention, options, query_begin);
   });
 }
 

@@ -17,7 +17,7 @@
 //   3. discard: of the n^2 weights that step 2 left, the floor(q n^2) smallest become 0. Those that are 0 already
 //      count; of equal weights the one later in [query, key] goes first;
 //   4. divide by their sum those rows in which step 2 or 3 made a weight 0 that was not; a row left with nothing
-//      stays 0;
+//      becomes that of the identity, as does one of zeros in step 1 after max or min (renormalize_row());
 //   5. add the residual.
 // W_l is the result of steps 1 to 4. Nothing is renormalised that no step changed, so rows of A_l sum to what the
 // model's float32 softmax made of 1.
@@ -84,26 +84,30 @@ void check_residual(double residual);
 // How a layer is mixed where it lies below the one that is asked about: there, one head is the mean of all.
 MixingOptions below_top(MixingOptions options);
 
-// Step 1 alone: [head, query, key] -> [query, key]. O(H n^2).
+// Step 1 alone: [head, query, key] -> [query, key], of the queries from `query_begin` on. O(H n^2).
 // Throws Error(kUsage) when kSingle names a head that is not there.
-Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head = 0);
-Tensor<double> fuse_heads(TensorView<const double> attention, HeadFusion fusion, std::size_t head = 0);
+Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head = 0,
+                          std::size_t query_begin = 0);
+Tensor<double> fuse_heads(TensorView<const double> attention, HeadFusion fusion, std::size_t head = 0,
+                          std::size_t query_begin = 0);
 
-// Steps 1 to 4: W_l, [query, key]. O(H n^2), and O(n^2) more for discard.
+// Steps 1 to 4: W_l, [query, key], of the queries from `query_begin` on. O(H n^2), and O(n^2) more for discard.
 // Throws Error(kUsage) for a position or share that is out of range, Error(kBadFile) for weights that are negative or
 // not finite.
-Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options);
-Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options);
+Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options,
+                             std::size_t query_begin = 0);
+Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options,
+                             std::size_t query_begin = 0);
 
 // Steps 2 to 4 of what fuse_heads() gave: fused_weights() in two parts, for who does not keep the heads until the
 // columns to mask are known. O(n^2). Throws Error(kUsage) as above.
-Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options);
+Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options, std::size_t query_begin = 0);
 
 // fused_weights() of some rows of a layer, as models that process a prompt in chunks hand them over: the keys may end
 // before the last position, and masked positions may lie behind them. Rows are treated each on its own, so the result
 // is what fused_weights() gives for them as part of the whole layer, to the bit. Throws Error(kUsage) for discard,
 // whose smallest weights are those of a whole layer; Error(kBadFile) as above.
-Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options);
+Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options, std::size_t query_begin);
 
 // Step 5 of one row, of the query at `position`: (1 - rho) W + rho I. Throws as below.
 void add_residual(std::span<double> row, std::size_t position, double residual);

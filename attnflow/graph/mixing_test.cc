@@ -29,11 +29,14 @@ TEST(FusedWeights, NothingIsRenormalisedThatNoStepChanged) {
   EXPECT_EQ(weights(0, 1), static_cast<double>(0.4F));
 }
 
-TEST(FusedWeights, MaskColumnsMovesTheRestUpAndLeavesEmptyRowsEmpty) {
+TEST(FusedWeights, MaskColumnsMovesTheRestUpAndLetsEmptyRowsKeepThemselves) {
   const Tensor<float> one({1, 3, 3}, {1.0F, 0.0F, 0.0F, 0.5F, 0.5F, 0.0F, 0.5F, 0.25F, 0.25F});
   MixingOptions options;
   options.mask_columns = {0};
-  EXPECT_EQ(fused_weights(one.view(), options), Tensor<double>({3, 3}, {0, 0, 0, 0, 1, 0, 0, 0.5, 0.5}));
+  EXPECT_EQ(fused_weights(one.view(), options), Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0.5, 0.5}));
+  // Rows of a chunk know where they are, and those that no step changed stay as they are.
+  const Tensor<float> rows({1, 2, 3}, {0.0F, 0.0F, 0.0F, 1.0F, 0.0F, 0.0F});
+  EXPECT_EQ(fused_rows(rows.view(), options, 1), Tensor<double>({2, 3}, {0, 0, 0, 0, 0, 1}));
   options.mask_columns = {3};
   EXPECT_THROW(fused_weights(one.view(), options), Error);
 }
@@ -79,6 +82,12 @@ TEST(FusedWeights, MaxAndMinRenormaliseOneHeadAsTwoThatAreEqual) {
   }
 }
 
+TEST(FusedWeights, MinOfHeadsThatShareNoKeyKeepsThePosition) {
+  const Tensor<float> two({2, 2, 2}, {0.0F, 1.0F, 1.0F, 0.0F, 1.0F, 0.0F, 0.5F, 0.5F});
+  EXPECT_EQ(fuse_heads(two.view(), HeadFusion::kMin), Tensor<double>({2, 2}, {1, 0, 1, 0}));
+  EXPECT_EQ(fuse_heads(two.view(), HeadFusion::kMin, 0, 1), Tensor<double>({2, 2}, {0, 1, 1, 0}));
+}
+
 TEST(FusedWeights, TakesFloat64AsItIs) {
   const Tensor<double> two({2, 1, 2}, {0.1, 0.9, 0.3, 0.7});
   EXPECT_EQ(fused_weights(two.view(), {}), Tensor<double>({1, 2}, {(0.1 + 0.3) / 2, (0.9 + 0.7) / 2}));
@@ -101,7 +110,8 @@ TEST(FusedWeights, DiscardTies) {
   const Tensor<float> flat({1, 2, 2}, {0.5F, 0.5F, 0.5F, 0.5F});
   MixingOptions options;
   options.discard = 0.5;
-  EXPECT_EQ(fused_weights(flat.view(), options), Tensor<double>({2, 2}, {0.5, 0.5, 0.0, 0.0}));
+  EXPECT_EQ(fused_weights(flat.view(), options),
+            Tensor<double>({2, 2}, {0.5, 0.5, 0.0, 1.0}));  // nothing is left of the second row
 }
 
 TEST(FusedWeights, RefusesWhatIsNotAttention) {

@@ -87,7 +87,7 @@ std::span<const double> IncrementalRollout::row(std::size_t layer, std::size_t p
 }
 
 void IncrementalRollout::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
-  fused_layer(layer, query_begin, fused_rows(attention, options_.mixing).view());
+  fused_layer(layer, query_begin, fused_rows(attention, options_.mixing, query_begin).view());
 }
 
 void IncrementalRollout::fused_layer(std::size_t layer, std::size_t query_begin, TensorView<const double> weights) {

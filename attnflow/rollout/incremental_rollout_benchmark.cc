@@ -185,7 +185,7 @@ double fusion_seconds(std::size_t layers, std::size_t position) {
   std::vector<double> seconds;
   for (std::size_t step = 0; step < kBatches; ++step) {
     seconds.push_back(cpu_seconds([&] {
-      for (std::size_t l = 0; l < layers; ++l) fused_rows(attention.view(), {});
+      for (std::size_t l = 0; l < layers; ++l) fused_rows(attention.view(), {}, 0);
     }));
   }
   return median(seconds);

@@ -16,7 +16,7 @@ class RowSum : public AttentionSink {
   RowSum(const std::vector<double>& row, const MixingOptions& mixing) : row_(row), mixing_(mixing), sum_(row.size()) {}
 
   void layer(std::size_t, std::size_t query_begin, TensorView<const float> attention) override {
-    const Tensor<double> weights = fused_rows(attention, mixing_);
+    const Tensor<double> weights = fused_rows(attention, mixing_, query_begin);
     const std::size_t keys = weights.extent(1);
     for (std::size_t q = 0; q < weights.extent(0); ++q) {
       const double share = row_[query_begin + q];

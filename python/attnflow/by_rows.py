@@ -102,6 +102,6 @@ def fuse_by_rows(heads: str, reference: Any, blocks: list[slice], inputs: Any, o
         output, weights = reference(module, query[:, :, rows], key, value, its_mask, **options)
         outputs.append(output)
         for index, one in enumerate(weights):
-            fused[index, 0, rows] = _core.fuse_heads([as_array(one)], heads)
+            fused[index, 0, rows] = _core.fuse_heads([as_array(one)], heads, rows.start)
         del weights
     return torch.cat(outputs, dim=1), torch.from_numpy(fused)

@@ -81,14 +81,17 @@ FusedLayer fuse_layer(const ArrayList& attention, std::size_t layer, const Optio
   if (heads != 0) fused.only.heads = heads;
   if (running != nullptr) {
     append(*running,
-           {.layers = std::exchange(fused.only.layers, {}), .heads = fused.only.heads, .causal = fused.only.causal},
+           {.layers = std::exchange(fused.only.layers, {}),
+            .heads = fused.only.heads,
+            .causal = fused.only.causal,
+            .zero_rows = fused.only.zero_rows},
            kSource);
   }
   return fused;
 }
 
-// Heads fused as rollout and flow do it: [head, query, key] -> [query, key].
-NumPyArray<const double> fuse_heads_of(const ArrayList& attention, const std::string& heads) {
+// Heads fused as rollout and flow do it, of the queries from `query_begin` on: [head, query, key] -> [query, key].
+NumPyArray<const double> fuse_heads_of(const ArrayList& attention, const std::string& heads, std::size_t query_begin) {
   const MixingOptions mixing{.heads = parse_heads(heads).fusion};
   if (mixing.heads == HeadFusion::kSingle) {
     throw Error(ErrorKind::kUsage, "fuse: expected mean, max or min, found '" + heads + "'");
@@ -97,7 +100,7 @@ NumPyArray<const double> fuse_heads_of(const ArrayList& attention, const std::st
   Tensor<double> fused;
   {
     const nb::gil_scoped_release released;
-    fused = given.of_first([&](const auto& weights) { return fused_weights(weights, mixing); });
+    fused = given.of_first([&](const auto& weights) { return fused_weights(weights, mixing, query_begin); });
   }
   return given_to_numpy<const double>(std::move(fused));
 }
@@ -290,7 +293,7 @@ Report explain_arrays(const ArrayList& attention, const ArrayList& contributions
             append(*input.running, fused_layer(weights.layer(l), l, kSource, asked), kSource);
           }
         } else if (!weights.empty()) {
-          input.stack = attention_stack(weights.stacked(), kSource, asked);
+          input.stack = attention_stack(weights.stacked(), kSource, asked, input.zero_rows);
         }
         if (!made.empty()) input.contributions = contributions_of(made, asked.settings);
         if (!fused.empty()) input.fused = stack_of(fused);
@@ -392,7 +395,9 @@ Report explain_generation_arrays(const ArrayList& attention, const std::vector<F
       [&](const ProgressFunction& tell, const std::stop_token& stop) {
         asked.explain.progress = tell;
         asked.explain.stop_token = stop;
-        if (!weights.empty()) input.stack = attention_stack(weights.stacked(), kSource, asked.explain);
+        if (!weights.empty()) {
+          input.stack = attention_stack(weights.stacked(), kSource, asked.explain, input.zero_rows);
+        }
         if (!fused.empty()) input.fused = stack_of(fused);
         report = explain_generation(std::move(input), asked.explain, asked.columns);
       },
@@ -424,7 +429,7 @@ NB_MODULE(_core, module) {
   module.def(
       "can_fuse", [](const OptionDict& options) { return attnflow::can_fuse(read_options(options)); },
       nb::arg("options"));
-  module.def("fuse_heads", fuse_heads_of, nb::arg("attention"), nb::arg("heads"));
+  module.def("fuse_heads", fuse_heads_of, nb::arg("attention"), nb::arg("heads"), nb::arg("query_begin") = 0);
   using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig>;
   module.def(
       "spearman",

@@ -138,6 +138,53 @@ class AttentionFileTest(CommandTest):
         write(json.dumps({"weights": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode(), bytes(4))
         self.explain(BAD_FILE, ["attention", "weights"], path)
 
+    def test_what_stands_beside_attention(self):
+        path = self.folder / "beside.safetensors"
+        weights = random_attention().astype("<f4")
+
+        def write(attention: str, size: int):
+            shape = list(weights.shape)
+            header = {
+                "__metadata__": None,
+                "attention": {"dtype": attention, "shape": shape, "data_offsets": [0, size]},
+            }
+            for number, dtype in enumerate(("U16", "F8_E4M3", "F4", "C64")):
+                begin = size + 8 * number
+                header[dtype] = {"dtype": dtype, "shape": [1], "data_offsets": [begin, begin + 8]}
+            encoded = json.dumps(header).encode()
+            path.write_bytes(struct.pack("<Q", len(encoded)) + encoded + weights.tobytes()[:size] + bytes(32))
+
+        self.assertEqual(weights.shape, (3, 2, 5, 5))
+        write("F8_E4M3", 150)
+        self.explain(BAD_FILE, ['tensor "attention" has dtype "F8_E4M3"', "convert the tensor"], path)
+        write("F32", 600)
+        self.run_program("explain", "--attention", path)
+        tokens = np.array(["na\u00efve".encode(), b"b", b"c", b"d", b"e"])
+        self.run_program("explain", "--attention", self.save_attention(weights, tokens=tokens), "-o", "a.npz")
+        self.run_program("explain", "--attention", self.save_attention(weights[:, None]), "-o", "b.npz")
+        with np.load(self.folder / "a.npz") as first, np.load(self.folder / "b.npz") as second:
+            self.assertEqual(list(first["tokens"]), ["na\u00efve", "b", "c", "d", "e"])
+            self.assertEqual(first["rollout"].tobytes(), second["rollout"].tobytes())
+
+    def test_reason_and_cure(self):
+        weights = random_attention()
+        padded = weights.copy()
+        padded[:, :, 4] = 0
+        for words, given in (
+            (["one dimension is missing", "attention[:, None] adds the head"], weights.mean(axis=1)),
+            (["query and key look swapped", "np.swapaxes(attention, -1, -2)"], np.swapaxes(weights, -1, -2)),
+            (["heads look last"], np.moveaxis(weights, 1, -1)),
+            (["take one input of the batch"], np.stack([weights, weights])),
+            (["6 rows of zeros, the first at layer 1, head 0, query 4", "leave it out", "--renormalize"], padded),
+            (["whole row of NaN comes from padding"], np.where(padded.sum(-1, keepdims=True) == 0, np.nan, padded)),
+        ):
+            with self.subTest(words[0]):
+                self.explain(BAD_FILE, words, self.save_attention(given))
+        self.run_program("explain", "--attention", self.save_attention(padded), "--renormalize", "-o", "out.json")
+        report = json.loads((self.folder / "out.json").read_text())
+        (note,) = [note for note in report["notes"] if note["code"] == "zero-rows"]
+        self.assertEqual(note["values"], {"count": 6, "layers": [1, 2, 3], "heads": [0, 1], "positions": [4]})
+
     def test_values_that_overflow(self):
         weights = np.zeros((12, 1, 4, 4), np.float32)
         weights[..., 0] = 1e38

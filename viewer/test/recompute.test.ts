@@ -105,6 +105,16 @@ for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
   });
 }
 
+test("a row that masking leaves with nothing keeps its position, as the library has it", async () => {
+  const report = await Report.read(read("causal").report);
+  const mixing = mixingOf(report, { heads: "mean", mask_columns: "first", discard: 0 }) as Mixing;
+  for (let layer = 1; layer <= report.model.layers; ++layer) {
+    expect([...mixing.top.row(layer, 0)]).toEqual([1, ...Array(report.n - 1).fill(0)]);
+    expect(mixing.top.row(layer, 2)[0]).toBe(0);
+    for (let q = 0; q < report.n; ++q) expect(mixing.top.sum(layer, q)).toBeCloseTo(1, 5);
+  }
+});
+
 describe("a report of one head, columns masked or weights discarded", () => {
   const common = { ...recipeOf(upgraded(read("text").report)), heads: "1" };
   const change = { mask_columns: "none", discard: 0 };

@@ -42,7 +42,7 @@ bool GenerationSink::keeps(std::size_t layer, std::size_t query_end) const {
 void GenerationSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
   assert(layer >= 1 && layer <= options_.layers);
   if (!keeps(layer, query_begin + attention.extent(1))) return;
-  keep(layer, query_begin, attention, fused_rows(attention, options_.mixing));
+  keep(layer, query_begin, attention, fused_rows(attention, options_.mixing, query_begin));
 }
 
 // Earlier positions are always needed: their values.

@@ -78,9 +78,11 @@ class DocumentWeights extends Weights {
   }
 }
 
-function normalizeRow(row: Float64Array) {
+/** A row without anything becomes that of the identity: the position keeps only itself. */
+function normalizeRow(row: Float64Array, query: number) {
   const total = sum(row);
   if (total > 0) for (let j = 0; j < row.length; ++j) row[j] /= total;
+  else row[query] = 1;
 }
 
 /** Rows after fusing, masking and discarding, whole layers kept when memory allows. */
@@ -137,7 +139,7 @@ class ComputedWeights extends Weights {
       else for (let j = 0; j < n; ++j) out[j] += row[j];
     }
     if (heads === "mean") for (let j = 0; j < n; ++j) out[j] /= count;
-    else normalizeRow(out);
+    else normalizeRow(out, query);
     return out;
   }
 
@@ -155,7 +157,7 @@ class ComputedWeights extends Weights {
   /** Steps 1, 2 and 4. */
   private finished(layer: number, query: number): Float64Array {
     const { row, changed } = this.afterMasking(layer, query);
-    if (changed && this.report.mixing.needs === "attention") normalizeRow(row);
+    if (changed && this.report.mixing.needs === "attention") normalizeRow(row, query);
     return row;
   }
 
@@ -184,7 +186,7 @@ class ComputedWeights extends Weights {
       }
     }
     if (this.report.mixing.needs !== "attention") return;
-    for (let q = 0; q < n; ++q) if (changed[q]) normalizeRow(matrix.subarray(q * n, (q + 1) * n));
+    for (let q = 0; q < n; ++q) if (changed[q]) normalizeRow(matrix.subarray(q * n, (q + 1) * n), q);
   }
 }
 
