@@ -42,6 +42,11 @@ def as_array(array: Any) -> NDArray[Any]:
         values = values.astype(np.float32)
     elif values.dtype.kind in "biu":
         values = values.astype(np.float64)
+    if values.dtype.kind == "O":
+        raise Error(
+            "attention: expected arrays of one shape and of floats, found objects; pass a list of layers, and each as an array",
+            kind="bad_input",
+        )
     if values.dtype.name not in ("float32", "float64"):
         raise Error(
             f"attention: expected an array of floats of at most 64 bits, found {values.dtype}", kind="bad_input"
@@ -64,6 +69,8 @@ def _layer(array: Any, number: int) -> NDArray[Any]:
     values = as_array(array)
     if values.ndim == 4:
         return _one_sequence(values, values.shape, f"layer {number}")
+    if values.ndim == 5 and values.shape[0] == values.shape[1] == 1:
+        return _one_sequence(values[0], values.shape[1:], f"layer {number}")
     if values.ndim == 3:
         return values
     raise Error(
@@ -85,57 +92,166 @@ def _from_names(named: Mapping[Any, Any]) -> list[Any] | None:
             f"blocks.{missing}.attn.hook_pattern is missing",
             kind="bad_input",
         )
-    if not patterns and any(name in named for name in ("encoder_attentions", "decoder_attentions")):
+    if patterns:
+        return [named[patterns[layer]] for layer in sorted(patterns)]
+    joint = [name for name in ("encoder_attentions", "decoder_attentions", "cross_attentions") if name in named]
+    if joint:
         raise Error(
-            "attention: expected one stack of layers, found an encoder-decoder's output; pass one of its "
-            "encoder_attentions, decoder_attentions",
+            f"attention: expected one stack of layers, found an encoder-decoder's output ({', '.join(joint)}); pass one of its "
+            "encoder_attentions, decoder_attentions, or have all of it as one graph by explain() with target_text",
             kind="bad_input",
         )
-    return [named[patterns[layer]] for layer in sorted(patterns)] or None
+    arrays = [name for name, value in named.items() if len(getattr(value, "shape", ())) in (3, 4)]
+    if arrays and len(arrays) == len(named) and not {"logits", "last_hidden_state", "sequences"} & set(named):
+        raise Error(
+            f"attention: expected layers in order, found a mapping with {', '.join(map(repr, arrays[:3]))}; pass "
+            "list(mapping.values()) if its first layer stands first",
+            kind="bad_input",
+        )
+    return None
 
 
-def as_layers(attentions: Any) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-    """Any form of attention as a list of layers [head, query, key] of one type, and finished contributions
-    [layer, query, key] as a list of layers [query, key]: one of the two lists is empty.
+_NONE_FOUND = (
+    'found none; ask for it with output_attentions=True, for which SDPA and flash models need attn_implementation="eager", '
+    "or run the model in attnflow.capture(model), which takes any kernel"
+)
+
+
+def _refuse_absent(layers: Sequence[Any]) -> None:
+    """What models give whose kernel makes no weights: nothing, or None for each layer."""
+    absent = [number for number, layer in enumerate(layers, 1) if layer is None]
+    if len(absent) == len(layers):
+        found = f"(nothing for each of {len(absent)} layers), {_NONE_FOUND}" if absent else _NONE_FOUND
+        raise Error(f"attention: expected at least one layer, {found}", kind="bad_input")
+    if absent:
+        raise Error(
+            f"attention: expected the attention of every layer, found None in layer {absent[0]} ({len(absent)} of "
+            f"{len(layers)}), as layers without attention have (linear attention, state spaces): rollout and flow need all",
+            kind="bad_input",
+        )
+
+
+def _steps_of(given: Sequence[Any]) -> bool:
+    """Whether it is what generate() returns: a tuple of layers for each token."""
+    return all(
+        isinstance(step, tuple | list) and len(step) > 0 and all(len(getattr(one, "shape", ())) == 4 for one in step)
+        for step in given
+    )
+
+
+def _joined(steps: Sequence[Sequence[Any]]) -> list[NDArray[Any]]:
+    """The attention of each layer over prompt and generated tokens, of what generate() returns.
+
+    The first step has the prompt's rows; a later one has the row of the token before, over all keys so far, or, without a
+    cache, all rows again.
     """
     import numpy as np
 
+    if len({len(step) for step in steps}) != 1:
+        raise Error(
+            f"attention: expected as many layers in each step of generate(), found {sorted({len(step) for step in steps})}",
+            kind="bad_input",
+        )
+    layers: list[NDArray[Any]] = []
+    for layer in range(len(steps[0])):
+        blocks = [_layer(step[layer], layer + 1) for step in steps]
+        rows = 0
+        kept: list[NDArray[Any]] = []
+        for number, block in enumerate(blocks):
+            queries, keys = block.shape[1:]
+            if queries == keys:
+                kept, rows = [], 0  # without a cache
+            if keys != rows + queries or block.shape[0] != blocks[0].shape[0]:
+                raise Error(
+                    f"attention: expected step {number} of generate() with {rows + queries} keys, found {keys}, as sliding and "
+                    "static caches give; use attnflow.generate(), or attribute() of one pass over the whole text",
+                    kind="bad_input",
+                )
+            rows = keys
+            kept.append(block)
+        whole = np.zeros((blocks[0].shape[0], rows, rows), dtype=np.result_type(*kept))
+        begin = 0
+        for block in kept:
+            whole[:, begin : begin + block.shape[1], : block.shape[2]] = block
+            begin += block.shape[1]
+        layers.append(whole)
+    return layers
+
+
+def _refuse_whole_output(given: Sequence[Any]) -> None:
+    """A model's output as a tuple (return_dict=False), in which attention is one of several things."""
+    nested = [at for at, one in enumerate(given) if isinstance(one, tuple | list) and one and hasattr(one[0], "shape")]
+    if nested and len(nested) < len(given):
+        raise Error(
+            f"attention: expected a list of layers, found a model's whole output as a tuple; pass its attentions, as output[{nested[-1]}] "
+            "may be, or ask for return_dict=True",
+            kind="bad_input",
+        )
+
+
+def as_layers(attentions: Any, finished: bool = False) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    """Any form of attention as a list of layers [head, query, key] of one type, and finished contributions
+    [layer, query, key] as a list of layers [query, key]: one of the two lists is empty.
+
+    finished: whether [layer, query, key] is contributions. In a list of layers [query, key] is attention whose heads are
+    fused, else; in one array a dimension is missing, which of two nobody can tell.
+    """
     given = attentions
+    if given is None:
+        _refuse_absent([])
     if hasattr(given, "attentions") and not isinstance(given, Mapping):  # of capture()
         given = given.attentions
     if isinstance(given, Mapping) or (hasattr(given, "keys") and hasattr(given, "__getitem__")):
         found = _from_names(given)
         if found is None:
             raise Error(
-                "attention: expected the attention of each layer in the model's output, found none; ask for it with "
-                'output_attentions=True, for which SDPA and flash models need attn_implementation="eager"',
+                f"attention: expected the attention of each layer in the model's output, {_NONE_FOUND}",
                 kind="bad_input",
             )
         given = found
     if isinstance(given, Sequence | Iterable) and not hasattr(given, "shape"):
-        given = list(given)
-        if given and all(isinstance(step, tuple | list) and step and hasattr(step[0], "shape") for step in given):
-            raise Error(
-                "attention: expected a list of layers, found a list of such lists, as generate() returns: one a token; "
-                "pass one of them",
-                kind="bad_input",
-            )
-        layers = [_layer(array, number) for number, array in enumerate(given, 1)]
-        if not layers:
-            raise Error("attention: expected at least one layer, found none", kind="bad_input")
+        return _from_list(list(given), finished)
+    return _from_array(as_array(given), finished)
+
+
+def _from_list(given: list[Any], finished: bool) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    import numpy as np
+
+    _refuse_absent(given)
+    _refuse_whole_output(given)
+    if _steps_of(given):
+        layers = _joined(given)
+    elif all(len(getattr(one, "shape", ())) == 2 for one in given):
+        fused = [as_array(one) for one in given]
+        if finished:
+            return [], fused
+        layers = [one[None] for one in fused]
     else:
-        values = as_array(given)
-        if values.ndim == 5 and values.shape[1] == 1:  # torch.stack(output.attentions)
-            values = values.reshape(values.shape[:1] + values.shape[2:])
-        if values.ndim == 3 and values.shape[0] > 0:
-            return [], list(values)
-        if values.ndim != 4 or values.shape[0] == 0:
-            raise Error(
-                "attention: expected [layer, head, query, key], a list of layers, or contributions "
-                f"[layer, query, key], found {list(values.shape)}",
-                kind="bad_input",
-            )
-        return list(values), []
+        layers = [_layer(array, number) for number, array in enumerate(given, 1)]
     if any(layer.dtype == np.float64 for layer in layers):
         layers = [layer.astype(np.float64, copy=False) for layer in layers]
     return layers, []
+
+
+def _from_array(values: NDArray[Any], finished: bool) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    if values.ndim == 5 and 1 in values.shape[:2]:  # torch.stack(output.attentions), or a batch of such stacks
+        batch = 1 if values.shape[1] == 1 else 0
+        values = values.reshape(values.shape[:batch] + values.shape[batch + 1 :])
+    if values.ndim == 3 and values.shape[0] > 0:
+        if finished:
+            return [], list(values)
+        raise Error(
+            f"attention: expected [layer, head, query, key], found {list(values.shape)}, in which one dimension is missing: "
+            "attention[:, None] adds the head, if these are layers whose heads were averaged; attention[None] adds the layer, "
+            "if these are the heads of one layer; of finished contributions, mixing says what they are (norm, globenc, alti, "
+            "ifr or value-zeroing)",
+            kind="bad_input",
+        )
+    if values.ndim != 4 or values.shape[0] == 0:
+        advice = "; take one input of the batch, without its padding: attention[:, i]" if values.ndim == 5 else ""
+        raise Error(
+            "attention: expected [layer, head, query, key], a list of layers, or contributions "
+            f"[layer, query, key], found {list(values.shape)}{advice}",
+            kind="bad_input",
+        )
+    return list(values), []

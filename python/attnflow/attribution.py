@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from attnflow import _core
@@ -26,9 +26,10 @@ def attribute(
 ) -> Report:
     """Raw attention, rollout and flow of one input (`method` says which).
 
-    attentions: what `output_attentions=True` gives (a tuple of layers [1, head, query, key], or the whole output), a
-        list of layers [head, query, key], one array [layer, head, query, key], a cache of TransformerLens, or, with a
-        `mixing` that says what they are, finished contributions [layer, query, key].
+    attentions: what `output_attentions=True` gives (a tuple of layers [1, head, query, key], or the whole output; of
+        generate() all of its steps, over the prompt and all generated tokens but the last), a list of layers
+        [head, query, key], or [query, key] of averaged heads, one array [layer, head, query, key], a cache of
+        TransformerLens, or, with a `mixing` that says what they are, finished contributions [layer, query, key].
     tokens: a text for each position; special: which of them are special, such as [CLS].
     name: what the report is called.
     """
@@ -44,14 +45,15 @@ def _report(
     only_values: bool = False,
 ) -> Report:
     """only_values: of the report the methods' arrays alone, so that layers need not be kept."""
-    layers, contributions = as_layers(attentions)
+    mixing = asked.get("mixing")
+    layers, contributions = as_layers(attentions, isinstance(mixing, str) and _is_finished(mixing))
     if isinstance(attentions, Captured):
         asked = divide_rows(asked, attentions.rounded)
     with Progress("flow") as progress:
         core = _core.explain(
             layers,
             contributions,
-            [] if tokens is None else [unicode_text("tokens", str(token)) for token in tokens],
+            [] if tokens is None else _texts_of(tokens),
             [] if special is None else [bool(flag) for flag in special],
             unicode_text("name", name),
             asked,
@@ -59,6 +61,36 @@ def _report(
             only_values=only_values,
         )
     return Report(core)
+
+
+def _is_finished(mixing: str) -> bool:
+    try:
+        return _core.needs_of(mixing) == "terms"
+    except Error:  # said where options are read
+        return False
+
+
+def _texts_of(tokens: Any) -> list[str]:
+    """A list of texts: the letters of one, and the numbers of tokens, are none."""
+    advice = ""
+    if isinstance(tokens, str | bytes | Mapping) or not isinstance(tokens, Iterable):
+        advice = "; pass tokens.split(), or a list" if isinstance(tokens, str) else ""
+        advice = "; pass tokenizer.convert_ids_to_tokens(encoding.input_ids)" if isinstance(tokens, Mapping) else advice
+        raise Error(
+            f"tokens: expected a list of texts, one for each position, found {type(tokens).__name__}{advice}",
+            kind="usage",
+        )
+    texts = list(tokens)
+    for at, text in enumerate(texts):
+        if isinstance(text, str):
+            continue
+        if hasattr(text, "__index__"):
+            advice = "; pass tokenizer.convert_ids_to_tokens(ids)"
+        raise Error(
+            f"tokens: expected a list of texts, one for each position, found {type(text).__name__} at {at}{advice}",
+            kind="usage",
+        )
+    return [unicode_text("tokens", str(text)) for text in texts]
 
 
 def _values(method: str, attentions: Any, options: ValueOptions) -> NDArray[np.float64]:

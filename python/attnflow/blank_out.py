@@ -59,7 +59,7 @@ def check_of(model: Any, tokenizer: Any, inputs: dict[str, Any], must: bool, cau
 
 def _moves_class(model: Any, blank: int) -> bool:
     """Decoders that classify do so at the last token that is no padding: blanking by padding would move that."""
-    return bool(blank == model.config.pad_token_id) and head_of(model) == "classification"
+    return blank == getattr(model.config, "pad_token_id", None) and head_of(model) == "classification"
 
 
 def _blanked_values(
@@ -84,9 +84,9 @@ def _blanked_values(
         blanked[row, list(groups[g])] = blank
     found: list[float] = []
     for part in torch.split(blanked, _at_once(model, ids.shape[1])):
-        mask = inputs["attention_mask"].repeat(len(part), 1)
+        rest = {name: given.repeat(len(part), 1) for name, given in inputs.items() if name != "input_ids"}
         with torch.no_grad():
-            logits = model(input_ids=part, attention_mask=mask).logits
+            logits = model(input_ids=part, **rest).logits
         rows = (logits if position is None else logits[:, position]).float().cpu().double()
         found += score_of(rows, label, other).tolist()
     values: list[float | None] = [None] * len(groups)
@@ -108,7 +108,7 @@ def score_of(logits: Any, label: int, other: int | None) -> Any:
 def _at_once(model: Any, tokens: int) -> int:
     """How many texts a batch has."""
     config = model.config
-    if config.pad_token_id is None and head_of(model) == "classification":
+    if getattr(config, "pad_token_id", None) is None and head_of(model) == "classification":
         return 1  # transformers refuses more of decoders
     vocabulary = model.get_input_embeddings().weight.shape[0]
     return int(max(1, min(_TOKENS // tokens, _LOGITS // (tokens * vocabulary))))

@@ -30,6 +30,7 @@ from attnflow.by_rows import blocks_of, fuse_by_rows
 from attnflow.errors import Error
 from attnflow.hooks import before, behind
 from attnflow.joint import is_encoder_decoder, joint_of
+from attnflow.wrapped import kinds_of, unwrapped
 
 # Under which transformers knows the attention function here.
 _NAME = "attnflow"
@@ -50,6 +51,11 @@ class Captured:
     model: Any
     calls: list[Call] = field(default_factory=list)
     rounded: bool = False  # whether rows miss a sum of 1 because the model computes in half precision, and by no more
+
+    def __repr__(self) -> str:
+        shapes = dict.fromkeys(str(list(call.weights.shape)) for call in self.calls)
+        said = f" {', '.join(list(shapes)[:3])}{', ...' if len(shapes) > 3 else ''}" if shapes else ""
+        return f"<attnflow.Captured: {type(self.model).__name__}, {len(self.calls)} calls of attention{said}>"
 
     @property
     def attentions(self) -> tuple[Any, ...]:
@@ -107,11 +113,20 @@ def _layers_of(model: Any) -> int | None:
     config = model.config
     if config.model_type == "vit_mae":
         return None
+    config = text_config(model)
     for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers"):
         found = getattr(config, name, None)
         if isinstance(found, int):
             return found
     return None
+
+
+def text_config(model: Any) -> Any:
+    """The configuration of its layers: of a model of images and texts, which has several, that of the text's."""
+    config = model.config
+    if hasattr(config, "num_hidden_layers") or not hasattr(config, "get_text_config"):
+        return config
+    return config.get_text_config()
 
 
 # What the attention of a family takes where no kernel is asked for.
@@ -259,6 +274,12 @@ def check_model(model: Any) -> None:
     """Refuses what no text can be explained with."""
     if not hasattr(model, "config") or not hasattr(model, "modules"):
         raise Error(f"expected a model of transformers, found {type(model).__name__}", kind="usage")
+    if "torch.OptimizedModule" in kinds_of(model):
+        raise Error(
+            "expected the model itself, found one that torch.compile() made, whose kernels no longer ask for attention; pass "
+            "and run model._orig_mod",
+            kind="usage",
+        )
     if any(module.training for module in model.modules()):
         raise Error(
             "expected a model in evaluation mode, found one in training mode, or a part of it; call model.eval()",
@@ -272,7 +293,9 @@ def check_model(model: Any) -> None:
         )
 
 
-def check_explained(model: Any) -> None:
+def explained(model: Any) -> Any:
+    """The model of transformers that is explained, out of what may be wrapped around it; refuses what is none."""
+    model = unwrapped(model)
     check_model(model)
     # A model of transformers has loaded transformers; others need not have it.
     transformers = sys.modules.get("transformers")
@@ -281,6 +304,7 @@ def check_explained(model: Any) -> None:
             f"expected a model of transformers (PreTrainedModel), found {type(model).__name__}; pass the model that it wraps",
             kind="usage",
         )
+    return model
 
 
 def divide_rows(asked: dict[str, Any], rounded: bool) -> dict[str, Any]:
@@ -320,6 +344,8 @@ def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
     fuse: "mean", "max" or "min" fuses the heads of each layer as it comes, so that a layer takes n^2 numbers rather than
         one for each head. Weights are then float64, of one head.
     """
+    if "torch.OptimizedModule" not in kinds_of(model):
+        model = unwrapped(model)
     if fuse not in (None, "mean", "max", "min"):
         raise Error(f"fuse: expected mean, max or min, found {fuse!r}", kind="usage")
     with capture_with(model, as_given if fuse is None else partial(_fused, fuse), fuse) as captured:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, Unpack, overload
 
 from attnflow import _core
 from attnflow.arrays import as_layers
 from attnflow.blank_out import blank_token, check_of
-from attnflow.capture import check_explained
+from attnflow.capture import explained
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
+from attnflow.inputs import Given, inputs_of
 from attnflow.joint import is_encoder_decoder
 from attnflow.progress import Progress
 from attnflow.report import Report
 from attnflow.runs import Reading, check_ids, model_name, reading_position, run_as_asked
-from attnflow.text import encode, encode_target, head_of, predictions, require_words
+from attnflow.text import Encoded, encode, encode_ids, encode_target, head_of, predictions, require_words
 
 
 @overload
 def explain(
     model: Any,
     tokenizer: Any,
-    text: str,
+    text: str | tuple[str, str],
     *,
     target_text: str | None = None,
     check: bool | None = None,
@@ -33,25 +35,37 @@ def explain(
 def explain(
     model: Any,
     tokenizer: Any,
-    text: Sequence[str],
+    text: Sequence[str | tuple[str, str]],
     *,
     target_text: Sequence[str] | None = None,
     check: bool | None = None,
     **options: Unpack[TextOptions],
 ) -> list[Report]: ...
-@describes_options("explain")
+@overload
 def explain(
     model: Any,
     tokenizer: Any,
-    text: str | Sequence[str],
+    text: Any,
     *,
     target_text: str | Sequence[str] | None = None,
     check: bool | None = None,
     **options: Unpack[TextOptions],
-) -> Report | list[Report]:
+) -> Any: ...
+@describes_options("explain")
+def explain(
+    model: Any,
+    tokenizer: Any,
+    text: Any,
+    *,
+    target_text: str | Sequence[str] | None = None,
+    check: bool | None = None,
+    **options: Unpack[TextOptions],
+) -> Any:
     """What each output of a loaded Transformers model depends on in a text, as a report; of several texts, a report each.
 
     The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding.
+    text: a text; a tuple of two texts, which is a pair; or token ids as the tokenizer returns them (its whole output, whose
+        attention_mask says what is padding, or ids alone). A list of these, or a batch of ids, gives a list of reports.
     target_text: of an encoder-decoder, what its decoder is given, behind its first token ("": that alone). Tokens of both
         texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says otherwise.
     check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is made
@@ -59,22 +73,21 @@ def explain(
     """
     if check is not None and not isinstance(check, bool):
         raise Error(f"check: expected True, False or None, found {check!r}", kind="usage")
-    check_explained(model)
-    if isinstance(text, str):
-        if target_text is not None and not isinstance(target_text, str):
-            raise Error("expected target_text as a text, as text is one, found a list", kind="usage")
-        return _explain_text(model, tokenizer, text, target_text, check, options)
-    texts = list(text) if isinstance(text, Iterable) else [text]
-    for one in texts:
-        if not isinstance(one, str):
-            raise Error(f"text: expected a text or a list of texts, found {type(one).__name__}", kind="usage")
-    targets: list[str | None] = [None] * len(texts)
+    model = explained(model)
+    given, is_one = inputs_of(text, tokenizer, model)
+    targets: list[str | None] = [None] * len(given)
     if target_text is not None:
-        targets = [] if isinstance(target_text, str) else list(target_text)
-        if len(targets) != len(texts) or not all(isinstance(one, str) for one in targets):
-            raise Error(f"expected target_text as a list of {len(texts)} texts, one for each text", kind="usage")
-    pairs = zip(texts, targets, strict=True)
-    return [_explain_text(model, tokenizer, one, target, check, options) for one, target in pairs]
+        if is_one and not isinstance(target_text, str):
+            raise Error(
+                f"expected target_text as a text, as text is one, found {type(target_text).__name__}", kind="usage"
+            )
+        targets = [target_text] if isinstance(target_text, str) else list(target_text)
+        listed = is_one or not isinstance(target_text, str)
+        if not listed or len(targets) != len(given) or not all(isinstance(one, str) for one in targets):
+            raise Error(f"expected target_text as a list of {len(given)} texts, one for each text", kind="usage")
+    pairs = zip(given, targets, strict=True)
+    reports = [_explain_text(model, tokenizer, one, target, check, options) for one, target in pairs]
+    return reports[0] if is_one else reports
 
 
 def check_target(model: Any, given: bool) -> None:
@@ -92,7 +105,7 @@ def check_target(model: Any, given: bool) -> None:
 
 def check_options(asked: dict[str, Any]) -> None:
     """Tells what is wrong with them before a model runs."""
-    _core.can_fuse(asked)
+    _core.can_fuse(_by_number(asked, ""))
     elsewhere = "the command `attnflow explain` has it, for its own families"
     mixing = asked.get("mixing")
     if mixing and _core.needs_of(mixing) == "gradients":
@@ -105,29 +118,58 @@ def check_options(asked: dict[str, Any]) -> None:
             raise Error(f"method: expected raw, rollout or flow, found {method}; {elsewhere}", kind="usage")
 
 
+def _parts(model: Any, tokenizer: Any, given: Given, target_text: str | None) -> list[Encoded]:
+    """The tokens of the input and, of an encoder-decoder, those that its decoder is given."""
+    check = partial(check_ids, model)
+    if given.ids is None:
+        parts = [encode(tokenizer, given.text, check, pair=given.pair)]
+    else:
+        parts = [encode_ids(tokenizer, given.ids, given.types, check)]
+    if target_text is not None and given.target is not None:
+        raise Error("expected target_text or decoder_input_ids, found both", kind="usage")
+    if target_text is not None:
+        parts.append(encode_target(model, tokenizer, target_text, check))
+    elif given.target is not None:
+        parts.append(encode_ids(tokenizer, given.target, None, check))
+    return parts
+
+
+def _by_number(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """target and against may be numbers: of a class, or of a token, which has the prefix."""
+    numbers = {
+        name: f"{prefix}{int(asked[name])}"
+        for name in ("target", "against")
+        if hasattr(asked.get(name), "__index__") and not isinstance(asked[name], bool)
+    }
+    return asked | numbers
+
+
 def _explain_text(
-    model: Any, tokenizer: Any, text: str, target_text: str | None, check: bool | None, options: TextOptions
+    model: Any, tokenizer: Any, given: Given, target_text: str | None, check: bool | None, options: TextOptions
 ) -> Report:
-    asked: dict[str, Any] = dict(options)
+    asked = _by_number(dict(options), "" if head_of(model) == "classification" else "id:")
     check_options(asked)
     if asked.get("words"):
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)
-    check_target(model, target_text is not None)
+    check_target(model, target_text is not None or given.target is not None)
     if check:
         _require_check(model, tokenizer, is_joint)
-    parts = [encode(tokenizer, text, partial(check_ids, model))]
+    parts = _parts(model, tokenizer, given, target_text)
     inputs = {"input_ids": _row(model, parts[0].ids)}
     inputs["attention_mask"] = inputs["input_ids"].new_ones(inputs["input_ids"].shape)
-    if target_text is not None:
-        parts.append(encode_target(model, tokenizer, target_text, partial(check_ids, model)))
+    types = parts[0].types
+    if types is not None and any(types) and "token_type_ids" in signature(model.forward).parameters:
+        inputs["token_type_ids"] = _row(model, types)
+    if len(parts) == 2:
         inputs["decoder_input_ids"] = _row(model, parts[1].ids)
         if asked.get("output_token") is None:
             asked["output_token"] = "last"
     text_read = Reading(model, tokenizer, parts, inputs)
     found = run_as_asked(text_read, asked)
     asked = found.asked
-    texts = [part.text for part in parts if part.text is not None]
+    texts = [text for part in parts for text in part.texts]
+    has_texts = all(part.text is not None for part in parts) and len(texts) <= 2  # those of a report
     said = predictions(model, tokenizer, parts, found.output, found.position)
     runs = None
     wants_check = bool(check) or (check is None and not asked.get("only_output_token"))
@@ -143,7 +185,7 @@ def _explain_text(
             asked,
             progress,
             fused=found.fused,
-            texts=texts if len(texts) == len(parts) else [],
+            texts=texts if has_texts else [],
             architecture=str(model.config.model_type),
             predictions=said,
             joint=found.joint,

@@ -9,23 +9,24 @@ from typing import Any, Unpack
 
 from attnflow import _core
 from attnflow.arrays import as_array
-from attnflow.capture import capture_with, check_explained, divide_rows
+from attnflow.capture import capture_with, divide_rows, explained
 from attnflow.edges import contributions, shape_alone
 from attnflow.errors import Error
 from attnflow.hints import GenerationOptions, describes_options
+from attnflow.inputs import Given, inputs_of
 from attnflow.joint import is_encoder_decoder
 from attnflow.layers import require_layers
 from attnflow.progress import Progress
 from attnflow.report import Report
 from attnflow.runs import check_ids, model_name, positions
-from attnflow.text import Encoded, encode, is_special, numbers, readable, require_words
+from attnflow.text import Encoded, encode, encode_ids, is_special, numbers, readable, require_words
 
 
 @describes_options("generate")
 def generate(
     model: Any,
     tokenizer: Any,
-    prompt: str,
+    prompt: Any,
     *,
     tokens: int = 64,
     temperature: float = 0.0,
@@ -43,20 +44,20 @@ def generate(
     in one pass, whose attention (or contributions, see `mixing`) the report is of: row t of its arrays is that of the
     position that chose generated token t.
 
+    prompt: a text, or its token ids as the tokenizer returns them.
     tokens: how many, at most. temperature, top_p, seed: 0 takes the most probable token.
     chat, system: whether the prompt is the user's turn in the tokenizer's chat template, and the system's turn before it.
     ignore_end: goes on past a token that ends the text.
     generation: further arguments of model.generate(), such as {"num_beams": 4} or {"repetition_penalty": 1.2}.
     """
-    check_explained(model)
+    model = explained(model)
     if is_encoder_decoder(model) or not hasattr(model, "generate"):
         raise Error(
             f"expected a decoder that generates text, found {type(model).__name__}; of an encoder-decoder, explain() takes "
             "a text as target_text",
             kind="unsupported_model",
         )
-    if not isinstance(prompt, str):
-        raise Error(f"prompt: expected a text, found {type(prompt).__name__}", kind="usage")
+    given = _prompt_of(prompt, tokenizer, model, chat)
     if tokens < 1:
         raise Error(f"tokens: expected at least 1 token to generate, found {tokens}", kind="usage")
     _check_sampling(temperature, top_p, seed)
@@ -78,7 +79,7 @@ def generate(
         require_layers(model, mixing)
     if asked.get("words"):
         require_words(tokenizer)
-    encoded = _encode_prompt(model, tokenizer, prompt, chat, system)
+    encoded = _encode_prompt(model, tokenizer, given, chat, system)
     most = tokens
     room = positions(model)
     if room is not None:
@@ -145,9 +146,26 @@ def _require_free(further: Mapping[str, Any]) -> None:
             )
 
 
-def _encode_prompt(model: Any, tokenizer: Any, prompt: str, chat: bool, system: str | None) -> Encoded:
+def _prompt_of(prompt: Any, tokenizer: Any, model: Any, chat: bool) -> Given:
+    found, is_one = inputs_of(prompt, tokenizer, model, "prompt")
+    if not is_one:
+        raise Error(f"prompt: expected one prompt, found {len(found)}; call generate() for each", kind="usage")
+    if found[0].pair is not None:
+        raise Error("prompt: expected one text, found a pair; join its texts", kind="usage")
+    if chat and found[0].ids is not None:
+        raise Error(
+            "prompt: expected a text with chat=True, found token ids; ids that a chat template made go without chat",
+            kind="usage",
+        )
+    return found[0]
+
+
+def _encode_prompt(model: Any, tokenizer: Any, prompt: Given, chat: bool, system: str | None) -> Encoded:
+    check = partial(check_ids, model)
+    if prompt.ids is not None:
+        return encode_ids(tokenizer, prompt.ids, prompt.types, check)
     if not chat:
-        return encode(tokenizer, prompt, partial(check_ids, model))
+        return encode(tokenizer, prompt.text, check)
     if not getattr(tokenizer, "chat_template", None):
         raise Error(
             f"chat: expected a tokenizer with a chat template, found none in {type(tokenizer).__name__}; leave chat out, or "
@@ -155,10 +173,10 @@ def _encode_prompt(model: Any, tokenizer: Any, prompt: str, chat: bool, system: 
             kind="usage",
         )
     messages = [] if system is None else [{"role": "system", "content": system}]
-    messages.append({"role": "user", "content": prompt})
+    messages.append({"role": "user", "content": prompt.text})
     whole = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     # The template writes the tokens that the tokenizer would put in front.
-    return encode(tokenizer, whole, partial(check_ids, model), add_special_tokens=False)
+    return encode(tokenizer, whole, check, add_special_tokens=False)
 
 
 # What is given as the token that ends a text, where none does. None would stand for the model's own.

@@ -5,10 +5,14 @@ NumPy is imported when a hint is looked at, not with the package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence  # noqa: F401  for the options, whose types are strings
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from functools import cache, wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attnflow import _core
+from attnflow.errors import Error
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -45,15 +49,72 @@ else:
 
 
 def describes_options(asks: str) -> Callable[[Function], Function]:
-    """Adds the options to the documentation of a function, as help() shows it."""
+    """Adds the options to the documentation of a function, as help() shows it, and checks their names."""
 
     def add(function: Function) -> Function:
-        lines = [f"    {name} ({kind}): {text}" for name, kind, text in _core.described_options(asks)]
+        options = _core.described_options(asks)
+        lines = [f"    {name} ({kind}): {text}" for name, kind, text in options]
         described = "\n\n    Options, as of `attnflow explain`:\n\n" + "\n".join(lines) + "\n    "
         function.__doc__ = (function.__doc__ or "").rstrip() + described
-        return function
+        parameters = [name for name in signature(function).parameters if name != "options"]
+        offered = [*parameters, *(name for name, _, _ in options)]
+
+        @wraps(function)
+        def checked(*arguments: Any, **named: Any) -> Any:
+            for name in named:
+                if name not in offered and name not in _known():
+                    raise unknown_option(name, offered)
+            return function(*arguments, **_plain(named))
+
+        return cast(Function, checked)
 
     return add
 
 
-__all__ = ["GenerationOptions", "NDArray", "Options", "TextOptions", "ValueOptions", "describes_options", "np"]
+@cache
+def _known() -> frozenset[str]:
+    """Names that some function takes: what is wrong with them elsewhere is said by the core."""
+    asked = ("attribute", "values", "explain", "generate")
+    return frozenset(name for asks in asked for name, _, _ in _core.described_options(asks)) | {"method"}
+
+
+def unknown_option(name: str, offered: Sequence[str]) -> Error:
+    close = get_close_matches(name, offered, n=1)
+    meant = f"; did you mean {close[0]!r}?" if close else ""
+    return Error(f"expected options among {', '.join(offered)}, found {name!r}{meant}", kind="usage")
+
+
+def _plain(named: dict[str, Any]) -> dict[str, Any]:
+    """Positions and layers that are counted from the end, as Python does it."""
+
+    def is_negative(value: Any) -> bool:
+        return hasattr(value, "__index__") and not getattr(value, "shape", ()) and int(value) < 0
+
+    if is_negative(named.get("output_token")):
+        if int(named["output_token"]) != -1:
+            raise Error(
+                f"output_token: expected a position from 0, 'last' or -1, found {int(named['output_token'])}",
+                kind="usage",
+            )
+        named = named | {"output_token": "last"}
+    layers: Any = named.get("layers")
+    for layer in layers if isinstance(layers, list | tuple | range) else [layers]:
+        if is_negative(layer):
+            raise Error(
+                f"layers: expected layers from 1, found {int(layer)}; without the option all layers are there, and the last "
+                "one is the last row of each array, such as report.rollout[-1]",
+                kind="usage",
+            )
+    return named
+
+
+__all__ = [
+    "GenerationOptions",
+    "NDArray",
+    "Options",
+    "TextOptions",
+    "ValueOptions",
+    "describes_options",
+    "np",
+    "unknown_option",
+]

@@ -11,6 +11,7 @@ from attnflow import _core
 from attnflow.blank_out import Agreement, MapAgreement
 from attnflow.columns import Tabular
 from attnflow.errors import Error
+from attnflow.hints import unknown_option
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -333,7 +334,7 @@ def _figure_options(figure: Figure) -> tuple[Any, Any]:
         ) from error
     unknown = [name for name in figure if name not in Figure.__annotations__]
     if unknown:
-        raise Error(f"expected options among {', '.join(Figure.__annotations__)}, found {unknown[0]}", kind="usage")
+        raise unknown_option(unknown[0], list(Figure.__annotations__))
     given = figure.get("method", ())
     try:
         options = _figures.Options(

@@ -9,7 +9,7 @@ from typing import Any
 
 from attnflow import _core, edges
 from attnflow.arrays import as_array
-from attnflow.capture import as_given, capture_with, divide_rows
+from attnflow.capture import as_given, capture_with, divide_rows, text_config
 from attnflow.errors import Error
 from attnflow.joint import is_encoder_decoder, joint_of
 from attnflow.layers import layers_of
@@ -31,8 +31,7 @@ class Reading:
 
     def output_position(self, asked: dict[str, Any], causal: bool) -> int:
         part = self.parts[0]
-        texts = [] if part.text is None else [part.text]
-        return _core.output_position(part.tokens, part.special, texts, asked, causal)
+        return _core.output_position(part.tokens, part.special, part.texts, asked, causal)
 
 
 @dataclass
@@ -137,8 +136,7 @@ class _Question:
         if kind is None:
             raise Error(
                 f"mixing {mixing}: expected a classifier or a language model, whose score for a class or a token is explained, "
-                f"found {type(model).__name__}, which has no head that scores anything; choose such a model, or "
-                'mixing="attention"',
+                f'found {type(model).__name__}, {_other_head(model)}; choose such a model, or mixing="attention"',
                 kind="unsupported_model",
             )
         self.kind = kind
@@ -212,6 +210,13 @@ def _attention(reading: Reading, asked: dict[str, Any], notes: _core.Notes) -> F
     return found
 
 
+def _other_head(model: Any) -> str:
+    name = type(model).__name__
+    if any(head in name for head in ("ForTokenClassification", "ForQuestionAnswering")):
+        return "whose head scores each token; the command `attnflow explain` explains it"
+    return f"whose head is no such one (For{name.partition('For')[2]})" if "For" in name else "which has no head"
+
+
 def model_name(model: Any) -> str:
     return str(getattr(model.config, "name_or_path", "") or type(model).__name__)
 
@@ -238,7 +243,7 @@ def positions(model: Any) -> int | None:
     """How many tokens the model has positions for, where it says so."""
     import torch
 
-    most = getattr(model.config, "max_position_embeddings", None)
+    most = getattr(text_config(model), "max_position_embeddings", None)
     if not isinstance(most, int) or most < 1:  # XLNet's -1: as many as there are
         return None
     for name, module in model.named_modules():

@@ -36,30 +36,47 @@ class Encoded:
     tokens: list[str]
     special: list[bool]
     text: GivenText | None  # None where the tokenizer does not say where its tokens stand
+    pair: GivenText | None = None  # a second text, behind the first one's tokens
+    types: list[int] | None = None  # token_type_ids, where the tokenizer makes them
+
+    @property
+    def texts(self) -> list[GivenText]:
+        return [one for one in (self.text, self.pair) if one is not None]
 
 
 def encode(
-    tokenizer: Any, text: str, check: Callable[[Sequence[int]], None], name: str = "text", **how: Any
+    tokenizer: Any,
+    text: str,
+    check: Callable[[Sequence[int]], None],
+    name: str = "text",
+    pair: str | None = None,
+    **how: Any,
 ) -> Encoded:
-    """The tokens of a text with the template around it.
+    """The tokens of a text, or of a pair of texts, with the template around it.
 
     Fast tokenizers (of the library tokenizers) say where each token stands. Without that the tokens are shown one by one,
     as people read them, and they are in no words. check(ids) refuses what the model cannot take.
     """
+    given = {name: text} | ({} if pair is None else {"text_pair": pair}) | how
     if not getattr(tokenizer, "is_fast", False):
-        ids = list(_tokenized(tokenizer, {name: text} | how)["input_ids"])
+        encoding = _tokenized(tokenizer, given)
+        ids = list(encoding["input_ids"])
         check(ids)
         flags = tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
-        return Encoded(ids, [readable(tokenizer, token) for token in ids], [bool(flag) for flag in flags], None)
-    encoding = _tokenized(tokenizer, {name: text, "return_offsets_mapping": True} | how)
+        tokens = [readable(tokenizer, token) for token in ids]
+        return Encoded(ids, tokens, [bool(flag) for flag in flags], None, types=_types(encoding))
+    encoding = _tokenized(tokenizer, given | {"return_offsets_mapping": True})
     ids = list(encoding["input_ids"])
     check(ids)
     added = tokenizer.added_tokens_decoder
     places: list[tuple[int, int, int] | None] = []
     special: list[bool] = []
-    before = 0
+    first, before = text, 0
+    second: int | None = None  # where the pair's first token is
     rows = zip(ids, encoding["offset_mapping"], encoding.word_ids(), encoding.sequence_ids(), strict=True)
     for token, (begin, end), word, sequence in rows:
+        if sequence == 1 and second is None and pair is not None:
+            second, before, text = len(places), 0, pair
         if sequence is None:
             places.append(None)
             special.append(True)
@@ -73,7 +90,75 @@ def encode(
         known = added.get(token)
         special.append(known is not None and known.special and text[begin:end].strip() == known.content.strip())
     pieces = [str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)]
-    return Encoded(ids, pieces, special, (text, places))
+    second = len(places) if second is None else second
+    return Encoded(
+        ids,
+        pieces,
+        special,
+        (first, places[:second]),
+        None if pair is None else (pair, places[second:]),
+        _types(encoding),
+    )
+
+
+def _types(encoding: Any) -> list[int] | None:
+    found = encoding.get("token_type_ids")
+    return None if found is None else list(found)
+
+
+def encode_ids(
+    tokenizer: Any, ids: Sequence[int], types: Sequence[int] | None, check: Callable[[Sequence[int]], None]
+) -> Encoded:
+    """Token ids as they are, in the text, or the two texts, that they are decoded to.
+
+    What decodes to a text whose tokens are others stands in the text of its tokens one by one.
+    """
+    ids = list(ids)
+    check(ids)
+    ways: tuple[dict[str, Any], ...] = ({}, {"add_special_tokens": False})
+    for texts in _decoded(tokenizer, ids):
+        for how in ways:
+            try:
+                found = encode(tokenizer, texts[0], lambda _: None, pair=texts[1], **how)
+            except Error:
+                continue
+            if found.ids == ids:
+                found.types = None if types is None else list(types)  # as the model would be given them
+                return found
+    special = [is_special(tokenizer, token) for token in ids]
+    tokens = [readable(tokenizer, token) for token in ids]
+    places: list[tuple[int, int, int] | None] = []
+    text = ""
+    for at, token in enumerate(ids):
+        begin = len(text)
+        if special[at]:
+            places.append(None)
+            continue
+        so_far = tokenizer.decode([one for one, other in zip(ids[: at + 1], special, strict=False) if not other])
+        text = so_far if so_far.startswith(text) else text + readable(tokenizer, token)
+        places.append((begin, len(text), at))
+    return Encoded(ids, tokens, special, (text, places), types=None if types is None else list(types))
+
+
+def _decoded(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str | None]]:
+    """The texts that token ids may be of: what a template of at most one special token at each end has inside, cut at
+    special tokens, as pairs are, and as a whole.
+    """
+    special = [is_special(tokenizer, token) for token in ids]
+    read = partial(tokenizer.decode, clean_up_tokenization_spaces=False)
+    found: list[tuple[str, str | None]] = []
+    for before, behind in ((1, 1), (1, 0), (0, 1), (0, 0)):
+        begin, end = before, len(ids) - behind
+        if begin >= end or not all(special[:begin]) or not all(special[end:]):
+            continue
+        at = begin
+        while at < end:
+            rest = next((place for place in range(at, end) if not special[place]), end)
+            if begin < at < rest < end:
+                found.append((read(ids[begin:at]), read(ids[rest:end])))
+            at = rest + 1
+        found.append((read(ids[begin:end]), None))
+    return found
 
 
 def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:

@@ -98,6 +98,8 @@ bool takes_layers(const SettingOption& option) {
 // The type of a setting as an annotation.
 std::string annotation(const SettingOption& option) {
   const SettingValue usual = option.get({});
+  const std::string_view name = option.name;
+  if (name == "target" || name == "against") return "str | int";  // by its name, or its number
   if (std::holds_alternative<bool>(usual)) return "bool";
   if (std::holds_alternative<double>(usual)) return "float";
   if (std::holds_alternative<std::size_t>(usual)) return "int";

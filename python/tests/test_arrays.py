@@ -49,6 +49,30 @@ class ArraysIn(PackageTest):
         cache = {f"blocks.{layer}.attn.hook_pattern": with_batch[layer] for layer in (2, 0, 1)}
         self.assert_same(cache | {"blocks.0.hook_resid_pre": None})
 
+    def test_averaged_heads(self) -> None:
+        fused = self.attention.mean(axis=1)
+        self.assert_same_bits(attnflow.rollout(list(fused)), attnflow.rollout(fused[:, None]))
+        finished = attnflow.rollout(list(fused), mixing="alti")
+        self.assert_same_bits(finished, attnflow.rollout(fused, mixing="alti"))
+
+    def test_steps_of_a_generation(self) -> None:
+        whole = random_attention(layers=3, tokens=6, causal=True)
+        layers = whole[:, None]  # [layer, 1, head, query, key]
+        cached = [tuple(layer[:, :, :3, :3] for layer in layers)]
+        cached += [tuple(layer[:, :, row : row + 1, : row + 1] for layer in layers) for row in (3, 4, 5)]
+        again = [tuple(layer[:, :, :rows, :rows] for layer in layers) for rows in (3, 4, 5, 6)]
+        two_at_once = [cached[0], tuple(layer[:, :, 3:5, :5] for layer in layers), cached[3]]
+        expected = attnflow.rollout(whole)
+        for steps in (cached, again, two_at_once, tuple(cached)):
+            self.assert_same_bits(attnflow.rollout(steps), expected)
+        window = [cached[0], tuple(layer[..., :3] for layer in cached[1])]
+        with self.assertRaisesRegex(
+            attnflow.Error, "expected step 1 of generate\\(\\) with 4 keys, found 3, as sliding"
+        ):
+            attnflow.rollout(window)
+        with self.assertRaisesRegex(attnflow.Error, "as many layers in each step"):
+            attnflow.rollout([cached[0], cached[1][:2]])
+
     def test_memory_of_any_order(self) -> None:
         self.assert_same(np.asfortranarray(self.attention))
         self.assert_same(np.repeat(self.attention, 2, axis=0)[::2])

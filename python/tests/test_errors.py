@@ -44,7 +44,9 @@ class Errors(PackageTest):
         self.refuse("expected 6 special flags", good, special=[True])
         self.refuse("output_attentions=True", {"logits": good})
         self.refuse("output_attentions=True", {"attentions": None})
-        self.refuse("expected mixing to say what the contributions are", good[0], kind="usage")
+        self.refuse("found [2, 6, 6], in which one dimension is missing: attention[:, None] adds the head", good[0])
+        self.refuse("take one input of the batch", np.stack([good, good]))
+        self.refuse("np.moveaxis(attention, -1, 1)", np.moveaxis(good, 1, -1))
 
     def test_options_of_any_depth(self) -> None:
         good = random_attention()
@@ -56,24 +58,91 @@ class Errors(PackageTest):
 
     def test_texts_without_an_encoding(self) -> None:
         good = random_attention()
-        half: dict[str, Any] = {"tokens": ["\ud800"] * 6, "name": "\ud800", "heads": "\ud800", "options": {"\ud800": 1}}
+        half: dict[str, Any] = {"tokens": ["\ud800"] * 6, "name": "\ud800", "heads": "\ud800"}
         for name, value in half.items():
             words = f"{name}: expected a text of Unicode characters, found half of a surrogate pair"
-            self.refuse(words, good, kind="usage", **(value if name == "options" else {name: value}))
+            self.refuse(words, good, kind="usage", **{name: value})
+        self.refuse("found '\\ud800'", good, kind="usage", **{"\ud800": 1})
 
     def test_forms(self) -> None:
         good = random_attention()
         self.refuse("blocks.0.attn.hook_pattern is missing", {"blocks.1.attn.hook_pattern": good[:1]})
-        self.refuse("found an encoder-decoder's output", {"encoder_attentions": good})
-        self.refuse("found a list of such lists", [(good[:1],), (good[:1],)])
+        for names in (["encoder_attentions"], ["cross_attentions"], ["decoder_attentions", "cross_attentions"]):
+            outputs = dict.fromkeys(names, good)
+            self.refuse(f"found an encoder-decoder's output ({', '.join(names)})", outputs)
+        self.refuse("pass list(mapping.values()) if its first layer", {"layer.0": good[0], "layer.1": good[1]})
+        self.refuse("pass its attentions, as output[1]", (np.ones((1, 6, 9)), tuple(good[:, None])))
         self.refuse("expected an array without a mask", np.ma.masked_array(good, good > 0.5))  # type: ignore[no-untyped-call]
         self.refuse("found []", np.float64(1.0))
         other = attnflow.attribute(good.astype(good.dtype.newbyteorder()))
         np.testing.assert_array_equal(other.rollout, attnflow.attribute(good).rollout)
 
+    def test_models_that_give_no_attention(self) -> None:
+        good = random_attention()
+        for found, absent in (
+            ("found none", ()),
+            ("found none", None),
+            ("found none", {"attentions": None}),
+            ("(nothing for each of 3 layers)", (None, None, None)),
+            ("(nothing for each of 2 layers)", {"attentions": (None, None)}),
+        ):
+            with self.subTest(absent=absent):
+                for words in (found, 'attn_implementation="eager"', "attnflow.capture(model)"):
+                    self.refuse(words, absent)
+        self.refuse("found None in layer 2 (1 of 3), as layers without attention have", [good[0], None, good[2]])
+
+    def test_rows_of_zeros(self) -> None:
+        padded = random_attention()
+        padded[:, :, 4:] = 0.0
+        padded[:, :, :, 4:] = 0.0
+        self.refuse("found 12 rows of zeros, the first at layer 1, head 0, query 4", padded)
+        report = attnflow.attribute(padded, renormalize=True)
+        np.testing.assert_allclose(report.rollout.sum(axis=-1), 1.0, atol=1e-12)
+        self.assert_same_bits(report.rollout[:, 4:], np.broadcast_to(np.eye(6)[4:], (3, 2, 6)).copy())
+        alone = attnflow.attribute(padded[:, :, :4, :4], renormalize=True)
+        self.assert_same_bits(report.rollout[:, :4, :4].copy(), alone.rollout.copy())
+        self.assertIn(
+            "12 rows of the attention held zeros alone (layers 1 to 3, heads 0 to 1, positions 4 to 5): each such position "
+            "keeps only itself there. If these positions are padding, leave them out of the attention.",
+            report.notes,
+        )
+
+    def test_names_of_tokens(self) -> None:
+        good = random_attention()
+        for words, tokens in (
+            ("found str; pass tokens.split(), or a list", "abcdef"),
+            ("found bytes", b"abcdef"),
+            ("found int at 0; pass tokenizer.convert_ids_to_tokens(ids)", list(range(6))),
+            ("found bytes at 5", ["a", "b", "c", "d", "e", b"f"]),
+            ("convert_ids_to_tokens(encoding.input_ids)", {"input_ids": [1] * 6}),
+        ):
+            self.refuse(words, good, kind="usage", tokens=tokens)
+        self.assertEqual(attnflow.attribute(good, [*np.array(list("abcdef"))]).tokens, list("abcdef"))
+
+    def test_names_of_options(self) -> None:
+        good = random_attention()
+        calls: list[tuple[Any, dict[str, Any], str]] = [
+            (attnflow.attribute, {"metod": "flow"}, "found 'metod'; did you mean 'method'"),
+            (attnflow.rollout, {"resdiual": 0.5}, "did you mean 'residual'"),
+            (attnflow.attribute, {"token": ["a"]}, "did you mean 'tokens'"),
+            (attnflow.attribute, {"output_token": -2}, "expected a position from 0, 'last' or -1, found -2"),
+            (attnflow.attribute, {"layers": -1}, "the last one is the last row of each array"),
+            (attnflow.attribute, {"layers": [1, -1]}, "found -1"),
+        ]
+        for function, options, words in calls:
+            with self.subTest(**options), self.assertRaises(attnflow.Error) as caught:
+                function(good, **options)
+            self.assertIn(words, str(caught.exception))
+            self.assertEqual(caught.exception.kind, "usage")
+        with self.assertRaisesRegex(attnflow.Error, "did you mean 'temperature'"):
+            attnflow.generate(None, None, "a", temprature=1.0)  # type: ignore[call-arg]
+        self.assertEqual(attnflow.attribute(good, output_token=-1).output_token, 5)
+
     def test_figures_and_show(self) -> None:
         report = attnflow.attribute(random_attention())
-        with self.assertRaisesRegex(attnflow.Error, "expected options among view, .*, found veiw"):
+        with self.assertRaisesRegex(
+            attnflow.Error, "expected options among view, .*, found 'veiw'; did you mean 'view'"
+        ):
             report.to_svg(veiw="graph")  # type: ignore[call-overload]
         with self.assertRaisesRegex(attnflow.Error, "expected view as a text, .* found layers=2"):
             report.to_svg(layers=2)  # type: ignore[call-overload]
@@ -93,7 +162,7 @@ class Errors(PackageTest):
             ('expected a number, found "much"', {"residual": "much"}),
             ("residual: expected a number, a text, or a list of these, found object", {"residual": object()}),
             ("flow_tolerance: expected", {"flow_tolerance": 0.0}),
-            ("expected fields among", {"residuum": 0.5}),
+            ("expected options among", {"residuum": 0.5}),
             ("layers", {"layers": 4}),
             ("layers: expected layers from 1, found 0", {"layers": [0]}),
             ("output_token", {"output_token": 6}),

@@ -86,17 +86,16 @@ class Explainer:
         target_column: str | None = None,
         **options: Unpack[TextOptions],
     ) -> None:
-        from attnflow.capture import check_explained
+        from attnflow.capture import explained
         from attnflow.explanation import check_target
         from attnflow.text import require_words
 
-        self.model = model
+        self.model = model = explained(model)
         self.tokenizer = tokenizer
         self.column = column
         self.target_column = target_column
         # What would be wrong with every row ends the work before it begins.
         self.options = row_options(options)
-        check_explained(model)
         check_target(model, target_column is not None)
         if self.options.get("words"):
             require_words(tokenizer)

@@ -228,8 +228,8 @@ class Generate(PackageTest):
             runs = mock.patch.object(self.model, "generate", side_effect=AssertionError("the model has run"))
             with self.subTest(words), runs, self.assertRaisesRegex(attnflow.Error, words):
                 attnflow.generate(self.model, self.tokenizer, PROMPT, **options)  # type: ignore[arg-type]
-        with self.assertRaisesRegex(attnflow.Error, "prompt: expected a text, found int"):
-            attnflow.generate(self.model, self.tokenizer, 3)  # type: ignore[arg-type]
+        with self.assertRaisesRegex(attnflow.Error, "prompt: expected a text, .* found int"):
+            attnflow.generate(self.model, self.tokenizer, 3)
         bert = ROOT / "tests" / "golden" / "models" / "bert_masked_lm"
         with self.assertRaises(attnflow.Error):
             attnflow.generate(
