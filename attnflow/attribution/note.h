@@ -35,6 +35,7 @@ enum class NoteCode : std::uint8_t {
   // The input
   kTextCut,
   kUnknownWords,
+  kSpecialTokenTwice,
   kJointLayers,
   kTokensBlanked,
   kFewClasses,
@@ -52,6 +53,13 @@ enum class NoteCode : std::uint8_t {
   kAdapterApplied,
   kAdapterNotApplied,
   kWindowNotApplied,
+  kWindowIgnored,
+  kPreTokenizerUnknown,
+  kSpecialTokenDoubtful,
+  kTokenTypesChanged,
+  kEmptyTokens,
+  kTensorsUnused,
+  kLlamaWarning,
   // The attention
   kAnyWeights,
   kZeroRows,
@@ -75,6 +83,8 @@ enum class NoteCode : std::uint8_t {
   kBlankOutAgreement,
   kIntegrationError,
   // How a generation began and ended
+  kGenerationRules,
+  kGenerationSettingsLeft,
   kTokensGiven,
   kModelStopped,
   kInterrupted,

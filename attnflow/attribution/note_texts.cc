@@ -89,6 +89,70 @@ std::string unknown_words_text(const Note& note) {
                      fmt::join(texts_in(note, "words"), ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
+std::string special_twice_text(const Note& note) {
+  const std::vector<std::string>& tokens = texts_in(note, "tokens");
+  return fmt::format("{} stand{} in the text, and the tokenizer adds {}, too: the model sees {} twice in a row.",
+                     listed(tokens), tokens.size() == 1 ? "s" : "", tokens.size() == 1 ? "it" : "them",
+                     tokens.size() == 1 ? "it" : "each");
+}
+
+constexpr const char* kConvertAgain = "Convert the model again from its original folder, or use that folder.";
+
+// "tokenizer.ggml.bos_token_id names token 99, which the vocabulary does not have: libllama takes 11, ",", instead."
+std::string special_doubtful_text(const Note& note) {
+  const std::string& key = text_in(note, "key");
+  const std::string& problem = text_in(note, "problem");
+  const bool ends = key.find(".eos_") != std::string::npos;
+  const std::string taken =
+      note.find("id") == nullptr ? std::string() : fmt::format("{}, {}", count_in(note, "id"), text_in(note, "token"));
+  if (problem == "missing") {
+    return fmt::format("The file does not say which token {} a text ({}): libllama takes {}, and {}.",
+                       ends ? "ends" : "begins", key, taken,
+                       ends ? "a generation ends where it is chosen" : "puts it before every text");
+  }
+  if (problem == "ordinary") {
+    return fmt::format(
+        "The file marks the token that ends a text ({}), {}, as ordinary text: a generation ends wherever it is "
+        "chosen.",
+        key, taken);
+  }
+  return fmt::format("{} names token {}, which the vocabulary does not have: libllama {}.", key, problem,
+                     taken.empty() ? "does without it" : "takes " + taken + ", instead");
+}
+
+std::string tensors_unused_text(const Note& note) {
+  const std::size_t count = count_in(note, "count");
+  const std::vector<std::string>& tensors = texts_in(note, "tensors");
+  const std::size_t more = count - std::min(count, tensors.size());
+  return fmt::format("libllama leaves out {} of the file: {}{}.",
+                     count == 1 ? std::string("1 tensor") : fmt::format("{} tensors", count), fmt::join(tensors, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+std::string generation_rules_text(const Note& note) {
+  const std::size_t changed = count_in(note, "changed");
+  return fmt::format(
+      "As {} asks, {} changed the choice of {} of {} tokens. Probabilities, and what tokens depend on, are those of "
+      "the model's own logits.",
+      text_in(note, "file"), listed(texts_in(note, "settings")), changed, count_in(note, "of"));
+}
+
+std::string generation_left_text(const Note& note) {
+  return fmt::format(
+      "{} also asks for {}, which attnflow does not follow here: each token {}.", text_in(note, "file"),
+      listed(texts_in(note, "settings")),
+      count_in(note, "sampled") == 0 ? "is the most probable one" : "is drawn as --temperature and --top-p say");
+}
+
+// The options draw tokens; beams they cannot give.
+std::string generation_left_advice(const Note& note) {
+  const std::vector<std::string>& settings = texts_in(note, "settings");
+  const bool draws = std::any_of(settings.begin(), settings.end(), [](const std::string& setting) {
+    return setting.starts_with("do_sample ") || setting.starts_with("general.sampling.temp ");
+  });
+  return draws ? "--temperature and --top-p draw tokens." : "";
+}
+
 std::string joint_layers_text(const Note& note) {
   const std::size_t encoder = count_in(note, "encoder_layers");
   const std::size_t last = encoder + 2 * count_in(note, "decoder_layers");
@@ -253,6 +317,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kText, "text", "", ""},
     {Code::kTextCut, "text-cut", "tokens", "The text was cut to {tokens} tokens, the model's maximum."},
     {Code::kUnknownWords, "unknown-words", "count words not_listed", unknown_words_text},
+    {Code::kSpecialTokenTwice, "special-token-twice", "tokens", special_twice_text,
+     "Leave out of the text what the tokenizer adds."},
     {Code::kJointLayers, "joint-layers", "source_tokens encoder_layers decoder_layers", joint_layers_text},
     {Code::kTokensBlanked, "tokens-blanked", "blank positions", blanked_text},
     {Code::kFewClasses, "few-classes", "width height classes labels",
@@ -293,6 +359,26 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "file does not say so, so here each token sees all of them: beyond {window} tokens, the numbers differ from the "
      "trained model's.",
      "Its Hugging Face folder keeps the window."},
+    {Code::kWindowIgnored, "window-ignored", "window",
+     "The file says that each token sees the {window} before it, which libllama does not apply to models of this "
+     "architecture: beyond {window} tokens the numbers are not those of the trained model.",
+     "Its Hugging Face folder keeps the window."},
+    {Code::kPreTokenizerUnknown, "pre-tokenizer-unknown", "found",
+     "The file does not say how its tokenizer splits a text before it merges pieces (tokenizer.ggml.pre is {found}), "
+     "so libllama splits by a general rule. Where that is not the model's own, tokens differ, and with them all "
+     "numbers.",
+     "Convert the model again with a current llama.cpp, or use its Hugging Face folder."},
+    {Code::kSpecialTokenDoubtful, "special-token-doubtful", "key problem token id?", special_doubtful_text,
+     kConvertAgain},
+    {Code::kTokenTypesChanged, "token-types-changed", "tokens",
+     "The file marks these tokens as ordinary text, and libllama takes them for control tokens that end a text: "
+     "{tokens}.",
+     kConvertAgain},
+    {Code::kEmptyTokens, "empty-tokens", "count",
+     "The vocabulary of the file has {count} tokens without a spelling; libllama gives them names such as [EMPTY_7].",
+     kConvertAgain},
+    {Code::kTensorsUnused, "tensors-unused", "count tensors", tensors_unused_text},
+    {Code::kLlamaWarning, "llama-warning", "warning", "libllama warns: {warning}"},
 
     {Code::kAnyWeights, "any-weights", "",
      "The attention was taken as it is: its rows, and the values computed from them, may not sum to 1."},
@@ -359,6 +445,9 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "explain.",
      "--integration-steps takes more points."},
 
+    {Code::kGenerationRules, "generation-rules", "file settings changed of", generation_rules_text},
+    {Code::kGenerationSettingsLeft, "generation-settings-left", "file settings sampled", generation_left_text,
+     generation_left_advice},
     {Code::kTokensGiven, "tokens-given", "tokens",
      "The generation starts with given tokens (--begin-with): {tokens}. The model chose the rest."},
     {Code::kModelStopped, "model-stopped", "error", "The model stopped: {error}"},

@@ -12,6 +12,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/referents.h"
+#include "attnflow/explain/special_twice.h"
 #include "attnflow/explain/unknown_words.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
@@ -242,6 +243,7 @@ Report begin_report(AttentionInput& input, const ExplainOptions& options) {
   zeros.add(input.fused.zero_rows);
   if (input.running) zeros.add(input.running->zero_rows);
   note_zero_rows(zeros, report.notes);
+  if (input.text) note_special_twice(report);
   if (input.text) mark_unknown_words(report);
   return report;
 }

@@ -101,13 +101,22 @@ bool is_first_mistral(const GgufHeader& header) {
          number("attention.head_count_kv") == 8 && number("context_length") == 32768;
 }
 
+bool has_window_left_out(const GgufHeader& header) {
+  return header.text("general.architecture").value_or("") == "llama" &&
+         header.number("llama.attention.sliding_window").value_or(0) == 0 && is_first_mistral(header);
+}
+
 std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   constexpr std::size_t kWindow = 4096;
-  if (header.text("general.architecture").value_or("") != "llama" ||
-      header.number("llama.attention.sliding_window").value_or(0) != 0 || !is_first_mistral(header)) {
-    return {};
+  std::vector<ModelNote> notes;
+  if (has_window_left_out(header)) notes.push_back({Note{NoteCode::kWindowNotApplied, {{"window", kWindow}}}, kWindow});
+  // Files of other kinds of tokenizer have nothing to say there.
+  const std::string rule = header.text("tokenizer.ggml.pre").value_or("");
+  if (header.text("tokenizer.ggml.model").value_or("") == "gpt2" && (rule.empty() || rule == "default")) {
+    const char* const found = rule.empty() ? "missing" : "\"default\"";
+    notes.push_back({Note{NoteCode::kPreTokenizerUnknown, {{"found", found}}}});
   }
-  return {{Note{NoteCode::kWindowNotApplied, {{"window", kWindow}}}, kWindow}};
+  return notes;
 }
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/referents.h"
+#include "attnflow/explain/special_twice.h"
 #include "attnflow/explain/unknown_words.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
@@ -214,6 +215,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   if (encoding.truncated) {
     report.notes.push_back({NoteCode::kTextCut, {{"tokens", n}}});
   }
+  note_special_twice(report);
   mark_unknown_words(report);
 
   // Everything that can be wrong with the options is found before the model runs.

@@ -31,6 +31,7 @@
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/explain/fill_generation.h"
 #include "attnflow/explain/fill_report.h"
+#include "attnflow/explain/special_twice.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/model/model_input.h"
 #include "attnflow/report/report_ranking.h"
@@ -89,6 +90,7 @@ Prompt read_prompt(const TextCodec& codec, const ModelInfo& info, const Generate
   prompt.tokens = report_tokens(encoding);
   if (info.target) begin_target(codec, *info.target, prompt);
   report.input.tokens = prompt.tokens;
+  note_special_twice(report);
   std::size_t none = 0;
   if (options.settings.words) prompt.words = merge_words(report, none);
   return prompt;

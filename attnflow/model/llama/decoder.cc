@@ -7,6 +7,7 @@
 
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
+#include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/replay.h"
 #include "attnflow/model/model_input.h"
 
@@ -53,6 +54,9 @@ void LlamaDecoder::try_out() {
   capture_.try_terms(false);
   weights_.info.heads = capture_.heads();
   clear();
+  // Of loading, of the context, and of the first run.
+  const llama_vocab* const vocabulary = llama_model_get_vocab(weights_.model.get());
+  for (ModelNote& note : take_llama_warnings().notes(vocabulary)) weights_.info.notes.push_back(std::move(note));
 }
 
 void LlamaDecoder::clear() {

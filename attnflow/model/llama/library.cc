@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kLongestMessage = 300;
 
 thread_local std::string last_error;
+thread_local LlamaWarnings last_warnings;
 thread_local bool asserting = false;
 
 // What the library throws through its own frames: they know std::exception and clean up.
@@ -37,7 +38,8 @@ std::string clean(std::string_view text) {
 }
 
 // The first error is the cause; those that follow say that what was built on it failed too.
-void keep_error(ggml_log_level level, const char* text, void* /*unused*/) {
+void keep_message(ggml_log_level level, const char* text, void* /*unused*/) {
+  if (level == GGML_LOG_LEVEL_WARN && text != nullptr) last_warnings.add(clean(text));
   if (level == GGML_LOG_LEVEL_ERROR && last_error.empty() && text != nullptr) last_error = clean(text);
 }
 
@@ -79,13 +81,15 @@ void start_llama_library() {
                   "expected a processor with the instructions that libllama was built for (AVX2, FMA), found one "
                   "without; build attnflow on this machine");
     }
-    llama_log_set(keep_error, nullptr);
+    llama_log_set(keep_message, nullptr);
     ggml_set_abort_callback(on_assertion);
     llama_backend_init();
   });
 }
 
 std::string take_llama_error() { return std::exchange(last_error, {}); }
+
+LlamaWarnings take_llama_warnings() { return std::exchange(last_warnings, {}); }
 
 void with_llama_assertions(const std::string& source, const std::function<void()>& action) {
   struct Scope {

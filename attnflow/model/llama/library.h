@@ -10,6 +10,8 @@
 #include <memory>
 #include <string>
 
+#include "attnflow/model/llama/warnings.h"
+
 namespace attnflow {
 
 // Sets the library up, once in the life of the program. Throws Error(kUnsupportedModel) when it was built for
@@ -19,6 +21,9 @@ void start_llama_library();
 // What the library last reported as an error on this thread, in one line, since the last call; empty when nothing. Its
 // messages go nowhere else.
 std::string take_llama_error();
+
+// What it warned of on this thread since the last call.
+LlamaWarnings take_llama_warnings();
 
 // Runs `action` on this thread. Where the library finds an inconsistency by an assertion of its own it would end the
 // program; within `action` that is an exception instead: Error(kBadFile), which begins with `source`. Made for work on

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attnflow/base/checked_size.h"
@@ -11,6 +12,7 @@
 #include "attnflow/files/gguf.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/llama/library.h"
+#include "attnflow/model/llama/warnings.h"
 
 namespace attnflow {
 namespace {
@@ -74,6 +76,7 @@ void check_tokenizer(const GgufHeader& header, const std::string& source) {
 
 LlamaModelHandle load(const fs::path& file, bool copy) {
   take_llama_error();
+  take_llama_warnings();
   LlamaModelHandle model;
   with_llama_assertions(file.string(), [&] {
     llama_model_params params = llama_model_default_params();
@@ -138,6 +141,7 @@ LlamaWeights load_llama_weights(const GgufFile& file, bool copy) {
   weights.model = load(file.path, copy);
   check_kind(*weights.model, weights.source);
   weights.info = info_of(*weights.model, file);
+  for (ModelNote& note : unsaid_llama_notes(*weights.model, file.header)) weights.info.notes.push_back(std::move(note));
   weights.cache_row = cache_row_of(file.header, weights.info);
   return weights;
 }

@@ -1,0 +1,52 @@
+// libllama's warnings as notes.
+//
+// The library writes its warnings for a terminal: with the name of a function in front, one line for each token, boxes
+// of asterisks. Here each kind becomes one note, in this project's words where it is known; warnings of what cannot
+// change tokens or numbers here are dropped, by name; all others become notes as they are.
+#ifndef ATTNFLOW_MODEL_LLAMA_WARNINGS_H_
+#define ATTNFLOW_MODEL_LLAMA_WARNINGS_H_
+
+#include <llama.h>
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/files/gguf.h"
+#include "attnflow/model/model.h"
+
+namespace attnflow {
+
+// Takes warnings one by one. Memory is bounded, however many a hostile file causes.
+class LlamaWarnings {
+ public:
+  // One message, in one line.
+  void add(std::string_view message);
+
+  // Those so far, each once, in an order of their own. `vocabulary` is the model's.
+  std::vector<ModelNote> notes(const llama_vocab* vocabulary) const;
+
+ private:
+  struct BadSpecial {
+    std::string key;
+    std::string found;
+    llama_token used = LLAMA_TOKEN_NULL;
+  };
+
+  std::vector<BadSpecial> bad_specials_;
+  std::set<std::string> changed_types_;  // pieces
+  std::size_t empty_tokens_ = 0;
+  std::set<std::string> unused_tensors_;
+  std::size_t unused_count_ = 0;
+  std::vector<std::string> others_;
+};
+
+// What libllama takes for granted without a warning: the tokens around a text that the file does not name, and a
+// sliding window that the file names and the library does not apply.
+std::vector<ModelNote> unsaid_llama_notes(const llama_model& model, const internal::GgufHeader& header);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_LLAMA_WARNINGS_H_
