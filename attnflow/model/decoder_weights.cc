@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attnflow/model/decoder_stack.h"
+#include "attnflow/model/generation_rules.h"
 #include "attnflow/model/lora.h"
 #include "attnflow/model/tensor_finder.h"
 
@@ -236,6 +237,7 @@ DecoderWeights find_decoder_weights(const Folder& folder, const DecoderConfig& c
   DecoderWeights weights = make_decoder_weights(config, std::make_shared<const Checkpoint>(folder), folder.name(),
                                                 options.allow_unused_weights);
   weights.info.notes = adapter_notes(folder);
+  weights.info.generation = read_generation_defaults(folder);
   return weights;
 }
 

@@ -12,6 +12,7 @@
 #include "attnflow/files/messages.h"
 #include "attnflow/model/config_reader.h"
 #include "attnflow/model/decoder_stack.h"
+#include "attnflow/model/generation_rules.h"
 #include "attnflow/model/lora.h"
 
 namespace attnflow {
@@ -157,6 +158,7 @@ EncoderDecoderWeights find_encoder_decoder_weights(const Folder& folder, const E
   ModelInfo& info = weights.info;
   info.name = folder.name();
   info.notes = adapter_notes(folder);
+  info.generation = read_generation_defaults(folder);
   info.architecture = row.model_type;
   info.layers = config.encoder.layers + 2 * config.decoder.layers;
   info.heads = std::min(config.encoder.heads, config.decoder.heads);

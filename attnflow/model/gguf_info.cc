@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -119,6 +121,23 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   return notes;
 }
 
+// What it says of a generation, under the names of its keys; "suppress_tokens" as transformers calls it.
+GenerationDefaults gguf_generation(const GgufHeader& header) {
+  constexpr std::string_view kSampling = "general.sampling.";
+  nlohmann::json said = nlohmann::json::object();
+  for (const auto& [key, value] : header.metadata) {
+    if (!key.starts_with(kSampling)) continue;
+    if (const auto* const whole = std::get_if<std::int64_t>(&value)) said[key] = *whole;
+    // Of float32: 0.6, not 0.60000002384.
+    if (const auto* const real = std::get_if<double>(&value))
+      said[key] = std::strtod(fmt::format("{:.6g}", *real).c_str(), nullptr);
+  }
+  const GgufArray* const suppressed = header.array("tokenizer.ggml.suppress_tokens");
+  if (suppressed != nullptr && !suppressed->numbers.empty()) said["suppress_tokens"] = suppressed->numbers;
+  if (said.empty()) return {};
+  return {.text = said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), .file = "the GGUF file"};
+}
+
 }  // namespace
 
 GgufFile read_gguf_file(const std::filesystem::path& file) { return describe_gguf(file, internal::read_gguf(file)); }
@@ -134,6 +153,7 @@ GgufFile describe_gguf(const std::filesystem::path& file, GgufHeader header) {
   info.causal = true;
   info.head = ModelHead::kCausalLm;
   info.notes = found.notes;
+  info.generation = gguf_generation(header);
   return {file, std::move(header), std::move(info)};
 }
 

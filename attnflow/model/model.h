@@ -35,6 +35,12 @@ struct ModelNote {
   std::size_t beyond = 0;  // it concerns inputs of more tokens than this
 };
 
+// The file that says how a model's texts are meant to be chosen: model/generation_rules.h reads it.
+struct GenerationDefaults {
+  std::string text;  // a JSON object; empty: there is none
+  std::string file;  // its name, for messages
+};
+
 // Of an encoder-decoder: the target that its decoder writes. Its tokens stand behind those of the source in one
 // sequence, and its layers count in the order in which they run: the encoder's, then two for each of the decoder's,
 // attention to the target and then to the source. In a layer that is not theirs tokens attend to themselves alone.
@@ -67,6 +73,7 @@ struct ModelInfo {
   std::size_t parameters = 0;
   std::optional<ImageInfo> image = {};    // of a model that takes pictures; absent: it takes text
   std::optional<TargetInfo> target = {};  // of an encoder-decoder; max_tokens is then that of a source
+  GenerationDefaults generation = {};
   std::vector<ModelNote> notes = {};
 
   // Those that concern an input of so many tokens.

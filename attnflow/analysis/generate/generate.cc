@@ -33,6 +33,7 @@
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/special_twice.h"
 #include "attnflow/graph/layers.h"
+#include "attnflow/model/generation_rules.h"
 #include "attnflow/model/model_input.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
@@ -268,13 +269,31 @@ GeneratedToken generated_token(const TextCodec& codec, std::size_t id, std::span
   return token;
 }
 
+// Rules of the model's files see the prompt and what was generated; those of an encoder-decoder the target alone, whose
+// first token is given and not generated.
+RuledSampler ruled_sampler(const ModelInfo& info, const TextCodec& codec, const GenerateOptions& options,
+                           const Prompt& prompt) {
+  GenerationRules rules = read_generation_rules(info.generation, info.vocabulary, info.target.has_value());
+  std::vector<std::int64_t> ends;
+  if (!rules.followed.empty()) {
+    for (std::size_t id = 0; id < codec.id_limit(); ++id) {
+      if (codec.is_end(static_cast<std::int64_t>(id))) ends.push_back(static_cast<std::int64_t>(id));
+    }
+  }
+  if (!info.target) return {options.sampling, std::move(rules), prompt.ids, prompt.ids, std::move(ends)};
+  const auto target = prompt.ids.begin() + static_cast<std::ptrdiff_t>(prompt.source);
+  RuledSampler sampler(options.sampling, std::move(rules), {target, target + 1}, {prompt.ids.begin(), target},
+                       std::move(ends));
+  for (auto id = target + 1; id != prompt.ids.end(); ++id) sampler.keep(static_cast<std::size_t>(*id));
+  return sampler;
+}
+
 // Lets the model go on until `most` tokens are there or something ends them.
 void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
-                     std::size_t most, GenerationSink& sink, Report& report) {
+                     std::size_t most, RuledSampler& sampler, GenerationSink& sink, Report& report) {
   Generation& generation = *report.generation;
   std::vector<GeneratedToken>& tokens = generation.tokens;
   generation.stopped = most < options.tokens ? "context" : "length";
-  Sampler sampler(options.sampling);
   internal::GeneratedText text(codec, options.on_text, decoder.info().target.has_value());
   internal::GenerationSource source(sink);
   std::vector<std::size_t> shown;  // layers whose mean a step has
@@ -306,6 +325,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     // Drawn for tokens that are given, too, so that a branch goes on with the random numbers of what it left.
     std::size_t id = sampler.choose(logits.span());
     if (tokens.size() < options.begin_with.size()) id = options.begin_with[tokens.size()];
+    sampler.keep(id);
     tokens.push_back(generated_token(codec, id, logits.span(), options.choices));
     if (options.settings.mixing != Mixing::kAttention || options.settings.explains_prediction()) {
       const auto against =
@@ -409,6 +429,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   for (const Method method : {Method::kBlankOut, Method::kIntegratedGradients}) {
     if (options.settings.wants(method)) find_blank_token(codec, info);  // before the text is made
   }
+  RuledSampler sampler = ruled_sampler(info, codec, options, prompt);
   const std::size_t room = info.target ? info.target->max_tokens - info.target->begin.size() : info.max_tokens - m;
   const std::size_t most = std::min(options.tokens, room + 1);
   const bool by_default = options.settings.mixing == Mixing::kAuto;
@@ -439,7 +460,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   decoder.reserve(m + most - 1);
   check_generation_memory(keep, options, report.settings.layers.size(), m, most);
   GenerationSink sink(keep);
-  continue_prompt(decoder, codec, options, prompt, most, sink, report);
+  continue_prompt(decoder, codec, options, prompt, most, sampler, sink, report);
   place_outputs(report);
   using FirstShare = decltype(GenerationQuestion::first_share);
   const FirstShare first_share = [&](std::size_t layer, std::size_t position) {
@@ -478,10 +499,13 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
       report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
     }
   }
+  const std::size_t generated = report.generation->tokens.size();
+  for (Note& note : sampler.notes(generated, report.generation->stopped == "length")) {
+    report.notes.push_back(std::move(note));
+  }
   if (report.generation->given > 0) {
     report.notes.push_back({NoteCode::kTokensGiven, {{"tokens", report.generation->given}}});
   }
-  const std::size_t generated = report.generation->tokens.size();
   for (Note& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));
   if (report.generation->stopped == "interrupted") {
     report.notes.push_back({NoteCode::kInterrupted, {{"tokens", generated}}});
