@@ -108,8 +108,14 @@ export class Viewer {
       const recipe = now.document.generation ? recipeOf(now) : recipeBy((name) => choices[name].value);
       return new Explanation(now, recipe, this.answers.value, choices.normalized.value, this.flows.value);
     });
-    this.state.takesMost = () =>
-      !this.scored && takesMost(this.report, this.row(), this.explanation.value.recipe.start_layer);
+    // One rule for raw, rollout and flow: flow hardly tells a sink from other tokens, and would rank it first.
+    this.state.takesMost = () => {
+      const { start_layer: start } = this.explanation.value.recipe;
+      const takes = (method: Method) => takesMost(this.report, this.row(method), start, this.output);
+      return (
+        !this.scored && !this.carriesNothing && [choices.method.value, "raw" as const, "rollout" as const].some(takes)
+      );
+    };
     this.ranking = computed(() => {
       const method = choices.method.value;
       const { model, document } = this.report;
@@ -148,6 +154,20 @@ export class Viewer {
   /** What the chosen output token draws on by a method; null where that is not known. */
   row(method: Method = this.state.choices.method.value): Numbers | null {
     return this.explanation.value.row(method, this.layersOf(method), this.output);
+  }
+
+  /**
+   * Whether the prediction that is explained draws on nothing that the chosen output token holds after the layer. Rollout
+   * says by what shares something goes back to the input: there is nothing to share out.
+   */
+  get carriesNothing(): boolean {
+    const method = this.state.choices.method.value;
+    return !this.scored && this.explanation.value.carriesNothing(this.layersOf(method), this.output);
+  }
+
+  /** Whether a token is shown that takes most of the row and says little: an attention sink. */
+  isShownSink(token: number): boolean {
+    return token === 0 && !this.state.sinkAside.value && this.state.takesMost();
   }
 
   /** Whether the page computes the flow of an output token, in time: what a server is there for it does. */

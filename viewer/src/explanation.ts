@@ -109,6 +109,7 @@ export class Explanation {
       const row = long ?? recomputedRow(report, recipe, method, layer, outputToken);
       if (row) result = { ...row, source: "page", error: recomputedError(report, recipe), from: null };
     }
+    if (result) result = this.emptied(method, layer, outputToken, result);
     // Rows of thousands of tokens are cheap to make again.
     if (this.cache.size > MOST_ROWS || this.cached > MOST_NUMBERS) {
       this.cache.clear();
@@ -117,6 +118,19 @@ export class Explanation {
     this.cache.set(key, result);
     this.cached += result?.values.length ?? 0;
     return result;
+  }
+
+  /** Whether relevance reaches nothing of an output token after a layer: its row is empty. */
+  carriesNothing(layer: Layers, outputToken: number): boolean {
+    if (this.report.mixing.rule !== "contained-normalized") return false;
+    const raw = this.result("raw", layer, outputToken)?.values;
+    return raw !== undefined && raw.every((value) => value === 0);
+  }
+
+  /** Rollout keeps an empty row where it is, so that layers above can pass through it; by itself it is empty. */
+  private emptied(method: Method, layer: Layers, outputToken: number, result: RowResult): RowResult {
+    if (method !== "rollout" || !this.carriesNothing(layer, outputToken)) return result;
+    return { ...result, values: new Float64Array(result.values.length), error: 0 };
   }
 
   row(method: Method, layer: Layers, outputToken: number): Numbers | null {
@@ -193,6 +207,8 @@ export class Explanation {
     const size = isScore(method) ? (i: number) => Math.abs(values[i]) : (i: number) => values[i];
     const order = [...values.keys()].filter((i) => counts[i] && (all || size(i) > 0));
     order.sort((a, b) => (size(b) || 0) - (size(a) || 0) || a - b);
+    // All values are 0: nothing comes first.
+    if (order.length > 0 && size(order[0]) === 0) return [];
     let rank = 0;
     let first = NaN;
     return order.map((i, at) => {

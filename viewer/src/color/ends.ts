@@ -24,14 +24,15 @@ export const isSink = ({ model, tokens }: Report, token: number) =>
 const FAR_ABOVE = 2;
 
 /**
- * Whether a decoder's first token takes most of a row: an attention sink, far above every other token of the prompt. The
- * rule of tables and figures, too (attnflow/report/report_ranking.cc).
+ * Whether a decoder's first token takes most of a row: an attention sink, far above every other token of the prompt that
+ * the output token sees. The rule of tables and figures, too (attnflow/report/report_ranking.cc).
  */
-export function takesMost({ model, m }: Report, row: Numbers | null, startLayer: number): boolean {
-  if (!row || !model.causal || startLayer !== 0) return false;
+export function takesMost({ model, m }: Report, row: Numbers | null, startLayer: number, output: number): boolean {
+  const seen = Math.min(m, row?.length ?? 0, output + 1);
+  if (!row || !model.causal || startLayer !== 0 || seen < 2) return false;
   let rest = 0;
-  for (let j = 1; j < Math.min(m, row.length); ++j) if (row[j] > rest) rest = row[j];
-  return rest > 0 && row[0] > FAR_ABOVE * rest;
+  for (let j = 1; j < seen; ++j) if (row[j] > rest) rest = row[j];
+  return row[0] > FAR_ABOVE * rest;
 }
 
 /** What is less than this share of the largest value has no strong colour: it is next to nothing. */

@@ -153,6 +153,7 @@ function FlowBelief() {
 export function Belief() {
   const viewer = useViewer();
   const { report, state, scored } = viewer;
+  if (viewer.carriesNothing) return <div id="belief" />;
   const shown = agreementShown(viewer);
   const checkable = !scored && state.choices.method.value !== "flow";
   const { input, predictions = [], generation } = report.document;

@@ -66,6 +66,14 @@ function First() {
   const row = viewer.row();
   const ranking = viewer.ranking.value;
   if (!row) return viewer.whyNoRow() ? <>no {method} values here</> : <>computing {method} …</>;
+  if (viewer.carriesNothing) return <>carries no relevance at {viewer.layersText()}</>;
+  if (ranking.length === 0 && state.sinkAside.value) {
+    return (
+      <>
+        {method} ranks nothing beside the attention sink <Named viewer={viewer} token={0} />
+      </>
+    );
+  }
   if (ranking.length === 0) return <>{method} ranks no token that is shown</>;
   const [{ token, rank }] = ranking;
   const name = <Named viewer={viewer} token={token} />;
@@ -100,7 +108,8 @@ function First() {
     : undefined;
   return (
     <>
-      {method} ranks {name} first
+      {method} ranks {viewer.isShownSink(token) && "the attention sink "}
+      {name} first
       {word && (
         <>
           {" "}

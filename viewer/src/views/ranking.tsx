@@ -62,6 +62,9 @@ export function helpOf(viewer: Viewer): string {
   const { report, state, ranking, explanation } = viewer;
   const method = state.choices.method.value;
   const all = ranking.value;
+  if (viewer.carriesNothing) {
+    return `The output token carries no relevance at ${viewer.layersText()}: there is nothing to rank.`;
+  }
   const help: string[] = [];
   // Normalised flow has no enclosures and is a share.
   const flow = explanation.value.arrayOf(method) === "flow";
@@ -78,7 +81,11 @@ export function helpOf(viewer: Viewer): string {
   const repeated = degenerateIn(flags, viewer.row("flow"), state.counts.value);
   if (repeated) help.push(`° (${repeated.count} of ${repeated.all} values): ${DEGENERATE_WORDS}.`);
   if (viewer.scored && all.length > 0) help.push(`Above 0: ${FOR} ${viewer.targetText()}; below 0: ${AGAINST}.`);
-  if (all.length === 0 && !report.document.generation) help.push(`No ${method} values of this output token here.`);
+  if (all.length === 0 && state.sinkAside.value) {
+    help.push("Nothing is left beside the attention sink, which is excluded.");
+  } else if (all.length === 0 && !report.document.generation) {
+    help.push(`No ${method} values of this output token here.`);
+  }
   if (all.some(({ token }) => token >= report.m)) {
     help.push("Positions of the prompt count from 0, generated tokens from 1.");
   }
@@ -230,6 +237,7 @@ interface LineProps {
 function Line({ entry: { token, rank, value, degenerate }, largest, columns, mass }: LineProps) {
   const viewer = useViewer();
   const generated = token >= viewer.report.m;
+  const sink = viewer.isShownSink(token) && <span class="index"> attention sink</span>;
   return (
     <tr data-token={token}>
       <td class="number">{rank}</td>
@@ -247,11 +255,13 @@ function Line({ entry: { token, rank, value, degenerate }, largest, columns, mas
           </td>
           <th scope="row">
             <Piece label={viewer.name(token).label} />
+            {sink}
           </th>
         </>
       ) : (
         <th scope="row">
           <TokenName {...viewer.name(token)} />
+          {sink}
         </th>
       )}
       {columns.map(({ method, title, row, words, by }) => (
