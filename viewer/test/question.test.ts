@@ -18,21 +18,18 @@ test("a prompt is a turn of a conversation where the model has a template for on
   expect(asked.promptRequest().chat).toBe(false);
 });
 
+const writer = (name: string, chat: boolean, text: string) => ({
+  ...{ name, kind: "generation", chat, labels: [], methods: [], mixings: [], examples: [{ text }] },
+});
+const tableOf = (...models: object[]) => ({ models, default: {}, limits: {} }) as unknown as ModelTable;
+
 test("examples are questions while the prompt is a turn of a conversation, and what was typed stays", () => {
   const asked = new Question();
-  const model = (name: string, chat: boolean, text: string) => ({
-    name,
-    kind: "generation",
-    chat,
-    examples: [{ text }],
-  });
-  asked.task.value = "generation";
-  asked.table.value = {
-    models: [model("a", true, "Once upon"), model("b", true, "Who?"), model("c", false, "Begin")],
-  } as unknown as ModelTable;
+  asked.begin(tableOf(writer("a", true, "Once upon"), writer("b", true, "Who?"), writer("c", false, "Begin")));
+  expect(asked.task.value).toBe("generation");
   const [question] = asked.examples.value;
   expect(question).toMatch(/\?$/);
-  asked.prompt.value = question;
+  expect(asked.prompt.value).toBe(question);
   const chat = (on: boolean) => asked.chooseWith(() => (asked.chatChoice.value = on));
   const choose = (generation: string) =>
     asked.chooseWith(() => (asked.model.value = { ...asked.model.value, generation }));
@@ -48,4 +45,35 @@ test("examples are questions while the prompt is a turn of a conversation, and w
   asked.prompt.value = "Mine";
   choose("a");
   expect(asked.prompt.value).toBe("Mine");
+});
+
+test("an example that was asked, or picked, stays when another model is chosen to say something about it", () => {
+  const text = (name: string, ...texts: string[]) => ({
+    ...writer(name, false, ""),
+    ...{ kind: "text", head: "classification", examples: texts.map((one) => ({ text: one })) },
+  });
+  const asked = new Question();
+  asked.begin(tableOf(text("a", "One", "Two"), text("b", "Three")));
+  const choose = (name: string) => asked.chooseWith(() => (asked.model.value = { ...asked.model.value, text: name }));
+  choose("b");
+  expect(asked.text.value).toBe("Three");
+  expect(asked.request()).toMatchObject({ model: "b", text: "Three" });
+  choose("a");
+  expect(asked.request()).toMatchObject({ model: "a", text: "Three" });
+  asked.text.value = asked.keep("Two");
+  choose("b");
+  expect(asked.text.value).toBe("Two");
+});
+
+test("the page opens on the first model of the table, which is the one that the server was started with", () => {
+  const text = { ...writer("reader", false, "Read"), kind: "text" };
+  const picture = { ...writer("eye", false, ""), kind: "image", examples: [] };
+  const open = (...models: object[]) => {
+    const asked = new Question();
+    asked.begin(tableOf(...models));
+    return [asked.task.value, asked.chosen.value?.name];
+  };
+  expect(open(text, picture, writer("w", false, "Go on"))).toEqual(["text", "reader"]);
+  expect(open(picture, text)).toEqual(["image", "eye"]);
+  expect(open(writer("w", false, "Go on"), text, picture)).toEqual(["generation", "w"]);
 });

@@ -186,11 +186,11 @@ describe("counterparts", () => {
       report(["[CLS]", "the", "[UNK]", "is", "[SEP]"]),
       report(["[CLS]", "the", "old", "key", "to", "it", "is", "[SEP]"]),
     ]);
-    expect([...alignTokens(a, changed)]).toEqual([0, 1, 2, 3, 4]);
-    expect([...alignTokens(a, longer)]).toEqual([0, 1, 3, 6, 7]);
-    expect([...alignTokens(longer, a)]).toEqual([0, 1, -1, 2, -1, -1, 3, 4]);
+    expect([...alignTokens(a, changed).match]).toEqual([0, 1, 2, 3, 4]);
+    expect([...alignTokens(a, longer).match]).toEqual([0, 1, 3, 6, 7]);
+    expect([...alignTokens(longer, a).match]).toEqual([0, 1, -1, 2, -1, -1, 3, 4]);
     const other = await report(["x", "y", "z", "u", "v"]);
-    expect([...alignTokens(a, other)]).toEqual([-1, -1, -1, -1, -1]);
+    expect([...alignTokens(a, other).match]).toEqual([-1, -1, -1, -1, -1]);
   });
 });
 
@@ -533,7 +533,7 @@ describe("two reports beside each other", () => {
     const other = inUnitsOf(words, second);
     expect(other).toBeInstanceOf(WordReport);
     expect(unitsDiffer(words, other)).toBe(false);
-    const match = alignTokens(words, other);
+    const { match } = alignTokens(words, other);
     expect([...match]).toEqual([0, 1]);
     const theirs = explanationOf(other);
     const side = otherSide(theirs, match, 1, { method: "rollout", layer: 3, shares: false }, false);
@@ -551,7 +551,7 @@ describe("two reports beside each other", () => {
     expect(unitsDiffer(first, merged)).toBe(true);
     const words = WordReport.of(first) as WordReport;
     expect(unitsDiffer(words, inUnitsOf(words, merged))).toBe(false);
-    expect([...alignTokens(words, merged)]).toEqual([0, 1]);
+    expect([...alignTokens(words, merged).match]).toEqual([0, 1]);
   });
 
   test("a side without values names its own method and layer", async () => {
@@ -561,7 +561,7 @@ describe("two reports beside each other", () => {
       const ours = sideOf(explanationOf(first), { method: "rollout", layer: 3, token: 0, shares: false, counts: [] });
       const theirs = otherSide(
         explanationOf(second),
-        alignTokens(first, second),
+        alignTokens(first, second).match,
         0,
         { method, layer: 2, shares: false },
         false,
@@ -586,7 +586,7 @@ describe("two reports beside each other", () => {
     });
     const side = otherSide(
       explanationOf(second),
-      alignTokens(first, second),
+      alignTokens(first, second).match,
       0,
       { method: "rollout", layer: 3, shares: false },
       false,

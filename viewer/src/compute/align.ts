@@ -3,20 +3,120 @@ import type { Report } from "../report/report";
 
 const MOST_CELLS = 4_000_000;
 
+/** Tokens that cover the same characters where one tokenizer cuts a text differently from the other. */
+export interface Span {
+  ours: readonly number[];
+  theirs: readonly number[];
+}
+
+export interface Alignment {
+  /** for each token of the first report the (first) counterpart in the second, or -1 */
+  match: Int32Array;
+  /** where several tokens stand for the same characters: of each, sums are compared */
+  spans: readonly Span[];
+}
+
 /**
- * For each token of `a` the position of its counterpart in `b`, or -1.
+ * Aligns the tokens of two reports.
  *
- * Inputs of one length that share at least half of their pieces (one token was changed or blanked) are matched by
- * position; others by a longest common subsequence of their pieces (of words: of their text), O(n m).
+ * Where both are of the same text, tokens are matched by the characters that they cover, whatever each tokenizer makes of
+ * them, and special tokens by their place. Other inputs of one length that share at least half of their pieces (one token
+ * was changed) are matched by position; the rest by a longest common subsequence of their pieces, O(n m).
  */
-export function alignTokens(a: Report, b: Report): Int32Array {
+export function alignTokens(a: Report, b: Report): Alignment {
+  if (sameText(a, b)) return byCharacters(a, b);
+  return { match: byPieces(a, b), spans: [] };
+}
+
+function sameText({ document: { input: ours } }: Report, { document: { input: theirs } }: Report): boolean {
+  const pair = (input: typeof ours) => input.text_pair ?? "";
+  return (
+    ours.kind === "text" &&
+    theirs.kind === "text" &&
+    ours.text !== "" &&
+    ours.text === theirs.text &&
+    pair(ours) === pair(theirs)
+  );
+}
+
+interface Piece {
+  index: number;
+  segment: number;
+  begin: number;
+  end: number;
+  own: boolean;
+}
+
+/** Tokens with characters of their own, in the order of the text, without the white space around them. */
+function piecesOf(report: Report, own: boolean): Piece[] {
+  const length = (text: string) => new TextEncoder().encode(text).length;
+  return report.tokens
+    .filter(({ begin, end }) => begin < end)
+    .map(({ index, segment, begin, end }) => {
+      const text = report.slice(segment, begin, end);
+      if (text.trim() !== "") {
+        begin += length(text) - length(text.trimStart());
+        end -= length(text) - length(text.trimEnd());
+      }
+      return { index, segment, begin, end, own };
+    });
+}
+
+function byCharacters(a: Report, b: Report): Alignment {
+  const match = new Int32Array(a.n).fill(-1);
+  const spans: Span[] = [];
+  const pieces = [...piecesOf(a, true), ...piecesOf(b, false)];
+  pieces.sort((one, other) => one.segment - other.segment || one.begin - other.begin || one.index - other.index);
+  const take = (group: readonly Piece[]) => {
+    const of = (own: boolean) => group.filter((piece) => piece.own === own).map(({ index }) => index);
+    const [ours, theirs] = [of(true), of(false)];
+    if (ours.length === 0 || theirs.length === 0) return;
+    // Bytes of one character, perhaps, which both tokenizers cut alike.
+    const alike =
+      ours.length === theirs.length && ours.every((i, k) => a.tokens[i].piece === b.tokens[theirs[k]].piece);
+    for (const [k, i] of ours.entries()) match[i] = theirs[alike ? k : 0];
+    if (!alike && ours.length + theirs.length > 2) spans.push({ ours, theirs });
+  };
+  let group: Piece[] = [];
+  let end = 0;
+  for (const piece of pieces) {
+    if (group.length > 0 && (piece.segment !== group[0].segment || piece.begin >= end)) {
+      take(group);
+      group = [];
+    }
+    end = group.length > 0 ? Math.max(end, piece.end) : piece.end;
+    group.push(piece);
+  }
+  take(group);
+  matchSpecial(a, b, match);
+  return { match, spans };
+}
+
+/** Tokens without characters before the text, between two texts and after them, the first with the first. */
+function matchSpecial(a: Report, b: Report, match: Int32Array) {
+  const places = (report: Report) => {
+    const own = report.tokens.map(({ begin, end }) => begin < end);
+    const [first, last] = [own.indexOf(true), own.lastIndexOf(true)];
+    const found: number[][] = [[], [], []];
+    for (const { index } of report.tokens) {
+      if (!own[index]) found[index < first ? 0 : index > last ? 2 : 1].push(index);
+    }
+    return found;
+  };
+  const theirs = places(b);
+  for (const [place, ours] of places(a).entries()) {
+    for (const [k, i] of ours.entries()) match[i] = theirs[place][k] ?? -1;
+  }
+}
+
+function byPieces(a: Report, b: Report): Int32Array {
   const [n, m] = [a.n, b.n];
   const match = new Int32Array(n).fill(-1);
-  // Two tokenizers cut a word into other pieces, and it is the same word.
-  const words = a.ofWords && b.ofWords;
+  // Two tokenizers spell a word differently, and cut it into other pieces: what they stand for is the same.
+  const foreign = a.model.name !== b.model.name || (a.ofWords && b.ofWords);
   const names = (report: Report) =>
     report.tokens.map(({ segment, begin, end, piece, label }) =>
-      words && begin < end ? report.slice(segment, begin, end) : piece || label,
+      foreign && begin < end ? report.slice(segment, begin, end).trim() : piece || label,
     );
   const [ours, theirs] = [names(a), names(b)];
   const same = (i: number, j: number) => ours[i] === theirs[j];
@@ -42,4 +142,38 @@ export function alignTokens(a: Report, b: Report): Int32Array {
     else ++j;
   }
   return match;
+}
+
+/**
+ * A row in which each token of a group has the group's value: the sum, or of flow the largest. Flows to several tokens
+ * may use the same paths, so that their sum is no flow.
+ */
+export function overSpans(row: Float64Array, groups: readonly (readonly number[])[], flow: boolean): Float64Array {
+  const merged = Float64Array.from(row);
+  for (const group of groups) {
+    const values = group.map((i) => row[i]);
+    const value = flow ? Math.max(...values) : values.reduce((sum, one) => sum + one, 0);
+    for (const i of group) merged[i] = value;
+  }
+  return merged;
+}
+
+/** What a group of tokens stands for. */
+export function spanText(report: Report, group: readonly number[]): string {
+  const tokens = group.map((index) => report.tokens[index]);
+  const [begin, end] = [Math.min(...tokens.map((one) => one.begin)), Math.max(...tokens.map((one) => one.end))];
+  return report.slice(tokens[0].segment, begin, end).trim();
+}
+
+/** The layer of another model that is as far from its last layer. */
+export function layerBeside(a: Report, b: Report, layer: number): number {
+  const [ours, theirs] = [a.model.layers, b.model.layers];
+  if (ours === theirs || ours === 0 || theirs === 0) return layer;
+  return theirs - (ours - layer);
+}
+
+/** The same, of the layers that the other report holds. */
+export function heldLayerBeside(a: Report, b: Report, layer: number): number {
+  const wanted = layerBeside(a, b, layer);
+  return b.layers.findLast((one) => one <= wanted) ?? b.layers[0] ?? 1;
 }

@@ -144,7 +144,7 @@ function Examples({ question, into }: { question: Question; into: Signal<string>
     <ul class="chips" id="examples" aria-label="Examples">
       {examples.map((text) => (
         <li key={text}>
-          <button type="button" class="quiet" onClick={() => (into.value = text)}>
+          <button type="button" class="quiet" onClick={() => (into.value = question.keep(text))}>
             <Own text={text} most={60} />
           </button>
         </li>

@@ -1,5 +1,5 @@
 // What is typed and chosen in the composer, and the requests that it stands for.
-import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
+import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { AGGREGATIONS, isScore, SCORE_METHODS, type Method, type ScoreMethod } from "../report/document";
 import { MIXING_NAMES, type MixingName } from "../report/mixings";
 import type { ModelTable, ServedModel } from "./client";
@@ -44,6 +44,8 @@ export class Question {
   /** of explain */
   readonly candidates = signal("");
   readonly referents = signal("");
+  /** examples that the page has put into its fields and nobody has asked about */
+  private readonly offered = new Set<string>();
   /** of generate */
   readonly tokens = signal(USUAL_TOKENS);
   /** Whether the prompt is a turn of a conversation; null: as the model is made for. */
@@ -89,11 +91,15 @@ export class Question {
       names[task] = table.default[task] ?? table.models.find(({ kind }) => kind === task)?.name ?? "";
     }
     this.model.value = names;
-    if (!names.text && names.image) this.task.value = "image";
+    // The server opens on the model that it was started with.
+    const kind = table.models[0]?.kind;
+    if (kind) this.task.value = kind;
     const named = (name: string) => table.models.find((model) => model.name === name) ?? null;
-    this.text.value ||= textsOf(named(names.text || names.generation))[0] ?? "";
     const writer = named(names.generation);
-    this.prompt.value ||= textsOf(writer, writer?.chat && this.chatChoice.value !== false)[0] ?? "";
+    if (!this.text.value) this.offer(this.text, textsOf(named(names.text || names.generation))[0] ?? "");
+    if (!this.prompt.value) {
+      this.offer(this.prompt, textsOf(writer, writer?.chat && this.chatChoice.value !== false)[0] ?? "");
+    }
   }
 
   /** Another thing to ask. What is said and shown is what belongs to it. */
@@ -101,16 +107,29 @@ export class Question {
     this.task.value = task;
   }
 
-  /** Another model, or chat or none: an example that nobody has changed gives way to one that fits. */
+  /**
+   * Another model, or chat or none. What the page itself has put into the field gives way to an example that fits, until
+   * something is asked: from then on the sentence is the reader's, who may want two models to say something about it.
+   */
   chooseWith(change: () => void) {
-    const before = this.examples.peek();
     const field = this.task.peek() === "generation" ? this.prompt : this.text;
     batch(() => {
       change();
       const after = this.examples.peek();
-      const at = before.indexOf(field.peek());
-      if (at >= 0 && after.length > 0) field.value = after[at] ?? after[0];
+      if (after.length > 0 && this.offered.has(field.peek())) this.offer(field, after[0]);
     });
+  }
+
+  /** Puts an example into a field. */
+  private offer(field: Signal<string>, example: string) {
+    field.value = example;
+    this.offered.add(example);
+  }
+
+  /** What somebody asks, or picks among the examples, is the reader's own from now on. */
+  keep(text: string): string {
+    this.offered.delete(text);
+    return text;
   }
 
   /** Which mixing, prediction and methods are asked; what is as usual is not said. */
@@ -139,7 +158,7 @@ export class Question {
 
   /** What is asked of a text. */
   request(): Record<string, unknown> {
-    const text = this.text.value;
+    const text = this.keep(this.text.value);
     const [candidates, referents] = [list(this.candidates.value), list(this.referents.value)];
     const body = {
       model: this.chosen.value?.name ?? "",
@@ -159,7 +178,7 @@ export class Question {
     const layers = this.layers.value.trim();
     return {
       model: this.chosen.value?.name ?? "",
-      prompt: this.prompt.value,
+      prompt: this.keep(this.prompt.value),
       method: this.methods.value.filter((one) => !isScore(one) || this.chosen.value?.methods.includes(one)),
       tokens: this.tokens.value,
       chat: this.chat.value,

@@ -1,5 +1,6 @@
 // The text that is shown, changed, beside the original: another text, blanked tokens, other words in place of one.
 import { batch } from "@preact/signals";
+import { heldLayerBeside } from "../compute/align";
 import type { Viewer } from "../context";
 import type { Report } from "../report/report";
 import { withInstead } from "../report/text";
@@ -12,7 +13,8 @@ function compareWith(viewer: Viewer, report: Report, card: "compare-card" | "wha
   const { choices } = viewer.state;
   batch(() => {
     viewer.problem.value = "";
-    choices.comparison.value = { method: choices.method.value, layer: choices.layer.value, shares: false };
+    const layer = heldLayerBeside(viewer.report, report, choices.layer.value);
+    choices.comparison.value = { method: choices.method.value, layer, shares: false };
     viewer.other.value = report;
   });
   // The card that asked stays in sight above.

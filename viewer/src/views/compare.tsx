@@ -3,7 +3,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { Card } from "../components/card";
 import { TokenName } from "../components/own_text";
 import { Predictions } from "../components/predictions";
-import { alignTokens } from "../compute/align";
+import { alignTokens, heldLayerBeside, spanText, type Span } from "../compute/align";
 import { useViewer } from "../context";
 import { pictureOf } from "../export/element_picture";
 import { quoted } from "../export/name";
@@ -24,14 +24,17 @@ import {
 } from "./compare_difference";
 import { Half, LayerMaps } from "./compare_maps";
 import {
+  depthWords,
   explanationOf,
   goneIn,
   inUnitsOf,
   otherSide,
   sideOf,
+  SPAN_WORDS,
+  targetsApart,
   unitsDiffer,
   withoutThem,
-  type Side,
+  withSpans,
 } from "./compare_sides";
 import "../styles/compare.css";
 
@@ -45,6 +48,12 @@ export function Compare() {
 
 const says = ({ document }: Report) => (document.predictions ?? []).length > 0;
 
+/** The output token's counterpart: of several pieces the last one, which has read the others. */
+function outputMatch(match: Int32Array, spans: readonly Span[], token: number): Int32Array {
+  const last = spans.find(({ ours }) => ours.includes(token))?.theirs.at(-1);
+  return last === undefined ? match : match.map((to, from) => (from === token ? last : to));
+}
+
 /** What is compared with what. */
 function useSides() {
   const viewer = useViewer();
@@ -54,10 +63,10 @@ function useSides() {
   const second = useMemo(() => (opened ? inUnitsOf(report, opened) : report), [report, opened]);
   const chosen: NonNullable<Chosen> = choices.comparison.value ?? {
     method: choices.method.value,
-    layer: choices.layer.value,
+    layer: heldLayerBeside(report, second, choices.layer.value),
     shares: false,
   };
-  const match = useMemo(() => alignTokens(report, second), [report, second]);
+  const { match, spans } = useMemo(() => alignTokens(report, second), [report, second]);
   const theirs = useMemo(() => (second === report ? null : explanationOf(second)), [report, second]);
   const mixed = useMemo(() => second !== report && unitsDiffer(report, second), [report, second]);
   const token = choices.token.value;
@@ -69,7 +78,7 @@ function useSides() {
     counts: counts.value,
   });
   const others = theirs
-    ? otherSide(theirs, match, token, chosen, choices.skipSpecial.value)
+    ? otherSide(theirs, outputMatch(match, spans, token), token, chosen, choices.skipSpecial.value)
     : sideOf(explanation.value, { ...chosen, token: chosen.token ?? token, counts: counts.value });
   const apart = theirs ? [unlikeWords(explanation.value.recipe, theirs.recipe)] : [];
   if (theirs && second.mixing !== report.mixing) apart.push(`mixing ${report.mixing.name} and ${second.mixing.name}`);
@@ -79,11 +88,12 @@ function useSides() {
         ? "tokens whole words and pieces"
         : "tokens pieces and whole words (“Whole words” merges this report's)",
     );
+  const sides = withSpans([ours, others], spans);
   const gone = opened && viewer.gone.value?.report === opened ? viewer.gone.value : null;
-  const sides: [Side, Side] = [ours, others];
   return {
     sides,
     match,
+    spans,
     chosen,
     /** the settings in which the two differ */
     unlike: apart.filter(Boolean).join(", "),
@@ -96,24 +106,31 @@ function useSides() {
 
 function Comparison() {
   const viewer = useViewer();
-  const { sides, match, chosen, unlike, gone, without } = useSides();
+  const { sides, match, spans, chosen, unlike, gone, without } = useSides();
   const { report, state, other, problem } = viewer;
   const { choices } = state;
   const [a, b] = sides;
   const [first, second] = [a.row(a.layer), b.row(b.layer)];
   const apart = first && second ? difference(first, second, match) : null;
-  const ranks = first && second ? rankAgreement(sides, first, second, match) : null;
+  const repeats = new Set(spans.flatMap(({ ours }) => ours.slice(1)));
+  const ranks = first && second ? rankAgreement(sides, first, second, match, repeats) : null;
   // Whether the two mean the same.
   const signs = [a, b].map(({ method }) => isScore(method));
   const alike = a.method === b.method && a.report.mixing === b.report.mixing;
   const common = (alike || chosen.shares || signs[0]) && signs[0] === signs[1];
   const [endsA, endsB] = endsOfSides(sides, [[first], [second]], common);
   const foreign = b.report !== report;
+  const targets = foreign ? targetsApart(sides) : "";
+  const depths = foreign ? depthWords(sides) : "";
   const another = !foreign && a.token !== b.token;
   const titles = [a, b].map(
     (side) => mapTitle(side.method, side.layer) + (another ? `, output token ${viewer.plainName(side.token)}` : ""),
   );
   const secondTitle = [titles[1], without].filter(Boolean).join(", ");
+  const otherLabel = (index: number, j: number) => {
+    const span = spans.find(({ ours }) => ours.includes(index));
+    return span ? spanText(b.report, span.theirs) : b.report.tokens[j].label;
+  };
   const exporter = {
     svg: () => pictureOf("compare"),
     shown: () => ({
@@ -125,6 +142,7 @@ function Comparison() {
         ...(chosen.shares ? ["Each side is normalized to sum to 1 over the tokens that are not excluded."] : []),
         ...(ranks ? [rankWords(ranks)] : []),
         ...(match.some((j) => j < 0) ? ["Hatched tokens have no counterpart in the other report."] : []),
+        ...[targets, depths, spans.length > 0 ? SPAN_WORDS : ""].filter(Boolean),
         ...(unlike ? [`A and B use different settings: ${unlike}.`] : []),
       ],
       file: [
@@ -145,7 +163,7 @@ function Comparison() {
           label,
           first?.[index] ?? null,
           j < 0 ? null : j,
-          j < 0 ? null : b.report.tokens[j].label,
+          j < 0 ? null : otherLabel(index, j),
           j < 0 ? null : (second?.[j] ?? null),
           apart?.[index] ?? null,
         ];
@@ -174,6 +192,16 @@ function Comparison() {
       {problem.value && (
         <p class="problem" role="alert" id="compare-problem">
           {problem.value}
+        </p>
+      )}
+      {targets && (
+        <p class="strong" id="compare-targets">
+          {targets}
+        </p>
+      )}
+      {(depths || spans.length > 0) && (
+        <p class="help key" id="compare-units">
+          {[depths, spans.length > 0 ? SPAN_WORDS : ""].filter(Boolean).join(" ")}
         </p>
       )}
       {unlike && (
@@ -226,7 +254,7 @@ function Comparison() {
           {rankWords(ranks)}
         </p>
       )}
-      <CompareReadout sides={sides} first={first} second={second} apart={apart} match={match} />
+      <CompareReadout sides={sides} first={first} second={second} apart={apart} match={match} spans={spans} />
       {!signs[0] &&
         !signs[1] &&
         (a.method !== b.method || a.token !== b.token || foreign) &&

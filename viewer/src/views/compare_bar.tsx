@@ -5,6 +5,7 @@ import { CheckBox, inOtherForm } from "../components/check_box";
 import { Select, tokenOptions } from "../components/fields";
 import { FileButton } from "../components/file_button";
 import { Own } from "../components/own_text";
+import { heldLayerBeside } from "../compute/align";
 import { useViewer, type Viewer } from "../context";
 import { listen } from "../listen";
 import { isScore, METHODS } from "../report/document";
@@ -23,6 +24,10 @@ async function open(viewer: Viewer, file: File) {
     const report = await openReport(file);
     if (report.document.input.kind === "generation")
       throw new Error("a generation cannot be compared with an explanation");
+    const { comparison, layer } = viewer.state.choices;
+    if (comparison.value) {
+      comparison.value = { ...comparison.value, layer: heldLayerBeside(viewer.report, report, layer.value) };
+    }
     viewer.other.value = report;
     viewer.announcement.value = `Compared with ${file.name}`;
     viewer.problem.value = "";

@@ -1,5 +1,6 @@
 // The difference of two sides, and what is said of it.
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
+import { spanText, type Span } from "../compute/align";
 import { Own, TokenName } from "../components/own_text";
 import { useViewer } from "../context";
 import { recipesApart, type Recipe } from "../report/recipe";
@@ -47,10 +48,13 @@ export function rankAgreement(
   first: Float64Array,
   second: Float64Array,
   match: Int32Array,
+  /** tokens that repeat the value of one that stands for the same characters */
+  repeats: ReadonlySet<number> = new Set(),
 ): { rho: number; tokens: number } | null {
   const both = [...match.keys()].filter(
     (i) =>
       match[i] >= 0 &&
+      !repeats.has(i) &&
       counts[i] &&
       other.counts[match[i]] &&
       Number.isFinite(first[i]) &&
@@ -73,6 +77,7 @@ interface ReadoutProps {
   second: Float64Array | null;
   apart: Float64Array | null;
   match: Int32Array;
+  spans: readonly Span[];
 }
 
 /** Why no token differs. */
@@ -81,7 +86,7 @@ function nothingApart(match: Int32Array, counts: readonly boolean[]): string {
   return matched ? "The two are the same." : "No token that is counted has a counterpart in B.";
 }
 
-export function CompareReadout({ sides, first, second, apart, match }: ReadoutProps) {
+export function CompareReadout({ sides, first, second, apart, match, spans }: ReadoutProps) {
   const viewer = useViewer();
   const { report, state } = viewer;
   const counts = state.counts.value;
@@ -104,18 +109,28 @@ export function CompareReadout({ sides, first, second, apart, match }: ReadoutPr
     );
   }
   const value = apart[input];
-  // Another word at the same place.
-  const theirs = sides[1].report.tokens[match[input]]?.label ?? "";
-  const instead = theirs !== report.tokens[input].label ? theirs : "";
+  const at = input;
+  const span = spans.find(({ ours }) => ours.includes(at));
+  // Another word at the same place, or the pieces that B has of it.
+  const theirs = span ? span.theirs : match[input] < 0 ? [] : [match[input]];
+  const names = theirs.map((j) => sides[1].report.tokens[j].label);
+  const instead = names.length > 1 || names[0] !== report.tokens[input].label ? names : [];
+  const name = span && span.ours.length > 1 ? { label: spanText(report, span.ours) } : viewer.name(input);
   return (
     <p class="readout" id="compare-readout">
       {pointed ? "" : "They differ most on "}
-      <TokenName {...viewer.name(input)} said />: {format(first[input])} in A,{" "}
+      <TokenName {...name} said />: {format(first[input])} in A,{" "}
       {match[input] < 0 ? (
         "no counterpart in B"
       ) : (
         <>
-          {format(second[match[input]])} in B{instead && <> (“{<Own text={instead} most={16} />}”)</>},{" "}
+          {format(second[match[input]])} in B{instead.length > 0 && " ("}
+          {instead.map((label, k) => (
+            <Fragment key={k}>
+              {k > 0 && ", "}“<Own text={label} most={16} />”
+            </Fragment>
+          ))}
+          {instead.length > 0 && ")"},{" "}
         </>
       )}
       {match[input] >= 0 && <b data-value={value}>{`${value > 0 ? "+" : ""}${format(value)}`}</b>}

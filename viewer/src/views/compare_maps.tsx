@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { HalfText } from "../components/half_text";
+import { layerBeside } from "../compute/align";
 import { useViewer } from "../context";
 import { CompareLegend, differenceColours, endsOfSides, sideColours, type Colours } from "./compare_colours";
 import { difference } from "./compare_difference";
@@ -82,7 +83,7 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
   const rowsB = b.report.layers.map((layer) => b.row(layer));
   const [endsA, endsB] = endsOfSides(sides, [rowsA, rowsB], common);
   const apart = layers.map((layer, k) => {
-    const theirs = rowsB[b.report.layers.indexOf(layer)];
+    const theirs = rowsB[b.report.layers.indexOf(layerBeside(a.report, b.report, layer))];
     const ours = rowsA[k];
     return ours && theirs ? difference(ours, theirs, match) : null;
   });

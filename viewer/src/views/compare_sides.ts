@@ -1,9 +1,11 @@
 // The two sides of a comparison: whose rows they are, and why there are none.
+import { heldLayerBeside, overSpans, type Span } from "../compute/align";
 import { Explanation } from "../explanation";
 import { recipeOf } from "../report/recipe";
-import type { Method } from "../report/document";
+import { isScore, type Method } from "../report/document";
 import type { Report } from "../report/report";
 import type { Gone } from "../context";
+import { targetWords } from "../report/setting_words";
 import { shorten } from "../report/text";
 import { WordReport } from "../report/words";
 
@@ -81,6 +83,52 @@ export function withoutThem(pieces: Report, tokens: readonly number[]): string {
   const names = tokens.slice(0, most).map((token) => `“${shorten(pieces.tokens[token].label, 24)}”`);
   const more = tokens.length > most ? ` and ${tokens.length - most} more` : "";
   return `without ${names.join(", ")}${more}`;
+}
+
+/** Both sides with one value for all tokens that stand for the same characters. */
+export function withSpans(sides: readonly [Side, Side], spans: readonly Span[]): [Side, Side] {
+  const merged = (side: Side, groups: (readonly number[])[]): Side => ({
+    ...side,
+    row(layer) {
+      const row = side.row(layer);
+      return row && groups.length > 0 ? overSpans(row, groups, side.method === "flow") : row;
+    },
+  });
+  const [a, b] = sides;
+  return [
+    merged(
+      a,
+      spans.map(({ ours }) => ours),
+    ),
+    merged(
+      b,
+      spans.map(({ theirs }) => theirs),
+    ),
+  ];
+}
+
+/** What a comparison over spans says of itself. */
+export const SPAN_WORDS =
+  "Where the two are split into different tokens, the sums over the same characters are compared (of flow, the largest value).";
+
+/** Which predictions two sides explain, where these differ; "" elsewhere. */
+export function targetsApart(sides: readonly [Side, Side]): string {
+  const words = sides.map(({ report, method }) => {
+    const target = report.mixing.needs === "gradients" || isScore(method) ? report.document.target : undefined;
+    return target ? targetWords(report, target) : "no prediction";
+  });
+  return words[0] === words[1] ? "" : `A explains ${words[0]}; B explains ${words[1]}.`;
+}
+
+/** How layers stand beside each other where the models have different numbers of them; "" elsewhere. */
+export function depthWords([{ report: a, layer: ours }, { report: b, layer: theirs }]: readonly [Side, Side]): string {
+  if (a.model.layers === b.model.layers || !a.model.layers || !b.model.layers) return "";
+  const beside = heldLayerBeside(a, b, ours) === theirs;
+  return `A has ${a.model.layers} layers, B ${b.model.layers}: ${
+    beside
+      ? "layers are counted from the last one"
+      : `counted from the last one, layer ${heldLayerBeside(a, b, ours)} of B stands beside layer ${ours} of A`
+  }.`;
 }
 
 /** Another report as it was made. */

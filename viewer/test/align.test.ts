@@ -1,0 +1,164 @@
+// Tokens of two reports that stand for the same characters, and layers that are as far from the last one.
+import { expect, test } from "vitest";
+import { alignTokens, heldLayerBeside, layerBeside, overSpans, spanText } from "../src/compute/align";
+import type { ReportDocument } from "../src/report/document";
+import { Report } from "../src/report/report";
+import { difference, rankAgreement } from "../src/views/compare_difference";
+import { depthWords, explanationOf, sideOf, targetsApart, withSpans, type Side } from "../src/views/compare_sides";
+
+const encoder = new TextEncoder();
+const bytes = (text: string) => encoder.encode(text).length;
+
+interface Made {
+  /** pieces that make up the text, white space included; "[CLS]" and the like stand for nothing of it */
+  pieces: string[];
+  name?: string;
+  layers?: number;
+  pair?: string[];
+  rollout?: number[];
+  more?: Partial<ReportDocument>;
+}
+
+/** A report of a text that is cut into these pieces. */
+function cut({ pieces, name = "a", layers = 2, pair, rollout, more = {} }: Made): Promise<Report> {
+  const tokensOf = (all: string[], segment: number) => {
+    let at = 0;
+    return all.map((text) => {
+      if (/^(\[.*\]|<.*>)$/u.test(text)) return { text, segment, special: true };
+      const begin = at;
+      at += bytes(text);
+      return { text, segment, begin, end: at };
+    });
+  };
+  const own = (all: string[]) => all.filter((text) => !/^(\[.*\]|<.*>)$/u.test(text)).join("");
+  const tokens = [...tokensOf(pieces, 0), ...tokensOf(pair ?? [], 1)];
+  const n = tokens.length;
+  const row = rollout ?? Array.from({ length: n }, () => 1 / n);
+  const all = Float64Array.from(Array.from({ length: layers * n }, () => row).flat());
+  const data = btoa(Array.from(new Uint8Array(all.buffer), (byte) => String.fromCharCode(byte)).join(""));
+  return Report.read({
+    ...{ format: "attnflow-report", version: 3, notes: [], output_token: 0, output_tokens: tokens.map((_, i) => i) },
+    settings: {
+      ...{ method: ["rollout"], mixing: "attention", target: "auto", heads: "mean", residual: 0.5, discard: 0 },
+      ...{ discard_keep_special: false, mask_columns: "none", layers: Array.from({ length: layers }, (_, l) => l + 1) },
+      ...{ start_layer: 0, output_token: "auto", normalize: "none", words: false, flow_tolerance: 1e-6, top_k: 10 },
+    },
+    model: { name, architecture: "bert", layers, heads: 1, causal: false },
+    input: { kind: "text", text: own(pieces), text_pair: pair && own(pair), tokens },
+    arrays: { rollout: { shape: [layers, n, n], dtype: "f64", encoding: "base64", data } },
+    ...more,
+  });
+}
+
+test.each([
+  // Word pieces beside byte pairs with their spaces.
+  [
+    ["[CLS]", "un", "believ", "able", " films", "[SEP]"],
+    ["<s>", "unbel", "ievable", " fil", "ms", "</s>"],
+    [0, 1, 1, 1, 3, 5],
+    [
+      ["unbelievable", "unbelievable"],
+      ["films", "films"],
+    ],
+  ],
+  // A space belongs to the word or stands alone.
+  [["key", " ", "s to"], ["key", " s", " to"], [0, -1, 1], [["s to", "s to"]]],
+  // Letters of several bytes; an emoji in pieces of bytes on one side.
+  [
+    ["東京", "へ", "行", "く"],
+    ["東", "京", "へ行", "く"],
+    [0, 2, 2, 3],
+    [
+      ["東京", "東京"],
+      ["へ行", "へ行"],
+    ],
+  ],
+  [["<bos>", "a", " b"], ["a", " b"], [-1, 0, 1], []],
+  [["same", " cut"], ["same", " cut"], [0, 1], []],
+])("tokens of one text are matched by their characters: %j and %j", async (ours, theirs, match, spans) => {
+  const [a, b] = [await cut({ pieces: ours }), await cut({ pieces: theirs, name: "b" })];
+  const found = alignTokens(a, b);
+  expect([...found.match]).toEqual(match);
+  expect(found.spans.map((span) => [spanText(a, span.ours), spanText(b, span.theirs)])).toEqual(spans);
+  // The other way round each group is the same.
+  expect(alignTokens(b, a).spans.map((span) => [span.theirs, span.ours])).toEqual(
+    found.spans.map((span) => [span.ours, span.theirs]),
+  );
+});
+
+test("pairs are matched text by text", async () => {
+  const a = await cut({ pieces: ["[CLS]", "ab", "[SEP]"], pair: ["c", "d", "[SEP]"] });
+  const b = await cut({ pieces: ["<s>", "a", "b", "</s>", "</s>"], pair: ["cd", "</s>"], name: "b" });
+  const { match, spans } = alignTokens(a, b);
+  expect([...match]).toEqual([0, 1, 3, 5, 5, 6]);
+  expect(spans).toEqual([
+    { ours: [1], theirs: [1, 2] },
+    { ours: [3, 4], theirs: [5] },
+  ]);
+});
+
+test("sums over the same characters are compared, each once", async () => {
+  const a = await cut({ pieces: ["un", "do", " it", " now"], rollout: [0.1, 0.2, 0.3, 0.4] });
+  const b = await cut({ pieces: ["undo", " i", "t", " now"], rollout: [0.5, 0.1, 0.1, 0.3], name: "b" });
+  const { match, spans } = alignTokens(a, b);
+  const side = (report: Report) =>
+    sideOf(explanationOf(report), {
+      method: "rollout",
+      layer: 2,
+      token: 0,
+      shares: false,
+      counts: Array(4).fill(true),
+    });
+  const sides = withSpans([side(a), side(b)], spans);
+  const [first, second] = sides.map((one) => one.row(2) as Float64Array);
+  const rounded = (row: Float64Array) => [...row].map((value) => Number(value.toFixed(6)));
+  expect(rounded(first)).toEqual([0.3, 0.3, 0.3, 0.4]);
+  expect(rounded(second)).toEqual([0.5, 0.2, 0.2, 0.3]);
+  expect(rounded(difference(first, second, match))).toEqual([0.2, 0.2, -0.1, -0.1]);
+  const repeats = new Set(spans.flatMap(({ ours }) => ours.slice(1)));
+  expect(rankAgreement(sides, first, second, match, repeats)?.tokens).toBe(3);
+  // Flows to several tokens do not add up.
+  expect([...overSpans(Float64Array.of(0.4, 0.6, 0.1), [[0, 1]], true)]).toEqual([0.6, 0.6, 0.1]);
+});
+
+test("different texts of two models are matched by what their tokens stand for", async () => {
+  const a = await cut({ pieces: ["The", " key", " is"] });
+  const b = await cut({ pieces: ["The", " old", " key"], name: "b" });
+  expect([...alignTokens(a, b).match]).toEqual([0, 2, -1]);
+});
+
+test("layers are counted from the last one where models differ in depth", async () => {
+  const [a, b] = [await cut({ pieces: ["a"], layers: 6 }), await cut({ pieces: ["a"], layers: 12, name: "b" })];
+  expect([6, 5, 1].map((layer) => layerBeside(a, b, layer))).toEqual([12, 11, 7]);
+  expect([12, 7, 3].map((layer) => heldLayerBeside(b, a, layer))).toEqual([6, 1, 1]);
+  expect(heldLayerBeside(a, a, 3)).toBe(3);
+  const side = (report: Report, layer: number) => ({ report, layer }) as Side;
+  expect(depthWords([side(a, 6), side(b, 12)])).toBe("A has 6 layers, B 12: layers are counted from the last one.");
+  expect(depthWords([side(a, 6), side(b, 6)])).toBe(
+    "A has 6 layers, B 12: counted from the last one, layer 12 of B stands beside layer 6 of A.",
+  );
+  expect(depthWords([side(a, 6), side(a, 5)])).toBe("");
+});
+
+test("predictions that differ are named, also where one side explains none", async () => {
+  const target = (label: string, against: string) => ({
+    ...{ kind: "next" as const, label, index: 1, logit: 2 },
+    against: { label: against, logit: 1, index: 2 },
+  });
+  const made = async (mixing: "relevance" | "attention", label: string, against: string) => {
+    const plain = await cut({ pieces: ["a"] });
+    const settings = { ...plain.settings, mixing };
+    const report = await cut({ pieces: ["a"], more: { settings, target: target(label, against) } });
+    return { report, method: "rollout" } as unknown as Side;
+  };
+  const [paris, berlin] = [await made("relevance", "Paris", "the"), await made("relevance", "Berlin", "Hamburg")];
+  expect(targetsApart([paris, berlin])).toBe(
+    "A explains the next token “Paris” against “the”; B explains the next token “Berlin” against “Hamburg”.",
+  );
+  expect(targetsApart([paris, paris])).toBe("");
+  const attention = await made("attention", "Paris", "the");
+  expect(targetsApart([paris, attention])).toBe(
+    "A explains the next token “Paris” against “the”; B explains no prediction.",
+  );
+  expect(targetsApart([{ ...attention, method: "attnlrp" } as Side, paris])).toBe("");
+});
