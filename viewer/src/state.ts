@@ -153,7 +153,7 @@ export class State {
 
   /**
    * @param shared choices that another state has already
-   * @param served the text has just come: the page opens at its end
+   * @param served a server has made the text, and can be asked for more
    */
   constructor(
     report: Report,
@@ -193,14 +193,16 @@ export class State {
     const { choices } = this;
     const before = this.source.peek();
     // What is made of contributions is known only when all of it is there.
-    const hadUsualLayers = choices.span.peek().kind === initialChoices(before, this.served).span.kind;
+    const hadUsualLayers = choices.span.peek().kind === initialChoices(before).span.kind;
+    const grew = this.growing.peek();
     const wasNewest = before instanceof GenerationReport && choices.token.peek() === before.newest;
     batch(() => {
       this.source.value = report;
       this.growing.value = growing;
       this.arriving.value = growing;
-      // Who is at the newest token goes on to the next one.
-      if (wasNewest && report instanceof GenerationReport && !this.playing.peek()) this.step(report.newest);
+      // Who is at the newest token goes on to the next one; the complete text is read from its beginning.
+      if (wasNewest && report instanceof GenerationReport && !this.playing.peek())
+        this.step(grew && !growing ? report.opening : report.newest);
       else this.step(choices.token.peek());
       if (!report.methods.includes(choices.method.peek())) choices.method.value = report.methods[0];
       const { rules, span } = this.initial;
@@ -212,7 +214,7 @@ export class State {
 
   /** What the page opens with. */
   get initial(): Choices {
-    return initialChoices(this.report, this.served);
+    return initialChoices(this.report, this.growing.peek());
   }
 
   /** Another output token, as far as there are any. */
@@ -297,8 +299,8 @@ export function wordState({ choices }: State, report: WordReport): State {
   });
 }
 
-/** What a report shows when it is opened. */
-export function initialChoices(report: Report, served = false): Choices {
+/** What a report shows when it is opened. @param arriving a generation grows, and is followed */
+export function initialChoices(report: Report, arriving = false): Choices {
   const { document } = report;
   const generation = report instanceof GenerationReport ? report : null;
   return {
@@ -311,7 +313,7 @@ export function initialChoices(report: Report, served = false): Choices {
     layer: report.layers.at(-1) ?? 1,
     // The last layer is what rollout is defined by; of attention it lies on the first token there.
     span: { ...USUAL.span, kind: generation && report.mixing.name !== "attention" ? "last" : "all" },
-    token: generation ? (served ? generation.newest : 0) : (document.output_token ?? 0),
+    token: generation ? (arriving ? generation.newest : generation.opening) : (document.output_token ?? 0),
     // [CLS] and [SEP] often take most of the mass, and every other token would look alike.
     skipSpecial: generation !== null || report.hasSpecial,
     skipSink: true,

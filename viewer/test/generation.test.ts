@@ -18,15 +18,18 @@ import {
   toggled,
   type Filters,
 } from "../src/filters";
-import { linkOf, restoreLink } from "../src/link";
-import type { Method } from "../src/report/document";
+import { linkOf, restoreLink, untouched } from "../src/link";
+import type { GenerationFields, Method } from "../src/report/document";
 import { GenerationReport } from "../src/report/generation_report";
 import type { Numbers } from "../src/report/values";
 import { pieceName } from "../src/report/piece";
 import { recipeOf } from "../src/report/recipe";
 import { upgraded } from "../src/report/upgrade";
+import { agreementShown } from "../src/components/belief";
 import { scoresShown } from "../src/components/score_parts";
 import { writePromptAsk } from "../src/server/ask";
+import { checkRequest } from "../src/server/generations";
+import type { PromptRequest } from "../src/server/question";
 import type { State } from "../src/state";
 import { readoutOf } from "../src/components/readout";
 import { methodsShown } from "../src/views/methods";
@@ -750,8 +753,8 @@ describe("a generation while it happens", () => {
     expect(live.phase.value).toBe("running");
     await live.report(sample());
     expect(live.phase.value).toBe("done");
-    // The newest token is shown; what is chosen then stays when a further report comes.
-    expect(live.viewer.value?.state.choices.token.value).toBe(2);
+    // The text is read from its beginning; what is chosen then stays when a further report comes.
+    expect(live.viewer.value?.state.choices.token.value).toBe(0);
     live.viewer.value?.state.step(1);
     if (live.viewer.value) live.viewer.value.state.choices.method.value = "flow";
     await live.report(sample());
@@ -818,8 +821,71 @@ describe("a generation while it happens", () => {
     expect(viewer.report.textOf(0)).toBe(prompt);
     expect(viewer.report.textOf(1)).not.toBe(generated);
     await live.report(document);
-    expect(viewer.announcement.value).toMatch(/^Generated token 3 of 3/);
+    expect(viewer.announcement.value).toMatch(/^Generated token 1 of 3/);
     stop();
+  });
+
+  test("follows the newest token while the text comes, and opens on the first that is no special one", async () => {
+    const document = sample();
+    const fields = document.generation as unknown as GenerationFields;
+    const generation = { ...fields, tokens: fields.tokens.map((one, t) => ({ ...one, special: t === 0 })) };
+    const live = new GenerationLive("typed");
+    live.begin({ ...document.input, model: document.model, layers: [2, 5] });
+    live.token({ index: 0, text: "So", rollout: [0.4, 0.3, 0.2, 0.1] });
+    live.token({ index: 1, text: " it", rollout: [0.1, 0.2, 0.3, 0.1], rollout_generated: [0.3] });
+    const { state } = live.viewer.value as GenerationViewer;
+    expect([state.choices.token.value, untouched(state)]).toEqual([1, true]);
+    await live.report({ ...document, generation });
+    expect([state.choices.token.value, untouched(state)]).toEqual([1, true]);
+    state.step(0);
+    expect(untouched(state)).toBe(false);
+    expect(new GenerationViewer(await GenerationReport.read(document)).state.choices.token.value).toBe(0);
+  });
+
+  test("takes the check of one token from the server, with its flow, and shows it beside that token alone", async () => {
+    const document = sample();
+    const arrays = Object.fromEntries(Object.entries(document.arrays).filter(([name]) => !name.startsWith("flow")));
+    const viewer = new GenerationViewer(await GenerationReport.read({ ...document, arrays }), false, true);
+    const { choices } = viewer.state;
+    choices.method.value = "rollout";
+    choices.span.value = { kind: "last", from: 0, to: Infinity };
+    viewer.state.step(1);
+    expect([viewer.agreementOf(1), agreementShown(viewer), viewer.has("flow")]).toEqual([undefined, null, false]);
+    const agreement = {
+      ...{ quantity: "logit difference", value: 2, blank: "end" },
+      maps: [{ method: "rollout" as const, first_token: 1, blanked_value: 1, rank_correlation: 0.8 }],
+    };
+    const fields = document.generation as unknown as GenerationFields;
+    const tokens = fields.tokens.map((one, t) => (t === 1 ? { ...one, agreement } : one));
+    viewer.takeCheck(1, await GenerationReport.read({ ...document, generation: { ...fields, tokens } }));
+    expect(agreementShown(viewer)?.map.rank_correlation).toBe(0.8);
+    expect([viewer.has("flow"), viewer.heldLayers("flow")]).toEqual([true, [5]]);
+    choices.method.value = "flow";
+    expect(viewer.row()?.some((value) => value > 0)).toBe(true);
+    choices.method.value = "rollout";
+    viewer.state.step(0);
+    expect(agreementShown(viewer)).toBeNull();
+    // A model that has nothing to blank with.
+    const unchecked = await GenerationReport.read(document);
+    expect(() => viewer.takeCheck(0, unchecked)).toThrow(/expected the check of the token, found none/);
+  });
+
+  test("a check gives the model the tokens that are there, over the same edges", async () => {
+    const report = await GenerationReport.read(sample());
+    const asked = {
+      model: "m",
+      prompt: "It is bad",
+      tokens: 40,
+      chat: false,
+      temperature: 0,
+      method: ["raw", "rollout"],
+    };
+    const body = checkRequest(asked as unknown as PromptRequest, report, 1);
+    expect(body).toMatchObject({
+      ...{ model: "m", prompt: "It is bad", chat: false, mixing: report.settings.mixing, tokens: 2 },
+      ...{ begin_with: report.fields.tokens.slice(0, 2).map(({ id }) => id), check_tokens: [1], flow_tokens: [1] },
+    });
+    expect(body.method).toEqual(["rollout", "flow"]);
   });
 
   test("says why it failed", async () => {

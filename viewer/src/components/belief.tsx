@@ -1,4 +1,5 @@
 // Below the headline: how far to believe the method that is shown, where the report says so.
+import { useSignal } from "@preact/signals";
 import { spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
 import type { Ranked } from "../explanation";
@@ -55,7 +56,7 @@ export function agreementShown(viewer: Viewer): ShownAgreement | null {
   if (!from) return null;
   const generation = viewer instanceof GenerationViewer ? viewer : null;
   if (generation?.normalized) return null;
-  const agreement = generation ? generation.report.fields.tokens[token.value]?.agreement : from.document.agreement;
+  const agreement = generation ? generation.agreementOf(token.value) : from.document.agreement;
   const map = agreement?.maps.find((one) => one.method === method.value);
   if (!agreement || !map) return null;
   const own = viewer.scored || generation || token.value === from.document.output_token;
@@ -150,6 +151,32 @@ function FlowBelief() {
   );
 }
 
+/** A generated token that nobody has checked, and the way to do it. */
+function CheckToken({ viewer }: { viewer: GenerationViewer }) {
+  const token = viewer.state.choices.token.value;
+  const busy = useSignal(false);
+  const check = viewer.check.value;
+  const run = async () => {
+    busy.value = true;
+    await check?.(token);
+    busy.value = false;
+  };
+  const known = viewer.agreementOf(token);
+  return (
+    <p class="belief help" id="unchecked">
+      {known
+        ? "The check of this token is of other layers, or of other values than those shown. "
+        : "Not checked yet against blanking the prompt’s tokens, which takes a run of the model for each. "}
+      {!known && (
+        <button type="button" id="check-token" disabled={busy.value} onClick={() => void run()}>
+          {busy.value ? "Checking…" : "Check this token"}
+        </button>
+      )}{" "}
+      <Info about="checking a map" place="trust" />
+    </p>
+  );
+}
+
 export function Belief() {
   const viewer = useViewer();
   const { report, state, scored } = viewer;
@@ -168,11 +195,17 @@ export function Belief() {
       <WordsDiffer />
       <LittleRanked />
       {shown && <Agreed shown={shown} />}
-      {!shown && checkable && viewer.row() && (
-        <p class="belief help" id="unchecked">
-          {viewer.evaluated.value ? "Checked below, under Faithfulness check." : unchecked}{" "}
-          <Info about="checking a map" place="trust" />
-        </p>
+      {!shown && viewer instanceof GenerationViewer && viewer.check.value && !state.growing.value ? (
+        <CheckToken viewer={viewer} />
+      ) : (
+        !shown &&
+        checkable &&
+        viewer.row() && (
+          <p class="belief help" id="unchecked">
+            {viewer.evaluated.value ? "Checked below, under Faithfulness check." : unchecked}{" "}
+            <Info about="checking a map" place="trust" />
+          </p>
+        )
       )}
     </div>
   );

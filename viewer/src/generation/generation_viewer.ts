@@ -1,10 +1,11 @@
 // What the page of a generation has besides what every page has: several layers whose mean is shown, and a report that
 // may grow.
-import { computed, signal, type ReadonlySignal } from "@preact/signals";
+import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import { useViewer, Viewer } from "../context";
 import type { Drawn } from "../filters";
-import { isScore, type Method } from "../report/document";
+import { isScore, type Agreement, type Method } from "../report/document";
 import type { GenerationReport } from "../report/generation_report";
+import type { Report } from "../report/report";
 import type { Span } from "../state";
 
 export class GenerationViewer extends Viewer {
@@ -15,7 +16,12 @@ export class GenerationViewer extends Viewer {
   /** Continues with another token in place of a generated one. Set where there is a server. */
   readonly branch = signal<((token: number, id: number) => void) | null>(null);
 
-  /** @param served the text has just come: the page opens at its end, and follows it while it grows */
+  /** Has the server check a generated token by blanking, and compute its flow. Set where there is a server. */
+  readonly check = signal<((token: number) => Promise<void>) | null>(null);
+  /** What it found, by generated token. */
+  readonly checks = signal<ReadonlyMap<number, Agreement>>(new Map());
+
+  /** @param served a server has made the text, which is followed while it grows */
   constructor(report: GenerationReport, growing = false, served = growing) {
     super(report, undefined, served);
     const { state } = this;
@@ -25,7 +31,7 @@ export class GenerationViewer extends Viewer {
     this.grew = growing;
     this.span = computed(() => {
       const { kind, from, to } = state.choices.span.value;
-      const layers = this.report.layersOf(state.choices.method.value);
+      const layers = this.heldLayers(state.choices.method.value);
       const has = (layer: number, otherwise: number) => (layers.includes(layer) ? layer : otherwise);
       return { kind, from: has(from, layers[0]), to: has(to, layers[layers.length - 1]) };
     });
@@ -35,8 +41,31 @@ export class GenerationViewer extends Viewer {
     return this.state.report as GenerationReport;
   }
 
+  /** Layers that a method was computed after, by this report or by what a server added to it. */
+  heldLayers(method: Method): readonly number[] {
+    const holds = (report: Report) => report.methods.includes(method);
+    const { report } = this;
+    return (holds(report) ? report : (this.answers.value.find(holds) ?? report)).layersOf(method);
+  }
+
+  /** How far a generated token's maps agree with blanking; undefined where that was not checked. */
+  agreementOf(token: number): Agreement | undefined {
+    return this.report.fields.tokens[token]?.agreement ?? this.checks.value.get(token);
+  }
+
+  /** Takes what a server found about one token: a report of the text up to it. */
+  takeCheck(token: number, checked: GenerationReport) {
+    const agreement = checked.fields.tokens[token]?.agreement;
+    if (!agreement)
+      throw new Error("expected the check of the token, found none: the model may have no token to blank with");
+    batch(() => {
+      this.checks.value = new Map([...this.checks.peek(), [token, agreement]]);
+      if (checked.methods.includes("flow")) this.answers.value = [...this.answers.peek(), checked];
+    });
+  }
+
   override layersOf(method: Method): readonly number[] {
-    const layers = this.report.layersOf(method);
+    const layers = this.heldLayers(method);
     const { kind, from, to } = this.span.value;
     if (kind === "all") return layers;
     if (kind === "last") return layers.slice(-1);

@@ -128,7 +128,7 @@ function LayersChoice() {
   const { report, state } = viewer;
   const { method, span } = state.choices;
   const { kind, from, to } = viewer.span.value;
-  const layers = report.layersOf(method.value);
+  const layers = viewer.heldLayers(method.value);
   const options = layers.map((layer): readonly [number, string?] =>
     report.joint ? [layer, report.layerName(layer)] : [layer],
   );
@@ -168,7 +168,7 @@ export function GenerationChoices() {
   return (
     <>
       <Steps />
-      <MethodChoice has={(one) => viewer.report.methods.includes(one)} missing={(one) => missing(one, viewer)} />
+      <MethodChoice has={(one) => viewer.has(one)} missing={(one) => missing(one, viewer)} />
       <LayersChoice />
     </>
   );
@@ -197,11 +197,13 @@ export function GenerationControls() {
 }
 
 /** Why a method cannot be chosen. */
-function missing(method: Method, { state }: GenerationViewer): string {
+function missing(method: Method, { state, check }: GenerationViewer): string {
   if (state.arriving.value) return `${method} may come with the report, when the text is complete`;
   return state.growing.value
     ? `The text ended before its report, which would have held ${method}`
-    : state.served
-      ? `The server was not asked for ${method}: tick it under Options and continue again`
-      : `This report was made without ${method}; attnflow generate --method ${method} computes it`;
+    : method === "flow" && check.value
+      ? "“Check this token” computes the token's flow, too; for all tokens tick flow under Options and continue again"
+      : state.served
+        ? `The server was not asked for ${method}: tick it under Options and continue again`
+        : `This report was made without ${method}; attnflow generate --method ${method} computes it`;
 }

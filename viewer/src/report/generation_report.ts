@@ -69,7 +69,15 @@ export class GenerationReport extends Report {
     return isScore(method) ? this.fields.tokens.map((_, token) => this.outputOf(token)) : super.outputTokens(method);
   }
 
-  /** What a reader wants to see of a text that has just come: its last token that is no special one, else the first. */
+  /** What the page opens on: the first token that is no special one, which the prompt alone has chosen. */
+  get opening(): number {
+    return Math.max(
+      0,
+      this.fields.tokens.findIndex(({ special }) => !special),
+    );
+  }
+
+  /** What a reader wants to see while the text comes: its last token that is no special one, else the first. */
   get newest(): number {
     return Math.max(
       0,

@@ -73,7 +73,7 @@ export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewe
         <p class="help">
           {score === "blank-out"
             ? "Each token in turn is blanked, and the change of the prediction is correlated (Spearman) with each method; gradients are a second score. "
-            : "A decoder has no token to blank with: each method is correlated (Spearman) with the gradient of its prediction. "}
+            : "Each method is correlated (Spearman) with the gradient of the prediction. "}
           Each method's values of the output token are ranked beside these scores. One text shows whether a method
           misleads there, not how it does on average.
           {report.mixing.name !== "attention" && ` What is ranked is attention as it is, not ${report.mixing.weights}.`}

@@ -6,6 +6,7 @@ import { MIXINGS, type MixingName } from "../report/mixings";
 import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { useLayoutEffect } from "preact/hooks";
+import { bringToSight } from "../components/in_sight";
 import { Popover } from "../components/popover";
 import { Choice, Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
@@ -107,11 +108,10 @@ function useFolding(state: ServerState) {
     if (document.getElementById("composer")?.contains(document.activeElement)) {
       requestAnimationFrame(() => document.getElementById("edit")?.focus({ preventScroll: true }));
     }
-    const result = document.getElementById("result");
-    // On a phone an answer would come where nobody looks.
-    const tour = document.getElementById("tour");
-    if (tour) tour.scrollIntoView();
-    else if (result && result.getBoundingClientRect().top > innerHeight / 3) result.scrollIntoView();
+    // On a phone an answer would come where nobody looks. A tour keeps itself in sight.
+    if (state.tour.peek() === null) {
+      bringToSight("result", (result) => result.getBoundingClientRect().top > innerHeight / 3);
+    }
   }, [shown, wanted]);
   return folded;
 }

@@ -4,10 +4,29 @@ import { moveTo } from "../address";
 import { MOST_GIVEN } from "../generation/branch";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
+import { AGGREGATIONS, isScore } from "../report/document";
+import { GenerationReport } from "../report/generation_report";
 import { askOfAddress, writePromptAsk } from "./ask";
 import type { PromptRequest, Question } from "./question";
 import type { Results, Shown } from "./results";
 import type { Work } from "./work";
+
+/** Flow of one token of a text so long takes about a second. */
+const MOST_WITH_FLOW = 256;
+
+/** What is asked of the server to check one token of a text that it has made. */
+export function checkRequest(asked: PromptRequest, report: GenerationReport, token: number) {
+  const ids = report.fields.tokens.slice(0, token + 1).map(({ id }) => id);
+  const held = report.methods.filter((method) => !isScore(method));
+  const flow = held.includes("flow") || report.m + token <= MOST_WITH_FLOW;
+  const method = AGGREGATIONS.filter((one) => (one === "flow" ? flow : held.includes(one)));
+  return {
+    ...asked,
+    ...{ mixing: report.settings.mixing, method, tokens: ids.length, begin_with: ids, check_tokens: [token] },
+    ...(flow && { flow_tokens: [token] }),
+    ...{ generated_columns: true, compact: true },
+  };
+}
 
 /** Nobody else's: 16 random bytes. */
 const randomName = () =>
@@ -55,6 +74,31 @@ export class Generations {
     }
     const before = report.fields.tokens.slice(0, token).map((one) => one.id);
     await this.generate({ what: "Branching", asked: { ...asked, begin_with: [...before, id] }, beside: live });
+  }
+
+  /**
+   * Checks one token of a text by blanking the prompt's tokens, over the same edges: the text up to it is given to the
+   * model again. Where it is short its flow comes along.
+   */
+  async check(live: GenerationLive, token: number) {
+    const asked = this.prompts.get(live);
+    const viewer = live.viewer.peek();
+    if (!asked || !viewer) return;
+    const { report } = viewer;
+    if (token >= MOST_GIVEN) {
+      this.work.say(
+        "generation",
+        `Expected one of the first ${MOST_GIVEN} generated tokens to check, found token ${token + 1}.`,
+      );
+      return;
+    }
+    const body = checkRequest(asked, report, token);
+    await this.work.run("Checking the token", async (handlers, signal) => {
+      viewer.takeCheck(
+        token,
+        await GenerationReport.read(await this.work.client.post("generate", body, handlers, signal)),
+      );
+    });
   }
 
   /** The tokens of a branch that are known by their numbers: while it grows, those that it was given. */
@@ -106,8 +150,11 @@ export class Generations {
       asked,
       ask,
       fragment,
-      opened: ({ state, branch }) => {
+      opened: (viewer) => {
+        const { state, branch } = viewer;
         branch.value = (token, id) => void this.branch(live, token, id);
+        // An encoder-decoder has nothing to blank its source with.
+        if (!viewer.report.joint) viewer.check.value = (token) => this.check(live, token);
         state.address = ask ? { ask } : {};
         state.lacks = ask ? "" : asked.begin_with ? "the long beginning" : "the long prompt";
         if (look && !fragment) {

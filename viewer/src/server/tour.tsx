@@ -3,6 +3,7 @@
 // Every name and number is read from the report that is on screen. What is asked goes the way of any other text.
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { bringToSight } from "../components/in_sight";
 import { Own } from "../components/own_text";
 import type { Viewer } from "../context";
 import { agreementLevel, amount } from "../report/agreement";
@@ -224,6 +225,15 @@ export function Tour({ state }: { state: ServerState }) {
   useEffect(() => {
     if (viewer && step) viewer.state.choices.method.value = step.method;
   }, [viewer, step]);
+  // Other steps say more or less, and a report that has come changes what stands above.
+  useEffect(() => {
+    if (at === null) return;
+    bringToSight("tour");
+    // The button that was pressed may be gone.
+    if (document.activeElement === document.body) {
+      (document.getElementById("tour-next") ?? document.getElementById("tour-end"))?.focus({ preventScroll: true });
+    }
+  }, [at, viewer]);
   if (at === null || !step) return null;
   const decisive = viewer && decisiveOf(viewer);
   // Another text was asked: the tour is left behind.
