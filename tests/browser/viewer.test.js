@@ -163,7 +163,7 @@ describe("a word of several tokens", () => {
     const pieces = report.input.tokens.flatMap(({ text }, i) => (text.startsWith("##") ? [String(i)] : []));
     assert.ok(pieces.length > 0);
     assert.deepEqual(await page.$$eval("#strip .continues", (all) => all.map((one) => one.dataset.token)), pieces);
-    assert.match(await page.locator("#strip-help").textContent(), /A bar separates the tokens of a word/);
+    assert.match(await page.locator("#strip-help").textContent(), /A tick below a word shows where it is split into tokens/);
     const svg = (await saved(page, "strip", "svg")).bytes.toString();
     assert.equal(svg.match(/data-mark="continues"/gu)?.length, pieces.length);
     await page.locator("#words").check();

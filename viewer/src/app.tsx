@@ -1,7 +1,7 @@
 // The frame of every page, and the page of one report: text or picture; a generation has its own
 // (generation_app.tsx).
 import { effect } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { Belief } from "./components/belief";
 import { MOST_DRAWN } from "./components/card";
@@ -25,7 +25,7 @@ import { formatOf } from "./report/text";
 import { Compare } from "./views/compare";
 import { FlowGraph } from "./views/flow_graph";
 import { HeadGrid } from "./views/head_grid";
-import { ImageViews, LayersOfImage } from "./views/image_views";
+import { ImageLead, ImageViews, LayersOfImage } from "./views/image_views";
 import { LayerMap } from "./views/layer_map";
 import { Matrix } from "./views/matrix";
 import { Methods } from "./views/methods";
@@ -53,6 +53,8 @@ export interface PageProps {
   /** above the headline */
   heading?: ComponentChildren;
   controls: ComponentChildren;
+  /** in one column: what stands before the controls, the text or the picture */
+  lead?: ComponentChildren;
   shortcuts: readonly Shortcut[];
   /** the keys that the help names, where these are more */
   keys?: readonly Keys[];
@@ -62,8 +64,8 @@ export interface PageProps {
 }
 
 /** What every page has: its head, controls, views, keys and link. */
-export function Page({ viewer, pieces = viewer, class: kind, top, heading, controls, children, ...rest }: PageProps) {
-  const { shortcuts, keys = shortcuts, help } = rest;
+export function Page({ viewer, pieces = viewer, class: kind, top, heading, controls, ...rest }: PageProps) {
+  const { lead = null, children, shortcuts, keys = shortcuts, help } = rest;
   // Before the first drawing: a link's choices never flash past.
   useLayoutEffect(() => followLink(pieces.state), [pieces]);
   useEffect(() => followKeys(viewer, shortcuts), [viewer, shortcuts]);
@@ -71,6 +73,7 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
   useEffect(followPointer, []);
   // With words for pieces everything begins anew but the control that asked for it, which keeps the focus.
   const part = viewer === pieces ? "pieces" : "words";
+  const narrow = oneColumn.value;
   const classes = [kind, viewer.report.n > MOST_DRAWN && "large"].filter(Boolean).join(" ");
   return (
     <ViewerContext.Provider value={viewer}>
@@ -89,12 +92,14 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
           <Belief />
           <PrintFacts />
         </header>
-        {controls}
-        <main key={`main ${part}`}>
+        {!narrow && controls}
+        <main key={narrow ? "main" : `main ${part}`}>
           <p id="live" class="visually-hidden" aria-live="polite">
             {viewer.announcement}
           </p>
-          {children}
+          <Fragment key={`lead ${part}`}>{lead}</Fragment>
+          {narrow && controls}
+          <Fragment key={`rest ${part}`}>{children}</Fragment>
         </main>
         <Guide />
         <KeysDialog key={`help ${part}`} keys={keys}>
@@ -141,6 +146,7 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
           <RecipeControls />
         </>
       }
+      lead={narrow && (pictured ? <ImageLead /> : <Strip />)}
       shortcuts={SHORTCUTS}
       keys={[...SHORTCUTS, ...KEYS_OF_TEXTS]}
       help="A click explains a token; with shift it compares it, with the control (⌘) key it excludes it. The address keeps what is chosen: back and forward step through it."
@@ -149,7 +155,6 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
         <ImageViews prediction={prediction} />
       ) : narrow ? (
         <>
-          <Strip />
           <Ranking />
           {prediction}
         </>

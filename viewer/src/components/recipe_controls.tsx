@@ -230,15 +230,17 @@ function Source({ fusing, refused, forget }: { fusing: boolean; refused: Refused
   const result = explained.result(method.value, layer.value, token.value);
   const why = result ? "" : viewer.whyNoRow();
   const rounded = (result?.error ?? 0) > 0;
+  const origins = {
+    document: "Rounded to two digits in this page.",
+    server: "From the server, rounded to two digits.",
+    page: `Recomputed in the browser from the layers' ${report.mixing.weights}${
+      rounded ? ", to two digits: the report holds it rounded" : ""
+    }.`,
+  };
   return (
     <p id="recipe-source" aria-live="polite">
       {fusing && "Fusing heads … "}
-      {result?.source === "document" && rounded && "Rounded to two digits in this page."}
-      {result?.source === "server" && rounded && "From the server, rounded to two digits."}
-      {result?.source === "page" &&
-        (rounded
-          ? `Recomputed in the browser from the layers' ${report.mixing.weights}, to two digits: the report holds it rounded.`
-          : `Recomputed in the browser from the layers' ${report.mixing.weights}.`)}
+      {result && (result.source === "page" || rounded) && origins[result.source]}
       {why && (
         <>
           {why} <AskFor id="ask-server" method={method.value} token={token.value} />

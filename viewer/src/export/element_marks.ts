@@ -100,10 +100,12 @@ export function marksOf(
     if (ramped) rect(r, { fill: ramp(image, definitions), rx, "data-mark": "ramp" });
     if (line) rect(new DOMRect(r.left, r.bottom - Number(line[2]), r.width, Number(line[2])), { fill: line[1] });
     if (continues && k === 0) {
-      const at = style.direction === "rtl" ? r.right - 1.5 : r.left;
-      rect(new DOMRect(at, r.top, 1.5, r.height), {
+      // Below the letters, which it does not cut.
+      const height = parseFloat(style.paddingBottom);
+      const at = style.direction === "rtl" ? r.right - 2 : r.left;
+      rect(new DOMRect(at, r.bottom - height, 2, height), {
         fill: style.color,
-        "fill-opacity": "0.6",
+        "fill-opacity": "0.75",
         "data-mark": "continues",
       });
     }

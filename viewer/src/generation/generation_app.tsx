@@ -11,6 +11,7 @@ import { Notes } from "../views/notes";
 import { Ranking } from "../views/ranking";
 import { SettingsCard } from "../views/settings";
 import { Texts } from "./texts";
+import { oneColumn } from "../theme";
 import "../styles/generation.css";
 
 export interface GenerationAppProps {
@@ -22,16 +23,18 @@ export interface GenerationAppProps {
 }
 
 export function GenerationApp({ viewer, children, branches }: GenerationAppProps) {
+  const narrow = oneColumn.value;
   return (
     <Page
       viewer={viewer}
       class="generation"
       top={children}
       controls={<GenerationControls />}
+      lead={narrow && <Texts />}
       shortcuts={GENERATION_KEYS}
       help="In the texts and pictures the arrow keys walk from token to token; a click explains a generated token; with the control (⌘) key it excludes any token from rankings and colors, or includes it again. The address keeps what is chosen."
     >
-      <Texts />
+      {!narrow && <Texts />}
       <Methods />
       <Ranking />
       <div class="pile">

@@ -117,7 +117,7 @@ export function ImageRanking() {
       Rows and columns count from 0, at the top left.{" "}
       {degenerate > 0 && `° ${DEGENERATE_WORDS}: ${degenerate} of ${ranking.length} values. `}
       {rounded && ranks.size < ranking.length && "Equal ranks cannot be told apart at this precision. "}
-      {!row && "No values for this output token here."}
+      {!row && "No values for this output token here. "}
       {viewer.scored && `Above 0: ${FOR} ${targetWords(report)}; below 0: ${AGAINST}.`}
     </RankTable>
   );

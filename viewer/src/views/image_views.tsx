@@ -31,14 +31,27 @@ export const LayersOfImage = () => (
   </Look>
 );
 
+const lookOf = (sideBySide: boolean) => (sideBySide ? "image-views wide beside" : "image-views wide");
+
+/** In one column the picture stands before the controls, everything else after them. */
+export function ImageLead() {
+  return (
+    <Look of={lookOf(useViewer().state.choices.sideBySide.value)}>
+      <ImageOverlay />
+    </Look>
+  );
+}
+
 export function ImageViews({ prediction }: { prediction: ComponentChildren }) {
   const { sideBySide } = useViewer().state.choices;
   const narrow = oneColumn.value;
   return (
-    <Look of={sideBySide.value ? "image-views wide beside" : "image-views wide"}>
-      <div class="pile">
-        <ImageOverlay />
-      </div>
+    <Look of={lookOf(sideBySide.value)}>
+      {!narrow && (
+        <div class="pile">
+          <ImageOverlay />
+        </div>
+      )}
       <div class="pile">
         {!narrow && prediction}
         <ImageRanking />

@@ -80,9 +80,8 @@ export function Matrix() {
             ? "The full matrix with these settings is too large to compute in the browser. "
             : busy && "Computing the full matrix in the browser … "}
           A row for each output token, a column for each input token.
-          {report.pictured && " Patches are named by row and column."}
-          Click a row to choose it; scroll with Ctrl, or pinch, to zoom. {kept}{" "}
-          {outputs.length < n && `${outputs.length} of ${n} output tokens have values here.`}
+          {report.pictured && " Patches are named by row and column."} Click a row to choose it; scroll with Ctrl, or
+          pinch, to zoom. {kept} {outputs.length < n && `${outputs.length} of ${n} output tokens have values here.`}
         </p>
       </div>
     </Card>

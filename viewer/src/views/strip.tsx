@@ -72,7 +72,7 @@ export function Strip() {
           {scored
             ? `Color: how much each token speaks for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
             : "Click a token to explain it, or step with the arrow keys; Shift-click compares it, Ctrl/⌘-click excludes it."}
-          {split && " A bar separates the tokens of a word."}
+          {split && " A tick below a word shows where it is split into tokens."}
           {degenerate !== null && degenerate.count > 0 && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>
