@@ -49,8 +49,10 @@ void add_serve_command(CLI::App& app) {
   command->add_option("--host", options.http.host, "Address to listen on; any non-loopback address needs --token")
       ->capture_default_str();
   command->add_option("--port", options.http.port, "Port; 0: any free port")->check(port_number)->capture_default_str();
-  repeatable(command->add_option("--model", options.models,
-                                 "Additional model to serve: Hugging Face folder or GGUF file. May be repeated"))
+  repeatable(command->add_option(
+                 "--model", options.models,
+                 "Additional model to serve: Hugging Face folder or GGUF file. May be repeated; the page opens on the "
+                 "first"))
       ->type_name("DIR|FILE.gguf");
   add_unused_weights_option(command, options.allow_unused_weights);
   command->add_option("--token", options.token, "Token required for API requests (Authorization: Bearer TOKEN)")

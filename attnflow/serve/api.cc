@@ -126,9 +126,7 @@ ShelfModel& Api::model_for(const std::string& name, const std::vector<ModelKind>
     if (takes(model)) names.push_back(model.name);
   }
   if (name.empty()) {
-    for (const ModelKind kind : kinds) {
-      if (ShelfModel* const model = shelf_.first(kind)) return *model;
-    }
+    if (ShelfModel* const model = shelf_.first(kinds)) return *model;
     throw ApiError(422, "unsupported_model",
                    fmt::format("model: expected one of kind {}, found none on this server (attnflow serve --model)",
                                model_kind_name(kinds.front())));

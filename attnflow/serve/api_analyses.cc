@@ -119,7 +119,7 @@ void Api::limit(const Work& work, Options& options) const {
 
 void Api::post_explain(const std::shared_ptr<HttpExchange>& exchange) {
   ExplainRequest request = read_explain_request(exchange->take_body());
-  ShelfModel& shelf = model_for(request.model, {ModelKind::kText, ModelKind::kGeneration});
+  ShelfModel& shelf = model_for(request.model, kTextModels);
   const WorkOptions work_options = work_options_for(exchange->request(), shelf, false);
   queue_work(queue_, exchange, work_options, [this, &shelf, request = std::move(request)](const Work& work) {
     const LoadedModel& loaded = load(shelf);
@@ -195,7 +195,7 @@ void Api::post_stop(const std::shared_ptr<HttpExchange>& exchange) {
 
 void Api::post_evaluate(const std::shared_ptr<HttpExchange>& exchange) {
   EvaluateRequest request = read_evaluate_request(exchange->take_body());
-  ShelfModel& shelf = model_for(request.model, {ModelKind::kText, ModelKind::kGeneration});
+  ShelfModel& shelf = model_for(request.model, kTextModels);
   WorkOptions work_options = work_options_for(exchange->request(), shelf, false);
   work_options.result_event = "result";
   queue_work(queue_, exchange, work_options, [this, &shelf, request = std::move(request)](const Work& work) {

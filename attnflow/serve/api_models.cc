@@ -81,13 +81,13 @@ void Api::get_models(const std::shared_ptr<HttpExchange>& exchange) {
   Json json;
   json["models"] = Json::array();
   for (const ShelfModel& model : shelf_.models()) json["models"].push_back(model_json(model));
-  const auto default_of = [&](ModelKind kind) {
-    const ShelfModel* const model = shelf_.first(kind);
+  const auto default_of = [&](const std::vector<ModelKind>& kinds) {
+    const ShelfModel* const model = shelf_.first(kinds);
     return model == nullptr ? Json() : Json(model->name);
   };
-  json["default"] = {{"text", default_of(ModelKind::kText)},
-                     {"image", default_of(ModelKind::kImage)},
-                     {"generation", default_of(ModelKind::kGeneration)}};
+  json["default"] = {{"text", default_of(kTextModels)},
+                     {"image", default_of({ModelKind::kImage})},
+                     {"generation", default_of({ModelKind::kGeneration})}};
   json["limits"] = {{"queue", limits.queue},
                     {"workers", limits.workers},
                     {"body_bytes", limits.max_body_bytes},

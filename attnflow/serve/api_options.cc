@@ -37,6 +37,14 @@ std::vector<std::size_t> parse_position_list(const char* name, const std::string
   return text.empty() ? std::vector<std::size_t>{} : parse_positions(text, name);
 }
 
+// Some of the tokens that will be generated.
+void read_generated(OptionFields& fields, const char* name, std::size_t tokens, std::vector<std::size_t>& chosen) {
+  fields.read(name, chosen, [&](const std::string& text) { return parse_position_list(name, text); });
+  sort_once(chosen);
+  if (chosen.empty() || chosen.back() < tokens) return;
+  fail(fmt::format("{}: expected generated tokens from 0 to {}, found {}", name, tokens - 1, chosen.back()));
+}
+
 void read_certificates(OptionFields& fields, ExplainOptions& options) {
   fields.read_pairs("certificate", options.certificates);
   if (options.certificates.size() > kMaxCertificates) {
@@ -158,13 +166,8 @@ GenerateRequest read_generate_request(std::string_view json) {
   }
   fields.read("ignore_end", options.ignore_end);
   fields.read("generated_columns", options.generated_columns);
-  fields.read("flow_tokens", options.flow_tokens,
-              [](const std::string& text) { return parse_position_list("flow_tokens", text); });
-  sort_once(options.flow_tokens);
-  if (!options.flow_tokens.empty() && options.flow_tokens.back() >= options.tokens) {
-    fail(fmt::format("flow_tokens: expected generated tokens from 0 to {}, found {}", options.tokens - 1,
-                     options.flow_tokens.back()));
-  }
+  read_generated(fields, "flow_tokens", options.tokens, options.flow_tokens);
+  read_generated(fields, "check_tokens", options.tokens, options.check_tokens);
   fields.read_layers("flow_layers", options.flow_layers);
   if (!options.settings.wants(Method::kFlow) && !(options.flow_tokens.empty() && options.flow_layers.empty())) {
     fail("flow_tokens and flow_layers require method flow");

@@ -150,7 +150,7 @@ TEST(ImageRequest, FromTheQuery) {
 TEST(GenerateRequest, Fields) {
   const GenerateRequest request = read_generate_request(
       R"({"prompt": "a", "tokens": 5, "chat": true, "system": "b", "temperature": 0.5, "top_p": 0.9, "seed": 7,
-          "ignore_end": true, "mask_columns": "first", "generated_columns": true, "method": "flow", "flow_tokens": [3, 0],
+          "ignore_end": true, "mask_columns": "first", "generated_columns": true, "method": "flow", "flow_tokens": [3, 0], "check_tokens": "2",
           "stop_id": "mine", "flow_layers": "2", "exclude_stop_words": "en,de", "exclude_punctuation": true, "exclude_special": true,
           "exclude_tokens": ["0", "3-7"], "begin_with": [9, 0, 9]})");
   const GenerateOptions& options = request.options;
@@ -162,6 +162,7 @@ TEST(GenerateRequest, Fields) {
   EXPECT_EQ(options.sampling.seed, 7U);
   EXPECT_EQ(to_text(options.settings.column_mask), "first");
   EXPECT_EQ(options.flow_tokens, (std::vector<std::size_t>{0, 3}));
+  EXPECT_EQ(options.check_tokens, (std::vector<std::size_t>{2}));
   EXPECT_EQ(options.flow_layers, (std::vector<std::size_t>{2}));
   EXPECT_EQ(options.filter.stop_words, (std::vector<std::string>{"en", "de"}));
   EXPECT_EQ(options.filter.indices, (std::vector<std::string>{"0", "3-7"}));

@@ -94,25 +94,23 @@ bool ShelfModel::loaded() const {
 }
 
 ModelShelf::ModelShelf(const std::vector<std::string>& references, const OpenOptions& options) {
-  for (const BuiltinModel& model : builtin_models()) {
-    add(model.name);
-    ShelfModel& added = models_.back();
-    added.folder_ = model.folder();
-    added.built_in = true;
-  }
   for (const std::string& reference : references) {
     if (is_gguf(reference)) {
-      add(std::filesystem::path(reference).stem().string());
-      models_.back().gguf_ = reference;
-      models_.back().path = reference;
+      ShelfModel& added = add(std::filesystem::path(reference).stem().string());
+      added.gguf_ = reference;
+      added.path = reference;
       continue;
     }
     const Folder folder = find_model(reference);
-    if (folder.is_built_in()) continue;  // is on the shelf
-    add(folder.name());
-    models_.back().folder_ = folder;
-    models_.back().path = folder.path().string();
+    if (folder.is_built_in()) {
+      add_built_in(folder.name());
+      continue;
+    }
+    ShelfModel& added = add(folder.name());
+    added.folder_ = folder;
+    added.path = folder.path().string();
   }
+  for (const BuiltinModel& model : builtin_models()) add_built_in(model.name);
   for (ShelfModel& model : models_) {
     model.options_ = options;
     describe(model);
@@ -159,10 +157,23 @@ void ModelShelf::find_examples(ShelfModel& model) {
   if (model.examples.empty()) model.examples = examples_by_task(model.info, model.mask);
 }
 
-void ModelShelf::add(std::string name) {
+// A name of a built-in model means that model, also where a folder is called the same.
+ShelfModel& ModelShelf::add(const std::string& name) {
   std::string unique = name;
-  for (std::size_t number = 2; find(unique) != nullptr; ++number) unique = fmt::format("{}-{}", name, number);
-  models_.emplace_back().name = std::move(unique);
+  for (std::size_t number = 2; find(unique) != nullptr || find_builtin_model(unique) != nullptr; ++number) {
+    unique = fmt::format("{}-{}", name, number);
+  }
+  ShelfModel& added = models_.emplace_back();
+  added.name = std::move(unique);
+  return added;
+}
+
+void ModelShelf::add_built_in(const std::string& name) {
+  if (find(name) != nullptr) return;
+  ShelfModel& added = models_.emplace_back();
+  added.name = name;
+  added.folder_ = find_builtin_model(name)->folder();
+  added.built_in = true;
 }
 
 ShelfModel* ModelShelf::find(std::string_view name) {
@@ -170,14 +181,11 @@ ShelfModel* ModelShelf::find(std::string_view name) {
   return found == models_.end() ? nullptr : &*found;
 }
 
-ShelfModel* ModelShelf::first(ModelKind kind) {
-  ShelfModel* found = nullptr;
-  for (ShelfModel& model : models_) {
-    if (model.kind != kind) continue;
-    if (!model.built_in) return &model;
-    if (found == nullptr) found = &model;
-  }
-  return found;
+ShelfModel* ModelShelf::first(const std::vector<ModelKind>& kinds) {
+  const auto found = std::find_if(models_.begin(), models_.end(), [&](const ShelfModel& m) {
+    return std::find(kinds.begin(), kinds.end(), m.kind) != kinds.end();
+  });
+  return found == models_.end() ? nullptr : &*found;
 }
 
 }  // namespace attnflow

@@ -27,6 +27,9 @@ namespace attnflow {
 
 enum class ModelKind { kText, kImage, kGeneration };
 
+// The kinds that explain and evaluate take: a decoder explains a text as well as it continues one.
+inline const std::vector<ModelKind> kTextModels{ModelKind::kText, ModelKind::kGeneration};
+
 // "text", "image", "generation".
 const char* model_kind_name(ModelKind kind);
 
@@ -74,9 +77,10 @@ class ShelfModel {
 
 class ModelShelf {
  public:
-  // The built-in models, then those that `references` name: folders and GGUF files, known by their last part (without
-  // ".gguf"), with "-2", "-3", ... behind a name that is taken. Reads configs, headers, examples and tokenizers of
-  // encoders, no weights. Throws as ModelFiles does.
+  // The models that `references` name, in that order: built-in ones, folders and GGUF files, each once; then the other
+  // built-in models. Folders and files are known by their last part (without ".gguf"), with "-2", "-3", ... after a
+  // name that is taken. Reads configs, headers, examples and tokenizers of encoders, no weights. Throws as ModelFiles
+  // does.
   explicit ModelShelf(const std::vector<std::string>& references, const OpenOptions& options = {});
 
   std::deque<ShelfModel>& models() { return models_; }
@@ -85,11 +89,12 @@ class ModelShelf {
   const std::vector<std::string>& warnings() const { return warnings_; }
   // Null when there is none.
   ShelfModel* find(std::string_view name);
-  // The first of a kind: of those that the user named, else of the built-in ones. Null when there is none.
-  ShelfModel* first(ModelKind kind);
+  // The first of one of the kinds: whoever asks without naming a model means that one. Null when there is none.
+  ShelfModel* first(const std::vector<ModelKind>& kinds);
 
  private:
-  void add(std::string name);
+  ShelfModel& add(const std::string& name);
+  void add_built_in(const std::string& name);
   void describe(ShelfModel& model);
   void find_examples(ShelfModel& model);
   std::deque<ShelfModel> models_;  // not moved: they hold a mutex

@@ -88,7 +88,7 @@ class ApiTest(ServerTest):
     def test_models(self):
         table = self.server.get("/api/v1/models").json()
         models = {model["name"]: model for model in table["models"]}
-        self.assertEqual(list(models)[:2], ["agreement", "fashion"])
+        self.assertEqual(list(models)[-2:], ["agreement", "fashion"])
         agreement = models["agreement"]
         self.assertEqual(agreement["kind"], "text")
         self.assertEqual(agreement["head"], "classification")
@@ -395,6 +395,26 @@ class ApiTest(ServerTest):
             *("--mixing", "relevance"),
         )
         self.assertEqual(json.loads(printed)["generation"], answer.json()["generation"])
+
+    def test_one_generated_token_is_checked(self):
+        """The tokens that are there, given again: the same map, checked for one of them alone, over any edges."""
+        for edges in ({}, {"mixing": "attention"}):
+            ask = {"prompt": "The author", "model": LLAMA.name, "method": "raw,rollout"} | edges
+            whole = self.server.post("generate", ask | {"tokens": 4}).json()
+            ids = [token["id"] for token in whole["generation"]["tokens"][:3]]
+            one = self.server.post("generate", ask | {"tokens": 3, "begin_with": ids, "check_tokens": [2]}).json()
+            tokens = one["generation"]["tokens"]
+            self.assertEqual([token["id"] for token in tokens], ids)
+            self.assertEqual(["agreement" in token for token in tokens], [False, False, True])
+            check = tokens[2]["agreement"]
+            self.assertEqual([of["method"] for of in check["maps"]], ["raw", "rollout"])
+            self.assertNotIn("blank_out", one["arrays"])
+            # Where it takes little time it is made without being asked for; the result is the same.
+            self.assertEqual(whole["generation"]["tokens"][2].get("agreement", check), check)
+        self.refuse(
+            self.server.post("generate", {"prompt": "a", "tokens": 2, "check_tokens": [2]}),
+            *(400, "bad_request", "check_tokens: expected generated tokens from 0 to 1, found 2"),
+        )
 
     def test_evaluate_another_output_token_says_so(self):
         ask = {"text": "The author", "model": LLAMA.name}

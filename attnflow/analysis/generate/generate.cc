@@ -327,7 +327,8 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     if (tokens.size() < options.begin_with.size()) id = options.begin_with[tokens.size()];
     sampler.keep(id);
     tokens.push_back(generated_token(codec, id, logits.span(), options.choices));
-    if (options.settings.mixing != Mixing::kAttention || options.settings.explains_prediction()) {
+    if (options.settings.mixing != Mixing::kAttention || options.settings.explains_prediction() ||
+        !options.check_tokens.empty()) {
       const auto against =
           options.settings.weights_by_gradient() ? AskedTarget::Against::kNothing : AskedTarget::Against::kBest;
       const AskedTarget asked{.label = static_cast<std::size_t>(tokens.back().id), .against = against};
@@ -426,9 +427,8 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   check_decoder_head(info);
   check_methods(options.settings, decoder, options.integration_steps);
   check_given(options.begin_with, info);
-  for (const Method method : {Method::kBlankOut, Method::kIntegratedGradients}) {
-    if (options.settings.wants(method)) find_blank_token(codec, info);  // before the text is made
-  }
+  const bool blanks = options.settings.wants(Method::kBlankOut) || options.settings.wants(Method::kIntegratedGradients);
+  if (blanks || !options.check_tokens.empty()) find_blank_token(codec, info);  // before the text is made
   RuledSampler sampler = ruled_sampler(info, codec, options, prompt);
   const std::size_t room = info.target ? info.target->max_tokens - info.target->begin.size() : info.max_tokens - m;
   const std::size_t most = std::min(options.tokens, room + 1);
@@ -490,7 +490,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
                             {{"source_tokens", source_tokens(report)},  // words, where they are merged
                              {"encoder_layers", info.target->encoder_layers},
                              {"decoder_layers", info.target->decoder_layers}}});
-  } else if (by_default || settings.explains_prediction()) {
+  } else if (by_default || settings.explains_prediction() || !options.check_tokens.empty()) {
     try {
       internal::add_generation_scores(decoder, codec, options, prompt.ids,
                                       settings.words ? prompt.words : single_tokens(m), report);

@@ -65,6 +65,7 @@ struct GenerateOptions {
   bool ignore_end = false;                        // continue past a token that ends the text
   bool generated_columns = false;                 // keep the values on generated tokens too; encoder-decoders do
   std::vector<std::size_t> flow_tokens;           // generated tokens whose flow is wanted; empty: all
+  std::vector<std::size_t> check_tokens;          // generated tokens checked by blank-out; empty: those that are cheap
   std::vector<std::size_t> flow_layers;           // layers that flow starts from; empty: the last of settings.layers
   TokenFilterOptions filter;                      // prompt tokens (words where merged) to exclude from rankings
   std::size_t choices = 5;                        // most probable tokens that are kept for each generated one

@@ -30,7 +30,8 @@ class Scorer {
     }
     // Only where blank-out was asked for is it wrong that the tokenizer has nothing to blank with.
     asked_ = report.settings.wants(Method::kBlankOut);
-    blank_ = asked_ ? find_blank_token(codec, decoder.info()) : try_find_blank_token(codec, decoder.info());
+    blank_ = asked_ || !options.check_tokens.empty() ? find_blank_token(codec, decoder.info())
+                                                     : try_find_blank_token(codec, decoder.info());
     input_.ids = ids;
     for (std::size_t j = 0; j < groups.size(); ++j) {
       if (report.input.tokens[j].special) continue;
@@ -44,9 +45,9 @@ class Scorer {
     if (!token.target) return false;
     if (t > 0) append(report_.generation->tokens[t - 1]);
     tokens_ += input_.ids.size();
-    const bool cheap = agreement_is_cheap(decoder_.info().parameters, tokens_, groups_.size());
-    const bool agrees = blank_ && (asked_ || cheap) && !stopped_;
-    if (report_.scores.empty() && !agrees) return false;
+    const bool agrees = blank_ && checks(t) && !stopped_;
+    const bool waits = !options_.check_tokens.empty() && t < options_.check_tokens.back();
+    if (report_.scores.empty() && !agrees) return waits;
     const TextQuestion question = question_of(token, asked_ || !report_.scores.empty());
     // Where nobody asked for blank-out, it is asked of the prompt alone, which agreement looks at.
     const TextQuestion of_prompt = question_of(token, asked_);
@@ -59,6 +60,12 @@ class Scorer {
   }
 
  private:
+  bool checks(std::size_t t) const {
+    const std::vector<std::size_t>& wanted = options_.check_tokens;
+    if (!wanted.empty()) return std::binary_search(wanted.begin(), wanted.end(), t);
+    return asked_ || agreement_is_cheap(decoder_.info().parameters, tokens_, groups_.size());
+  }
+
   // About the prediction that chose a token: of the prompt's tokens, or of all before it.
   TextQuestion question_of(const GeneratedToken& token, bool of_all) {
     TokenGroups groups = groups_;
