@@ -9,6 +9,7 @@ import { CheckControl, inOtherForm } from "../components/check_box";
 import { Slider } from "../components/fields";
 import { Tip } from "../components/tip";
 import { useViewer, type Viewer } from "../context";
+import { listen } from "../listen";
 import { isScore, type Method } from "../report/document";
 import { pictureIn, type MapScale, type Picture } from "../report/picture";
 import { targetWords } from "../report/setting_words";
@@ -73,6 +74,19 @@ export function ImageOverlay() {
     const card = root.current?.closest("section");
     if (card && (bitmap.image.value || bitmap.problem.value)) card.dataset.ready = "";
   }, [bitmap.image.value, bitmap.problem.value]);
+  // The whole picture is on the first screen, whatever stands above it once the page is drawn.
+  useEffect(() => {
+    const measure = () => {
+      const top = root.current?.querySelector(".stage")?.getBoundingClientRect().top;
+      if (top !== undefined) root.current?.style.setProperty("--above", `${Math.round(top + scrollY)}px`);
+    };
+    let frame = requestAnimationFrame(() => (frame = requestAnimationFrame(measure)));
+    const stop = listen({ resize: measure });
+    return () => {
+      cancelAnimationFrame(frame);
+      stop();
+    };
+  }, []);
   const layer = choices.layer.value;
   const overlay = choices.overlay.value;
   const maps = shownMethods(viewer).map((method) => {
@@ -230,7 +244,12 @@ function Figure({ picture, method, map, scale }: FigureProps) {
     </div>
   );
   return (
-    <figure data-method={method} style={{ maxWidth: `calc(${beside ? 150 : 75}vh * ${aspectOf(picture)})` }}>
+    <figure
+      data-method={method}
+      style={{
+        maxWidth: `calc(max(14rem, 100svh - var(--above) - 0.75rem) * ${(beside ? 2 : 1) * aspectOf(picture)})`,
+      }}
+    >
       <h3>{mapTitle(method, choices.layer.value)}</h3>
       <div class={beside ? "stage-pair" : undefined}>
         {beside && box("photo", null)}
