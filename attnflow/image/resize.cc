@@ -103,6 +103,15 @@ Pixels resize_nearest(const PixelView& pixels, const ResizeOptions& options, con
   return result;
 }
 
+// Pillow 13's rule, which saves work: fewer rows are left for the other direction.
+bool columns_first(std::size_t width, std::size_t height, const ResizeOptions& options) {
+  const auto lost = [](std::size_t from, std::size_t to) {
+    return static_cast<std::int64_t>(from) - static_cast<std::int64_t>(to);
+  };
+  const std::int64_t lost_height = lost(height, options.height);
+  return lost_height > 0 && lost_height > 2 * lost(width, options.width);
+}
+
 PixelWindow checked_window(const ResizeOptions& options) {
   constexpr std::size_t kMaxSide = (std::size_t{1} << 31) - 1;
   for (const std::size_t side : {options.width, options.height}) {
@@ -146,7 +155,7 @@ Tensor<std::uint8_t> resize(TensorView<const std::uint8_t> pixels, const ResizeO
     const Pixels between = cut(pixels, {window.left, first, window.width, down.end() - first});
     return resample_height(between.view(), down, first);
   }
-  if (height / 100 >= width && height != 100 * width && options.height < height) {
+  if (columns_first(width, height, options)) {
     const Pixels between = cut(pixels, {0, first, width, down.end() - first});
     return resample_width(resample_height(between.view(), down, first).view(), weights_across(), 0, window.height);
   }

@@ -9,9 +9,10 @@
 //   y_i = round( sum_j w_ij x_j ),   w_ij = f((j + 1/2 - c) / t) / sum_j f((j + 1/2 - c) / t),
 //
 // over the samples from floor(c - r t + 1/2) up to floor(c + r t + 1/2), cut at the borders of the picture. A picture
-// is resampled along its rows, rounded to 8 bits, then along its columns; the other way round where it is more than 100
-// times as tall as wide and becomes less tall. A direction whose size does not change is left as it is. Weights are
-// rounded to multiples of 2^-22, sums are integers, and results are cut to 0 .. 255.
+// is resampled along its rows, rounded to 8 bits, then along its columns. The columns come first where the height
+// shrinks, and by more pixels than twice what the width shrinks by (a width that grows shrinks by less than 0). The
+// order matters to the last bit, because of the rounding between the two. A direction whose size does not change is
+// left as it is. Weights are rounded to multiples of 2^-22, sums are integers, and results are cut to 0 .. 255.
 //
 //   filter     support   f(x) inside it
 //   kBox       1/2       1
@@ -21,8 +22,9 @@
 //   kLanczos   3         sinc(x) sinc(x / 3)
 //   kNearest             the sample that (i + 1/2) s lies in; no antialiasing
 //
-// Source: Pillow 12, Image.resize(). Same pixels: golden files made with PIL, of all filters and many sizes, are met
-// exactly.
+// Source: Pillow 13, Image.resize(). Same pixels: golden files made with Pillow 13.0.0, of all filters and many sizes,
+// are met exactly. Versions up to 12.3 began with the columns only in pictures more than 100 times as tall as wide, so
+// where the order differs some of their pixels differ, usually by 1.
 //
 // Cost: O(width r t + height r t') for the weights, O(height_in width_out r t + height_out width_out r t') for the
 // pixels, in the part of the picture that the window needs and nowhere else. One thread.

@@ -200,14 +200,17 @@ def write_resizes(folder):
         "rgb": scene(37, 23, 10),
         "grey": scene(28, 28, 11, 1),
         "wide": scene(300, 2, 12),
-        "tall": scene(2, 211, 13),  # above 100 times as tall as wide, PIL goes along the columns first
+        "tall": scene(2, 211, 13),
         "point": scene(1, 1, 14),
     }
-    sizes = {  # width, height
-        "rgb": [(16, 16), (50, 31), (37, 10), (11, 23), (1, 1), (23, 37), (38, 24), (2, 40)],
-        "grey": [(14, 14), (32, 32), (9, 30)],
-        "wide": [(20, 20), (7, 1)],
-        "tall": [(17, 17), (1, 5), (9, 220), (2, 40)],
+    # width, height. Pillow 13 resamples columns first where the height shrinks by more than twice what the width does:
+    # (33, 15), (24, 20) and (1, 209) shrink by exactly twice as much, the sizes next to them by one pixel more.
+    sizes = {
+        "rgb": [(16, 16), (50, 31), (37, 10), (11, 23), (1, 1), (23, 37), (38, 24), (2, 40)]
+        + [(33, 15), (33, 14), (50, 22), (36, 3)],
+        "grey": [(14, 14), (32, 32), (9, 30), (24, 20), (24, 19)],
+        "wide": [(20, 20), (7, 1), (310, 1)],
+        "tall": [(17, 17), (1, 5), (9, 220), (2, 40), (1, 209), (1, 208)],
         "point": [(7, 5)],
     }
     entries = {}  # name: [input, resample]
