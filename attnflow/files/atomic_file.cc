@@ -124,7 +124,7 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const internal::InputFile file(path, "a file that can be read");
+  const internal::InputFile file(path, "a file");
   const auto too_large = [&] {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected a file of at most {} bytes, found a larger one", path.string(), max_bytes));

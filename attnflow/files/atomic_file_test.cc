@@ -297,7 +297,8 @@ TEST(ReadFile, WholeContent) {
 TEST(ReadFile, BadFiles) {
   const TempFolder folder;
   put(folder / "a", "12345");
-  expect_error(ErrorKind::kBadFile, {"nothing", "cannot be opened", "No such file"},
+  expect_error(ErrorKind::kBadFile,
+               {"nothing: expected a file, found none that can be opened (No such file or directory); check the name"},
                [&] { read_file(folder / "nothing"); });
   expect_error(ErrorKind::kBadFile, {"expected a file", "found a folder"}, [&] { read_file(folder.path()); });
   expect_error(ErrorKind::kBadFile, {"at most 4 bytes"}, [&] { read_file(folder / "a", 4); });

@@ -25,7 +25,11 @@ InputFile::InputFile(const std::filesystem::path& path, std::string_view expecte
       fail(fmt::format("found {}, and only regular files are read; copy it to one first", file_kind(status.st_mode)));
     }
   };
-  const auto cannot = [&] { fail(fmt::format("which cannot be opened: {}; check the name", system_reason(errno))); };
+  const auto cannot = [&] {
+    const int reason = errno;
+    const char* const advice = reason == EACCES ? "check its permissions" : "check the name";
+    fail(fmt::format("found none that can be opened ({}); {}", system_reason(reason), advice));
+  };
   // Looked at before it is opened, because opening a pipe or a device already does something to it; and again after,
   // because it may have been replaced.
   struct stat status = {};

@@ -62,7 +62,7 @@ class ZipError {
 };
 
 [[noreturn]] void fail_to_open(const std::string& name, const std::string& reason) {
-  fail_file(name, fmt::format("expected {}, which cannot be opened: {}", kExpected, reason));
+  fail_file(name, fmt::format("expected {}, found one that cannot be opened: {}", kExpected, reason));
 }
 
 // An archive that is being read, with the number of bytes that it takes.
