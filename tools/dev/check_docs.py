@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the documents: links inside the project lead to a file (and to a heading in it), and docs/versioning.md lists
-exactly the public headers of the core.
+exactly the public headers of the core, and what people cite states the version that is built.
 
 Prints one line for each problem and ends with status 1 if there is any or if there was nothing to check.
 """
@@ -82,9 +82,25 @@ def header_problems() -> list[str]:
     return problems
 
 
+def version_problems() -> list[str]:
+    """Whoever cites attnflow copies the version from CITATION.cff or from the README."""
+    built = re.search(
+        r"^project\(attnflow VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.M
+    )
+    assert built
+    stated = {"CITATION.cff": r"^version: (\S+)$", "README.md": r"^  version = {(\S+)},$"}
+    problems = []
+    for name, pattern in stated.items():
+        found = re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"), re.M)
+        if found != [built[1]]:
+            problems.append(f"{name}: expected the version {built[1]} of CMakeLists.txt once, found {found}")
+    return problems
+
+
 def main() -> int:
     found = documents()
     problems = [problem for document in found for problem in link_problems(document)] + header_problems()
+    problems += version_problems()
     if not found:
         problems.append("no document found")
     for problem in problems:
