@@ -1,6 +1,25 @@
 #include "attnflow/attribution/input.h"
 
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "attnflow/attribution/patch_name.h"
+#include "attnflow/base/parse_number.h"
+
 namespace attnflow {
+
+std::string internal::shown_piece(const InputToken& token) {
+  const std::string& text = token.text;
+  if (token.role != "patch") return text;
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos) return text;
+  const std::optional<std::size_t> row = parse_number(std::string_view(text).substr(0, comma));
+  const std::optional<std::size_t> column = parse_number(std::string_view(text).substr(comma + 1));
+  return row && column ? fmt::format("row {}, column {}", *row + 1, *column + 1) : text;
+}
 
 std::string display_text(const InputText& input, std::size_t token) {
   const InputToken& piece = input.tokens.at(token);
@@ -9,7 +28,7 @@ std::string display_text(const InputText& input, std::size_t token) {
   if (piece.begin && piece.end && *piece.begin < *piece.end && *piece.end <= text.size()) {
     return text.substr(*piece.begin, *piece.end - *piece.begin);
   }
-  return piece.text;
+  return internal::shown_piece(piece);
 }
 
 }  // namespace attnflow

@@ -332,7 +332,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "--output-token chooses another."},
     {Code::kOutputTokenMiddle, "output-token-middle", "patch",
      "The model has no class token, so the output token is the patch in the middle, {patch}.",
-     "--output-token ROW,COLUMN chooses another."},
+     "--output-token ROW,COLUMN, counted from 0, chooses another."},
     {Code::kOutputTokenSurest, "output-token-surest", "token",
      "The model classifies each token; the output token is the one it is most certain belongs to a class, \"{token}\".",
      "--output-token chooses another."},

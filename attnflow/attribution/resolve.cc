@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "attnflow/attribution/patch_name.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/layers.h"
@@ -154,7 +155,7 @@ std::size_t resolve_token(const OutputToken& asked, std::string_view option, con
       if (causal) return n - 1;
       if (const auto cls = find(is_class_piece)) return *cls;
       if (const auto middle = middle_patch(tokens)) {
-        notes.push_back({NoteCode::kOutputTokenMiddle, {{"patch", tokens[*middle].text}}});
+        notes.push_back({NoteCode::kOutputTokenMiddle, {{"patch", internal::shown_piece(tokens[*middle])}}});
         return *middle;
       }
       notes.emplace_back(NoteCode::kOutputTokenGuessed);

@@ -69,7 +69,9 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   buffer += "\n";
   std::vector<std::string> texts;
   for (std::size_t token = 0; token < report.input.tokens.size(); ++token) {
-    texts.push_back(csv_field(display_text(report.input, token)));
+    const InputToken& piece = report.input.tokens[token];
+    // Patches count from 0 in data.
+    texts.push_back(csv_field(piece.role == "patch" ? piece.text : display_text(report.input, token)));
   }
 
   const auto scores = static_cast<std::size_t>(std::count_if(

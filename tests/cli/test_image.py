@@ -91,7 +91,7 @@ class ImageTest(CommandTest):
             for shown in ("smooth", "patches"):
                 words = ["--view", view, "--map", shown, "--tone", "color", "-o", f"{view}-{shown}.svg"]
                 self.image(*words, "--output-token", "1,2", model=model)
-                self.assertIn("patch 1,2", (self.folder / f"{view}-{shown}.svg").read_text())
+                self.assertIn("patch in row 2, column 3", (self.folder / f"{view}-{shown}.svg").read_text())
         self.image("--mask-columns", "registers", "-o", "registers.npz", model=model)
         made = np.load(self.folder / "registers.npz")
         np.testing.assert_array_equal(made["raw"][:, :, 1:4], 0.0)

@@ -42,17 +42,17 @@ test("patches are named by row and column, in lists, on axes and in sentences", 
   const report = await sample();
   expect(tokenOptions(report.tokens, report.pictured).slice(0, 2)).toEqual([
     [0, "[CLS]"],
-    [1, "row 0, column 0"],
+    [1, "row 1, column 1"],
   ]);
-  expect(report.nameOf(5)).toEqual({ label: "row 1, column 1" });
-  expect(undirected(namedToken(report, 5))).toBe("“row 1, column 1”");
+  expect(report.nameOf(5)).toEqual({ label: "row 2, column 2" });
+  expect(undirected(namedToken(report, 5))).toBe("“row 2, column 2”");
   // The first patch of a row, of as many rows as there is room for.
   expect(tokenTicks(report, [0, 7], 10, 30)).toEqual([
-    { at: 1, words: "0,0" },
-    { at: 4, words: "1,0" },
+    { at: 1, words: "1,1" },
+    { at: 4, words: "2,1" },
   ]);
-  expect(tokenTicks(report, [2, 7], 10, 30)).toEqual([{ at: 4, words: "1,0" }]);
-  expect(tokenTicks(report, [0, 7], 10, 31)).toEqual([{ at: 1, words: "0,0" }]);
+  expect(tokenTicks(report, [2, 7], 10, 30)).toEqual([{ at: 4, words: "2,1" }]);
+  expect(tokenTicks(report, [0, 7], 10, 31)).toEqual([{ at: 1, words: "1,1" }]);
 });
 
 describe("patches", () => {

@@ -217,7 +217,8 @@ TEST(ExplainImage, AModelWithoutClassesAndClassToken) {
   EXPECT_NE(std::find(codes.begin(), codes.end(), NoteCode::kNoHead), codes.end());
   const auto middle = std::find(codes.begin(), codes.end(), NoteCode::kOutputTokenMiddle);
   ASSERT_NE(middle, codes.end());
-  EXPECT_NE(report.notes[static_cast<std::size_t>(middle - codes.begin())].text.find("1,2"), std::string::npos);
+  EXPECT_NE(report.notes[static_cast<std::size_t>(middle - codes.begin())].text.find("row 2, column 3"),
+            std::string::npos);
   ExplainOptions options;
   options.settings.output_token = parse_output_token("last");
   EXPECT_EQ(explain(model, options).output_token, kTokens - 1);

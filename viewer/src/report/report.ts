@@ -23,7 +23,7 @@ export interface Token {
   label: string;
   /** As the tokenizer spells it. */
   piece: string;
-  /** The label where there is little room: of a patch its row and column, "4,5". */
+  /** The label where there is little room: of a patch its row and column, counted from 1: "5,6". */
   short: string;
   special: boolean;
   unknown: boolean;
@@ -128,9 +128,11 @@ export class Report {
       return { label, short: label, space };
     }
     const label = (visible(own || text) || `#${index}`) + (unknown ? " [?]" : "");
-    // "4,5": a row and a column, from 0, as in files.
-    const place = role === "patch" ? text.replace(/^(\d+),(\d+)$/, "row $1, column $2") : label;
-    return { label: place, short: role === "patch" ? text : label, space: false };
+    // "4,5" in files: a row and a column, counted from 0. People read them counted from 1.
+    const [, row, column] = (role === "patch" && /^(\d+),(\d+)$/.exec(text)) || [];
+    if (row === undefined || column === undefined) return { label, short: label, space: false };
+    const [r, c] = [Number(row) + 1, Number(column) + 1];
+    return { label: `row ${r}, column ${c}`, short: `${r},${c}`, space: false };
   }
 
   /** Reads a parsed document. Throws with a sentence for the user. */

@@ -114,7 +114,7 @@ export function ImageRanking() {
         </tr>
       )}
     >
-      Rows and columns count from 0, at the top left.{" "}
+      Rows and columns count from 1, at the top left (from 0 in files).{" "}
       {degenerate > 0 && `° ${DEGENERATE_WORDS}: ${degenerate} of ${ranking.length} values. `}
       {rounded && ranks.size < ranking.length && "Equal ranks cannot be told apart at this precision. "}
       {!row && "No values for this output token here. "}

@@ -69,7 +69,7 @@ function pictureRows(report: Report): [string, string][] {
   return [
     ["Picture", `${width} × ${height} pixels${given}`],
     ["Seen", whole ? "all of it" : part],
-    ["Patches", `${rows} rows of ${columns}, rows and columns count from 0`],
+    ["Patches", `${rows} rows of ${columns}, rows and columns count from 1`],
   ];
 }
 

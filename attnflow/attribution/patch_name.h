@@ -1,0 +1,17 @@
+// How a patch of a picture is called. In data and options its text is its row and column, counted from 0: "2,4". People
+// read it counted from 1: "row 3, column 5".
+#ifndef ATTNFLOW_ATTRIBUTION_PATCH_NAME_H_
+#define ATTNFLOW_ATTRIBUTION_PATCH_NAME_H_
+
+#include <string>
+
+#include "attnflow/attribution/input.h"
+
+namespace attnflow::internal {
+
+// The words for a patch; the text of any other token as it is.
+std::string shown_piece(const InputToken& token);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_ATTRIBUTION_PATCH_NAME_H_
