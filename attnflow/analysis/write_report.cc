@@ -96,7 +96,7 @@ void write_report(const std::filesystem::path& path, const Report& report, const
   if (!is_picture(path)) {
     kind_of(path).write(path, report);
   } else if (report.input.image) {
-    write_picture_page(path, image_page(report, image));
+    write_picture_page(path, image_page(report, image), image.page);
   } else {
     write_figure(path, report, figure);
   }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "attnflow/analysis/write_report.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parse_number.h"
 #include "attnflow/files/command_files.h"
@@ -116,6 +118,37 @@ void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std:
       command->add_option("--certificate", certificates,
                           "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated"))
       ->type_name("OUT,IN");
+}
+
+ReadPaper add_paper_options(CLI::App* command) {
+  struct Given {
+    std::string width;
+    std::string font_size;
+    bool no_notes = false;
+  };
+  const auto given = std::make_shared<Given>();
+  command
+      ->add_option("--width", given->width,
+                   "Width of .svg, .pdf and .png, such as 3.3in, 8.4cm, 84mm, 240pt or 900px (default 900px)")
+      ->type_name("LENGTH");
+  command->add_option("--font-size", given->font_size, "Points of the labels in figures (default 7.5)")
+      ->type_name("POINTS");
+  command->add_flag("--no-notes", given->no_notes,
+                    "Leave title, notes and explanations out of figures, for a paper with a caption of its own");
+  return [given](const std::vector<std::string>& outputs) {
+    const bool draws = std::any_of(outputs.begin(), outputs.end(), is_picture);
+    const auto check = [&](bool is_given, const char* option) {
+      refuse_if(is_given && !draws, fmt::format("{} requires a figure (-o FILE.svg, .pdf or .png)", option));
+    };
+    check(!given->width.empty(), "--width");
+    check(!given->font_size.empty(), "--font-size");
+    check(given->no_notes, "--no-notes");
+    PaperOptions paper;
+    if (!given->width.empty()) paper.width = parse_length("--width", given->width);
+    if (!given->font_size.empty()) paper.font_size = parse_font_size("--font-size", given->font_size);
+    paper.notes = !given->no_notes;
+    return paper;
+  };
 }
 
 void add_integration_steps(CLI::App* command, std::size_t& steps) {

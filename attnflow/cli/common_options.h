@@ -12,6 +12,7 @@
 
 #include "attnflow/attribution/mixings.h"
 #include "attnflow/attribution/setting_options.h"
+#include "attnflow/draw/paper.h"
 
 namespace attnflow {
 
@@ -55,6 +56,11 @@ void add_unused_weights_option(CLI::App* command, bool& allowed);
 
 // --keep-attention and --certificate
 void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std::string>& certificates);
+
+// --width, --font-size and --no-notes, of figures. The command calls what is returned once its command line is read,
+// with the files it writes. Throws Error(kUsage): a text that is no length, and any of them where no file is a figure.
+using ReadPaper = std::function<PaperOptions(const std::vector<std::string>& outputs)>;
+[[nodiscard]] ReadPaper add_paper_options(CLI::App* command);
 
 // --integration-steps
 void add_integration_steps(CLI::App* command, std::size_t& steps);

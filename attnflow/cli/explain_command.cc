@@ -45,6 +45,7 @@ struct ExplainArguments {
   std::string arcs;  // of the graph; empty: as figures have them
   bool json = false;
   ReadSettings read_settings;
+  ReadPaper read_paper;
   ExplainOptions options;
 };
 
@@ -85,6 +86,7 @@ void run_explain(ExplainArguments& arguments) {
   figure.view = *view;
   read_arcs(arguments.arcs, &figure);
   for (const std::string& output : arguments.outputs) check_output(output);
+  figure.set(arguments.read_paper(arguments.outputs));
   const bool from_file = !arguments.attention.empty();
   const bool draws = std::any_of(arguments.outputs.begin(), arguments.outputs.end(), is_picture);
   refuse_if(*view != FigureView::kOverview && !draws, "--view requires a figure (-o FILE.svg, .pdf or .png)");
@@ -201,6 +203,7 @@ void add_explain_command(CLI::App& app) {
       ->add_option("--arcs", arguments->arcs,
                    "With --view graph: the strongest N arcs of each node to other tokens (default 3), or all")
       ->type_name("N|all");
+  arguments->read_paper = add_paper_options(command);
   comma_list(command->add_option("--candidates", arguments->options.candidates,
                                  "Comma-separated words whose probability at the mask is reported"))
       ->type_name("WORD,WORD");

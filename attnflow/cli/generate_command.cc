@@ -46,6 +46,7 @@ struct GenerateArguments {
   bool allow_unused_weights = false;
   bool json = false;
   ReadSettings read_settings;
+  ReadPaper read_paper;
   GenerateOptions options;
 };
 
@@ -109,8 +110,9 @@ void run_generate(GenerateArguments& arguments) {
   refuse_if(!options.settings.wants(Method::kFlow) && !(arguments.flow_tokens.empty() && arguments.flow_layers.empty()),
             "--flow-tokens and --flow-layers require --method flow");
   check_generate_options(options);
-  const FigureOptions figure = figure_of(arguments);
+  FigureOptions figure = figure_of(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
+  figure.set(arguments.read_paper(arguments.outputs));
   if (arguments.prompt == "-") arguments.prompt = read_standard_input();
 
   const LoadedText model = load_decoder_model(open_model(arguments.model, {arguments.allow_unused_weights}),
@@ -241,6 +243,8 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--show", arguments->figure_method, "Method to show in figures")->type_name("METHOD");
   command->add_option("--token", arguments->figure_token, "Generated token to show in figures, from 0")
       ->check(whole_number);
+
+  arguments->read_paper = add_paper_options(command);
 
   command->option_defaults()->group("Runtime");
   add_machine(command, options.threads, " (GGUF: per idle processor)", arguments->device);

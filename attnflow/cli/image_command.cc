@@ -45,6 +45,7 @@ struct ImageArguments {
   bool json = false;
   ImageFigureOptions figure;
   ReadSettings read_settings;
+  ReadPaper read_paper;
   ExplainOptions options;
 };
 
@@ -72,6 +73,7 @@ void run_image(ImageArguments& arguments) {
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   read_figure(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
+  arguments.figure.page.set(arguments.read_paper(arguments.outputs));
   refuse_if(options.keep_attention && arguments.outputs.empty() && !arguments.json,
             "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
 
@@ -135,6 +137,7 @@ void add_image_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--tone", arguments->tone, "Image under the map: grey or color")->capture_default_str();
   command->add_option("--opacity", arguments->figure.opacity, "Opacity of the map, 0 to 1")->capture_default_str();
+  arguments->read_paper = add_paper_options(command);
   add_report_extras(command, arguments->options.keep_attention, arguments->options.certificates);
 
   command->option_defaults()->group("Runtime");

@@ -2,6 +2,7 @@
 
 #include <cairo-pdf.h>
 #include <cairo.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -223,19 +224,33 @@ void draw(const Scene& scene, cairo_surface_t* surface, double scale) {
   check(cairo_status(cr.get()));
 }
 
+// The chunk pHYs: pixels to a meter.
+std::string density_chunk(double per_inch) {
+  constexpr double kInchesPerMeter = 1.0 / 0.0254;
+  const auto number = [](std::uint32_t value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xffU);
+    return bytes;
+  };
+  const std::string density = number(static_cast<std::uint32_t>(std::lround(per_inch * kInchesPerMeter)));
+  const std::string body = "pHYs" + density + density + '\1';
+  const auto sum = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+  return number(static_cast<std::uint32_t>(body.size() - 4)) + body + number(static_cast<std::uint32_t>(sum));
+}
+
 }  // namespace
 
 std::string scene_to_pdf(const Scene& scene, const std::string& title) {
-  constexpr double kPointsPerPixel = 0.75;
+  const double points = 0.75 * scene.scale();  // to a pixel of the scene
   std::string bytes;
   {
-    const SurfacePtr surface(cairo_pdf_surface_create_for_stream(append_bytes, &bytes, scene.width * kPointsPerPixel,
-                                                                 scene.height * kPointsPerPixel));
+    const SurfacePtr surface(
+        cairo_pdf_surface_create_for_stream(append_bytes, &bytes, scene.width * points, scene.height * points));
     check(cairo_surface_status(surface.get()));
     cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, title.c_str());
     cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATOR, "attnflow");
     cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "2020-01-01T00:00:00Z");
-    draw(scene, surface.get(), kPointsPerPixel);
+    draw(scene, surface.get(), points);
     cairo_surface_finish(surface.get());
     check(cairo_surface_status(surface.get()));
   }
@@ -243,15 +258,20 @@ std::string scene_to_pdf(const Scene& scene, const std::string& title) {
 }
 
 std::string scene_to_png(const Scene& scene, double scale) {
-  const double used = std::min(scale, kLongestPngSide / std::max(scene.width, scene.height));
-  const SurfacePtr surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24,
-                                                      static_cast<int>(std::ceil(scene.width * used)),
-                                                      static_cast<int>(std::ceil(scene.height * used))));
+  constexpr double kPaperScale = 300.0 / 96.0;
+  const bool on_paper = scene.size && scene.size->width.on_paper();
+  const double wanted = (on_paper ? kPaperScale : scale) * scene.scale();
+  const double used = std::min(wanted, kLongestPngSide / std::max(scene.width, scene.height));
+  // 990.0000001 pixels are 990.
+  const auto side = [&](double length) { return static_cast<int>(std::ceil(length * used - 1e-6)); };
+  const SurfacePtr surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, side(scene.width), side(scene.height)));
   check(cairo_surface_status(surface.get()));
   draw(scene, surface.get(), used);
   std::string bytes;
   check(cairo_surface_write_to_png_stream(surface.get(), append_bytes, &bytes));
-  return bytes;
+  // After the signature and the chunk IHDR, as the standard wants it.
+  constexpr std::size_t kBehindHeader = 33;
+  return bytes.insert(kBehindHeader, density_chunk(used / scene.scale() * 96.0));
 }
 
 std::string encode_png(const Image& image) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "attnflow/base/error.h"
 #include "attnflow/draw/cairo_canvas.h"
@@ -21,7 +20,6 @@ namespace attnflow {
 namespace internal {
 namespace {
 
-constexpr double kMargin = 18.0;
 // At most this many notes: each may take several lines.
 constexpr std::size_t kMaxNotes = 12;
 
@@ -47,9 +45,11 @@ View view_of(const FigureData& data) {
 
 }  // namespace
 
-Scene figure_scene(const Report& report, const FigureOptions& options, const TextMeasurer& measure) {
-  check_page(options.width, options.png_scale, options.id_prefix);
-  const FigureData data = make_figure_data(report, options, measure, options.width - 2.0 * kMargin);
+namespace {
+
+Scene figure_content(const Report& report, const FigureOptions& options, const TextMeasurer& measure, double width) {
+  check_page(options.png_scale, options.id_prefix);
+  const FigureData data = make_figure_data(report, options, measure, width);
   std::vector<Scene> blocks;
   if (options.title) blocks.push_back(title_block(data));
   const View view = view_of(data);
@@ -63,12 +63,14 @@ Scene figure_scene(const Report& report, const FigureOptions& options, const Tex
     }
     blocks.push_back(notes_block(notes, data.width, measure));
   }
-  const Scene content = stacked(blocks, 16.0, measure);
-  Scene page(measure);
-  page.add(content, kMargin, kMargin);
-  page.width = std::ceil(std::max(options.width, content.width + 2.0 * kMargin));
-  page.height = std::ceil(content.height + 2.0 * kMargin);
-  return page;
+  return stacked(blocks, 16.0, measure);
+}
+
+}  // namespace
+
+Scene figure_scene(const Report& report, const FigureOptions& options, const TextMeasurer& measure) {
+  return fitted_page(page_size(options.width, options.font_size), measure,
+                     [&](double width) { return figure_content(report, options, measure, width); });
 }
 
 std::string figure_description(const Report& report, const FigureOptions& options) {
@@ -89,6 +91,12 @@ std::string figure_description(const Report& report, const FigureOptions& option
 }
 
 }  // namespace internal
+
+void FigureOptions::set(const PaperOptions& paper) {
+  width = paper.width.value_or(width);
+  font_size = paper.font_size.value_or(font_size);
+  if (!paper.notes) title = notes = false;
+}
 
 std::optional<FigureView> figure_view_from_name(const std::string& name) {
   for (std::size_t i = 0; i < std::size(internal::kViewNames); ++i) {

@@ -31,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/draw/paper.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -57,14 +58,18 @@ struct FigureOptions {
   // they lie far above (color_scale.h). Cells above the top are marked, and the legend says how large they are.
   bool exclude_special_from_scale = true;
   bool title = true;                   // model, settings and prediction at the top
-  bool notes = true;                   // the report's notes at the bottom
-  double width = 900.0;                // of the page, in pixels of 1/96 inch; at least 320
-  double png_scale = 2.0;              // image pixels to a pixel of the page
+  bool notes = true;                   // the report's notes at the bottom, and what the panels show below them
+  Length width = 900.0;                // of the file; see paper.h
+  double font_size = kLabelPoints;     // of labels, scales and captions, in points
+  double png_scale = 2.0;              // image pixels to one of 1/96 inch; on paper the png has 300 to an inch
   std::string id_prefix = "attnflow";  // of the ids in svg; letters, digits, '-' and '_'
+
+  void set(const PaperOptions& paper);
 };
 
 // The figure as the bytes of a file. Throws Error(kUsage): an output token, layer or method that the report does not
-// hold, a graph or referents asked of a report without any, an option out of its range; Error(kBadFile): a report
+// hold, a graph or referents asked of a report without any, an option out of its range, a
+// width that the figure does not fit into; Error(kBadFile): a report
 // without tokens or with arrays whose shapes do not fit its tokens and layers; Error(kOther): cairo failed.
 std::string figure_svg(const Report& report, const FigureOptions& options = {});
 std::string figure_pdf(const Report& report, const FigureOptions& options = {});

@@ -399,7 +399,7 @@ bool any_without_value(const std::vector<ValueRow>& rows) {
 std::string degeneracy_note(const FigureData& data, Method method, const std::vector<std::size_t>& layer_positions,
                             std::optional<std::size_t> row) {
   const Tensor<std::uint8_t>& flags = data.report.flow_degenerate;
-  if (method != Method::kFlow || flags.empty()) return "";
+  if (!data.options.notes || method != Method::kFlow || flags.empty()) return "";
   const std::size_t first_row = row.value_or(0);
   const std::size_t end_row = row ? *row + 1 : flags.extent(1);
   std::size_t flagged = 0;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/draw/color_scale.h"
@@ -44,6 +45,12 @@ struct FigureData {
   bool is_excluded(std::size_t token) const { return !excluded[token].empty(); }
   // Whether a value may be large without saying much: it does not set the top of a scale that it lies far above.
   bool aside(std::optional<std::size_t> output, std::size_t input) const;
+
+  // Cells and arcs on paper are not narrower: what is too small to be seen is refused there.
+  double least_cell() const { return options.width.on_paper() ? 1.0 : 0.0; }
+
+  // What a caption says, or nothing in figures without notes.
+  std::string told(std::string text) const { return options.notes ? std::move(text) : std::string(); }
 
   // What a figure that has room for one method shows.
   Method first_method() const { return methods.empty() ? scores.front()->method : methods.front(); }

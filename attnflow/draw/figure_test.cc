@@ -461,10 +461,10 @@ TEST(FigureLayout, OtherScriptsAndWidths) {
                                                  {"hostile", hostile_report()}};
   for (const auto& [report_name, report] : reports) {
     for (const std::string& name : kViews) {
-      for (double width : {320.0, 900.0, 2000.0}) {
+      for (const Length& width : {Length(320.0), Length(900.0), Length(2000.0), Length(3.3, LengthUnit::kInches)}) {
         FigureOptions options = view(name);
         options.width = width;
-        expect_clear_labels(report, options, fmt::format("{} {} {}", report_name, name, width));
+        expect_clear_labels(report, options, fmt::format("{} {} {}", report_name, name, to_text(width)));
       }
     }
   }
@@ -545,7 +545,7 @@ TEST(FigureErrors, OptionsThatTheReportCannotMeet) {
   expect_error(without_rollout, options, ErrorKind::kUsage, "method 'rollout'; this report holds raw, flow");
   options = {};
   options.width = std::numeric_limits<double>::quiet_NaN();
-  expect_error(report, options, ErrorKind::kUsage, "pixels wide");
+  expect_error(report, options, ErrorKind::kUsage, "expected a figure between");
   options = {};
   options.png_scale = 0.0;
   expect_error(report, options, ErrorKind::kUsage, "png scale");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -63,13 +65,10 @@ std::vector<std::string> quoted_texts(const FigureData& data, const TextStyle& s
 
 }  // namespace
 
-void check_page(double width, double png_scale, const std::string& id_prefix) {
-  constexpr double kLeastWidth = 320.0;
+void check_page(double png_scale, const std::string& id_prefix) {
   const auto expect = [](bool holds, const std::string& message) {
     if (!holds) throw Error(ErrorKind::kUsage, message);
   };
-  expect(width >= kLeastWidth && width <= 10000.0,
-         fmt::format("expected a figure between {} and 10000 pixels wide, found {}", kLeastWidth, width));
   expect(png_scale > 0.0 && png_scale <= 16.0,
          fmt::format("expected a png scale above 0 and up to 16, found {}", png_scale));
   const bool id = !id_prefix.empty() &&
@@ -79,6 +78,48 @@ void check_page(double width, double png_scale, const std::string& id_prefix) {
   expect(id, fmt::format("expected an id prefix of letters, digits, '-' and '_' that starts with a letter or '_', "
                          "found '{}'",
                          clean_text(id_prefix)));
+}
+
+Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
+                  const std::function<Scene(double width)>& lay_out) {
+  constexpr double kTolerance = 1.0;
+  // No layout holds its labels in less, whatever they are.
+  constexpr double kLeastLayout = 110.0;
+  // On a screen a page that is not narrow may get a little wider than asked for; on paper it must not.
+  constexpr double kNarrow = 320.0;
+  const bool grows = !size.width.on_paper() && size.layout_width() >= kNarrow;
+  const double width = size.layout_width();
+  const auto excess = [&](double page) {
+    return page < kLeastLayout ? kLeastLayout : lay_out(page - 2.0 * size.margin).width + 2.0 * size.margin - page;
+  };
+  if (width >= kLeastLayout) {
+    const Scene content = lay_out(width - 2.0 * size.margin);
+    const double used = content.width + 2.0 * size.margin;
+    if (grows || used <= width + kTolerance) {
+      Scene page(measure);
+      page.add(content, size.margin, size.margin);
+      page.width = grows ? std::ceil(std::max(width, used)) : width;
+      page.height = std::ceil(content.height + 2.0 * size.margin);
+      page.size = size;
+      if (grows) page.size->width = page.width * size.scale;
+      return page;
+    }
+  }
+  double low = width;
+  double high = std::max(width, kLeastLayout);
+  while (excess(high) > kTolerance && high < 10000.0) low = high, high *= 1.5;
+  for (int halving = 0; halving < 6; ++halving) {
+    const double middle = (low + high) / 2.0;
+    (excess(middle) > kTolerance ? low : high) = middle;
+  }
+  Length least(high * size.scale * size.width.value / size.width.pixels(), size.width.unit);
+  // Up to a number that is short to write.
+  const double step = least.unit == LengthUnit::kInches || least.unit == LengthUnit::kCentimeters ? 0.05 : 1.0;
+  least.value = std::ceil(least.value / step) * step;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("width: expected at least {} for this figure and text of {:.3g} points, found {}; choose a "
+                          "wider figure, smaller text, or a view with less in it",
+                          to_text(least), size.scale * kLabelPoints, to_text(size.width)));
 }
 
 std::string counted(std::size_t count, const char* one) {
@@ -288,7 +329,8 @@ Scene title_block(const FigureData& data) {
 
 Scene legend_block(const FigureData& data, const View& view) {
   std::vector<std::string> sentences;
-  if (data.report.generation && !data.methods.empty()) sentences.push_back(share_sentence(data));
+  if (data.report.generation && !data.methods.empty()) sentences.push_back(data.told(share_sentence(data)));
+  std::erase(sentences, "");
   if (view.above) {
     sentences.push_back(
         fmt::format("{}, and an output token's own position where rows share a scale, do not set the top of a scale if "

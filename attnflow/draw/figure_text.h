@@ -3,20 +3,25 @@
 #define ATTNFLOW_DRAW_FIGURE_TEXT_H_
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "attnflow/draw/figure_data.h"
+#include "attnflow/draw/paper.h"
 #include "attnflow/draw/scene.h"
 #include "attnflow/draw/views.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow::internal {
 
-// Throws Error(kUsage): a width outside [320, 10000], a scale outside (0, 16], an id prefix that is no name in XML and
-// CSS.
-void check_page(double width, double png_scale, const std::string& id_prefix);
+// Throws Error(kUsage): a scale outside (0, 16], an id prefix that is no name in XML and CSS.
+void check_page(double png_scale, const std::string& id_prefix);
+
+// Lays out a page: `lay_out(width)` makes what stands between the margins, of that width where it fits. Throws
+// Error(kUsage) where it does not, with the width that suffices.
+Scene fitted_page(const PageSize& size, const TextMeasurer& measure, const std::function<Scene(double width)>& lay_out);
 
 // The user's text, cut to one line, with model, settings and predictions; of a generation the prompt and its
 // continuation, and what is shown.

@@ -114,7 +114,7 @@ void fit_grid_width(const TextMeasurer& measure, double width, double largest, G
   for (int round = 0; round < 2; ++round) {
     const double room = width - std::max(grid->left_margin, grid_left_margin(measure, *grid)) - 6.0;
     const double cell = room / static_cast<double>(grid->columns.size());
-    grid->cell_width = std::min(largest, cell >= 6.0 ? std::floor(cell) : cell);
+    grid->cell_width = std::max(grid->least_cell_width, std::min(largest, cell >= 6.0 ? std::floor(cell) : cell));
   }
   grid->left_margin = std::max(grid->left_margin, grid_left_margin(measure, *grid));
 }

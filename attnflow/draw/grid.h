@@ -21,6 +21,7 @@ struct Grid {
   // Columns that are hatched instead of coloured; none when empty. Their values set no scale.
   std::function<bool(std::size_t column)> excluded = {};
   double cell_width = 0.0;
+  double least_cell_width = 0.0;  // cells are not made narrower, even where the grid gets wider than its room
   double cell_height = 0.0;
   double left_margin = 0.0;   // room to the left of the cells; at least the row labels and what column labels need
   bool column_labels = true;  // false where another panel below carries them

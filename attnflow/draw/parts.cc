@@ -10,6 +10,8 @@ namespace {
 constexpr double kLongestColumnLabel = 92.0;
 constexpr double kLongestRowLabel = 110.0;
 constexpr double kBarWidth = 76.0;
+constexpr double kLeastBarWidth = 30.0;
+constexpr double kHeadGap = 16.0;
 constexpr double kBarHeight = 9.0;
 constexpr double kAboveWidth = 14.0;
 // A line of text takes this many times its size.
@@ -171,17 +173,19 @@ void draw_color_bar(const ColorBar& bar, Point baseline, double ramp, Scene* sce
 }
 
 double panel_head_width(const TextMeasurer& measure, const PanelHead& head) {
-  return measure.width(head.title, {.size = kTitleSize, .bold = true}) + 16.0 +
-         scale_bar(head.scale, measure).ends_width() + kBarWidth + above_width(head.scale, measure);
+  return measure.width(head.title, {.size = kTitleSize, .bold = true}) + kHeadGap +
+         scale_bar(head.scale, measure).ends_width() + kLeastBarWidth + above_width(head.scale, measure);
 }
 
 void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene) {
   const double baseline = 13.0;
   scene->text({.at = {x, baseline}, .text = head.title, .style = {.size = kTitleSize, .bold = true}});
   const ColorBar bar = scale_bar(head.scale, scene->measure());
-  const double bar_width = bar.ends_width() + kBarWidth;
+  const double spare = width - panel_head_width(scene->measure(), head);
+  const double ramp = std::clamp(kLeastBarWidth + spare, kLeastBarWidth, kBarWidth);
+  const double bar_width = bar.ends_width() + ramp;
   double at = x + width - bar_width - above_width(head.scale, scene->measure());
-  draw_color_bar(bar, {at, baseline}, kBarWidth, scene);
+  draw_color_bar(bar, {at, baseline}, ramp, scene);
   if (!head.scale.above) return;
   at += bar_width + 2.0 * kBarGap;
   const Rect cell{at, baseline - kBarHeight + 1.0, kAboveWidth, kBarHeight};
@@ -230,8 +234,9 @@ Scene with_caption(const std::string& id, const Scene& panels, const std::string
   Scene scene(panels.measure());
   scene.begin_group({.id = id});
   scene.add(panels, 0.0, 0.0);
-  scene.width = width;
-  scene.height = panels.height + 6.0;
+  scene.width = std::max(width, panels.width);
+  scene.height = panels.height;
+  if (!caption.empty()) scene.height += 6.0;
   scene.height += draw_wrapped(caption, {.size = kSmallSize, .color = kGrey}, {0.0, scene.height}, width, &scene);
   scene.end_group();
   return scene;

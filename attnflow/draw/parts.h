@@ -15,7 +15,7 @@ namespace attnflow::internal {
 
 inline constexpr double kLabelSize = 10.0;
 inline constexpr double kTitleSize = 12.0;
-inline constexpr double kSmallSize = 9.5;
+inline constexpr double kSmallSize = kLabelSize;
 
 // The name of a row or column. Special tokens are grey and italic, the one looked at is bold.
 struct AxisLabel {
@@ -60,6 +60,7 @@ struct PanelHead {
   ColorScale scale;
 };
 inline constexpr double kPanelHeadHeight = 24.0;
+// The least width: the colors have less room there.
 double panel_head_width(const TextMeasurer& measure, const PanelHead& head);
 void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene);
 

@@ -19,7 +19,6 @@ namespace attnflow {
 namespace internal {
 namespace {
 
-constexpr double kPictureMargin = 18.0;
 constexpr double kHighestPanel = 4000.0;
 
 void expect(bool holds, const std::string& message) {
@@ -105,26 +104,35 @@ std::string picture_description(const PicturePage& page) {
 
 }  // namespace
 
-Scene picture_page_scene(const PicturePage& page, const PicturePageOptions& options, const TextMeasurer& measure) {
-  check_page(options.width, options.png_scale, options.id_prefix);
-  check_contents(page);
-  const double width = options.width - 2.0 * kPictureMargin;
+namespace {
+
+Scene picture_content(const PicturePage& page, bool notes, double width, const TextMeasurer& measure) {
   std::vector<Scene> blocks;
-  if (Scene title = title_scene(page, width, measure); title.height > 0.0) blocks.push_back(std::move(title));
+  if (Scene title = title_scene(page, width, measure); notes && title.height > 0.0) blocks.push_back(std::move(title));
   for (std::size_t r = 0; r < page.rows.size(); ++r) {
     if (page.rows[r].panels.empty()) continue;
     blocks.push_back(picture_row(page.rows[r], fmt::format("row-{}", r + 1), width, measure));
   }
-  if (!page.notes.empty()) blocks.push_back(notes_block(page.notes, width, measure));
-  const Scene content = stacked(blocks, 16.0, measure);
-  Scene scene(measure);
-  scene.add(content, kPictureMargin, kPictureMargin);
-  scene.width = std::ceil(std::max(options.width, content.width + 2.0 * kPictureMargin));
-  scene.height = std::ceil(content.height + 2.0 * kPictureMargin);
-  return scene;
+  if (notes && !page.notes.empty()) blocks.push_back(notes_block(page.notes, width, measure));
+  return stacked(blocks, 16.0, measure);
+}
+
+}  // namespace
+
+Scene picture_page_scene(const PicturePage& page, const PicturePageOptions& options, const TextMeasurer& measure) {
+  const PageSize size = page_size(options.width, options.font_size);
+  check_page(options.png_scale, options.id_prefix);
+  check_contents(page);
+  return fitted_page(size, measure, [&](double width) { return picture_content(page, options.notes, width, measure); });
 }
 
 }  // namespace internal
+
+void PicturePageOptions::set(const PaperOptions& paper) {
+  width = paper.width.value_or(width);
+  font_size = paper.font_size.value_or(font_size);
+  notes = notes && paper.notes;
+}
 
 std::array<std::uint8_t, 3> picture_color(double position) {
   const internal::Color color = internal::scale_color(position);

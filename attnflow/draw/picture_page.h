@@ -23,6 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/draw/paper.h"
+
 namespace attnflow {
 
 // The sRGB colour at a position in [0, 1] of the scale that the colour bars show, light to dark; positions outside are
@@ -86,9 +88,13 @@ struct PicturePage {
 };
 
 struct PicturePageOptions {
-  double width = 900.0;                // of the page, in pixels of 1/96 inch; at least 320
-  double png_scale = 2.0;              // image pixels to a pixel of the page
+  bool notes = true;                   // title, subtitles and notes
+  Length width = 900.0;                // of the file; see paper.h
+  double font_size = kLabelPoints;     // of captions and scales, in points
+  double png_scale = 2.0;              // image pixels to one of 1/96 inch; on paper the png has 300 to an inch
   std::string id_prefix = "attnflow";  // of the ids in svg; letters, digits, '-' and '_'
+
+  void set(const PaperOptions& paper);
 };
 
 // The page as the bytes of a file. Throws Error(kUsage): no panel; a panel whose png is no PNG or has another size than

@@ -4,11 +4,13 @@
 #define ATTNFLOW_DRAW_SCENE_H_
 
 #include <array>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "attnflow/draw/canvas.h"
+#include "attnflow/draw/paper.h"
 #include "attnflow/draw/text_layout.h"
 
 namespace attnflow::internal {
@@ -27,6 +29,10 @@ class Scene {
   // The space that the drawing needs, from (0, 0). Set by whoever lays it out.
   double width = 0.0;
   double height = 0.0;
+  // Of a page: how large the file is. A pixel of 1/96 inch to one of the drawing otherwise.
+  std::optional<PageSize> size = {};
+
+  double scale() const { return size ? size->scale : 1.0; }
 
   const TextMeasurer& measure() const { return *measure_; }
 

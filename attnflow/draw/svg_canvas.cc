@@ -199,13 +199,17 @@ std::string scene_to_svg(const Scene& scene, const std::string& description, con
   scene.replay(canvas);
   const std::string width = svg_number(scene.width);
   const std::string height = svg_number(scene.height);
+  const Length wide = scene.size ? scene.size->width : Length(scene.width);
+  const Length high(wide.value * scene.height / scene.width, wide.unit);
+  const auto side = [](const Length& length) { return length.on_paper() ? to_text(length) : svg_number(length.value); };
   const std::string& language = scene.measure().language();
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" version=\"1.1\" "
-      "width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" xml:lang=\"{2}\" lang=\"{2}\" "
+      "width=\"{6}\" height=\"{7}\" viewBox=\"0 0 {0} {1}\" role=\"img\" xml:lang=\"{2}\" lang=\"{2}\" "
       "font-family=\"{3}\" fill=\"{4}\">\n<desc>{5}</desc>\n<rect width=\"{0}\" height=\"{1}\" "
-      "fill=\"#ffffff\"/>\n{6}</svg>\n",
-      width, height, language, kFontFamilies, hex(kBlack), xml_escaped(description), canvas.take());
+      "fill=\"#ffffff\"/>\n{8}</svg>\n",
+      width, height, language, kFontFamilies, hex(kBlack), xml_escaped(description), side(wide), side(high),
+      canvas.take());
 }
 
 }  // namespace attnflow::internal

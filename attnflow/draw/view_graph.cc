@@ -187,7 +187,7 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
   scene.add(legend, 0.0, scene.height);
   scene.height += legend.height;
   const TextStyle note{.size = kSmallSize, .color = kGrey, .italic = true};
-  if (arcs.left_out > 0) {
+  if (arcs.left_out > 0 && data.options.notes) {
     scene.height += draw_wrapped(
         fmt::format("The {} strongest arcs of {} are drawn.", arcs.shown.size(), arcs.shown.size() + arcs.left_out),
         note, {0.0, scene.height}, scene.width, &scene);
@@ -260,7 +260,8 @@ View graph_view(const FigureData& data, bool compact) {
       layout.columns = lay_out_column_labels(data.measure, tokens, layout.pitch);
       layout.left = std::ceil(std::max(layer_labels, layout.columns.left - layout.pitch / 2.0));
       if (round == 2) return layout.pitch;
-      layout.pitch = std::min(kLargestPitch, (width - layout.left - 6.0) / static_cast<double>(data.tokens));
+      layout.pitch = std::max(3.0 * data.least_cell(),
+                              std::min(kLargestPitch, (width - layout.left - 6.0) / static_cast<double>(data.tokens)));
     }
   };
   const auto count = static_cast<double>(methods.size());
@@ -281,7 +282,7 @@ View graph_view(const FigureData& data, bool compact) {
     view.without_value = view.without_value || any_without_value({row});
   }
   view.scene = with_caption("graph", on_shelves(panels, data.width, kGraphGap, data.measure),
-                            caption(data, shape, methods), data.width);
+                            data.told(caption(data, shape, methods)), data.width);
   return view;
 }
 

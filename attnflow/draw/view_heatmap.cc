@@ -27,6 +27,7 @@ View heatmap_view(const FigureData& data, double left_margin) {
 
   Grid grid;
   grid.columns = input_axis(data);
+  grid.least_cell_width = data.least_cell();
   if (data.row_shown(methods.front()) && !data.report.generation) grid.columns[data.output_token].selected = true;
   // The highest layer on top, as in the graph.
   for (std::size_t r = layers.size(); r-- > 0;) grid.rows.push_back({.text = fmt::format("layer {}", layers[r])});
@@ -64,9 +65,10 @@ View heatmap_view(const FigureData& data, double left_margin) {
   const bool average = !data.row_shown(methods.front());
   view.scene = with_caption(
       "heatmap", panels_scene,
-      fmt::format("What {} {} on{}, at each layer: {} tokens from left to right, layers from bottom to top.{}{}",
-                  data.output_name(methods.front()), depends, average ? ", on average" : "",
-                  data.report.generation ? "prompt" : "input", sink_sentence(data, methods.front()), pooled_note(grid)),
+      data.told(fmt::format(
+          "What {} {} on{}, at each layer: {} tokens from left to right, layers from bottom to top.{}{}",
+          data.output_name(methods.front()), depends, average ? ", on average" : "",
+          data.report.generation ? "prompt" : "input", sink_sentence(data, methods.front()), pooled_note(grid))),
       data.width);
   return view;
 }

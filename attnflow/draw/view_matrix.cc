@@ -40,7 +40,7 @@ double square_cell(const FigureData& data, std::size_t panels, bool compact) {
   }
   double cell = std::min(cell_for(in_row), kLargestMatrixCell);
   cell = std::min(cell, std::max(data.tokens > kMaxLabelledTokens ? 0.0 : kLabelledCell, kLargestMatrix / n));
-  return cell >= 6.0 ? std::floor(cell) : cell;
+  return std::max(data.least_cell(), cell >= 6.0 ? std::floor(cell) : cell);
 }
 
 // Cells of a generation, whose rows and columns are of different number, as wide as the page lets them be.
@@ -118,6 +118,7 @@ View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
 
   Grid grid;
   grid.columns = input_axis(data);
+  grid.least_cell_width = data.least_cell();
   grid.left_margin = layout.left_margin;
   grid.excluded = [&](std::size_t c) { return data.is_excluded(c); };
   if (!generation) grid.cell_width = grid.cell_height = square_cell(data, shown.size(), layout.compact);
@@ -158,8 +159,8 @@ View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
   }
   view.left_margin = grid.left_margin;
   view.scene = with_caption("matrix", on_shelves(panels, data.width, kMatrixGap, data.measure),
-                            caption(data, shown.empty() ? data.first_method() : shown.front()) +
-                                unlabelled_note(data, grid) + pooled_note(grid) + left_out,
+                            data.told(caption(data, shown.empty() ? data.first_method() : shown.front()) +
+                                      unlabelled_note(data, grid) + pooled_note(grid) + left_out),
                             data.width);
   return view;
 }

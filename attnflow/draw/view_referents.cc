@@ -249,7 +249,7 @@ View referents_view(const FigureData& data) {
   const Scene bars =
       is_beside ? on_shelves(panels, data.width, kReferentGap, data.measure) : stacked(panels, 14.0, data.measure);
   return {.scene = with_caption("referents", stacked({legend(data, names), bars}, 10.0, data.measure),
-                                caption + flow_note(weights), data.width),
+                                data.told(caption + flow_note(weights)), data.width),
           .without_value = without_value};
 }
 

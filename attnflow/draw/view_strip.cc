@@ -118,7 +118,7 @@ std::vector<StripText> lay_out(const FigureData& data, std::optional<std::size_t
   }
   std::size_t tokens = 0;
   for (const RunningSource& source : sources) tokens += source.tokens.size();
-  const TextStyle style{.size = tokens > 128 ? 11.0 : 13.0};
+  const TextStyle style{.size = data.options.width.on_paper() ? kLabelSize : tokens > 128 ? 11.0 : 13.0};
   for (std::size_t part = 0; part < texts.size(); ++part) {
     texts[part].text = lay_out_running_text(sources[part], style, data.width, data.measure);
   }
@@ -233,10 +233,11 @@ std::string caption(const FigureData& data, const Strip& strip, const std::vecto
       signs = fmt::format("{}: blue speaks for {}, red against it.", fmt::join(to_texts(scored), ", "),
                           target.empty() ? std::string("the prediction") : target);
     }
-    if (data.methods.empty()) return signs;
+    if (data.methods.empty() || !data.options.notes) return signs;  // colors need their legend
     return fmt::format("What {} depends on; bars above and below mark it.", data.output_name(strip.method)) +
            (signs.empty() ? "" : " " + signs);
   }
+  if (!data.options.notes && method_info(strip.method).aggregates()) return "";
   const std::string bars = strip.shown ? "; bars above and below mark it" : ", on average";
   std::string text = method_info(strip.method).aggregates()
                          ? fmt::format("What {} depended on in the prompt{}.", data.output_name(strip.method), bars)
@@ -261,8 +262,8 @@ View strip_view(const FigureData& data) {
   const std::vector<StripText> texts = lay_out(data, strips.front().shown);
   double width = 0.0;
   for (const StripText& text : texts) width = std::max(width, text.text.width);
-  for (const Strip& strip : strips) width = std::max(width, panel_head_width(data.measure, strip.head));
   width = std::min(width, data.width);
+  for (const Strip& strip : strips) width = std::max(width, panel_head_width(data.measure, strip.head));
   View view{.scene = Scene(data.measure)};
   std::vector<Scene> scenes;
   for (const Strip& strip : strips) {

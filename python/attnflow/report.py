@@ -31,7 +31,9 @@ class Figure(TypedDict, total=False):
     output_token: int | None
     layers: Sequence[int]  # as their mean; none: the last
     method: str | Sequence[str]
-    width: float  # in pixels of 1/96 inch
+    width: float | str  # in pixels of 1/96 inch, or a text such as "3.3in" or "84mm": as wide on paper
+    font_size: float  # of labels, in points; 7.5 by default
+    notes: bool  # False leaves out title, notes and explanations, which a paper's caption has
 
 
 class Prediction(NamedTuple):
@@ -336,19 +338,23 @@ def _figure_options(figure: Figure) -> tuple[Any, Any]:
     if unknown:
         raise unknown_option(unknown[0], list(Figure.__annotations__))
     given = figure.get("method", ())
+    width = figure.get("width", 900.0)
     try:
         options = _figures.Options(
             view=figure.get("view", "overview"),
             output_token=figure.get("output_token"),
             layers=list(figure.get("layers", ())),
             methods=given.split(",") if isinstance(given, str) else list(given),
-            width=figure.get("width", 900.0),
+            width=width if isinstance(width, str) else f"{float(width)!r}px",
+            font_size=figure.get("font_size", 7.5),
+            notes=figure.get("notes", True),
         )
     except TypeError as error:
         found = ", ".join(f"{name}={value!r}" for name, value in figure.items())
         raise Error(
             "expected view as a text, output_token as a position or None, layers as a list of numbers from 1, method as "
-            f"names, and width as a number, found {found}",
+            "names, width as a number of pixels or a text such as 3.3in, font_size as a number and notes as True or False, "
+            f"found {found}",
             kind="usage",
         ) from error
     return _figures, options

@@ -25,7 +25,7 @@ namespace nb = nanobind;
 
 FigureOptions figure_options(const std::string& view, std::optional<std::size_t> output_token,
                              const std::vector<std::size_t>& layers, const std::vector<std::string>& methods,
-                             double width) {
+                             const std::string& width, double font_size, bool notes) {
   FigureOptions options;
   const std::optional<FigureView> found = figure_view_from_name(view);
   if (!found) {
@@ -36,7 +36,11 @@ FigureOptions figure_options(const std::string& view, std::optional<std::size_t>
   options.output_token = output_token;
   options.layers = layers;
   if (!methods.empty()) options.methods = parse_methods(methods);
-  options.width = width;
+  PaperOptions paper;
+  paper.width = parse_length("width", width);
+  paper.font_size = font_size;
+  paper.notes = notes;
+  options.set(paper);
   return options;
 }
 
@@ -55,7 +59,7 @@ NB_MODULE(_figures, module) {
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<FigureOptions>(module, "Options")
       .def(nb::new_(&figure_options), nb::arg("view"), nb::arg("output_token").none(), nb::arg("layers"),
-           nb::arg("methods"), nb::arg("width"));
+           nb::arg("methods"), nb::arg("width"), nb::arg("font_size"), nb::arg("notes"));
   module.def(
       "svg", [](const Report& report, const FigureOptions& options) { return attnflow::figure_svg(report, options); },
       Unlocked(), nb::sig("def svg(report: attnflow._core.Report, options: Options) -> str"));

@@ -191,6 +191,9 @@ class OneRow(PackageTest):
     def test_shows_itself(self) -> None:
         report = attnflow.attribute(random_attention(), list("abcdef"), method="flow", only_output_token=True)
         self.assertIn("<svg", report.to_svg(view="heatmap"))
+        paper = report.to_svg(view="heatmap", width="84mm", font_size=8, notes=False)
+        self.assertIn(' width="84mm"', paper)
+        self.assertNotIn('id="attnflow-title"', paper)
         self.assertIn("<html", report.to_html())
         self.assertEqual(attnflow.Report.from_json(report.to_json()).to_json(), report.to_json())
         self.assertEqual(report.to_pandas()["output_token"].tolist(), [0] * 6)

@@ -146,6 +146,10 @@ class Errors(PackageTest):
             report.to_svg(veiw="graph")  # type: ignore[call-overload]
         with self.assertRaisesRegex(attnflow.Error, "expected view as a text, .* found layers=2"):
             report.to_svg(layers=2)  # type: ignore[call-overload]
+        with self.assertRaisesRegex(attnflow.Error, "width: expected a length above 0 with its unit.*found '3.3'"):
+            report.to_svg(width="3.3")
+        with self.assertRaisesRegex(attnflow.Error, "expected view as a text, .* found font_size='8'"):
+            report.to_svg(font_size="8")  # type: ignore[call-overload]
         with self.assertRaisesRegex(attnflow.Error, "expected a report alone, found tokens beside it"):
             attnflow.show(report, ["a"])
 

@@ -107,7 +107,9 @@ class Maps {
     panel.description = "the picture";
     panel.mark = mark();
     const auto& token = report_.input.tokens[output_];
-    panel.caption = token.role == "patch" ? fmt::format("Outlined: patch {}, the output token", token.text) : "";
+    if (token.role == "patch" && options_.page.notes) {
+      panel.caption = fmt::format("Outlined: the output token, the patch in {}", display_text(report_.input, output_));
+    }
     return panel;
   }
 
@@ -209,9 +211,9 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
   PicturePage page;
   page.title = maps.image().name;
   page.subtitles = subtitles(report);
-  const std::string token = report.input.tokens[maps.output()].text;
-  page.subtitles.push_back(fmt::format("Attribution for {}.",
-                                       report.input.tokens[maps.output()].role == "patch" ? "patch " + token : token));
+  const std::string token = display_text(report.input, maps.output());
+  const bool is_patch = report.input.tokens[maps.output()].role == "patch";
+  page.subtitles.push_back(fmt::format("Attribution for {}.", is_patch ? "the patch in " + token : token));
   page.notes = internal::note_paragraphs(report);
 
   std::vector<Method> methods;  // that aggregate
@@ -234,7 +236,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
       const double top = values.largest > 0.0 ? values.largest : 1.0;
       PicturePanel panel = maps.panel(values, values.largest, kOverlaySide, has_signs);
       panel.title = title;
-      panel.caption = caption;
+      if (options.page.notes || has_signs) panel.caption = caption;  // colors need their legend
       panel.description = fmt::format("the picture under a map of {}", title);
       panel.bar = PanelBar{has_signs ? -top : 0.0, top, {}, {}, has_signs};
       row.panels.push_back(std::move(panel));
@@ -264,8 +266,8 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
       for (std::size_t l = 0; l < rows.size(); ++l) {
         PicturePanel panel = maps.panel(rows[l], largest, kLayerSide);
         panel.title = fmt::format("layer {}", report.settings.layers[l]);
-        panel.caption =
-            rows[l].total > 0.0 ? fmt::format("{:.0f}% off the map", 100.0 * rows[l].special / rows[l].total) : "";
+        const bool told = options.page.notes && rows[l].total > 0.0;
+        panel.caption = told ? fmt::format("{:.0f}% off the map", 100.0 * rows[l].special / rows[l].total) : "";
         panel.description = fmt::format("the picture under a map of {}, {}", to_text(method), panel.title);
         strip.panels.push_back(std::move(panel));
       }
@@ -274,8 +276,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
   }
   if (methods.empty() && scored.empty()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("expected a method that was computed for the output token {}, found none",
-                            report.input.tokens[maps.output()].text));
+                fmt::format("expected a method that was computed for the output token {}, found none", token));
   }
   if (page.rows.empty()) {
     throw Error(ErrorKind::kUsage, "layers: expected a report of several layers, found one; use the view overlay");

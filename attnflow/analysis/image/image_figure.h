@@ -34,6 +34,7 @@ struct ImageFigureOptions {
   std::vector<Method> methods = {};         // of raw, rollout, flow; all that the report holds when empty
   std::optional<std::size_t> output_token;  // a position; the report's output token when absent
   std::optional<std::size_t> layer;         // of the overlay; the last of settings.layers when absent
+  PicturePageOptions page = {};             // size of the file and its text; without notes, captions are left out too
 };
 
 // Throws Error(kUsage): a report of no picture, or an output token, layer or method that it does not hold;

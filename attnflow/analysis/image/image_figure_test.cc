@@ -106,7 +106,7 @@ TEST(ImagePage, OutlinesThePatchThatIsTheOutputToken) {
   // A strip of 3 columns and 2 rows of pixels is seen by no patch.
   const Report report = report_of(options, 14, 19);
   const PicturePage page = image_page(report);
-  EXPECT_TRUE(mentions(page.subtitles, "Attribution for patch 2,1"));
+  EXPECT_TRUE(mentions(page.subtitles, "Attribution for the patch in row 3, column 2"));
   for (const PicturePanel& panel : page.rows[0].panels) {
     ASSERT_TRUE(panel.mark);
     EXPECT_NEAR(panel.mark->x, 4.0 / 19.0, 1e-12);
@@ -114,7 +114,7 @@ TEST(ImagePage, OutlinesThePatchThatIsTheOutputToken) {
     EXPECT_NEAR(panel.mark->width, 4.0 / 19.0, 1e-12);
     EXPECT_NEAR(panel.mark->height, 4.0 / 14.0, 1e-12);
   }
-  EXPECT_EQ(page.rows[0].panels[0].caption, "Outlined: patch 2,1, the output token");
+  EXPECT_EQ(page.rows[0].panels[0].caption, "Outlined: the output token, the patch in row 3, column 2");
   ImageFigureOptions other;
   other.output_token = 1;  // the register has no place
   EXPECT_FALSE(image_page(report, other).rows[0].panels[0].mark);

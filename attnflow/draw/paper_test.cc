@@ -1,0 +1,127 @@
+#include "attnflow/draw/paper.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "attnflow/base/error_for_test.h"
+#include "attnflow/draw/figure.h"
+#include "attnflow/draw/layout_checks_for_test.h"
+#include "attnflow/draw/synthetic_report_for_test.h"
+#include "attnflow/draw/views.h"
+
+namespace attnflow::paper_test {
+namespace {
+
+std::uint32_t big_endian(const std::string& bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value = value << 8U | static_cast<unsigned char>(bytes[at + i]);
+  return value;
+}
+
+FigureOptions on_paper(const std::string& width, double font_size, FigureView view) {
+  FigureOptions options;
+  options.view = view;
+  options.width = parse_length("--width", width);
+  options.font_size = font_size;
+  return options;
+}
+
+TEST(PaperTest, LengthsHaveUnits) {
+  EXPECT_DOUBLE_EQ(parse_length("--width", "3.3in").pixels(), 316.8);
+  EXPECT_DOUBLE_EQ(parse_length("--width", "2.54cm").pixels(), 96.0);
+  EXPECT_DOUBLE_EQ(parse_length("--width", "25.4mm").pixels(), 96.0);
+  EXPECT_DOUBLE_EQ(parse_length("--width", "240pt").pixels(), 320.0);
+  EXPECT_DOUBLE_EQ(parse_length("--width", "900px").pixels(), 900.0);
+  EXPECT_EQ(to_text(parse_length("--width", "8.4cm")), "8.4cm");
+  for (const char* const text :
+       {"", "in", "3.3", "3.3 in", "-3in", "0in", "nanin", "infin", "3,3in", "3.3em", "1e999in"}) {
+    test::expect_error(ErrorKind::kUsage, {"--width", fmt::format("found '{}'", text), "3.3in"},
+                       [&] { parse_length("--width", text); });
+  }
+  EXPECT_EQ(parse_font_size("--font-size", "8pt"), 8.0);
+  for (const char* const text : {"", "0", "1.9", "73", "nan", "8 pt", "8px"}) {
+    test::expect_error(ErrorKind::kUsage, {"--font-size", fmt::format("found '{}'", text)},
+                       [&] { parse_font_size("--font-size", text); });
+  }
+}
+
+// A file on paper has the width and the text that were asked for.
+TEST(PaperTest, FilesHaveThatSize) {
+  const Report report = internal::synthetic_report(internal::english_pieces(8), 4);
+  const FigureOptions options = on_paper("3.3in", 8.0, FigureView::kStrip);
+  const std::string svg = figure_svg(report, options);
+  EXPECT_NE(svg.find(" width=\"3.3in\" height=\""), std::string::npos);
+  EXPECT_NE(svg.find(fmt::format("viewBox=\"0 0 {:.0f} ", 316.8 * 7.5 / 8.0)), std::string::npos) << svg.substr(0, 400);
+  const std::string pdf = figure_pdf(report, options);
+  EXPECT_NE(pdf.find("/MediaBox [ 0 0 237.6"), std::string::npos);
+  const std::string png = figure_png(report, options);
+  EXPECT_EQ(big_endian(png, 16), 990U);  // 3.3 inches of 300 pixels
+  ASSERT_EQ(png.substr(37, 4), "pHYs");
+  EXPECT_EQ(big_endian(png, 41), 11811U);  // to a meter
+  EXPECT_EQ(big_endian(png, 45), 11811U);
+  EXPECT_EQ(png[49], 1);
+}
+
+// The same on a screen: 96 pixels to an inch, two image pixels each.
+TEST(PaperTest, ScreensHavePixels) {
+  const Report report = internal::synthetic_report(internal::english_pieces(8), 4);
+  const FigureOptions options = on_paper("600px", kLabelPoints, FigureView::kStrip);
+  EXPECT_NE(figure_svg(report, options).find(" width=\"600\" "), std::string::npos);
+  const std::string png = figure_png(report, options);
+  EXPECT_EQ(big_endian(png, 16), 1200U);
+  EXPECT_EQ(big_endian(png, 41), 7559U);
+}
+
+TEST(PaperTest, EveryViewIsLaidOutAnewAtItsWidth) {
+  const internal::TextMeasurer measure("en");
+  for (const std::size_t tokens : {8U, 24U}) {
+    const Report report = internal::synthetic_report(internal::english_pieces(tokens), 6);
+    for (const FigureView view :
+         {FigureView::kOverview, FigureView::kStrip, FigureView::kHeatmap, FigureView::kMatrix, FigureView::kGraph}) {
+      for (const char* const width : {"3.3in", "171mm"}) {
+        for (const double font : {7.0, 9.0}) {
+          for (const bool notes : {true, false}) {
+            FigureOptions options = on_paper(width, font, view);
+            options.set({.width = {}, .font_size = {}, .notes = notes});
+            const internal::Scene scene = internal::figure_scene(report, options, measure);
+            const std::string name = fmt::format("view {}, {} tokens, {}, {} points, notes {}", static_cast<int>(view),
+                                                 tokens, width, font, notes);
+            EXPECT_NEAR(scene.width * scene.scale(), options.width.pixels(), 1e-9) << name;
+            internal::expect_clear_labels(scene, name);
+            for (const internal::LabelBox& box : scene.label_boxes()) {
+              EXPECT_EQ(box.text.find("depends on") != std::string::npos && !notes, false) << name << box.text;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// What does not fit is refused with a width that does.
+TEST(PaperTest, TooNarrowSaysWhatSuffices) {
+  const Report report = internal::synthetic_report(internal::english_pieces(300), 2);
+  FigureOptions options = on_paper("1.6in", kLabelPoints, FigureView::kMatrix);
+  std::string least;
+  try {
+    (void)figure_svg(report, options);
+    FAIL() << "300 tokens do not fit into 1.6in";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    const std::string message = error.what();
+    const std::string before = "expected at least ";
+    ASSERT_NE(message.find(before), std::string::npos) << message;
+    least = message.substr(message.find(before) + before.size());
+    least = least.substr(0, least.find(' '));
+  }
+  options.width = parse_length("--width", least);
+  EXPECT_GT(options.width.value, 1.6);
+  EXPECT_NE(figure_svg(report, options).find(fmt::format(" width=\"{}\"", least)), std::string::npos);
+}
+
+}  // namespace
+}  // namespace attnflow::paper_test
