@@ -8,6 +8,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/command_files.h"
+#include "attnflow/files/input_file.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow {
@@ -47,8 +48,7 @@ bool Folder::exists() const {
 }
 
 bool Folder::has(std::string_view file) const {
-  std::error_code ignored;
-  return built_in_ ? find(file) != nullptr : fs::exists(path_ / file, ignored);
+  return built_in_ ? find(file) != nullptr : internal::is_listed(path_ / file);
 }
 
 std::string Folder::read(std::string_view file, std::size_t max_bytes) const {

@@ -64,7 +64,8 @@ class Folder {
 
   // Is the folder there? One built in always is.
   bool exists() const;
-  // Is there something of that name in it?
+  // Is there something of that name in it? Throws Error(kBadFile) where it is listed and cannot be reached: a link to
+  // what is not there, links in a circle.
   bool has(std::string_view file) const;
   // The whole content of a file. Throws Error(kBadFile): missing, a folder, unreadable, or larger than `max_bytes`.
   std::string read(std::string_view file, std::size_t max_bytes = std::size_t{1} << 30) const;

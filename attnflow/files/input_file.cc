@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "attnflow/base/error.h"
@@ -14,6 +16,33 @@
 #include "attnflow/files/output_target.h"
 
 namespace attnflow::internal {
+namespace {
+
+// Throws Error(kBadFile): why what is listed by this name cannot be reached, by the number of the system's error.
+[[noreturn]] void fail_to_reach(const std::filesystem::path& path, std::string_view expected, int error_number) {
+  std::error_code no_link;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, no_link);
+  const char* const advice = error_number == EACCES ? "check its permissions" : "check the name";
+  std::string found = fmt::format("found none that can be opened ({}); {}", system_reason(error_number), advice);
+  if (!no_link && error_number == ENOENT) {
+    found = fmt::format("found a link to {}, which is not there; if that is a cache of downloads, fetch the file again",
+                        target.string());
+  } else if (!no_link && error_number == ELOOP) {
+    found = fmt::format("found a link to {}, which leads in a circle; restore the file", target.string());
+  }
+  throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {}, {}", path.string(), expected, found));
+}
+
+}  // namespace
+
+bool is_listed(const std::filesystem::path& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) == 0) return true;
+  const int error_number = errno;
+  const bool is_there = ::lstat(path.c_str(), &status) == 0;
+  if (!is_there && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG)) return false;
+  fail_to_reach(path, "a file or a folder", error_number);
+}
 
 InputFile::InputFile(const std::filesystem::path& path, std::string_view expected) : name_(path.string()) {
   const auto fail = [&](const std::string& found) {
@@ -25,11 +54,7 @@ InputFile::InputFile(const std::filesystem::path& path, std::string_view expecte
       fail(fmt::format("found {}, and only regular files are read; copy it to one first", file_kind(status.st_mode)));
     }
   };
-  const auto cannot = [&] {
-    const int reason = errno;
-    const char* const advice = reason == EACCES ? "check its permissions" : "check the name";
-    fail(fmt::format("found none that can be opened ({}); {}", system_reason(reason), advice));
-  };
+  const auto cannot = [&] { fail_to_reach(path, expected, errno); };
   // Looked at before it is opened, because opening a pipe or a device already does something to it; and again after,
   // because it may have been replaced.
   struct stat status = {};

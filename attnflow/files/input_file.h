@@ -10,6 +10,11 @@
 
 namespace attnflow::internal {
 
+// Whether a folder lists something by this name that can be reached. Throws Error(kBadFile), with the reason, where it
+// is listed and cannot be reached (a link to what is not there, links in a circle, a folder on the way that may not be
+// entered): taking such a file for one that is missing would use another in its place.
+bool is_listed(const std::filesystem::path& path);
+
 // A regular file, open for reading, also where a link or /dev/stdin leads to one. Anything else is refused at once:
 // a pipe or a terminal may never answer, a device may never end, and none of them has a size to check a header against.
 // The command's list of its files learns of it (command_files.h).

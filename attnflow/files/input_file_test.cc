@@ -66,5 +66,29 @@ TEST(InputFile, EveryReaderRefusesWhatIsNoRegularFile) {
   }
 }
 
+TEST(InputFile, WhatIsListedAndCannotBeReachedIsNotMissing) {
+  const TempFolder folder;
+  put(folder / "file", "");
+  std::filesystem::create_directory(folder / "inner");
+  std::filesystem::create_symlink("file", folder / "link");
+  std::filesystem::create_symlink("gone", folder / "dangling");
+  std::filesystem::create_symlink("dangling", folder / "chain");
+  std::filesystem::create_symlink("second", folder / "first");
+  std::filesystem::create_symlink("first", folder / "second");
+  for (const char* name : {"file", "inner", "link"}) EXPECT_TRUE(Folder(folder.path()).has(name)) << name;
+  for (const char* name : {"missing", "file/below", "missing/below"}) {
+    EXPECT_FALSE(Folder(folder.path()).has(name)) << name;
+  }
+  EXPECT_FALSE(internal::is_listed(folder / std::string(5000, 'x')));
+  for (const auto& [name, found] :
+       {std::pair("dangling", "a link to gone, which is not there"),
+        std::pair("chain", "a link to dangling, which is not there"),
+        std::pair("first", "a link to second, which leads in a circle"),
+        std::pair("first/below", "found none that can be opened (Too many levels of symbolic links)")}) {
+    expect_error(ErrorKind::kBadFile, {name, "expected", found}, [&] { (void)Folder(folder.path()).has(name); });
+    expect_error(ErrorKind::kBadFile, {name, "expected", found}, [&] { (void)read_file(folder / name); });
+  }
+}
+
 }  // namespace
 }  // namespace attnflow::input_file_test

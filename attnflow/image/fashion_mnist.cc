@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/input_file.h"
 #include "attnflow/image/idx_file.h"
 
 namespace attnflow {
@@ -13,10 +13,9 @@ namespace {
 
 // `folder`/name.gz, or `folder`/name.
 std::filesystem::path find_file(const std::filesystem::path& folder, const std::string& name) {
-  std::error_code ignored;
   std::filesystem::path packed = folder / (name + ".gz");
-  if (std::filesystem::exists(packed, ignored)) return packed;
-  if (std::filesystem::exists(folder / name, ignored)) return folder / name;
+  if (internal::is_listed(packed)) return packed;
+  if (internal::is_listed(folder / name)) return folder / name;
   throw Error(ErrorKind::kBadFile,
               fmt::format("{}: expected {}.gz of the Fashion-MNIST data set, found no such file. On Debian, install "
                           "the package dataset-fashion-mnist, or give its folder with --data",

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <system_error>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/input_file.h"
 #include "attnflow/model/family_rows.h"
 #include "attnflow/model/hub_cache.h"
 
@@ -21,8 +21,7 @@ const BuiltinModel* find_builtin_model(std::string_view name, std::span<const Bu
 
 Folder find_model(const std::string& reference, std::span<const BuiltinModel> models) {
   if (const BuiltinModel* model = find_builtin_model(reference, models); model != nullptr) return model->folder();
-  std::error_code ignored;
-  if (std::filesystem::exists(reference, ignored)) return model_folder_in(reference);
+  if (internal::is_listed(reference)) return model_folder_in(reference);
   const std::optional<std::filesystem::path> cache = hub_cache();
   if (cache) {
     if (std::optional<Folder> found = find_in_hub_cache(reference, *cache)) return *found;

@@ -10,6 +10,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/input_file.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/lora.h"
@@ -26,11 +27,6 @@ constexpr std::string_view kModelPrefix = "models--";
 constexpr std::string_view kHubSeparator = "--";
 
 constexpr const char* kAdapterConfigFile = "adapter_config.json";
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
 
 std::optional<fs::path> folder_in_variable(const char* name, const char* below) {
   const char* const value = std::getenv(name);
@@ -64,14 +60,14 @@ std::optional<std::string> name_of_cached(const fs::path& folder) {
 }
 
 bool has_config(const fs::path& folder) {
-  return is_file(folder / kModelConfig) || is_file(folder / kAdapterConfigFile);
+  return internal::is_listed(folder / kModelConfig) || internal::is_listed(folder / kAdapterConfigFile);
 }
 
 // The snapshot that refs/main names, else the only one.
 std::optional<fs::path> snapshot_of(const fs::path& model) {
   constexpr std::size_t kMaxRefBytes = 1024;
   const fs::path snapshots = model / "snapshots";
-  if (const fs::path ref = model / "refs" / "main"; is_file(ref)) {
+  if (const fs::path ref = model / "refs" / "main"; internal::is_listed(ref)) {
     std::string commit = read_file(ref, kMaxRefBytes);
     while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
     if (is_plain(commit) && has_config(snapshots / commit)) return snapshots / commit;
@@ -93,7 +89,7 @@ std::optional<fs::path> snapshot_of(const fs::path& model) {
 std::optional<fs::path> transformer_of(const fs::path& folder) {
   constexpr std::size_t kMaxModulesBytes = std::size_t{1} << 20;
   const fs::path file = folder / kModules;
-  if (!is_file(file)) return std::nullopt;
+  if (!internal::is_listed(file)) return std::nullopt;
   const nlohmann::json modules = internal::parse_json(read_file(file, kMaxModulesBytes), file.string());
   if (!modules.is_array()) {
     throw Error(ErrorKind::kBadFile,
@@ -109,14 +105,14 @@ std::optional<fs::path> transformer_of(const fs::path& folder) {
                                                    "Transformer, found {}",
                                                    file.string(), internal::quote_name(path)));
     }
-    if (is_file(folder / path / kModelConfig)) return folder / path;
+    if (internal::is_listed(folder / path / kModelConfig)) return folder / path;
   }
   return std::nullopt;
 }
 
 // As model_folder_in(), but that an adapter is a folder like others.
 Folder find_config(const fs::path& folder) {
-  if (is_file(folder / kModelConfig)) {
+  if (internal::is_listed(folder / kModelConfig)) {
     // A snapshot's own name is that of its commit; the model's stands two folders up.
     const fs::path snapshots = full_path(folder).parent_path();
     const std::optional<std::string> name =
@@ -149,7 +145,7 @@ Folder with_base(const Folder& folder) {
   std::optional<Folder> base;
   for (const fs::path& path : {fs::path(adapter->base), folder.path() / adapter->base}) {
     std::error_code ignored;
-    if (!base && fs::is_directory(path, ignored)) base = find_config(path);
+    if (!base && internal::is_listed(path) && fs::is_directory(path, ignored)) base = find_config(path);
   }
   const std::optional<fs::path> cache = hub_cache();
   if (!base && cache) base = find_cached(adapter->base, *cache);

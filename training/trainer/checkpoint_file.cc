@@ -10,6 +10,7 @@
 
 #include "attnflow/base/parse_number.h"
 #include "attnflow/files/array_file.h"
+#include "attnflow/files/input_file.h"
 #include "attnflow/files/safetensors.h"
 
 namespace attnflow {
@@ -60,8 +61,7 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingCheckpoint
 }
 
 std::optional<TrainingCheckpoint> load_checkpoint(const std::filesystem::path& path, const std::string& settings) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  if (!internal::is_listed(path)) return std::nullopt;
   const SafetensorsFile file(path);
   const auto value = [&](const char* key) {
     const auto found = file.metadata().find(key);
@@ -109,10 +109,9 @@ TrainingCheckpoint find_checkpoint(const std::filesystem::path& path, const std:
 }
 
 void check_training_output(const std::filesystem::path& output) {
-  std::error_code ignored;
-  if (std::filesystem::exists(output / "training" / "checkpoint.safetensors", ignored)) return;
+  if (internal::is_listed(output / "training" / "checkpoint.safetensors")) return;
   for (const char* file : {"config.json", "model.safetensors"}) {
-    if (!std::filesystem::exists(output / file, ignored)) continue;
+    if (!internal::is_listed(output / file)) continue;
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: expected a new folder, or one with an interrupted training, found a "
                             "model ({}). Choose another folder, or remove that one first",

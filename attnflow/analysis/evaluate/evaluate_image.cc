@@ -16,6 +16,7 @@
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/perturbation_curve.h"
 #include "attnflow/explain/asked_target.h"
+#include "attnflow/files/input_file.h"
 #include "attnflow/graph/layers.h"
 
 namespace attnflow {
@@ -218,7 +219,8 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
     }
     // Now, not after an hour of work on those before it.
     std::error_code ignored;
-    if (!std::filesystem::is_regular_file(path.parent_path() / entry.name, ignored)) {
+    const std::filesystem::path file = path.parent_path() / entry.name;
+    if (!internal::is_listed(file) || !std::filesystem::is_regular_file(file, ignored)) {
       throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected an image, found no file {}", path.string(),
                                                    line_number, (path.parent_path() / entry.name).string()));
     }
