@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -134,7 +135,8 @@ void ModelShelf::describe(ShelfModel& model) {
     if (const auto& tokenizer = model.tokenizer_) {
       model.blanks = has_blank_token(*tokenizer, info);
       const auto mask = tokenizer->mask_id();
-      if (mask && info.head == ModelHead::kMaskedLm) {
+      const bool has_row = mask && *mask < static_cast<std::int64_t>(info.vocabulary);
+      if (has_row && info.head == ModelHead::kMaskedLm) {
         model.mask = tokenizer->spelled(*mask);
         model.evaluates = true;
       }

@@ -233,8 +233,10 @@ class Converter {
       token["id"] = id;
       result.push_back(std::move(token));
     };
+    // Tokens without an id come after these (declared_tokens.h); but a list must have them.
     const auto declare_by_piece = [&](json token) {
       const auto found = vocabulary_.pieces.find(token.at("content").get<std::string>());
+      if (found == vocabulary_.pieces.end() && !is_listed()) return;
       declare(std::move(token), found == vocabulary_.pieces.end() ? next : found->get<std::uint64_t>());
     };
     for (const auto& [id, token] : settings_.added_tokens()) {

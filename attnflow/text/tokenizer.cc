@@ -5,11 +5,17 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/messages.h"
 #include "attnflow/text/chat_template.h"
+#include "attnflow/text/declared_tokens.h"
+#include "attnflow/text/tokenizer_document.h"
 #include "attnflow/text/tokenizer_files.h"
 #include "attnflow/text/tokenizer_settings.h"
 #include "attnflow/text/tokenizers_abi_text.h"
@@ -74,6 +80,37 @@ void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokeni
   if (!as_it_is) compare("add_prefix_space");
 }
 
+// The same of the tokens around a text: what a class makes itself, it makes of the tokens that the settings name.
+void check_template_agrees(const Folder& folder, const Tokenizer& tokenizer, const std::string& model_type) {
+  if (!folder.has("tokenizer.json")) return;
+  const internal::TokenizerSettings settings(folder);
+  const internal::TokenizerClass* const made_by = internal::tokenizer_class_of(folder, settings, model_type);
+  if (made_by == nullptr) return;
+  std::vector<std::int64_t> ids;
+  std::vector<std::string_view> pieces;
+  const Encoding example = tokenizer.encode("a");
+  for (const EncodedToken& token : example.tokens) {
+    if (token.begin) continue;
+    ids.push_back(token.id);
+    pieces.push_back(token.text);
+  }
+  for (const std::string& role : internal::words_of(made_by->around)) {
+    const std::optional<nlohmann::json> named = settings.special(role);
+    if (!named) continue;
+    const auto piece = named->at("content").get<std::string>();
+    const std::optional<std::int64_t> id = tokenizer.token_to_id(piece);
+    if (id && std::find(ids.begin(), ids.end(), *id) != ids.end()) continue;
+    internal::fail_settings(
+        folder.label("tokenizer_config.json"),
+        fmt::format("as {} one of the tokens that {} puts around a text ({})", role, folder.label("tokenizer.json"),
+                    internal::quote_names(pieces)),
+        internal::quote_name(piece),
+        fmt::format("transformers would follow this file, other programs that one: change {} here or regenerate "
+                    "tokenizer.json in Python with AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
+                    role));
+  }
+}
+
 }  // namespace
 
 struct Tokenizer::Impl {
@@ -101,7 +138,7 @@ Tokenizer Tokenizer::load(const Folder& folder, const std::string& model_type) {
   ErrorSlot error;
   auto impl = std::make_unique<Impl>();
   impl->source = document.source;
-  impl->handle.reset(attnflow_tokenizer_from_json(borrow(document.json), borrow(document.specials), error.out()));
+  impl->handle.reset(attnflow_tokenizer_from_json(borrow(document.json), borrow(document.declared), error.out()));
   if (!impl->handle) {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a Hugging Face tokenizer, found: {}; "
                                                  "restore the file from the model's source",
@@ -109,6 +146,7 @@ Tokenizer Tokenizer::load(const Folder& folder, const std::string& model_type) {
   }
   check_settings_agree(folder, impl->handle.get());
   Tokenizer tokenizer(std::move(impl));
+  check_template_agrees(folder, tokenizer, model_type);
   Impl& made = *tokenizer.impl_;
   made.special_tokens = document.special_tokens;
   made.chat_template.emplace(folder);

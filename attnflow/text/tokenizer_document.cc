@@ -8,23 +8,10 @@
 
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/text/declared_tokens.h"
 
 namespace attnflow::internal {
-namespace {
-
 using nlohmann::json;
-
-json added_tokens_with_ids(const TokenizerSettings& settings) {
-  json result = json::array();
-  for (auto& [id, token] : settings.added_tokens()) {
-    json entry = token;
-    entry["id"] = id;
-    result.push_back(std::move(entry));
-  }
-  return result;
-}
-
-}  // namespace
 
 std::uint64_t Vocabulary::required(const char* role) const {
   const auto found = pieces.find(special(role));
@@ -70,13 +57,6 @@ void apply_settings(const TokenizerSettings& settings, Vocabulary& vocabulary) {
   }
 }
 
-std::string specials_of(const std::map<std::string, json>& by_role, const TokenizerSettings& settings) {
-  json result = json::array();
-  for (const auto& [role, token] : by_role) result.push_back(token);
-  for (json& token : settings.more_specials()) result.push_back(std::move(token));
-  return result.dump();
-}
-
 std::map<std::string, std::string> pieces_of(const std::map<std::string, json>& by_role) {
   std::map<std::string, std::string> result;
   for (const auto& [role, token] : by_role) result[role] = token.at("content").get<std::string>();
@@ -85,9 +65,11 @@ std::map<std::string, std::string> pieces_of(const std::map<std::string, json>& 
 
 TokenizerDocument finish_document(const Vocabulary& vocabulary, const TokenizerSettings& settings, json document) {
   document["version"] = "1.0";
-  if (!document.contains("added_tokens")) document["added_tokens"] = added_tokens_with_ids(settings);
+  json declared = declared_tokens(settings, vocabulary.specials);
+  // A document that lists its own has those with numbers already.
+  if (document.contains("added_tokens")) declared["added"] = json::array();
   return {.json = document.dump(),
-          .specials = specials_of(vocabulary.specials, settings),
+          .declared = declared.dump(),
           .source = vocabulary.source,
           .special_tokens = pieces_of(vocabulary.specials)};
 }

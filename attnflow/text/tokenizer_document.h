@@ -17,7 +17,7 @@ namespace attnflow::internal {
 
 struct TokenizerDocument {
   std::string json;      // in the format of tokenizer.json
-  std::string specials;  // JSON array of added tokens that are special when the vocabulary has them
+  std::string declared;  // what the files beside it declare, as declared_tokens() writes it
   std::string source;    // the file or files that `json` was made of, for messages
   std::map<std::string, std::string> special_tokens;  // role ("mask_token") to piece, for the roles that are named
 };
@@ -51,12 +51,11 @@ std::map<std::string, nlohmann::json> default_specials(std::string_view roles, b
 // The special tokens that the folder's settings name, in place of the family's.
 void apply_settings(const TokenizerSettings& settings, Vocabulary& vocabulary);
 
-// `document` with its version and the added tokens that the settings declare, those it has already kept.
+// `document` with its version, and the tokens that the settings declare.
 TokenizerDocument finish_document(const Vocabulary& vocabulary, const TokenizerSettings& settings,
                                   nlohmann::json document);
 
-// Special tokens by role and the others that the settings name, as TokenizerDocument::specials.
-std::string specials_of(const std::map<std::string, nlohmann::json>& by_role, const TokenizerSettings& settings);
+// The pieces of special tokens by role.
 std::map<std::string, std::string> pieces_of(const std::map<std::string, nlohmann::json>& by_role);
 
 // A TemplateProcessing of patterns such as "cls A sep" and "cls A sep B:1 sep:1". A and B are the texts, the digit

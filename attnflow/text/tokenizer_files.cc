@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "attnflow/files/messages.h"
+#include "attnflow/text/declared_tokens.h"
 #include "attnflow/text/sentencepiece_tokenizer.h"
 #include "attnflow/text/tokenizer_settings.h"
 
@@ -118,13 +119,18 @@ json roberta_template(Vocabulary& vocabulary, const TokenizerSettings& settings,
           {"add_prefix_space", prefix}};
 }
 
-// The text alone, or with add_bos_token <|endoftext|> before each text.
+// The text alone, or <|endoftext|> before and behind each text as add_bos_token and add_eos_token say.
 json gpt2_template(Vocabulary& vocabulary, const TokenizerSettings& settings) {
   vocabulary.specials = default_specials("bos_token <|endoftext|> eos_token <|endoftext|> unk_token <|endoftext|>");
   apply_settings(settings, vocabulary);
-  if (!settings.flag("add_bos_token").value_or(false)) return nullptr;
-  return template_processor("bos A", "bos A bos:1 B:1",
-                            [&](const std::string& name) { return vocabulary.template_token(name); });
+  const bool begins = settings.flag("add_bos_token").value_or(false);
+  const bool ends = settings.flag("add_eos_token").value_or(false);
+  if (!begins && !ends) return nullptr;
+  const auto token_of = [&](const std::string& name) -> std::optional<TemplateToken> {
+    if ((name == "bos" && !begins) || (name == "eos" && !ends)) return std::nullopt;
+    return vocabulary.template_token(name);
+  };
+  return template_processor("bos A eos", "bos A eos bos:1 B:1 eos:1", token_of);
 }
 
 TokenizerDocument read_byte_level_bpe(const Folder& folder, const std::string& model_type) {
@@ -148,13 +154,21 @@ TokenizerDocument read_byte_level_bpe(const Folder& folder, const std::string& m
   return finish_document(vocabulary, settings, std::move(document));
 }
 
-TokenizerDocument read_complete(const Folder& folder) {
+TokenizerDocument read_complete(const Folder& folder, const std::string& model_type) {
   const SettingsFile file(folder, "tokenizer.json");
   const TokenizerSettings settings(folder);
+  std::string document = read_utf8(file);
+  const TokenizerClass* made_by = tokenizer_class_of(folder, settings, model_type);
+  // Llama's class is for SentencePiece's pieces: transformers leaves pieces of bytes to the general class.
+  const bool is_llama = made_by != nullptr && made_by->names.starts_with("LlamaTokenizer");
+  if (is_llama && document.find("\"ByteLevel\"") != std::string::npos) made_by = nullptr;
   Vocabulary named;
+  if (made_by != nullptr) named.specials = default_specials(made_by->specials);
+  json declared = declared_tokens(settings, named.specials, made_by);
+  named.specials.clear();
   apply_settings(settings, named);
-  return {.json = read_utf8(file),
-          .specials = specials_of(named.specials, settings),
+  return {.json = std::move(document),
+          .declared = declared.dump(),
           .source = file.label(),
           .special_tokens = pieces_of(named.specials)};
 }
@@ -168,7 +182,7 @@ TokenizerDocument read_tokenizer_document(const Folder& folder, const std::strin
     fail_settings(folder.label(), "a model folder", is_there ? "something that is not a folder" : "nothing there",
                   "give the folder that holds the model's config.json and tokenizer");
   }
-  if (folder.has("tokenizer.json")) return read_complete(folder);
+  if (folder.has("tokenizer.json")) return read_complete(folder, model_type);
   const bool word_piece = folder.has("vocab.txt");
   const bool byte_level = folder.has("vocab.json") && folder.has("merges.txt");
   const bool prefers_byte_level = model_type == "roberta" || model_type == "data2vec-text" || model_type == "gpt2";

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <set>
 #include <utility>
 
 #include "attnflow/base/error.h"
@@ -15,7 +17,11 @@ namespace {
 
 using nlohmann::json;
 
-// An added token is written as its text, or as an object with its properties.
+constexpr const char* kExtra = "extra_special_tokens";
+constexpr const char* kAdditional = "additional_special_tokens";
+constexpr const char* kOthers = "model_specific_special_tokens";
+
+// An added token is written as its text, or as an object with its properties. `special`: it is, whatever they say.
 json added_token(const json& value, bool special, const SettingsFile& file, std::string_view key) {
   json token = {{"content", ""},   {"single_word", false},   {"lstrip", false},
                 {"rstrip", false}, {"normalized", !special}, {"special", special}};
@@ -29,12 +35,26 @@ json added_token(const json& value, bool special, const SettingsFile& file, std:
                   value.type_name());
   }
   token["content"] = *content;
-  for (const char* property : {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
+  for (const char* property : {"single_word", "lstrip", "rstrip", "special", "normalized"}) {
     const auto found = value.find(property);
     if (found != value.end() && found->is_boolean()) token[property] = *found;
+    if (special) token["special"] = true;
+    if (std::string_view(property) == "special") token["normalized"] = !token["special"].get<bool>();
   }
-  if (special) token["special"] = true;
   return token;
+}
+
+// "image_token" and the like.
+bool is_other_name(const std::string& key) {
+  const std::vector<std::string>& roles = special_roles();
+  return key.ends_with("_token") && std::find(roles.begin(), roles.end(), key) == roles.end();
+}
+
+bool is_token(const json& value) { return value.is_string() || (value.is_object() && value.contains("content")); }
+
+// What Python takes for true.
+bool holds_something(const json* value) {
+  return value != nullptr && !value->is_null() && !(value->is_structured() && value->empty());
 }
 
 std::int64_t end_id(const json& value, const SettingsFile& file) {
@@ -78,90 +98,180 @@ const std::vector<std::string>& special_roles() {
   return roles;
 }
 
+TokenizerSettings::Settings::Settings(const SettingsFile& from) : file(from), json(read_optional_json_object(from)) {
+  if (!from.is_there()) return;
+  std::string outer;
+  const auto note_key = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    if (event != nlohmann::json::parse_event_t::key) return true;
+    const auto key = value.get<std::string>();
+    if (depth == 1) outer = key;
+    if (depth == 1) order[""].push_back(key);
+    if (depth == 2 && (outer == kExtra || outer == kOthers)) order[outer].push_back(key);
+    return true;
+  };
+  const auto ignored = nlohmann::json::parse(read_utf8(from), note_key);
+}
+
+const json* TokenizerSettings::Settings::find(const std::string& key) const {
+  const auto found = json.find(key);
+  return found == json.end() ? nullptr : &*found;
+}
+
 TokenizerSettings::TokenizerSettings(const Folder& folder)
-    : map_file_(folder, "special_tokens_map.json"),
-      config_file_(folder, "tokenizer_config.json"),
-      added_file_(folder, "added_tokens.json"),
-      map_(read_optional_json_object(map_file_)),
-      config_(read_optional_json_object(config_file_)) {}
+    : added_file_(folder, "added_tokens.json"),
+      config_(SettingsFile(folder, "tokenizer_config.json")),
+      map_(SettingsFile(folder, "special_tokens_map.json")) {
+  if (!lists_added_tokens()) return;
+  map_.json = json::object();
+  map_.order.clear();
+}
+
+bool TokenizerSettings::lists_added_tokens() const {
+  const json* const decoder = config_.find("added_tokens_decoder");
+  return decoder != nullptr && !decoder->is_null();
+}
 
 std::optional<bool> TokenizerSettings::flag(const char* key) const {
-  const auto found = config_.find(key);
-  if (found == config_.end() || found->is_null()) return std::nullopt;
+  const json* const found = config_.find(key);
+  if (found == nullptr || found->is_null()) return std::nullopt;
   if (!found->is_boolean()) {
-    fail_settings(config_file_.label(), fmt::format("true, false or null for {}", key), found->type_name());
+    fail_settings(config_.file.label(), fmt::format("true, false or null for {}", key), found->type_name());
   }
   return found->get<bool>();
 }
 
 std::optional<std::string> TokenizerSettings::text(const char* key) const {
-  const auto found = config_.find(key);
-  if (found == config_.end() || found->is_null()) return std::nullopt;
+  const json* const found = config_.find(key);
+  if (found == nullptr || found->is_null()) return std::nullopt;
   if (!found->is_string())
-    fail_settings(config_file_.label(), fmt::format("a text or null for {}", key), found->type_name());
+    fail_settings(config_.file.label(), fmt::format("a text or null for {}", key), found->type_name());
   return found->get<std::string>();
 }
 
 std::optional<std::uint64_t> TokenizerSettings::number(const char* key) const {
-  const auto found = config_.find(key);
-  if (found == config_.end() || found->is_null()) return std::nullopt;
+  const json* const found = config_.find(key);
+  if (found == nullptr || found->is_null()) return std::nullopt;
   if (!found->is_number_unsigned()) {
-    fail_settings(config_file_.label(), fmt::format("a number or null for {}", key), show_json(*found));
+    fail_settings(config_.file.label(), fmt::format("a number or null for {}", key), show_json(*found));
   }
   return found->get<std::uint64_t>();
 }
 
 std::string TokenizerSettings::tokenizer_class() const {
-  const auto found = config_.find("tokenizer_class");
-  if (found == config_.end() || !found->is_string()) return "";
+  const json* const found = config_.find("tokenizer_class");
+  if (found == nullptr || !found->is_string()) return "";
   std::string name = found->get<std::string>();
   if (name.ends_with("Fast")) name.resize(name.size() - 4);
   return name;
 }
 
-std::optional<json> TokenizerSettings::special(const std::string& role) const {
-  for (const auto& [file, settings] : {std::pair(&map_file_, &map_), std::pair(&config_file_, &config_)}) {
-    const auto found = settings->find(role);
-    if (found != settings->end() && !found->is_null()) return added_token(*found, true, *file, role);
+std::pair<const json*, const TokenizerSettings::Settings*> TokenizerSettings::find_special(
+    const std::string& role) const {
+  for (const Settings* settings : {&map_, &config_}) {
+    if (const json* const found = settings->find(role)) return {found, settings};
   }
-  return std::nullopt;
+  return {nullptr, nullptr};
+}
+
+bool TokenizerSettings::names(const std::string& role) const { return find_special(role).first != nullptr; }
+
+std::optional<json> TokenizerSettings::special(const std::string& role) const {
+  const auto [found, settings] = find_special(role);
+  if (found == nullptr || found->is_null()) return std::nullopt;
+  json token = added_token(*found, found->is_string() || settings == &map_, settings->file, role);
+  token["special"] = true;
+  return token;
+}
+
+// In transformers these go through two dictionaries, and which comes first decides which number a new token gets.
+std::vector<json> TokenizerSettings::other_named() const {
+  std::vector<std::pair<std::string, json>> first;
+  std::vector<std::pair<std::string, json>> second;
+  const auto set = [](auto& into, const std::string& name, const json& token) {
+    const auto found = std::find_if(into.begin(), into.end(), [&](const auto& one) { return one.first == name; });
+    if (found == into.end()) {
+      into.emplace_back(name, token);
+    } else {
+      found->second = token;
+    }
+  };
+  const auto set_all = [&](const Settings& settings, const char* key) {
+    const json* const found = settings.find(key);
+    const auto names = settings.order.find(key);
+    if (found == nullptr || !found->is_object() || names == settings.order.end()) return;
+    for (const std::string& name : names->second) {
+      set(second, name, added_token(found->at(name), true, settings.file, key));
+    }
+  };
+  const auto set_own = [&](const Settings& settings, auto& into, bool as_text) {
+    const auto names = settings.order.find("");
+    if (names == settings.order.end()) return;
+    for (const std::string& name : names->second) {
+      const json& value = settings.json.at(name);
+      if (!is_other_name(name) || !is_token(value) || value.is_string() != as_text) continue;
+      set(into, name, added_token(value, true, settings.file, name));
+    }
+  };
+  set_own(config_, second, /*as_text=*/true);
+  if (second.empty()) set_all(config_, kOthers);
+  set_all(config_, kExtra);
+  set_own(config_, first, /*as_text=*/false);
+  set_own(map_, first, /*as_text=*/true);
+  set_own(map_, first, /*as_text=*/false);
+  set_all(map_, kExtra);
+  for (const auto& [name, token] : second) set(first, name, token);
+  std::vector<json> tokens;
+  for (auto& [name, token] : first) tokens.push_back(std::move(token));
+  return tokens;
 }
 
 std::vector<json> TokenizerSettings::more_specials() const {
-  std::vector<json> result;
-  for (const auto& [file, settings] : {std::pair(&map_file_, &map_), std::pair(&config_file_, &config_)}) {
-    for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
-      const auto found = settings->find(key);
-      if (found == settings->end() || !found->is_array()) continue;
-      for (const json& token : *found) result.push_back(added_token(token, true, *file, key));
+  std::vector<json> tokens;
+  const auto append = [&](const Settings& settings, const char* key) {
+    const json* const found = settings.find(key);
+    if (found == nullptr || !found->is_array()) return;
+    for (const json& token : *found) {
+      tokens.push_back(added_token(token, token.is_string() || &settings == &map_, settings.file, key));
     }
-  }
-  return result;
+  };
+  // additional_special_tokens is the old name of extra_special_tokens, and counts where the new one says nothing.
+  const bool says_more = holds_something(config_.find(kExtra));
+  const bool says_old = config_.find(kAdditional) != nullptr;
+  append(config_, says_more ? kExtra : kAdditional);
+  append(map_, kExtra);
+  const bool is_new = !says_more && !says_old && config_.find(kExtra) == nullptr && map_.find(kExtra) == nullptr;
+  if (is_new) append(map_, kAdditional);
+  return tokens;
 }
 
 std::map<std::uint64_t, json> TokenizerSettings::added_tokens() const {
   std::map<std::uint64_t, json> result;
-  if (added_file_.is_there()) {
-    const json added = read_json_object(added_file_);
+  const json* const decoder = lists_added_tokens() ? config_.find("added_tokens_decoder") : nullptr;
+  if (decoder == nullptr) {
+    std::set<std::string> specials;
+    for (const json& token : more_specials()) specials.insert(token.at("content").get<std::string>());
+    for (const std::string& role : special_roles()) {
+      if (const std::optional<json> token = special(role)) specials.insert(token->at("content").get<std::string>());
+    }
+    const json added = read_optional_json_object(added_file_);
     for (const auto& [content, id] : added.items()) {
       if (!id.is_number_unsigned()) fail_settings(added_file_.label(), "an id for each token", id.type_name());
-      result[id.get<std::uint64_t>()] = added_token(content, false, added_file_, "added_tokens");
+      result[id.get<std::uint64_t>()] = added_token(content, specials.contains(content), added_file_, "added_tokens");
     }
+    return result;
   }
-  const auto decoder = config_.find("added_tokens_decoder");
-  if (decoder == config_.end() || decoder->is_null()) return result;
   if (!decoder->is_object()) {
-    fail_settings(config_file_.label(), "an object as added_tokens_decoder", decoder->type_name());
+    fail_settings(config_.file.label(), "an object as added_tokens_decoder", decoder->type_name());
   }
   for (const auto& [key, token] : decoder->items()) {
     std::uint64_t id = 0;
     for (const char digit : key) {
       if (digit < '0' || digit > '9' || id > kLargestTokenId) {
-        fail_settings(config_file_.label(), "ids as keys of added_tokens_decoder", quote_name(key));
+        fail_settings(config_.file.label(), "ids as keys of added_tokens_decoder", quote_name(key));
       }
       id = id * 10 + static_cast<std::uint64_t>(digit - '0');
     }
-    result[id] = added_token(token, false, config_file_, "added_tokens_decoder");
+    result[id] = added_token(token, false, config_.file, "added_tokens_decoder");
   }
   return result;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attnflow/files/folder.h"
@@ -46,7 +47,8 @@ nlohmann::json read_optional_json_object(const SettingsFile& file);  // an empty
 // The roles that special tokens have, "bos_token" to "mask_token".
 const std::vector<std::string>& special_roles();
 
-// tokenizer_config.json, special_tokens_map.json and added_tokens.json, each of which need not be there.
+// tokenizer_config.json, special_tokens_map.json and added_tokens.json, each of which need not be there. As for
+// transformers, the latter two count only where tokenizer_config.json has no added_tokens_decoder.
 //
 // The constructor and all members throw Error(kBadFile) for a file, or a value, that does not have the expected form.
 class TokenizerSettings {
@@ -62,17 +64,32 @@ class TokenizerSettings {
   std::string tokenizer_class() const;
   // The added token that a role ("mask_token") has, or nothing.
   std::optional<nlohmann::json> special(const std::string& role) const;
-  // Special tokens without a role of their own.
+  // Whether they mention the role, if only to say that no token has it.
+  bool names(const std::string& role) const;
+  // Special tokens with names that are no roles, such as "image_token", in the order in which transformers adds them.
+  std::vector<nlohmann::json> other_named() const;
+  // Special tokens without a name of their own.
   std::vector<nlohmann::json> more_specials() const;
   // Tokens beyond the vocabulary file, by id.
   std::map<std::uint64_t, nlohmann::json> added_tokens() const;
+  // Whether there is an added_tokens_decoder, which lists every added token.
+  bool lists_added_tokens() const;
 
  private:
-  SettingsFile map_file_;
-  SettingsFile config_file_;
+  // A file's settings, and the order of the keys in it: "" for its own, else for those of an object in it.
+  struct Settings {
+    explicit Settings(const SettingsFile& from);
+    const nlohmann::json* find(const std::string& key) const;
+
+    SettingsFile file;
+    nlohmann::json json;
+    std::map<std::string, std::vector<std::string>> order;
+  };
+  std::pair<const nlohmann::json*, const Settings*> find_special(const std::string& role) const;
+
   SettingsFile added_file_;
-  nlohmann::json map_;
-  nlohmann::json config_;
+  Settings config_;
+  Settings map_;
 };
 
 // The ids that end generation: eos_token_id, a number or a list of them, of generation_config.json or, where that says

@@ -389,7 +389,8 @@ TEST_F(ModelFolder, AMaskThatOnlyTheSettingsNameIsFoundInTheText) {
   EXPECT_EQ(tokenizer.mask_id(), 1);
   EXPECT_EQ(ids_of(tokenizer.encode("a@a")), (std::vector<std::int64_t>{0, 1, 0}));
   EXPECT_TRUE(tokenizer.encode("a@a").tokens.at(1).special);
-  EXPECT_EQ(tokenizer.vocabulary_size(), 3U);
+  EXPECT_EQ(tokenizer.vocabulary_size(), 4U);
+  EXPECT_EQ(tokenizer.id_limit(), 3U);
 }
 
 TEST_F(ModelFolder, VocabularyFilesWithOddLines) {

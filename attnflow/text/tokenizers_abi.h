@@ -42,10 +42,11 @@ typedef struct attnflow_token {
   bool in_text;     /* false: from the template */
 } attnflow_token;
 
-/* `json` is the content of a tokenizer.json, whose "truncation" and "padding" are not used. `specials` is a JSON array
- * of objects {content, single_word, lstrip, rstrip, normalized, special}: special tokens that count when the vocabulary
- * has them and `json` does not mention them. */
-attnflow_tokenizer* attnflow_tokenizer_from_json(attnflow_text json, attnflow_text specials, attnflow_string** error);
+/* `json` is the content of a tokenizer.json, whose "truncation" is not used. `declared` is what the files beside it
+ * declare, a JSON object: "added", "named" and "extra" are arrays of {content, single_word, lstrip, rstrip, normalized,
+ * special}, those in "added" with an "id", and "complete", "rebuilt", "split_special_tokens" and "padding_at" are as
+ * rust/src/declared.rs describes them. */
+attnflow_tokenizer* attnflow_tokenizer_from_json(attnflow_text json, attnflow_text declared, attnflow_string** error);
 void attnflow_tokenizer_free(attnflow_tokenizer* tokenizer);
 
 /* Encodes `text`, and `pair` unless it is absent, with the template. max_tokens: SIZE_MAX for no limit; else the longer

@@ -5,6 +5,7 @@
 
 mod charsmap;
 mod chat;
+mod declared;
 mod growth;
 mod numbering;
 mod offsets;
@@ -189,13 +190,13 @@ unsafe fn release<T>(object: *mut T) {
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_from_json(
     json: Text,
-    specials: Text,
+    declared: Text,
     error: *mut *mut StringObject,
 ) -> *mut TextTokenizer {
     // SAFETY: the caller keeps the header's promises.
     into_pointer(unsafe {
         guarded(error, || {
-            TextTokenizer::from_json(json.bytes().unwrap_or_default(), specials.bytes().unwrap_or(b"[]"))
+            TextTokenizer::from_json(json.bytes().unwrap_or_default(), declared.bytes().unwrap_or(b"{}"))
         })
     })
 }

@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn try_load(numbering: Value) -> Result<TextTokenizer> {
-        TextTokenizer::from_json(document(numbering).to_string().as_bytes(), b"[]")
+        TextTokenizer::from_json(document(numbering).to_string().as_bytes(), b"{}")
     }
 
     fn numbering() -> Value {

@@ -1,5 +1,6 @@
 //! Byte ranges that people can read: whole characters, without the spaces around a word.
 
+use tokenizers::NormalizedString;
 use unicode_segmentation::GraphemeCursor;
 
 pub type Range = std::ops::Range<usize>;
@@ -27,6 +28,35 @@ pub fn trim(text: &str, range: Range) -> Range {
     }
     let begin = range.start + (slice.len() - slice.trim_start().len());
     begin..begin + trimmed.len()
+}
+
+/// Gives marks of spaces the white space that they stand for, or nothing. Tokenizers put a mark before a text, and before
+/// words that they cut at spaces; the crate gives such a mark the place of the character after it, which belongs to the
+/// next token. `is_mark` says whether a token is nothing but such marks.
+pub fn place_marks(text: &str, ranges: &mut [Range], pieces: &[String], is_mark: impl Fn(usize) -> bool) {
+    for index in 0..ranges.len().saturating_sub(1) {
+        let range = ranges[index].clone();
+        let next = &ranges[index + 1];
+        let covered = &text[range.clone()];
+        let is_shared = next.start < range.end && range.start < next.end;
+        if !is_shared || !is_mark(index) || covered.contains(char::is_whitespace) {
+            continue;
+        }
+        if covered.chars().all(|c| pieces[index].contains(c)) || becomes_space(covered) {
+            continue;
+        }
+        let free_from = index.checked_sub(1).map_or(0, |before| ranges[before].end);
+        let before = &text[free_from.min(range.start)..range.start];
+        let blank = before.len() - before.trim_end().len();
+        ranges[index] = range.start - blank..range.start;
+    }
+}
+
+/// Whether normalization makes a space, and more, of a character, as of a free-standing accent.
+fn becomes_space(text: &str) -> bool {
+    let mut normalized = NormalizedString::from(text);
+    normalized.nfkd();
+    normalized.get().starts_with(char::is_whitespace)
 }
 
 /// Widens each range to the end of the user-perceived character (grapheme cluster) that it ends in, as far as no other
@@ -75,6 +105,23 @@ mod tests {
         assert_eq!(trim(" ab\u{3000}", 0..6), 1..3);
         assert_eq!(trim("a  b", 1..3), 1..3);
         assert_eq!(trim("ab", 1..1), 1..1);
+    }
+
+    #[test]
+    fn marks_of_spaces_have_the_spaces() {
+        let text = "a  key \u{b4} ▁";
+        let placed = |ranges: &[Range]| {
+            let mut ranges = ranges.to_vec();
+            let pieces = vec!["▁".to_owned(); ranges.len()];
+            place_marks(text, &mut ranges, &pieces, |index| index % 2 == 0);
+            ranges
+        };
+        assert_eq!(placed(&[0..1, 0..1]), [0..0, 0..1]);
+        assert_eq!(placed(&[0..1, 0..1, 3..4, 3..6]), [0..0, 0..1, 1..3, 3..6]);
+        assert_eq!(placed(&[1..3, 3..6]), [1..3, 3..6]); // a space that was kept
+        assert_eq!(placed(&[3..4, 4..6]), [3..4, 4..6]); // nobody else has it
+        assert_eq!(placed(&[7..9, 7..9]), [7..9, 7..9]); // normalized, it is a space and an accent
+        assert_eq!(placed(&[10..13, 10..13]), [10..13, 10..13]); // the character itself
     }
 
     #[test]

@@ -119,6 +119,12 @@ impl Spelling {
         bytes
     }
 
+    /// Whether a piece is nothing but marks of spaces.
+    pub fn is_space(&self, piece: &str) -> bool {
+        let bytes = self.bytes(piece);
+        !bytes.is_empty() && bytes.iter().all(|byte| *byte == b' ')
+    }
+
     /// What follows the mark of a piece inside a word; nothing when the piece has none.
     fn without_prefix<'a>(&self, piece: &'a str) -> Option<&'a str> {
         let prefix = self.continuing_prefix.as_str();

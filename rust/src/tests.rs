@@ -35,7 +35,7 @@ fn word_piece() -> Value {
 }
 
 fn try_load(document: &Value) -> Result<TextTokenizer> {
-    TextTokenizer::from_json(document.to_string().as_bytes(), b"[]")
+    TextTokenizer::from_json(document.to_string().as_bytes(), b"{}")
 }
 
 fn load(document: &Value) -> TextTokenizer {
@@ -191,18 +191,40 @@ fn special_tokens_from_beside_the_document() {
     let mut document = word_piece();
     document["added_tokens"] = json!([]);
     let json = document.to_string();
-    let bare = TextTokenizer::from_json(json.as_bytes(), b"[]").unwrap();
+    let bare = TextTokenizer::from_json(json.as_bytes(), b"{}").unwrap();
     assert!(!ids(&bare.encode("[MASK]", None, None).unwrap().tokens).contains(&4));
-    let specials = json!([
-        {"content": "[MASK]", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
-         "special": true},
-        {"content": "[NEW]", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
-         "special": true},
+    let special = |content: &str, usual: bool| {
+        json!({"content": content, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+               "special": true, "usual": usual})
+    };
+    let with = |json: &str, named: Value| {
+        TextTokenizer::from_json(json.as_bytes(), json!({"named": named}).to_string().as_bytes())
+    };
+    let named = json!([
+        special("[MASK]", false),
+        special("[NEW]", true),
+        special("[LAST]", false)
     ]);
-    let tokenizer = TextTokenizer::from_json(json.as_bytes(), specials.to_string().as_bytes()).unwrap();
+    let tokenizer = with(&json, named.clone()).unwrap();
     let tokens = tokenizer.encode("the [MASK]", None, None).unwrap().tokens;
     assert_eq!((ids(&tokens), tokens[2].special), (vec![2, 5, 4, 3], true));
-    assert_eq!(tokenizer.token_to_id("[NEW]"), None); // the model has no row for it
+    let id = |tokenizer: &TextTokenizer, piece: &str| tokenizer.token_to_id(piece);
+    assert_eq!(
+        (id(&tokenizer, "[NEW]"), id(&tokenizer, "[LAST]")),
+        (Some(10), Some(11))
+    );
+    assert_eq!(tokenizer.id_limit(), 10); // the model need not have rows for them
+
+    // A vocabulary with holes, where the number after its size is in use.
+    document["model"]["vocab"]["a"] = json!(10);
+    let json = document.to_string();
+    let error = with(&json, named).err().unwrap();
+    assert_eq!(
+        error,
+        "the new token \"[LAST]\" would have the id 10 of the piece \"a\""
+    );
+    let usual = with(&json, json!([special("[NEW]", true)])).unwrap();
+    assert_eq!((id(&usual, "[NEW]"), usual.piece(10)), (None, Some("a")));
 }
 
 #[test]
@@ -210,12 +232,12 @@ fn bad_documents_are_refused() {
     let whole = word_piece().to_string();
     for cut in (0..whole.len()).step_by(7) {
         assert!(
-            TextTokenizer::from_json(&whole.as_bytes()[..cut], b"[]").is_err(),
+            TextTokenizer::from_json(&whole.as_bytes()[..cut], b"{}").is_err(),
             "cut at {cut}"
         );
     }
-    assert!(TextTokenizer::from_json(b"\xff\xfe", b"[]").is_err());
-    assert!(TextTokenizer::from_json(&b"[".repeat(1_000_000), b"[]").is_err());
+    assert!(TextTokenizer::from_json(b"\xff\xfe", b"{}").is_err());
+    assert!(TextTokenizer::from_json(&b"[".repeat(1_000_000), b"{}").is_err());
     assert!(TextTokenizer::from_json(whole.as_bytes(), b"{").is_err());
 
     let mut version = word_piece();
@@ -359,7 +381,7 @@ mod training {
     #[test]
     fn the_tokenizer_is_berts() {
         let json = learn(&TEXTS, 200, 2).unwrap();
-        let tokenizer = TextTokenizer::from_json(json.as_bytes(), b"[]").unwrap();
+        let tokenizer = TextTokenizer::from_json(json.as_bytes(), b"{}").unwrap();
         let pieces = |text: &str, pair: Option<&str>| -> Vec<String> {
             let encoding = tokenizer.encode(text, pair, None).unwrap();
             encoding.tokens.into_iter().map(|token| token.text).collect()

@@ -6,8 +6,9 @@
 //! trims them (or not) in its own way, and whether truncation cut anything. It also keeps `encode` free of locks: the
 //! crate's truncation is a setting of the tokenizer, here it is an argument.
 
+use crate::declared::{self, AddedTokenWithId, Declared};
 use crate::growth;
-use crate::numbering::{Declared, Numbering};
+use crate::numbering::{self, Numbering};
 use crate::offsets::{self, Range};
 use crate::spelling::{find_component, Spelling};
 use serde::{Deserialize, Serialize};
@@ -69,8 +70,8 @@ pub struct TextTokenizer {
     settings: BTreeMap<&'static str, bool>,
 }
 
-/// The fields of tokenizer.json that are used. "truncation" and "padding" are not read: input that is too long is for
-/// the caller to judge, and there are no batches to pad.
+/// The fields of tokenizer.json that are used. "truncation" is not read: input that is too long is for the caller to
+/// judge. Nor is there a batch to pad, but the token that would pad it is one.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
@@ -87,14 +88,9 @@ struct Document {
     decoder: Option<DecoderWrapper>,
     model: ModelWrapper,
     #[serde(default)]
-    attnflow_numbering: Option<Declared>,
-}
-
-#[derive(Deserialize)]
-struct AddedTokenWithId {
-    id: u32,
-    #[serde(flatten)]
-    token: AddedToken,
+    padding: Value,
+    #[serde(default)]
+    attnflow_numbering: Option<numbering::Declared>,
 }
 
 /// A segment's tokens before the template is put around them.
@@ -104,15 +100,17 @@ struct Segment {
 }
 
 impl TextTokenizer {
-    /// `json` is the content of a tokenizer.json. `specials` is a JSON array of added tokens ({"content", "lstrip",
-    /// ...}) that become special tokens when the vocabulary has them and `json` does not mention them.
-    pub fn from_json(json: &[u8], specials: &[u8]) -> Result<Self> {
+    /// `json` is the content of a tokenizer.json, `declared` what the files beside it declare (declared.rs).
+    pub fn from_json(json: &[u8], declared: &[u8]) -> Result<Self> {
         let document: Document = serde_json::from_slice(json).map_err(message)?;
         if let Some(version) = document.version.filter(|version| version != "1.0") {
             return Err(format!("expected format version 1.0, found {version}"));
         }
-        let specials: Vec<AddedToken> =
-            serde_json::from_slice(specials).map_err(|error| format!("special tokens: {error}"))?;
+        let mut declared: Declared =
+            serde_json::from_slice(declared).map_err(|error| format!("declared tokens: {error}"))?;
+        if let Some(piece) = document.padding.get("pad_token").and_then(Value::as_str) {
+            declared.pad_with(piece);
+        }
 
         let mut model = document.model;
         if let ModelWrapper::BPE(bpe) = &mut model {
@@ -140,19 +138,7 @@ impl TextTokenizer {
             Some(numbering) => numbering.get(piece),
             None => tokenizer.token_to_id(piece),
         };
-        add_declared_tokens(&mut tokenizer, document.added_tokens, number)?;
-        let missing: Vec<AddedToken> = specials
-            .into_iter()
-            .filter(|special| {
-                !tokenizer
-                    .get_added_vocabulary()
-                    .get_vocab()
-                    .contains_key(&special.content)
-                    && number(&tokenizer, &special.content).is_some()
-            })
-            .map(|special| special.special(true))
-            .collect();
-        tokenizer.add_special_tokens(missing).map_err(message)?;
+        let beyond = declared::add_tokens(&mut tokenizer, document.added_tokens, declared, number)?;
 
         let added: HashMap<u32, AddedToken> = tokenizer
             .get_added_tokens_decoder()
@@ -174,11 +160,9 @@ impl TextTokenizer {
         };
         // Encoding nothing runs the template, so a broken one is found now.
         let template = result.encode("", None, None)?;
+        let pieces = result.pieces.keys().copied().filter(|id| !beyond.contains(id));
         let ids = template.tokens.iter().map(|token| token.id);
-        result.id_limit = ids
-            .chain(result.pieces.keys().copied())
-            .max()
-            .map_or(0, |id| id as usize + 1);
+        result.id_limit = ids.chain(pieces).max().map_or(0, |id| id as usize + 1);
         Ok(result)
     }
 
@@ -244,7 +228,7 @@ impl TextTokenizer {
         self.pieces.len()
     }
 
-    /// One more than the largest id of a piece or of the template.
+    /// One more than the largest id of the template or of a piece that has its id by tokenizer.json.
     pub fn id_limit(&self) -> usize {
         self.id_limit
     }
@@ -314,9 +298,14 @@ impl TextTokenizer {
             .iter()
             .map(|&(begin, end)| offsets::trim(text, offsets::snap(text, begin..end)))
             .collect();
+        let splits = encoding.get_word_ids();
+        let pieces = encoding.get_tokens();
+        offsets::place_marks(text, &mut ranges, pieces, |index| {
+            let is_added = splits[index].is_some_and(|split| added.get(split as usize) == Some(&true));
+            !is_added && self.spelling.is_space(&pieces[index])
+        });
         offsets::extend_to_graphemes(text, &mut ranges);
 
-        let splits = encoding.get_word_ids();
         let mut word = 0;
         let mut places: Vec<Place> = Vec::with_capacity(ranges.len());
         for (index, range) in ranges.into_iter().enumerate() {
@@ -433,32 +422,6 @@ fn space_between(text: &str, previous: &Range, next: &Range) -> bool {
     }
     let gap = previous.end.min(next.start)..next.start;
     is_space(next) || text[gap].contains(char::is_whitespace)
-}
-
-fn add_declared_tokens(
-    tokenizer: &mut Tokenizer,
-    declared: Vec<AddedTokenWithId>,
-    number: impl Fn(&Tokenizer, &str) -> Option<u32>,
-) -> Result<()> {
-    let expected: Vec<(u32, String)> = declared
-        .iter()
-        .map(|token| (token.id, token.token.content.clone()))
-        .collect();
-    tokenizer
-        .add_tokens(declared.into_iter().map(|token| token.token))
-        .map_err(message)?;
-    // The crate numbers added tokens itself. Where the numbers in the file differ, encoding would use rows of the
-    // embedding that were not trained for these tokens.
-    for (id, content) in expected.iter().filter(|(_, content)| !content.is_empty()) {
-        let found = number(tokenizer, content);
-        if found != Some(*id) {
-            return Err(format!(
-                "added token {content:?} is declared with id {id}, but the vocabulary gives it {}",
-                found.map_or("none".to_owned(), |id| id.to_string())
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn pieces_by_id(tokenizer: &Tokenizer, added: &HashMap<u32, AddedToken>) -> BTreeMap<u32, String> {

@@ -1,46 +1,17 @@
 """Folders with SentencePiece files and no tokenizer.json: does the program give a text the ids that it should have?
 
-The program says pieces, not ids. So each folder has a tiny BERT with random weights, and the attention of transformers'
-model of it, given the right ids and type ids, is compared: another id anywhere is another number. Which ids are right is
-asked of sentencepiece_folders.py.
+Which ids are right is asked of sentencepiece_folders.py, and which the program gave of ids_by_attention.py.
 """
 
-import base64
-import importlib.util
 import json
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-import numpy as np
+import ids_by_attention
 import sentencepiece_folders
-import torch
-import transformers
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-# By its path: other folders of tests have a module of the name.
-specification = importlib.util.spec_from_file_location("serve_support", ROOT / "tests" / "serve" / "support.py")
-serving = importlib.util.module_from_spec(specification)
-sys.modules["serve_support"] = serving
-specification.loader.exec_module(serving)
-PROGRAM, Server = serving.PROGRAM, serving.Server
-
-TOLERANCE = 2e-5
-VOCABULARY = 1500
-transformers.logging.set_verbosity_error()
-transformers.utils.logging.disable_progress_bar()
-
-
-def model_of_ids() -> transformers.BertModel:
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    config = transformers.BertConfig(vocab_size=VOCABULARY, type_vocab_size=3, max_position_embeddings=256, **sizes)
-    model = transformers.AutoModel.from_config(config, attn_implementation="eager").eval()
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    return model
+from ids_by_attention import PROGRAM, TOLERANCE, Server
 
 
 class SentencePieceFolders(unittest.TestCase):
@@ -48,7 +19,7 @@ class SentencePieceFolders(unittest.TestCase):
     def setUpClass(cls):
         held = tempfile.TemporaryDirectory(prefix="attnflow.")
         cls.addClassCleanup(held.cleanup)
-        cls.model = model_of_ids()
+        cls.model = ids_by_attention.model_of_ids()
         cls.folders = {}
         arguments = []
         for row in sentencepiece_folders.ROWS:
@@ -60,8 +31,7 @@ class SentencePieceFolders(unittest.TestCase):
         cls.addClassCleanup(cls.server.stop)
 
     def ask(self, folder, text: str, pair: str | None):
-        asked = {"model": folder.path.name, "text": text, "method": ["raw"], "keep_attention": True}
-        return self.server.post("explain", asked if pair is None else asked | {"pair": pair})
+        return ids_by_attention.ask(self.server, folder.path.name, text, pair)
 
     def report(self, folder, text: str, pair: str | None) -> dict:
         answer = self.ask(folder, text, pair)
@@ -72,14 +42,8 @@ class SentencePieceFolders(unittest.TestCase):
         report = self.report(folder, text, pair)
         found = [token["text"] for token in report["input"]["tokens"]]
         self.assertEqual(len(found), len(ids), f"{text!r}: {found}, expected {ids}")
-        with torch.no_grad():
-            output = self.model(torch.tensor([ids]), token_type_ids=torch.tensor([types]), output_attentions=True)
-        array = report["arrays"]["attention"]
-        self.assertEqual(array["dtype"], "f32")
-        attention = np.frombuffer(base64.b64decode(array["data"]), dtype="<f4").reshape(array["shape"])
-        expected = torch.stack(output.attentions)[:, 0].numpy()
-        self.assertEqual(attention.shape, expected.shape)
-        self.assertLess(np.abs(attention - expected).max(), TOLERANCE, f"{text!r}: {found}, expected {ids}")
+        difference = ids_by_attention.difference(self.model, report, ids, types)
+        self.assertLess(difference, TOLERANCE, f"{text!r}: {found}, expected {ids}")
 
     def compare_all(self, name: str) -> None:
         folder = self.folders[name]

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 
@@ -25,7 +26,8 @@ std::optional<BlankToken> first_end(const TextCodec& tokenizer) {
 BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, const std::string& asked) {
   const auto first_of = [&](std::initializer_list<const char*> pieces) -> std::optional<BlankToken> {
     for (const char* const piece : pieces) {
-      if (const auto id = tokenizer.token_to_id(piece)) return BlankToken{*id, piece};
+      const auto id = tokenizer.token_to_id(piece);
+      if (id && *id < static_cast<std::int64_t>(info.vocabulary)) return BlankToken{*id, piece};
     }
     return std::nullopt;
   };

@@ -14,6 +14,7 @@ With a folder and a file as arguments, only the expected output of that folder's
 The ids, type ids and words are the packages' own. Byte ranges follow attnflow's rules, computed here from the packages'
 untrimmed character ranges: no white space at the ends (unless there is nothing else), and marks that normalization
 drops (accents, joiners, variation selectors) belong to the character before them as long as no other token covers them.
+Marks of spaces that a tokenizer puts before a word have the space before it, if there is one.
 Words end where white space begins too, also when the pre-tokenizer does not split there.
 """
 
@@ -116,6 +117,7 @@ def extend(tokens, source):
             begin += len(source[begin:end]) - len(source[begin:end].lstrip())
             end = begin + len(source[begin:end].strip())
         token[2], token[3] = begin, end
+    place_marks(tokens, source)
     for i, token in enumerate(tokens):
         limit = min([t[2] for t in tokens[i + 1 :]], default=len(source))
         if token[2] == token[3]:
@@ -128,6 +130,20 @@ def extend(tokens, source):
                 break
             joined = c == "\u200d"
             token[3] += 1
+
+
+def place_marks(tokens, source):
+    """Gives marks of spaces that were put before a word the space before it, not the word's first character."""
+    for i, token in enumerate(tokens[:-1]):
+        begin, end, following = token[2], token[3], tokens[i + 1]
+        covered = source[begin:end]
+        is_shared = following[2] < end and begin < following[3]
+        if token[4] or not is_shared or not token[1].strip("▁Ġ") == "" or any(c.isspace() for c in covered):
+            continue
+        if set(covered) <= set(token[1]) or unicodedata.normalize("NFKD", covered)[0].isspace():
+            continue
+        free = source[min(tokens[i - 1][3] if i else 0, begin) : begin]
+        token[2], token[3] = begin - (len(free) - len(free.rstrip())), begin
 
 
 def expected(tokenizer, words):

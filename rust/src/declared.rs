@@ -1,0 +1,160 @@
+//! Tokens beyond a model's vocabulary: those that tokenizer.json lists, and those that the files beside it declare.
+//!
+//! The order and the rules are those of Hugging Face transformers (version 5), because a token without a number of its
+//! own takes the next one that is free. The numbers that files state are checked against the numbers that this gives.
+
+use crate::text_tokenizer::{message, Result};
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashSet};
+use tokenizers::{AddedToken, Model, Tokenizer};
+
+#[derive(Clone, Deserialize)]
+pub struct AddedTokenWithId {
+    pub id: u32,
+    #[serde(flatten)]
+    pub token: AddedToken,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    #[serde(flatten)]
+    token: AddedToken,
+    /// No file names it: the class of the tokenizer does.
+    #[serde(default)]
+    usual: bool,
+}
+
+/// What the files beside a tokenizer.json declare.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct Declared {
+    /// With numbers: added_tokens_decoder or added_tokens.json.
+    added: Vec<AddedTokenWithId>,
+    /// Special tokens that have a name, such as mask_token, in the order in which they are added.
+    named: Vec<Named>,
+    /// Where among these the token stands that tokenizer.json pads with, where the files name none.
+    padding_at: Option<usize>,
+    /// Special tokens that have none.
+    extra: Vec<AddedToken>,
+    /// `added` lists every added token: those of tokenizer.json count only where it has them, too.
+    complete: bool,
+    /// transformers makes its tokenizer from the vocabulary of tokenizer.json, not from the tokens that it lists.
+    rebuilt: bool,
+    /// Special tokens that are spelled out in a text are text like any other.
+    split_special_tokens: bool,
+}
+
+impl Declared {
+    /// Takes the token with which tokenizer.json pads.
+    pub fn pad_with(&mut self, piece: &str) {
+        if let Some(place) = self.padding_at.filter(|place| *place <= self.named.len()) {
+            let token = AddedToken::from(piece, true);
+            self.named.insert(place, Named { token, usual: false });
+        }
+    }
+}
+
+/// Adds the tokens of tokenizer.json and those declared beside it. `number` looks up what a piece is numbered. Returns
+/// the numbers that only files beside tokenizer.json gave: a model may lack rows for tokens that are never used.
+pub fn add_tokens(
+    tokenizer: &mut Tokenizer,
+    listed: Vec<AddedTokenWithId>,
+    declared: Declared,
+    number: impl Fn(&Tokenizer, &str) -> Option<u32>,
+) -> Result<HashSet<u32>> {
+    let keeps_listed = !(declared.rebuilt && declared.complete);
+    if keeps_listed {
+        tokenizer
+            .add_tokens(listed.iter().map(|entry| entry.token.clone()))
+            .map_err(message)?;
+        check_numbers(tokenizer, &listed, &number, "")?;
+    }
+    let names: HashSet<&str> = declared
+        .named
+        .iter()
+        .map(|named| named.token.content.as_str())
+        .collect();
+    let mut known: HashSet<String> = tokenizer.get_added_vocabulary().get_vocab().keys().cloned().collect();
+    let mut adding: Vec<AddedToken> = vec![];
+    for mut token in by_number(&declared, if declared.complete { &[] } else { &listed }) {
+        token.special |= names.contains(token.content.as_str());
+        known.insert(token.content.clone());
+        adding.push(token);
+    }
+    let is_new = |tokenizer: &Tokenizer, token: &AddedToken| number(tokenizer, &token.content).is_none();
+    for Named { token, usual } in &declared.named {
+        let is_dropped = *usual && is_new(tokenizer, token) && has_holes(tokenizer);
+        if !is_dropped && known.insert(token.content.clone()) {
+            adding.push(token.clone());
+        }
+    }
+    adding.extend(
+        declared
+            .extra
+            .iter()
+            .filter(|token| known.insert(token.content.clone()))
+            .cloned(),
+    );
+    let new: Vec<String> = adding
+        .iter()
+        .filter(|token| is_new(tokenizer, token))
+        .map(|token| token.content.clone())
+        .collect();
+    tokenizer.add_tokens(adding).map_err(message)?;
+    check_numbers(
+        tokenizer,
+        &declared.added,
+        &number,
+        " in added_tokens.json or tokenizer_config.json",
+    )?;
+    tokenizer.set_encode_special_tokens(declared.split_special_tokens);
+    let mut beyond = HashSet::new();
+    for token in &new {
+        let Some(id) = number(tokenizer, token) else { continue };
+        if let Some(piece) = tokenizer.get_model().id_to_token(id) {
+            return Err(format!(
+                "the new token {token:?} would have the id {id} of the piece {piece:?}"
+            ));
+        }
+        beyond.insert(id);
+    }
+    Ok(beyond)
+}
+
+/// Whether numbers are left out, as by a vocab.txt with a line twice: a new token would get a number that is in use.
+fn has_holes(tokenizer: &Tokenizer) -> bool {
+    let vocabulary = tokenizer.get_model().get_vocab();
+    vocabulary.values().any(|id| *id as usize >= vocabulary.len())
+}
+
+/// Tokens that have numbers, in their order; those of tokenizer.json take the place of others of the same number.
+fn by_number(declared: &Declared, listed: &[AddedTokenWithId]) -> impl Iterator<Item = AddedToken> {
+    let tokens: BTreeMap<u32, AddedToken> = declared
+        .added
+        .iter()
+        .chain(listed)
+        .map(|entry| (entry.id, entry.token.clone()))
+        .collect();
+    tokens.into_values()
+}
+
+/// The crate numbers added tokens itself. Where the numbers in a file differ, encoding would use rows of the embedding
+/// that were not trained for these tokens.
+fn check_numbers(
+    tokenizer: &Tokenizer,
+    expected: &[AddedTokenWithId],
+    number: impl Fn(&Tokenizer, &str) -> Option<u32>,
+    place: &str,
+) -> Result<()> {
+    for AddedTokenWithId { id, token } in expected.iter().filter(|entry| !entry.token.content.is_empty()) {
+        let found = number(tokenizer, &token.content);
+        if found != Some(*id) {
+            return Err(format!(
+                "added token {:?} is declared with id {id}{place}, but the vocabulary gives it {}",
+                token.content,
+                found.map_or("none".to_owned(), |id| id.to_string())
+            ));
+        }
+    }
+    Ok(())
+}

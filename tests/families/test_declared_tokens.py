@@ -1,0 +1,74 @@
+"""Tokens that are declared beside a vocabulary have the ids that transformers gives them, or are refused.
+
+Every vocabulary of declared_folders.py with every declaration: a folder is right, or refused, never different in silence.
+"""
+
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+import declared_folders
+import ids_by_attention
+import transformers
+from ids_by_attention import Server
+
+
+def reference(folder: Path):
+    """transformers' tokenizer of a folder, or nothing where it makes none."""
+    try:
+        return transformers.AutoTokenizer.from_pretrained(folder)
+    except Exception:  # noqa: BLE001  (it raises all kinds)
+        return None
+
+
+class DeclaredTokens(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        held = tempfile.TemporaryDirectory(prefix="attnflow.")
+        cls.addClassCleanup(held.cleanup)
+        cls.model = ids_by_attention.model_of_ids()
+        model = Path(held.name) / "model"
+        cls.model.save_pretrained(model)
+        cls.folders = []
+        arguments = []
+        for i, base in enumerate(declared_folders.BASES):
+            for j, declaration in enumerate(declared_folders.DECLARATIONS):
+                folder = Path(held.name) / f"{i}-{j}"
+                shutil.copytree(model, folder)
+                declared_folders.write(base, declaration, folder)
+                cls.folders.append((base, declaration, folder))
+                arguments += ["--model", folder]
+        cls.server = Server(*arguments)
+        cls.addClassCleanup(cls.server.stop)
+
+    def outcome(self, tokenizer, folder: Path, text: str) -> str:
+        answer = ids_by_attention.ask(self.server, folder.name, text)
+        if answer.status != 200:
+            return "refused: " + answer.message
+        report = answer.json()
+        expected = tokenizer(text, return_token_type_ids=True)
+        ids = expected["input_ids"]
+        types = expected["token_type_ids"] if "Bert" in type(tokenizer).__name__ else [0] * len(ids)
+        pieces = [token["text"] for token in report["input"]["tokens"]]
+        if not ids_by_attention.difference(self.model, report, ids, types) < ids_by_attention.TOLERANCE:
+            return f"different: {pieces} for {tokenizer.convert_ids_to_tokens(ids)} {ids}"
+        return "same"
+
+    def test_ids(self):
+        same = 0
+        for base, declaration, folder in self.folders:
+            is_lost = (base.name, declaration.name) in declared_folders.LOST
+            tokenizer = None if is_lost else reference(folder)
+            for text in declared_folders.TEXTS if tokenizer else []:
+                with self.subTest(base.name, declaration=declaration.name, text=text):
+                    outcome = self.outcome(tokenizer, folder, text)
+                    if declaration.name in declared_folders.REFUSED and outcome.startswith("refused"):
+                        continue
+                    self.assertEqual(outcome, "same")
+                    same += 1
+        self.assertGreater(same, 0.8 * len(self.folders) * len(declared_folders.TEXTS))
+
+
+if __name__ == "__main__":
+    unittest.main()
