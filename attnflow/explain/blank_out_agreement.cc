@@ -85,7 +85,7 @@ BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_t
     std::vector<double> values;
     std::vector<double> gaps;
     std::vector<double> drops;
-    const bool sink = method_info(method).aggregates() && sets_first_aside(report, map->values);
+    const bool sink = method_info(method).aggregates() && sets_first_aside(report, method, output_token, {*map->layer});
     std::vector<std::size_t> ranked;
     for (const std::size_t j : compared) {
       if (j == 0 && sink) continue;

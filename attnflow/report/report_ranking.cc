@@ -84,10 +84,26 @@ std::vector<RankedToken> ranked_scores(const Report& report, Method method, std:
 
 }  // namespace
 
-bool sets_first_aside(const Report& report, const std::vector<double>& values) {
-  if (!report.model.causal || values.size() < 2 || report.settings.start_layer != 0) return false;
-  const double largest = *std::max_element(values.begin() + 1, values.end());
-  return largest > 0.0 && values.front() > kFarAbove * largest;
+bool sets_first_aside(const Report& report, Method method, std::size_t output_token,
+                      const std::vector<std::size_t>& layers) {
+  const std::size_t seen = std::min(report.input.tokens.size(), output_token + 1);
+  if (!report.model.causal || report.settings.start_layer != 0 || seen < 2) return false;
+  const auto takes_most = [&](Method one) {
+    const MethodValues rows = method_values(report, one);
+    const auto row = row_index(*rows.output_tokens, output_token);
+    if (rows.values->empty() || !row || layers.empty()) return false;
+    std::vector<std::size_t> places;
+    for (const std::size_t layer : layers) {
+      const auto at = std::find(rows.layers->begin(), rows.layers->end(), layer);
+      if (at == rows.layers->end()) return false;
+      places.push_back(static_cast<std::size_t>(at - rows.layers->begin()));
+    }
+    const std::vector<double> values = mean_over_layers(*rows.values, *row, places);
+    const auto rest = values.begin() + 1;
+    const auto end = values.begin() + static_cast<std::ptrdiff_t>(std::min(seen, values.size()));
+    return values.front() > kFarAbove * (rest < end ? std::max(0.0, *std::max_element(rest, end)) : 0.0);
+  };
+  return takes_most(method) || takes_most(Method::kRaw) || takes_most(Method::kRollout);
 }
 
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
@@ -117,10 +133,14 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const RankedToken& a, const RankedToken& b) { return a.value > b.value; });
   std::optional<RankedToken> sink;
-  if (!ranked.empty() && ranked.front().token == 0 && sets_first_aside(report, values)) {
-    sink = ranked.front();
+  std::vector<std::size_t> layer_numbers;
+  for (const std::size_t place : chosen) layer_numbers.push_back((*rows.layers)[place]);
+  const auto first =
+      std::find_if(ranked.begin(), ranked.end(), [](const RankedToken& entry) { return entry.token == 0; });
+  if (first != ranked.end() && sets_first_aside(report, method, output_token, layer_numbers)) {
+    sink = *first;
     sink->sink = true;
-    ranked.erase(ranked.begin());
+    ranked.erase(first);
   }
   if (ranked.size() > report.settings.top_k) ranked.resize(report.settings.top_k);
   if (sink) {
@@ -143,7 +163,10 @@ std::string marks_legend(const std::vector<RankedToken>& tokens, std::string_vie
     if (std::any_of(tokens.begin(), tokens.end(), has)) entries.push_back(std::move(entry));
   };
   add([](const RankedToken& token) { return token.special && !token.sink; }, fmt::format("{} special token", star));
-  add([](const RankedToken& token) { return token.sink; }, "^ the first token, excluded: an attention sink");
+  const bool alone = std::all_of(tokens.begin(), tokens.end(), [](const RankedToken& token) { return token.sink; });
+  add([](const RankedToken& token) { return token.sink; },
+      alone ? "^ the first token, excluded: an attention sink, beside which nothing is left"
+            : "^ the first token, excluded: an attention sink");
   add([](const RankedToken& token) { return token.unknown; }, "? not in the model's vocabulary");
   add([](const RankedToken& token) { return token.tied; }, fmt::format("= tied with the {} above", line));
   add([](const RankedToken& token) { return token.degenerate != 0; },

@@ -36,8 +36,11 @@ std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t r
 inline constexpr double kFarAbove = 2.0;
 
 // Whether a decoder's first token is set aside, as special tokens are: models of that kind put there what they have no
-// other use for. `values`, one an input token: it holds more than twice what any other token does.
-bool sets_first_aside(const Report& report, const std::vector<double>& values);
+// other use for. At these layers (numbers), it holds more than twice what any other token does that the output token
+// sees, by raw attention, by rollout or by `method`: one rule for all three, since flow hardly tells a sink from other
+// tokens and would rank it first.
+bool sets_first_aside(const Report& report, Method method, std::size_t output_token,
+                      const std::vector<std::size_t>& layers);
 
 // The settings.top_k input tokens with the largest values of `method` for one output token, by falling value, equal
 // ones by position; the values are means over `layers` (positions in the method's layers; empty: all). Tokens without

@@ -403,5 +403,45 @@ TEST(MarkdownTable, AllOutputTokensAndTextThatLooksLikeMarkdown) {
   EXPECT_TRUE(contains(markdown_table(report), "> 1\\. first"));
 }
 
+// A decoder of one layer and three tokens, of which the last is looked at.
+Report decoder_rows(const std::vector<double>& raw, const std::vector<double>& flow) {
+  Report report;
+  report.model.causal = true;
+  report.model.layers = 1;
+  report.settings.layers = {1};
+  report.settings.methods = {Method::kRaw, Method::kFlow};
+  for (const char* const text : {"a", "b", "c"}) {
+    InputToken token;
+    token.text = text;
+    report.input.tokens.push_back(token);
+  }
+  report.output_token = 2;
+  report.output_tokens = {2};
+  report.flow_output_tokens = {2};
+  report.raw = Tensor<double>({1, 1, 3}, raw);
+  report.flow = Tensor<double>({1, 1, 3}, flow);
+  return report;
+}
+
+TEST(Ranking, AnAttentionSinkIsOneForFlowWhereItIsOneForRawAttention) {
+  const Report report = decoder_rows({0.9, 0.06, 0.04}, {0.8, 0.6, 0.9});
+  for (const Method method : {Method::kRaw, Method::kFlow}) {
+    const std::vector<RankedToken> ranked = rank_input_tokens(report, method, 2, {0});
+    ASSERT_EQ(ranked.size(), 3U) << to_text(method);
+    EXPECT_EQ(ranked[2].token, 0U) << to_text(method);
+    EXPECT_TRUE(ranked[2].sink) << to_text(method);
+  }
+  EXPECT_FALSE(rank_input_tokens(decoder_rows({0.4, 0.3, 0.3}, {0.8, 0.6, 0.5}), Method::kFlow, 2, {0})[0].sink);
+}
+
+TEST(Ranking, ASinkThatHoldsEverythingIsMarkedAndSaid) {
+  const Report report = decoder_rows({1.0, 0.0, 0.0}, {1.0, 0.0, 0.0});
+  const std::vector<RankedToken> ranked = rank_input_tokens(report, Method::kFlow, 2, {0});
+  ASSERT_EQ(ranked.size(), 1U);
+  EXPECT_TRUE(ranked[0].sink);
+  const std::string table = terminal_table(report);
+  EXPECT_NE(table.find("beside which nothing is left"), std::string::npos) << table;
+}
+
 }  // namespace
 }  // namespace attnflow::report_table_test
