@@ -9,12 +9,15 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "attnflow/base/suggestion.h"
 #include "attnflow/draw/figure.h"
 #include "attnflow/draw/html.h"
 #include "attnflow/draw/picture_page.h"
 #include "attnflow/files/atomic_file.h"
-#include "attnflow/files/extension.h"
+#include "attnflow/files/output_target.h"
 #include "attnflow/report/report_arrays.h"
 #include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_json.h"
@@ -43,12 +46,16 @@ constexpr std::array<Kind, 10> kKinds{{
     {".txt", [](const Path& path, const Report& report) { write_file(path, terminal_table(report)); }},
 }};
 
+constexpr std::array<std::string_view, 4> kBinary = {".png", ".pdf", ".npz", ".safetensors"};
+
 const Kind& kind_of(const std::filesystem::path& path) {
-  const std::string ending = internal::lower_extension(path);
+  const std::string ending = internal::output_ending(path);
   const auto* kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& k) { return ending == k.ending; });
   if (kind == kKinds.end()) {
-    throw Error(ErrorKind::kUsage, fmt::format("-o: expected a file name ending in one of {}, found '{}'",
-                                               output_endings(), path.string()));
+    std::vector<std::string> endings;
+    for (const Kind& k : kKinds) endings.emplace_back(k.ending);
+    throw Error(ErrorKind::kUsage, fmt::format("-o: expected a file name ending in one of {}, found '{}'{}",
+                                               output_endings(), path.string(), ending_suggestion(ending, endings)));
   }
   return *kind;
 }
@@ -61,16 +68,44 @@ std::string output_endings() {
   return endings;
 }
 
+std::string ending_suggestion(const std::string& ending, const std::vector<std::string>& endings) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kSimilar = {{{".jpg", ".png"},
+                                                                                       {".jpeg", ".png"},
+                                                                                       {".gif", ".png"},
+                                                                                       {".webp", ".png"},
+                                                                                       {".tiff", ".png"},
+                                                                                       {".eps", ".pdf"},
+                                                                                       {".ps", ".pdf"},
+                                                                                       {".npy", ".npz"},
+                                                                                       {".tsv", ".csv"},
+                                                                                       {".xlsx", ".csv"},
+                                                                                       {".jsonl", ".json"},
+                                                                                       {".markdown", ".md"}}};
+  const auto* const similar =
+      std::find_if(kSimilar.begin(), kSimilar.end(), [&](const auto& pair) { return pair.first == ending; });
+  const bool known =
+      similar != kSimilar.end() && std::find(endings.begin(), endings.end(), similar->second) != endings.end();
+  return known ? fmt::format("; did you mean {}?", similar->second) : internal::did_you_mean(ending, endings);
+}
+
 void check_output(const std::filesystem::path& path) {
-  kind_of(path);
+  const Kind& kind = kind_of(path);
+  if (internal::is_standard_output(path)) {
+    const bool is_text = std::find(kBinary.begin(), kBinary.end(), std::string_view(kind.ending)) == kBinary.end();
+    if (is_text || isatty(STDOUT_FILENO) == 0) return;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("-o {}: expected standard output to be a file or a pipe, found a terminal, which cannot "
+                            "show {}; add > FILE{}",
+                            path.string(), kind.ending, kind.ending));
+  }
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    throw Error(ErrorKind::kOther,
+    throw Error(ErrorKind::kUsage,
                 fmt::format("{}: expected the name of a file to write, found a folder", path.string()));
   }
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   if (!std::filesystem::is_directory(folder, error)) {
-    throw Error(ErrorKind::kOther,
+    throw Error(ErrorKind::kUsage,
                 fmt::format("{}: the folder {} does not exist; create it first", path.string(), folder.string()));
   }
   // Writing needs both: a new name in the folder, and a way into it.

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "attnflow/analysis/image/image_figure.h"
 #include "attnflow/draw/figure.h"
@@ -14,8 +15,13 @@ namespace attnflow {
 // Every kind: ".html .svg ...".
 std::string output_endings();
 
-// Throws Error(kUsage) for an ending that is none of these, Error(kOther) when the folder is missing or cannot be
-// written to. Called before long work, so that it is not lost.
+// "; did you mean .png?" for ".jpg": the one of `endings` that stands for the same sort of file, or is spelled nearly
+// so.
+std::string ending_suggestion(const std::string& ending, const std::vector<std::string>& endings);
+
+// Throws Error(kUsage) for an ending that is none of these, a folder, a name in a folder that is missing, and on
+// standard output (internal::is_standard_output) for what a terminal cannot show; Error(kOther) when the folder cannot
+// be written to. Called before long work, so that it is not lost.
 void check_output(const std::filesystem::path& path);
 
 // Whether the ending is that of a picture (.svg, .pdf, .png).

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/suggestion.h"
 
 namespace attnflow {
 namespace {
@@ -27,10 +28,10 @@ constexpr std::array<MethodInfo, 9> kMethods = {{
     {Method::kBlankOut, "blank-out", "blank_out", MethodNeeds::kRuns, "how far --target falls when a token is blanked"},
 }};
 
-std::string method_names() {
+std::vector<std::string> method_names() {
   std::vector<std::string> names;
   for (const MethodInfo& info : kMethods) names.emplace_back(info.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
 }
 
 }  // namespace
@@ -57,12 +58,14 @@ Method parse_method(std::string_view text) {
                 fmt::format("--method: {} is now {} with --mixing gradient", text, text.substr(text.find('-') + 1)));
   }
   throw Error(ErrorKind::kUsage,
-              fmt::format("--method: expected a comma-separated list of {}, found '{}'", method_names(), text));
+              fmt::format("--method: expected a comma-separated list of {}, found '{}'{}",
+                          fmt::join(method_names(), ", "), text, internal::did_you_mean(text, method_names())));
 }
 
 std::vector<Method> parse_methods(const std::vector<std::string>& texts) {
   if (texts.empty()) {
-    throw Error(ErrorKind::kUsage, fmt::format("--method: expected at least one of {}, found none", method_names()));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--method: expected at least one of {}, found none", fmt::join(method_names(), ", ")));
   }
   std::vector<Method> methods;
   for (const std::string& text : texts) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/suggestion.h"
 
 namespace attnflow {
 namespace {
@@ -62,7 +63,8 @@ Mixing parse_mixing(std::string_view text) {
   if (found != kMixings.end()) return found->mixing;
   std::vector<std::string> names;
   for (const MixingInfo& info : kMixings) names.emplace_back(info.name);
-  throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected {}, found '{}'", fmt::join(names, ", "), text));
+  throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected {}, found '{}'{}", fmt::join(names, ", "), text,
+                                             internal::did_you_mean(text, names)));
 }
 
 }  // namespace attnflow

@@ -9,6 +9,7 @@
 #include "attnflow/attribution/patch_name.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/suggestion.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -30,6 +31,20 @@ std::vector<std::size_t> find_pieces(const InputText& input, const std::string& 
     if (same) found.push_back(t);
   }
   return found;
+}
+
+// What --output-token may be: keywords, and the words of the text.
+std::vector<std::string> nameable(const std::vector<TextWord>& words) {
+  std::vector<std::string> names = {"auto", "cls", "mask", "last", "all"};
+  for (const TextWord& word : words) names.push_back(word.text);
+  return names;
+}
+
+// A space in front makes a word of what would be a keyword or a position: " last", " 7".
+std::string asked_word(const std::string& text) {
+  const std::string word = without_leading_spaces(text);
+  const bool is_keyword = !word.empty() && parse_output_token(word).kind != OutputToken::Kind::kText;
+  return is_keyword ? word : text;
 }
 
 std::string list_positions(const std::vector<std::size_t>& positions) {
@@ -176,7 +191,7 @@ std::size_t resolve_output_token(const OutputToken& asked, const InputText& inpu
   const std::vector<InputToken>& tokens = input.tokens;
   if (asked.kind != OutputToken::Kind::kText) return resolve_token(asked, "output-token", tokens, causal, notes);
 
-  const std::string& name = asked.text;
+  const std::string name = asked_word(asked.text);
   const std::vector<TextWord> words = text_words(input);
   std::vector<std::size_t> found_words = find_exact_words(words, name);
   std::vector<std::size_t> found = last_tokens(words, found_words);
@@ -188,10 +203,11 @@ std::size_t resolve_output_token(const OutputToken& asked, const InputText& inpu
   const std::string text = clean_line(name);
   if (found.empty()) {
     throw Error(ErrorKind::kUsage, fmt::format("--output-token: expected auto, cls, mask, last, all, a position from 0 "
-                                               "to {} or a token that occurs in the text, found '{}'; {}",
+                                               "to {} or a token that occurs in the text, found '{}'; {}{}",
                                                tokens.size() - 1, text,
                                                words.empty() ? std::string("the tokens have no text")
-                                                             : "the words are " + list_words(words)));
+                                                             : "the words are " + list_words(words),
+                                               internal::did_you_mean(name, nameable(words))));
   }
   if (found.size() > 1) {
     throw Error(ErrorKind::kUsage, fmt::format("--output-token: expected a word or token that occurs once, found '{}' "

@@ -105,8 +105,8 @@ std::vector<SettingOption> make_table() {
                              "explained; auto: the most probable"),
       row<&Settings::against>(
           "against", kReport,
-          "What --target is compared with, a class or token: their logits' difference is explained; "
-          "auto: of tokens the next most probable, of classes all others"),
+          "What --target is compared with: a class or token, whose logit is subtracted; rest (all others); none (the "
+          "logit alone); auto (of tokens the next most probable, of classes all others)"),
       row<&Settings::heads>("heads", kAll, "Head fusion: mean, max, min, or the index of a single head", {},
                             SettingForm::kNumberToo),
       number<&Settings::residual>("residual", kAll, "Weight of the residual connection in A = (1 - rho) W + rho I",
@@ -123,10 +123,12 @@ std::vector<SettingOption> make_table() {
       row<&Settings::layers>("layers", kAll, "Layers to start from, such as 6, 1-6 or 1,3,6 (default: all)", {},
                              SettingForm::kRangesToo, {1.0}),
       number<&Settings::start_layer>("start_layer", kAll, "Layer at which paths end; 0 is the input", {}),
-      row<&Settings::output_token>("output_token", kWhole,
-                                   "auto (the mask if any, else the class token or the first; causal models: the "
-                                   "last), cls, mask, last, all, a position, or a word or token that occurs once",
-                                   {}, SettingForm::kNumberToo),
+      row<&Settings::output_token>(
+          "output_token", kWhole,
+          "auto (the mask if any, else the class token or the first; causal models: the "
+          "last), cls, mask, last, all, a position, or a word or token that occurs once (' last', with a "
+          "space, is the word)",
+          {}, SettingForm::kNumberToo),
       row<&Settings::normalization>("normalize", kReport | kForGenerate | kForText, "none, row, or receptive-field",
                                     {"none", "row", "receptive-field"}),
       row<&Settings::words>("words", kOfText, "Merge subword tokens into words"),

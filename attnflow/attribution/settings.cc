@@ -8,6 +8,7 @@
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parse_number.h"
+#include "attnflow/base/suggestion.h"
 
 namespace attnflow {
 namespace {
@@ -62,8 +63,17 @@ std::vector<std::string_view> split(std::string_view text) {
   }
 }
 
-Error unknown(const char* option, const char* expected, std::string_view found) {
-  return {ErrorKind::kUsage, fmt::format("--{}: expected {}, found '{}'", option, expected, found)};
+template <typename Names>
+std::vector<std::string> texts_of(const Names& names) {
+  std::vector<std::string> texts;
+  for (const auto& name : names) texts.emplace_back(name.text);
+  return texts;
+}
+
+Error unknown(const char* option, const char* expected, std::string_view found,
+              const std::vector<std::string>& names = {}) {
+  return {ErrorKind::kUsage, fmt::format("--{}: expected {}, found '{}'{}", option, expected, found,
+                                         internal::did_you_mean(found, names))};
 }
 
 }  // namespace
@@ -84,11 +94,14 @@ std::string to_text(Normalization normalization) { return text_of(kNormalization
 HeadChoice parse_heads(std::string_view text) {
   if (const auto fusion = find(kFusions, text)) return {.fusion = *fusion};
   if (const auto head = internal::parse_number(text)) return {.fusion = HeadFusion::kSingle, .head = *head};
-  throw unknown("heads", "mean, max, min or the index of a head", text);
+  throw unknown("heads", "mean, max, min or the index of a head", text, texts_of(kFusions));
 }
 
 ColumnMask parse_column_mask(std::string_view text) {
   if (const auto kind = find(kMasks, text)) return {.kind = *kind};
+  const bool is_word = text.find_first_of("0123456789") == std::string_view::npos;
+  if (is_word)
+    throw unknown("mask-columns", "none, first, special, registers or positions such as 0,5", text, texts_of(kMasks));
   return {.kind = ColumnMask::Kind::kPositions, .positions = parse_positions(text, "mask-columns")};
 }
 
@@ -105,7 +118,7 @@ OutputToken parse_output_token(std::string_view text) {
 
 Normalization parse_normalization(std::string_view text) {
   if (const auto normalization = find(kNormalizations, text)) return *normalization;
-  throw unknown("normalize", "none, row or receptive-field", text);
+  throw unknown("normalize", "none, row or receptive-field", text, texts_of(kNormalizations));
 }
 
 std::vector<std::size_t> parse_layers(std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace attnflow::internal {
@@ -24,11 +25,16 @@ std::optional<std::string> ProgressLines::update(double seconds, std::size_t don
     start_ = last_ = seconds;
     done_at_start_ = done;
   }
-  if (seconds - last_ < every_ || done >= total || done <= done_at_start_) return std::nullopt;
+  if (done >= total || done <= done_at_start_) return std::nullopt;
+  constexpr double kSure = 1.0;         // seconds, after which an estimate is one
+  constexpr double kOfTheWhole = 0.05;  // between two lines
+  const double elapsed = seconds - *start_;
+  const double left = elapsed / static_cast<double>(done - done_at_start_) * static_cast<double>(total - done);
+  const bool estimates = !estimated_ && elapsed >= kSure && left >= every_;
+  if (!estimates && seconds - last_ < std::max(every_, kOfTheWhole * (elapsed + left))) return std::nullopt;
   last_ = seconds;
-  const double each = (seconds - *start_) / static_cast<double>(done - done_at_start_);
-  return fmt::format("{}: {} of {}, about {} left", what_, done, total,
-                     duration_text(each * static_cast<double>(total - done)));
+  estimated_ = true;
+  return fmt::format("{}: {} of {}, about {} left", what_, done, total, duration_text(left));
 }
 
 }  // namespace attnflow::internal

@@ -10,8 +10,9 @@ namespace attnflow::internal {
 
 class ProgressLines {
  public:
-  // `what` is counted: "samples". A line comes when `every` seconds have passed since the work began or since the last
-  // line, so that short work says nothing.
+  // `what` is counted: "samples". The first line is an estimate: it comes after a second and the first unit, where
+  // `every` seconds or more are left. Later ones come when `every` seconds have passed since the last, or a twentieth
+  // of the whole time where that is more. So short work says nothing, and long work does not fill a log.
   explicit ProgressLines(std::string what, double every = 10.0);
 
   // At `seconds` of any clock `done` of `total` are done: "samples: 40 of 200, about 2 min left", or nothing. The first
@@ -24,6 +25,7 @@ class ProgressLines {
   std::optional<double> start_;
   std::size_t done_at_start_ = 0;
   double last_ = 0.0;
+  bool estimated_ = false;
 };
 
 }  // namespace attnflow::internal

@@ -9,20 +9,27 @@
 namespace attnflow::internal::progress_lines_test {
 namespace {
 
-TEST(ProgressLines, ALineEveryTenSecondsAndNoneForShortWork) {
+TEST(ProgressLines, AnEstimateThenALineEveryTenSecondsAndNoneForShortWork) {
   ProgressLines lines("samples");
   std::vector<std::string> said;
   // A sample takes 3 s; the clock begins anywhere.
   for (std::size_t done = 1; done <= 20; ++done) {
     if (const auto line = lines.update(1000.0 + 3.0 * static_cast<double>(done), done, 20)) said.push_back(*line);
   }
-  EXPECT_EQ(said,
-            (std::vector<std::string>{"samples: 5 of 20, about 45 s left", "samples: 9 of 20, about 33 s left",
-                                      "samples: 13 of 20, about 21 s left", "samples: 17 of 20, about 9 s left"}));
+  EXPECT_EQ(said, (std::vector<std::string>{"samples: 2 of 20, about 54 s left", "samples: 6 of 20, about 42 s left",
+                                            "samples: 10 of 20, about 30 s left", "samples: 14 of 20, about 18 s left",
+                                            "samples: 18 of 20, about 6 s left"}));
   ProgressLines quick("samples");
   for (std::size_t done = 1; done <= 100; ++done) {
     EXPECT_EQ(quick.update(0.09 * static_cast<double>(done), done, 100), std::nullopt);
   }
+}
+
+TEST(ProgressLines, AnHourDoesNotFillALog) {
+  ProgressLines lines("tokens blanked");
+  std::size_t said = 0;
+  for (std::size_t done = 0; done <= 3600; ++done) said += lines.update(static_cast<double>(done), done, 3600) ? 1 : 0;
+  EXPECT_EQ(said, 20U);  // the estimate, then one every three minutes
 }
 
 TEST(ProgressLines, LongWorkInMinutesAndHours) {

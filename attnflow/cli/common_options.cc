@@ -19,7 +19,10 @@
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parse_number.h"
+#include "attnflow/base/suggestion.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/files/command_files.h"
+#include "attnflow/files/output_target.h"
 
 namespace attnflow {
 namespace {
@@ -34,6 +37,13 @@ internal::CommandFiles& command_list() {
 
 void refuse_if(bool wrong, const std::string& message) {
   if (wrong) throw Error(ErrorKind::kUsage, message);
+}
+
+std::size_t index_of_choice(const std::string& option, const std::vector<std::string>& choices,
+                            const std::string& found) {
+  const auto at = std::find(choices.begin(), choices.end(), found);
+  if (at == choices.end()) throw Error(ErrorKind::kUsage, internal::not_among(option, choices, found));
+  return static_cast<std::size_t>(at - choices.begin());
 }
 
 std::string whole_number(const std::string& text) {
@@ -159,7 +169,10 @@ void add_integration_steps(CLI::App* command, std::size_t& steps) {
 void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std::string& endings,
                  const char* otherwise) {
   const std::string help = fmt::format(
-      "Write a file; the extension selects the format ({}). May be repeated. Default: {}", endings, otherwise);
+      "Write a file; the extension selects the format ({}). - is standard output, as JSON; -.csv as CSV, and so on. "
+      "May be "
+      "repeated. Default: {}",
+      endings, otherwise);
   CLI::Option* option = repeatable(command->add_option("-o,--output", outputs, help))->type_name("FILE");
   CLI::Option* force = command->add_flag("--force")->description("Allow -o to overwrite an input file");
   option->check([force](const std::string&) {
@@ -176,6 +189,33 @@ void add_output(CLI::Option* option) {
     command_list().add_output(path);
     return std::string();
   });
+}
+
+bool writes_to_standard_output(const std::vector<std::string>& outputs, bool json) {
+  const bool writes = std::any_of(outputs.begin(), outputs.end(),
+                                  [](const std::string& output) { return internal::is_standard_output(output); });
+  refuse_if(writes && json, "--json and -o - both write to standard output; remove one of them");
+  return writes;
+}
+
+void print_written(const std::string& output) {
+  if (!internal::is_standard_output(output)) print_message("wrote " + output);
+}
+
+void add_multiline(CLI::App* command, bool& multiline) {
+  command->add_flag("--multiline", multiline, "Take several lines of standard input as one text with line breaks");
+}
+
+std::string read_text_from_standard_input(bool multiline) {
+  std::string text = read_standard_input();
+  const auto lines = 1 + std::count(text.begin(), text.end(), '\n');
+  refuse_if(
+      lines > 1 && !multiline,
+      fmt::format("expected one text on standard input, found {} lines; add --multiline if they are one text, else "
+                  "run the command once for each line: while IFS= read -r line; do printf '%s\\n' \"$line\" | "
+                  "attnflow ...; done",
+                  lines));
+  return text;
 }
 
 std::string read_standard_input() {

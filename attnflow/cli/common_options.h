@@ -19,6 +19,10 @@ namespace attnflow {
 // Throws Error(kUsage) for options that do not go together.
 void refuse_if(bool wrong, const std::string& message);
 
+// The place of `found` among an option's choices. Throws Error(kUsage), which names them, for what is none of them.
+std::size_t index_of_choice(const std::string& option, const std::vector<std::string>& choices,
+                            const std::string& found);
+
 // For CLI::Option::check on unsigned options: CLI11 alone takes -1 for a very large number. Empty when all is well.
 std::string whole_number(const std::string& text);
 
@@ -71,11 +75,23 @@ void add_integration_steps(CLI::App* command, std::size_t& steps);
 void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std::string& endings,
                  const char* otherwise);
 
+// Whether one of the outputs is standard output (-o -). Throws Error(kUsage) where --json is written there, too.
+bool writes_to_standard_output(const std::vector<std::string>& outputs, bool json);
+
+// "wrote FILE" on standard error; nothing of standard output.
+void print_written(const std::string& output);
+
 // The same for an option that names the one file that a command writes.
 void add_output(CLI::Option* option);
 
 // All of standard input, without the ends of line behind it: shells end input with one, which is no part of the text.
 std::string read_standard_input();
+
+// The same of a text: throws Error(kUsage) for several lines, unless they are to be one text.
+std::string read_text_from_standard_input(bool multiline);
+
+// --multiline
+void add_multiline(CLI::App* command, bool& multiline);
 
 // Columns of the terminal that standard output is; nothing when it is none or does not say.
 std::optional<std::size_t> terminal_width();

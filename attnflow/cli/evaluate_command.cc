@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -41,37 +40,6 @@ struct EvaluateArguments {
   bool json = false;
   ReadSettings read_settings;
   CorrelationOptions options;
-};
-
-// A bar for each phase, and how long each took.
-class Phases {
- public:
-  ProgressFunction start(std::string_view phase) {
-    finish();
-    bar_ = std::make_unique<ProgressBar>(std::string(phase), ProgressBar::Elsewhere::kLines);
-    name_ = phase;
-    start_ = Clock::now();
-    return bar_->function();
-  }
-  void finish() {
-    if (!bar_) return;
-    bar_->finish();
-    bar_.reset();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    total_ += seconds;
-    times_.push_back(fmt::format("{} {:.1f} s", name_, seconds));
-  }
-  void print() const {
-    if (total_ >= 1.0) print_message(fmt::format("note: {:.1f} s: {}", total_, fmt::join(times_, ", ")));
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  std::unique_ptr<ProgressBar> bar_;
-  std::string name_;
-  Clock::time_point start_;
-  double total_ = 0.0;
-  std::vector<std::string> times_;
 };
 
 // The class that a sentiment model calls positive; of two classes without names, the second.
@@ -117,6 +85,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   arguments.read_settings(options.settings);
   options.mixings = parse_mixings(arguments.mixings);
   for (const std::string& output : arguments.outputs) check_evaluation_output(output);
+  writes_to_standard_output(arguments.outputs, arguments.json);
   refuse_if(options.keep_samples && arguments.outputs.empty() && !arguments.json,
             "--per-sample requires -o FILE.json or --json");
   validate_options(options);
@@ -148,7 +117,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
     fmt::print("{}", correlations_table(report, terminal_width().value_or(kUsualWidth)));
   } else {
     for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
-    for (const std::string& output : arguments.outputs) print_message("wrote " + output);
+    for (const std::string& output : arguments.outputs) print_written(output);
   }
   phases.print();
 }

@@ -41,10 +41,11 @@ void run_evidence(EvidenceArguments& arguments) {
   options.flow_layers = parse_layers(arguments.flow_layers);
   options.mixings = parse_mixings(arguments.mixings);
   for (const std::string& output : arguments.outputs) check_evaluation_output(output);
+  writes_to_standard_output(arguments.outputs, arguments.json);
   const std::vector<EvidenceSample> samples = read_evidence(arguments.data);
   const LoadedText model =
       load_text_model(open_model(arguments.model, {arguments.allow_unused_weights}), {.threads = options.threads});
-  ProgressBar bar("samples", ProgressBar::Elsewhere::kLines);
+  ProgressBar bar("samples");
   options.progress = bar.function();
   options.resampling.seed = options.seed;
   EvidenceReport report = evaluate_evidence(*model.model, model.codec(), samples, options);
@@ -57,7 +58,7 @@ void run_evidence(EvidenceArguments& arguments) {
     fmt::print("{}", evidence_table(report));
   } else {
     for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
-    for (const std::string& output : arguments.outputs) print_message("wrote " + output);
+    for (const std::string& output : arguments.outputs) print_written(output);
   }
 }
 

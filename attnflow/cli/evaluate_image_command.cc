@@ -62,18 +62,16 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   arguments.read_settings(options.settings);
   options.mixings = parse_mixings(arguments.mixings);
   for (const std::string& output : arguments.outputs) check_evaluation_output(output);
-  refuse_if(arguments.blank != "mean" && arguments.blank != "black",
-            fmt::format("--blank: expected mean or black, found '{}'", arguments.blank));
-  options.blank = arguments.blank == "mean" ? PictureBlank::kMean : PictureBlank::kBlack;
-  refuse_if(arguments.scored != "predicted" && arguments.scored != "own",
-            fmt::format("--class: expected predicted or own, found '{}'", arguments.scored));
-  options.own_class = arguments.scored == "own";
+  writes_to_standard_output(arguments.outputs, arguments.json);
+  const bool mean = index_of_choice("--blank", {"mean", "black"}, arguments.blank) == 0;
+  options.blank = mean ? PictureBlank::kMean : PictureBlank::kBlack;
+  options.own_class = index_of_choice("--class", {"predicted", "own"}, arguments.scored) == 1;
   const ImageModel model = load_image_model(open_image_model(arguments.model, {arguments.allow_unused_weights}),
                                             {.threads = options.threads});
   PictureOptions limits;
   limits.max_pixels = arguments.max_megapixels << 20U;
   const PictureSet pictures = read_pictures(arguments.data, model.model->info(), limits);
-  ProgressBar bar("pictures", ProgressBar::Elsewhere::kLines);
+  ProgressBar bar("pictures");
   options.progress = bar.function();
   options.resampling.seed = options.seed;
   const ImageEvaluationReport report = evaluate_image(model, pictures, options);
@@ -84,7 +82,7 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   } else if (arguments.outputs.empty()) {
     fmt::print("{}", image_evaluation_table(report));
   } else {
-    for (const std::string& output : arguments.outputs) print_message("wrote " + output);
+    for (const std::string& output : arguments.outputs) print_written(output);
   }
 }
 

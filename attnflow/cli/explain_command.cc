@@ -44,6 +44,7 @@ struct ExplainArguments {
   std::string view = "overview";
   std::string arcs;  // of the graph; empty: as figures have them
   bool json = false;
+  bool multiline = false;
   ReadSettings read_settings;
   ReadPaper read_paper;
   ExplainOptions options;
@@ -77,20 +78,17 @@ void run_explain(ExplainArguments& arguments) {
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   check_referents(options.referents);
   FigureOptions figure;
-  const std::optional<FigureView> view = figure_view_from_name(arguments.view);
-  if (!view) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--view: expected overview, graph, heatmap, strip, matrix or referents, found '{}'",
-                            arguments.view));
-  }
-  figure.view = *view;
+  index_of_choice("--view", {"overview", "graph", "heatmap", "strip", "matrix", "referents"}, arguments.view);
+  const FigureView view = *figure_view_from_name(arguments.view);
+  figure.view = view;
   read_arcs(arguments.arcs, &figure);
   for (const std::string& output : arguments.outputs) check_output(output);
   figure.set(arguments.read_paper(arguments.outputs));
+  writes_to_standard_output(arguments.outputs, arguments.json);
   const bool from_file = !arguments.attention.empty();
   const bool draws = std::any_of(arguments.outputs.begin(), arguments.outputs.end(), is_picture);
-  refuse_if(*view != FigureView::kOverview && !draws, "--view requires a figure (-o FILE.svg, .pdf or .png)");
-  refuse_if(*view == FigureView::kReferents && options.referents.empty(),
+  refuse_if(view != FigureView::kOverview && !draws, "--view requires a figure (-o FILE.svg, .pdf or .png)");
+  refuse_if(view == FigureView::kReferents && options.referents.empty(),
             "--view referents requires --referents WORD,WORD");
   refuse_if(options.keep_attention && arguments.outputs.empty() && !arguments.json,
             "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
@@ -100,7 +98,7 @@ void run_explain(ExplainArguments& arguments) {
                         "or -o FILE.json, .md or .txt), found only {}",
                         fmt::join(arguments.outputs, ", ")));
   const auto shows_them = [&](const std::string& output) {
-    return shows_referents(output) || (*view == FigureView::kReferents && is_picture(output));
+    return shows_referents(output) || (view == FigureView::kReferents && is_picture(output));
   };
   refuse_if(!options.referents.empty() && !arguments.outputs.empty() && !arguments.json &&
                 std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_them),
@@ -108,7 +106,8 @@ void run_explain(ExplainArguments& arguments) {
                         ".json, .md or .txt, or a figure with --view referents), found only {}",
                         fmt::join(arguments.outputs, ", ")));
   refuse_if(from_file && (arguments.text || arguments.pair || arguments.model),
-            "give either a text (with --model and --pair) or --attention FILE, not both");
+            "give either a text (with --model and --pair) or --attention FILE, not both; tokens are named in the file: "
+            "a NumPy array of strings called tokens in .npz, the metadata tokens (a JSON list) in .safetensors");
   refuse_if(from_file && (options.truncate || arguments.device != "cpu"),
             "--truncate and --device require a model, not --attention");
   if (!arguments.blank.empty()) options.blank = parse_positions(arguments.blank, "blank");
@@ -127,11 +126,13 @@ void run_explain(ExplainArguments& arguments) {
   options.reading = reading.function();
   ProgressBar bar(options.only_output_token && !from_file ? "layers and flow" : "flow");
   options.progress = bar.function();
+  Phases scoring;
+  options.phases = [&](std::string_view phase) { return scoring.start(phase); };
   Report report;
   if (from_file) {
     report = explain_attention(read_attention(arguments.attention, options), options);
   } else {
-    if (*arguments.text == "-") arguments.text = read_standard_input();
+    if (*arguments.text == "-") arguments.text = read_text_from_standard_input(arguments.multiline);
     // Small things first: an unknown architecture or a bad tokenizer is found before the weights are mapped.
     const ModelFiles files = open_text_model(arguments.model, {arguments.allow_unused_weights});
     const LoadedText loaded = load_text_model(files, {arguments.device, options.threads});
@@ -140,6 +141,7 @@ void run_explain(ExplainArguments& arguments) {
 
   reading.finish();
   bar.finish();
+  scoring.finish();
   for (const std::string& output : arguments.outputs) write_report(output, report, figure);
   if (arguments.json) {
     fmt::print("{}", report_to_json(report));
@@ -153,7 +155,7 @@ void run_explain(ExplainArguments& arguments) {
       print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
     for (const std::string& note : internal::note_paragraphs(report)) print_message("note: " + note);
-    for (const std::string& output : arguments.outputs) print_message("wrote " + output);
+    for (const std::string& output : arguments.outputs) print_written(output);
   }
 }
 
@@ -165,6 +167,7 @@ void add_explain_command(CLI::App& app) {
   settings.mixing = Mixing::kAuto;
   CLI::App* command = app.add_subcommand("explain", "Show which input tokens each output token of a text depends on");
   command->add_option("TEXT", arguments->text, "Text to explain; - reads it from standard input");
+  add_multiline(command, arguments->multiline);
   command->add_option("--pair", arguments->pair,
                       "Second text: for sentence-pair models, or the text that a question is answered from");
   command

@@ -19,6 +19,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/suggestion.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
 #include "attnflow/cli/messages.h"
@@ -45,6 +46,7 @@ struct GenerateArguments {
   std::string device = "cpu";
   bool allow_unused_weights = false;
   bool json = false;
+  bool multiline = false;
   ReadSettings read_settings;
   ReadPaper read_paper;
   GenerateOptions options;
@@ -64,19 +66,15 @@ std::string for_terminal(std::string_view text) {
 
 FigureOptions figure_of(const GenerateArguments& arguments) {
   FigureOptions figure;
-  const auto view = figure_view_from_name(arguments.view);
-  if (!view || *view == FigureView::kGraph || *view == FigureView::kReferents) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--view: expected overview, strip, heatmap or matrix, found '{}'", arguments.view));
-  }
-  figure.view = *view;
+  index_of_choice("--view", {"overview", "strip", "heatmap", "matrix"}, arguments.view);
+  figure.view = *figure_view_from_name(arguments.view);
   const std::string& shown = arguments.figure_method;
   const std::optional<std::size_t>& token = arguments.figure_token;
   figure.output_token = token;
   const std::vector<std::string> computed = to_texts(arguments.options.settings.methods);
-  refuse_if(
-      !shown.empty() && std::find(computed.begin(), computed.end(), shown) == computed.end(),
-      fmt::format("--show: expected one of the computed methods ({}), found '{}'", fmt::join(computed, ", "), shown));
+  refuse_if(!shown.empty() && std::find(computed.begin(), computed.end(), shown) == computed.end(),
+            fmt::format("--show: expected one of the computed methods ({}), found '{}'{}", fmt::join(computed, ", "),
+                        shown, internal::did_you_mean(shown, computed)));
   if (!shown.empty()) figure.methods = {parse_method(shown)};
   if (figure.view == FigureView::kHeatmap && !figure.methods.empty() &&
       !method_info(figure.methods.front()).aggregates()) {
@@ -113,12 +111,14 @@ void run_generate(GenerateArguments& arguments) {
   FigureOptions figure = figure_of(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
   figure.set(arguments.read_paper(arguments.outputs));
-  if (arguments.prompt == "-") arguments.prompt = read_standard_input();
+  const bool to_stdout = writes_to_standard_output(arguments.outputs, arguments.json);
+  if (arguments.prompt == "-") arguments.prompt = read_text_from_standard_input(arguments.multiline);
 
   const LoadedText model = load_decoder_model(open_model(arguments.model, {arguments.allow_unused_weights}),
                                               {arguments.device, options.threads});
   const bool terminal = isatty(STDOUT_FILENO) != 0;
-  if (!arguments.json) {
+  const bool prints_text = !arguments.json && !to_stdout;
+  if (prints_text) {
     options.on_text = [terminal](std::string_view text) {
       fmt::print("{}", terminal ? for_terminal(text) : std::string(text));
       std::fflush(stdout);
@@ -137,7 +137,7 @@ void run_generate(GenerateArguments& arguments) {
   const Report report = generate(model.decoder(), model.codec(), arguments.prompt, options);
   const bool interrupted = report.generation->stopped == "interrupted" || signals.token().stop_requested();
   bar.finish();
-  if (!arguments.json) {
+  if (prints_text) {
     fmt::print("\n");
     std::fflush(stdout);  // before what is said on standard error
   }
@@ -146,7 +146,7 @@ void run_generate(GenerateArguments& arguments) {
   for (const std::string& output : arguments.outputs) {
     try {
       write_report(output, report, figure);
-      print_message("wrote " + output);
+      print_written(output);
     } catch (const Error&) {
       if (failure) {
         try {
@@ -189,6 +189,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--model", arguments->model, "GGUF file, or folder of a Hugging Face decoder")
       ->required()
       ->type_name("FILE.gguf|DIR");
+  add_multiline(command, arguments->multiline);
   add_whole_number(command, "-n,--tokens", options.tokens, "Maximum number of tokens to generate");
   add_outputs(command, arguments->outputs, output_endings(), "print a table below the text");
   command->add_flag("--json", arguments->json, "Print the report as JSON on standard output instead of the text");

@@ -50,18 +50,12 @@ struct ImageArguments {
 };
 
 void read_figure(ImageArguments& arguments) {
-  const auto view = image_view_from_name(arguments.view);
-  if (!view) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--view: expected overview, overlay or layers, found '{}'", arguments.view));
-  }
-  arguments.figure.view = *view;
-  refuse_if(arguments.map != "smooth" && arguments.map != "patches",
-            fmt::format("--map: expected smooth or patches, found '{}'", arguments.map));
-  arguments.figure.interpolation = arguments.map == "smooth" ? MapInterpolation::kBilinear : MapInterpolation::kPatches;
-  refuse_if(arguments.tone != "grey" && arguments.tone != "color",
-            fmt::format("--tone: expected grey or color, found '{}'", arguments.tone));
-  arguments.figure.tone = arguments.tone == "grey" ? PictureTone::kGrey : PictureTone::kColor;
+  index_of_choice("--view", {"overview", "overlay", "layers"}, arguments.view);
+  arguments.figure.view = *image_view_from_name(arguments.view);
+  const bool smooth = index_of_choice("--map", {"smooth", "patches"}, arguments.map) == 0;
+  arguments.figure.interpolation = smooth ? MapInterpolation::kBilinear : MapInterpolation::kPatches;
+  const bool grey = index_of_choice("--tone", {"grey", "color"}, arguments.tone) == 0;
+  arguments.figure.tone = grey ? PictureTone::kGrey : PictureTone::kColor;
   refuse_if(!(arguments.figure.opacity >= 0.0 && arguments.figure.opacity <= 1.0),
             fmt::format("--opacity: expected a number from 0 to 1, found {}", arguments.figure.opacity));
 }
@@ -74,6 +68,7 @@ void run_image(ImageArguments& arguments) {
   read_figure(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
   arguments.figure.page.set(arguments.read_paper(arguments.outputs));
+  writes_to_standard_output(arguments.outputs, arguments.json);
   refuse_if(options.keep_attention && arguments.outputs.empty() && !arguments.json,
             "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
 
@@ -84,9 +79,12 @@ void run_image(ImageArguments& arguments) {
   const ImageModel model = load_image_model(files, {arguments.device, options.threads});
   ProgressBar bar("flow");
   options.progress = bar.function();
+  Phases scoring;
+  options.phases = [&](std::string_view phase) { return scoring.start(phase); };
   const Report report = explain_image(*model.model, model.processor, picture,
                                       std::filesystem::path(arguments.picture).filename().string(), options);
   bar.finish();
+  scoring.finish();
   for (const std::string& output : arguments.outputs) write_report(output, report, {}, arguments.figure);
   if (arguments.json) {
     fmt::print("{}", report_to_json(report));
@@ -99,7 +97,7 @@ void run_image(ImageArguments& arguments) {
       print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
     for (const std::string& note : internal::note_paragraphs(report)) print_message("note: " + note);
-    for (const std::string& output : arguments.outputs) print_message("wrote " + output);
+    for (const std::string& output : arguments.outputs) print_written(output);
   }
 }
 

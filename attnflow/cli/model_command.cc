@@ -218,6 +218,7 @@ void run_model(const ModelArguments& arguments) {
                   fmt::format("-o requires a GGUF file (.gguf), found {}",
                               arguments.model ? fmt::format("'{}'", *arguments.model) : std::string("none")));
     }
+    if (*arguments.folder == "-") throw Error(ErrorKind::kUsage, "-o: expected the name of a new folder, found '-'");
     write_folder(*arguments.model, *arguments.folder);
     return;
   }

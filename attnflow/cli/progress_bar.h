@@ -1,11 +1,15 @@
-// Progress on standard error: on a terminal a bar, for work that takes more than a second; elsewhere, where asked for,
-// a line every ten seconds.
+// Progress on standard error: on a terminal a bar, for work that takes more than a second; elsewhere an estimate for
+// work that takes more than ten, then a line now and then (base/progress_lines.h).
 #ifndef ATTNFLOW_CLI_PROGRESS_BAR_H_
 #define ATTNFLOW_CLI_PROGRESS_BAR_H_
 
 #include <chrono>
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "attnflow/base/progress.h"
 #include "attnflow/base/progress_lines.h"
@@ -14,28 +18,44 @@ namespace attnflow {
 
 class ProgressBar {
  public:
-  enum class Elsewhere { kNothing, kLines };
-  // `what` is counted, or is done. `elsewhere`: what comes where standard error is no terminal; lines are for work that
-  // goes on for minutes.
-  explicit ProgressBar(std::string what, Elsewhere elsewhere = Elsewhere::kNothing);
+  // `what` is counted, or is done.
+  explicit ProgressBar(std::string what);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar() { finish(); }
   // Wipes the bar. Called before anything else is printed.
   void finish();
-  // Empty when there is nothing to say it on. Must not outlive the bar.
+  // Must not outlive the bar.
   ProgressFunction function();
 
  private:
   void update(std::size_t done, std::size_t total);
 
   std::string what_;
-  Elsewhere elsewhere_;
   internal::ProgressLines lines_;
   // When the first unit of work was done: loading a model is not part of the work.
   std::optional<std::chrono::steady_clock::time_point> start_;
   std::chrono::steady_clock::time_point last_;
+  std::size_t done_at_start_ = 0;
   bool shown_ = false;
+};
+
+// A bar for one phase of the work at a time, and how long each took.
+class Phases {
+ public:
+  // Ends the phase before.
+  ProgressFunction start(std::string_view phase);
+  void finish();
+  // Says on standard error what each phase took, where they took a second together.
+  void print() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::unique_ptr<ProgressBar> bar_;
+  std::string name_;
+  Clock::time_point start_;
+  double total_ = 0.0;
+  std::vector<std::string> times_;
 };
 
 }  // namespace attnflow

@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/suggestion.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/usage_error.h"
 #include "attnflow/files/command_files.h"
@@ -17,19 +20,48 @@
 namespace attnflow {
 namespace {
 
-// CLI11 would only say that a subcommand is missing.
-void check_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
+// Those that the help names: a command without a group is not in it.
+std::vector<std::string> visible_commands(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) {
-    if (command->get_name() == argv[1]) return;
-    // A command without a group is not in the help either.
     if (!command->get_group().empty()) names.push_back(command->get_name());
   }
-  const std::string last = names.back();
-  names.pop_back();
-  throw Error(ErrorKind::kUsage, fmt::format("expected a command ({} or {}), found '{}'; see '{} --help'",
-                                             fmt::join(names, ", "), last, argv[1], app.get_name()));
+  return names;
+}
+
+std::string command_path(const CLI::App& command) {
+  return command.get_parent() ? command_path(*command.get_parent()) + " " + command.get_name() : command.get_name();
+}
+
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == name) return command;
+  }
+  return nullptr;
+}
+
+// The command, or task of a command, that the arguments begin with. CLI11 would only say that a subcommand is missing.
+const CLI::App& named_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* command = &app;
+  for (const std::string& name : arguments) {
+    const std::vector<std::string> names = visible_commands(*command);
+    if (names.empty() || name.starts_with('-')) break;
+    const CLI::App* const found = find_command(*command, name);
+    if (found == nullptr) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("expected a command of {0} ({1}), found '{2}'{3} (see '{0} --help')", command_path(*command),
+                              fmt::join(names, ", "), name, internal::did_you_mean(name, names)));
+    }
+    command = found;
+  }
+  return *command;
+}
+
+// 'attnflow help explain' is 'attnflow explain --help'.
+void read_help_command(const CLI::App& app, std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "help" || find_command(app, "help") != nullptr) return;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
 }
 
 }  // namespace
@@ -43,9 +75,21 @@ int run_app(CLI::App& app, int argc, char** argv) {
   const std::string lost = "standard output could not be written";
   try {
     internal::CommandFiles files;
-    check_command(app, argc, argv);
+    std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+    read_help_command(app, arguments);
+    const CLI::App& command = named_command(app, arguments);
+    const bool has_option = std::any_of(arguments.begin(), arguments.end(),
+                                        [](const std::string& argument) { return argument.starts_with('-'); });
+    // A script should hear that there is nothing to do, and a person what there is to choose from.
+    if (!has_option && !visible_commands(command).empty()) {
+      const CLI::App* const parent = command.get_parent();
+      return fail(fmt::format("expected a command of {}, found none\n\n{}", command_path(command),
+                              command.help(parent == nullptr ? "" : command_path(*parent))),
+                  static_cast<int>(ErrorKind::kUsage));
+    }
     try {
-      app.parse(argc, argv);
+      std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+      app.parse(std::move(arguments));
     } catch (const CLI::Success& success) {  // --help, --version
       std::ostringstream text;
       app.exit(success, text);

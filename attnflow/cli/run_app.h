@@ -6,7 +6,8 @@
 
 namespace attnflow {
 
-// Parses the arguments, which run callbacks of `app`'s commands, and returns the program's exit code: that of
+// Parses the arguments, which run callbacks of `app`'s commands ('help COMMAND' is 'COMMAND --help'; without a command
+// the help goes to standard error, which is a usage error), and returns the program's exit code: that of
 // attnflow::ErrorKind for an error, whose message goes to standard error behind the program's name. Standard output
 // that could not be written is an error too; a message that could not be written is not. While it runs there is a list
 // of the command's files (files/command_files.h). It throws nothing.

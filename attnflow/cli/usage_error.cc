@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "attnflow/base/suggestion.h"
 
 namespace attnflow {
 namespace {
@@ -26,40 +27,13 @@ std::string full_name(const CLI::App& command) {
   return command.get_parent() ? full_name(*command.get_parent()) + " " + command.get_name() : command.get_name();
 }
 
-// Letters to insert, remove, replace, or exchange with their neighbour, to make one of the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before_last;
-  std::vector<std::size_t> last;
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    before_last = std::exchange(last, row);
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
-      const bool exchanged = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (exchanged) row[j] = std::min(row[j], before_last[j - 2] + 1);
-    }
-  }
-  return row.back();
-}
-
-// The command's long option that was likely meant: it begins with what was typed, or differs in a third of its letters
-// at most. Empty if none.
+// The command's long option that was likely meant; empty if none.
 std::string nearest_option(const CLI::App& command, std::string_view typed) {
-  std::string nearest;
-  if (typed.size() < 4) return nearest;  // "--" and a letter begin many
-  std::size_t least = std::max<std::size_t>(1, (typed.size() - 2) / 3) + 1;
+  std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      const std::string whole = "--" + name;
-      const std::size_t distance = whole.starts_with(typed) ? 1 : edit_distance(typed, whole);
-      if (distance >= least) continue;
-      least = distance;
-      nearest = whole;
-    }
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
-  return nearest;
+  return internal::nearest_name(typed, names);
 }
 
 // Options that have another name now.

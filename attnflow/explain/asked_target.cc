@@ -8,6 +8,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/parse_number.h"
+#include "attnflow/base/suggestion.h"
 
 namespace attnflow {
 namespace {
@@ -27,19 +28,47 @@ std::optional<std::size_t> number_below(std::size_t limit, std::string_view digi
   return number && *number < limit ? number : std::nullopt;
 }
 
+// What an option may be: keywords, and the classes.
+std::vector<std::string> keywords_and(const std::vector<std::string>& labels, std::string_view option) {
+  std::vector<std::string> names = {"auto"};
+  if (option == "against") names.insert(names.end(), {"rest", "none"});
+  names.insert(names.end(), labels.begin(), labels.end());
+  return names;
+}
+
 std::size_t class_named(const char* option, const std::string& asked, const TargetNames& names) {
   if (const auto label = label_named(asked, names.labels)) return *label;
+  const std::size_t spaces = std::min(asked.size(), asked.find_first_not_of(' '));
+  if (const auto label = label_named(asked.substr(spaces), names.labels)) return *label;
   constexpr std::size_t kMaxNamed = 10;  // a model of pictures may have a thousand
   std::vector<std::string> shown(names.labels.begin(), names.labels.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                                                   kMaxNamed, names.labels.size())));
   if (names.labels.size() > kMaxNamed) shown.emplace_back("...");
   throw Error(ErrorKind::kUsage,
-              fmt::format("--{}: expected auto, a class of {} ({}) or a number from 0 to {}, found '{}'", option,
-                          names.model, fmt::join(shown, ", "), names.labels.size() - 1, asked));
+              fmt::format("--{}: expected auto, a class of {} ({}) or a number from 0 to {}, found '{}'{}", option,
+                          names.model, fmt::join(shown, ", "), names.labels.size() - 1, asked,
+                          internal::did_you_mean(asked, keywords_and(names.labels, option))));
+}
+
+// A keyword that the option has not, or has in other letters, names no token: --against all would be taken for the
+// word.
+void refuse_keyword(const std::string& option, const std::string& asked) {
+  const std::string word = lower(asked);
+  const bool of_all = word == "all" || word == "others";
+  if (!of_all && word != "auto" && word != "none" && word != "rest") return;
+  std::string meant;
+  if (option == "against") meant = fmt::format("; did you mean {}?", of_all ? "rest" : word);
+  if (option == "target" && word == "auto") meant = "; did you mean auto?";
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("--{}: expected auto,{} a word or id:N, found '{}'{} For the word itself, write ' {}' with a "
+                  "space before it",
+                  option, option == "against" ? " rest, none," : "", asked, meant.empty() ? "." : meant, asked));
 }
 
 std::size_t token_named(const char* option, const std::string& asked, const TargetNames& names,
                         std::vector<Note>& notes) {
+  refuse_keyword(option, asked);
   if (asked.starts_with(kNumber)) {
     const auto id = number_below(names.vocabulary, std::string_view(asked).substr(kNumber.size()));
     if (id) return *id;

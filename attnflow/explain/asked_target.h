@@ -1,7 +1,8 @@
 // What --target and --against name, of any model that says what it predicts.
 //
 // Classes are named by their label, exactly or in other letters' case, by their number, or by id:N where labels are
-// numbers; tokens by a word as it would follow a space, or by id:N.
+// numbers; tokens by a word as it would follow a space, or by id:N. A name that is a keyword, too (auto, none, rest),
+// is written with a space before it.
 #ifndef ATTNFLOW_EXPLAIN_ASKED_TARGET_H_
 #define ATTNFLOW_EXPLAIN_ASKED_TARGET_H_
 

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/suggestion.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 
@@ -219,8 +220,9 @@ void OptionFields::read_settings(Settings& settings, SettingUse use) {
 void OptionFields::finish() const {
   for (const auto& [name, value] : object_.items()) {
     if (asked_.contains(name)) continue;
-    fail_option(fmt::format("expected fields among {}, found {}", fmt::join(asked_, ", "),
-                            internal::quote_name(name, kMaxShown)));
+    fail_option(fmt::format("expected fields among {}, found {}{}", fmt::join(asked_, ", "),
+                            internal::quote_name(name, kMaxShown),
+                            internal::did_you_mean(name, {asked_.begin(), asked_.end()})));
   }
 }
 

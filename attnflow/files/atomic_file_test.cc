@@ -133,7 +133,7 @@ TEST(AtomicFile, ManyAtOnceInOneFolder) {
 TEST(AtomicFile, PathsThatCannotBeWritten) {
   const TempFolder folder;
   put(folder / "file", "x");
-  expect_error(ErrorKind::kOther, {folder.path().string(), "it is a folder"}, [&] { AtomicFile file(folder.path()); });
+  expect_error(ErrorKind::kUsage, {folder.path().string(), "it is a folder"}, [&] { AtomicFile file(folder.path()); });
   expect_error(ErrorKind::kOther, {"missing/a.npz", "there is no folder", "create it"},
                [&] { AtomicFile file(folder / "missing/a.npz"); });
   expect_error(ErrorKind::kOther, {"expected the name of a file"}, [&] { AtomicFile file(folder / "new/"); });

@@ -95,6 +95,17 @@ void CommandFiles::add_output(const fs::path& path) {
   if (path.empty()) throw Error(ErrorKind::kUsage, "expected a file name as output (-o), found an empty one");
   const fs::path target = output_target(path);
   check_target(path, target);
+  if (is_standard_output(path)) {
+    const std::lock_guard lock(mutex_);
+    if (!standard_output_.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("expected one output on standard output (-o), found '{}' and '{}'; give one of them the "
+                              "name of a file",
+                              standard_output_, path.string()));
+    }
+    standard_output_ = path.string();
+    return;
+  }
   const std::optional<FileId> id = identify(target);
   if (!id) return;
   const std::lock_guard lock(mutex_);

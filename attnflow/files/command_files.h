@@ -41,8 +41,8 @@ class CommandFiles {
   void allow_replacing_inputs();
   // Messages name this option ("--force"), by which a user says so.
   void say_how_to_replace(std::string option);
-  // A file that the command is to write. Throws Error(kUsage): another output is the same file, an input is, or it can
-  // be no file (see check_target). Devices are never compared.
+  // A file that the command is to write. Throws Error(kUsage): another output is the same file, or standard output,
+  // too; an input is, or it can be no file (see check_target). Devices are never compared.
   void add_output(const std::filesystem::path& path);
   // Files below this folder are the command's own: it reads what it wrote there, also in an earlier run.
   void add_work_folder(const std::filesystem::path& folder);
@@ -65,6 +65,7 @@ class CommandFiles {
 
   std::mutex mutex_;
   std::string how_to_replace_;
+  std::string standard_output_;  // the output that goes there, as it was named; empty: none
   bool may_replace_inputs_ = false;
   std::map<FileId, std::filesystem::path> inputs_;
   std::map<FileId, std::filesystem::path> outputs_;

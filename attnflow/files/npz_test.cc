@@ -232,7 +232,7 @@ TEST(Npz, ArraysThatCannotBeWritten) {
     write_npz(folder / "a.npz", {{"x", one}, {"x", one}});
   });
   expect_error(ErrorKind::kOther, {"there is no folder"}, [&] { write_npz(folder / "none/a.npz", {{"x", one}}); });
-  expect_error(ErrorKind::kOther, {"it is a folder"}, [&] { write_npz(folder.path(), {{"x", one}}); });
+  expect_error(ErrorKind::kUsage, {"it is a folder"}, [&] { write_npz(folder.path(), {{"x", one}}); });
   Array damaged = one;
   damaged.bytes.clear();
   expect_error(ErrorKind::kOther, {"needs 1 bytes"}, [&] { write_npz(folder / "a.npz", {{"x", damaged}}); });

@@ -7,6 +7,8 @@
 #include <system_error>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/command_files.h"
+#include "attnflow/files/extension.h"
 
 namespace attnflow::internal {
 namespace {
@@ -27,7 +29,15 @@ std::string_view file_kind(mode_t mode) {
   return "a device";
 }
 
+bool is_standard_output(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  return command_files() != nullptr && (name == "-" || (name.starts_with("-.") && !path.has_parent_path()));
+}
+
+std::string output_ending(const std::filesystem::path& path) { return path == "-" ? ".json" : lower_extension(path); }
+
 std::filesystem::path output_target(const std::filesystem::path& path) {
+  if (is_standard_output(path)) return "/dev/stdout";
   constexpr int kMaxLinks = 40;  // as the system follows them
   std::filesystem::path target = path;
   for (int i = 0; i < kMaxLinks && !is_own_stream(target); ++i) {
@@ -48,15 +58,16 @@ bool is_written_directly(const std::filesystem::path& target) {
 }
 
 void check_target(const std::filesystem::path& path, const std::filesystem::path& target) {
-  const auto fail = [&](const std::string& reason) {
-    throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this file: {}", path.string(), reason));
+  const auto fail = [&](const std::string& reason, ErrorKind kind = ErrorKind::kUsage) {
+    throw Error(kind, fmt::format("{}: cannot write this file: {}", path.string(), reason));
   };
   struct stat status = {};
   const bool exists = ::stat(target.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) fail("it is a folder; give the name of a file inside it");
   if (!target.has_filename()) fail("expected the name of a file, found that of a folder");
   if (exists && !S_ISREG(status.st_mode) && !is_written_directly(target)) {
-    fail(fmt::format("it is {}; give the name of a regular file, or of a new one", file_kind(status.st_mode)));
+    fail(fmt::format("it is {}; give the name of a regular file, or of a new one", file_kind(status.st_mode)),
+         ErrorKind::kOther);
   }
 }
 

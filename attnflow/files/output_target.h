@@ -5,12 +5,20 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace attnflow::internal {
 
 // What a file is, by the st_mode of stat(): "a folder", "a pipe (FIFO)", "a socket", "a device", "a regular file".
 std::string_view file_kind(mode_t mode);
+
+// Whether an output of a command (command_files.h) is its standard output: "-", or with the ending of another kind
+// "-.csv". A file of that name is "./-.csv".
+bool is_standard_output(const std::filesystem::path& path);
+
+// The ending that says what an output is written as: ".png" for "a.PNG", "" without one; ".json" for "-".
+std::string output_ending(const std::filesystem::path& path);
 
 // The path with all links followed at its end, also those that lead to a file that is not there yet: a link stays a
 // link, what it points to is written. Throws Error(kOther) that names it for links in a circle. The process's own
@@ -21,8 +29,9 @@ std::filesystem::path output_target(const std::filesystem::path& path);
 // replace the name and not reach what stands behind it. /dev/stdout counts even where it leads to a regular file.
 bool is_written_directly(const std::filesystem::path& target);
 
-// Throws Error(kOther) that names `path` when `target`, from output_target(), is no name for a file: a folder, no name
-// at all, or something that is not written to: a pipe, which may never be read, a socket, a disk.
+// Throws Error(kUsage) that names `path` when `target`, from output_target(), is no name for a file (a folder, no name
+// at all), Error(kOther) when it is something that is not written to: a pipe, which may never be read, a socket, a
+// disk.
 void check_target(const std::filesystem::path& path, const std::filesystem::path& target);
 
 }  // namespace attnflow::internal

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/suggestion.h"
 #include "attnflow/files/input_file.h"
 #include "attnflow/model/family_rows.h"
 #include "attnflow/model/hub_cache.h"
@@ -28,9 +29,11 @@ Folder find_model(const std::string& reference, std::span<const BuiltinModel> mo
   }
   const bool hub_name = is_hub_name(reference);
   if (reference.find('/') != std::string::npos && !hub_name) return reference;  // a path: its reader says what is wrong
-  std::string message =
-      fmt::format("{}: expected the folder of a model, or the name of a built-in one ({}), found nothing of that name",
-                  reference.empty() ? "\"\"" : reference, builtin_model_names(models));
+  std::vector<std::string> names;
+  for (const BuiltinModel& model : models) names.emplace_back(model.name);
+  std::string message = fmt::format(
+      "{}: expected the folder of a model, or the name of a built-in one ({}), found nothing of that name{}",
+      reference.empty() ? "\"\"" : reference, builtin_model_names(models), internal::did_you_mean(reference, names));
   if (hub_name) {
     message += fmt::format(
         "{}. attnflow does not download models: run 'hf download {}' (pip install huggingface_hub), then the same "

@@ -320,8 +320,8 @@ class UsageTest(CommandTest):
             (["explain", "a", "--residual"], ["--residual: expected a value, found none"]),
             (["explain", "a", "--heads", "0", "--heads", "1"], ["--heads: expected at most 1 value, found 2"]),
             (["image"], ["expected PICTURE, found none", "attnflow image --help"]),
-            (["evaluate"], ["expected a command of attnflow evaluate, found none", "attnflow evaluate --help"]),
-            (["evaluate", "foo"], ["expected a command of attnflow evaluate, found foo"]),
+            (["evaluate"], ["expected a command of attnflow evaluate, found none", "agreement", "TASK --help"]),
+            (["evaluate", "foo"], ["expected a command of attnflow evaluate (", "found 'foo'"]),
             (["explain", "a", "--=x"], ["no option --; see 'attnflow explain --help'"]),
             ([], ["expected a command of attnflow, found none"]),
         ):

@@ -21,6 +21,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/base/random.h"
+#include "attnflow/base/suggestion.h"
 #include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/explain/degeneracy_note.h"
 #include "attnflow/graph/layers.h"
@@ -329,13 +330,13 @@ void validate_options(const CorrelationOptions& options) {
   expect_once(options.relevance, "--relevance");
   for (const std::string& name : options.relevance) {
     if (find_relevance(name)) continue;
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--relevance: expected a comma-separated list of row, column-max, column-sum, found '{}'", name));
+    const std::vector<std::string> names = {"row", "column-max", "column-sum"};
+    throw Error(ErrorKind::kUsage, fmt::format("--relevance: expected a comma-separated list of {}, found '{}'{}",
+                                               fmt::join(names, ", "), name, internal::did_you_mean(name, names)));
   }
-  const std::string& blank = options.blank;
-  if (blank != "auto" && blank != "unk" && blank != "mask" && blank != "pad") {
-    throw Error(ErrorKind::kUsage, fmt::format("--blank: expected auto, unk, mask or pad, found '{}'", blank));
+  const std::vector<std::string> blanks = {"auto", "unk", "mask", "pad"};
+  if (std::find(blanks.begin(), blanks.end(), options.blank) == blanks.end()) {
+    throw Error(ErrorKind::kUsage, internal::not_among("--blank", blanks, options.blank));
   }
   if (options.resamples == 0) throw Error(ErrorKind::kUsage, "--resamples: expected at least 1, found 0");
 }

@@ -23,6 +23,7 @@
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
+#include "attnflow/base/suggestion.h"
 #include "attnflow/evaluate/evidence_rank.h"
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/graph/layers.h"
@@ -268,8 +269,9 @@ void check_evidence_options(const EvidenceOptions& options) {
   }
   for (const std::string& score : options.scores) {
     if (!is_score(score)) {
-      throw Error(ErrorKind::kUsage, fmt::format("--scores: expected {} or {}, found '{}'", fmt::join(kUnsigned, ", "),
-                                                 fmt::join(kSigned, ", "), score));
+      std::vector<std::string> names(kUnsigned.begin(), kUnsigned.end());
+      names.insert(names.end(), kSigned.begin(), kSigned.end());
+      throw Error(ErrorKind::kUsage, internal::not_among("--scores", names, score));
     }
   }
 }

@@ -10,6 +10,7 @@
 
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/suggestion.h"
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/explain/asked_target.h"
 #include "attnflow/model/prediction.h"
@@ -151,9 +152,10 @@ ImportanceMethod parse_importance_method(const std::string& name) {
   for (const auto& [known, method] : kMethods) {
     if (known == name) return method;
   }
-  throw Error(ErrorKind::kUsage, fmt::format("--scores: expected a comma-separated list of blank-out, gradient, "
-                                             "gradient-x-input, gradient-sum, found '{}'",
-                                             name));
+  std::vector<std::string> names;
+  for (const auto& [known, method] : kMethods) names.emplace_back(known);
+  throw Error(ErrorKind::kUsage, fmt::format("--scores: expected a comma-separated list of {}, found '{}'{}",
+                                             fmt::join(names, ", "), name, internal::did_you_mean(name, names)));
 }
 
 std::string full_target_name(const std::string& name) {
@@ -171,9 +173,10 @@ TargetRule parse_target(const std::string& name, const ModelInfo& info) {
   } else if (kind == "difference") {
     rule.kind = ScoreTarget::Kind::kProbabilityDifference;
   } else {
-    throw Error(ErrorKind::kUsage, fmt::format("--targets: expected logit, probability or difference, with a class "
-                                               "after a colon if it is not the correct one, found '{}'",
-                                               name));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--targets: expected logit, probability or difference, with a class after a colon if it is "
+                            "not the correct one, found '{}'{}",
+                            name, internal::did_you_mean(kind, {"logit", "probability", "difference"})));
   }
   if (colon == std::string::npos) return rule;
   const std::string which = name.substr(colon + 1);
@@ -184,9 +187,12 @@ TargetRule parse_target(const std::string& name, const ModelInfo& info) {
   }
   const std::optional<std::size_t> label = label_named(which, info.labels);
   if (!label) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--targets: expected correct, predicted or a class of {} ({}) after the colon, found '{}'",
-                            info.name, fmt::join(info.labels, ", "), name));
+    std::vector<std::string> classes = info.labels;
+    classes.insert(classes.begin(), {"correct", "predicted"});
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--targets: expected correct, predicted or a class of {} ({}) after the colon, found '{}'{}",
+                    info.name, fmt::join(info.labels, ", "), name, internal::did_you_mean(which, classes)));
   }
   rule.which = TargetClass::kNamed;
   rule.label = *label;

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_samples.h"
+#include "attnflow/base/phase_start.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
@@ -75,9 +76,6 @@ std::string full_target_name(const std::string& name);
 
 // What a sample's target is, by the sample's own logits.
 ScoreTarget resolve_target(const TargetRule& rule, const EncodedSample& sample);
-
-// Called when a phase of the work starts; what it returns is told about that phase's progress. May be empty.
-using PhaseStart = std::function<ProgressFunction(std::string_view phase)>;
 
 struct ScoringOptions {
   std::string blank = "auto";  // unk, mask, pad; auto: unk, else mask

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "attnflow/files/atomic_file.h"
-#include "attnflow/files/extension.h"
+#include "attnflow/files/output_target.h"
 
 namespace attnflow {
 
@@ -18,7 +18,7 @@ template <typename Report>
 void write_evaluation(const std::filesystem::path& path, const Report& report, std::string (*json)(const Report&),
                       std::string (*csv)(const Report&), std::string (*markdown)(const Report&)) {
   check_evaluation_output(path);
-  const std::string ending = internal::lower_extension(path);
+  const std::string ending = internal::output_ending(path);
   write_file(path, (ending == ".json" ? json : ending == ".csv" ? csv : markdown)(report));
 }
 

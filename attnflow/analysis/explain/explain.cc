@@ -364,6 +364,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     methods.quantity = quantity;
     methods.steps = options.integration_steps;
     methods.threads = options.threads;
+    methods.phases = options.phases;
     methods.stop_token = options.stop_token;
     score_methods(report, methods);
   };

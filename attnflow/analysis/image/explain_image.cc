@@ -117,6 +117,7 @@ void add_scores(Report& report, VisionModel& model, const ImageProcessor& proces
                                           processor.do_normalize ? "mean color" : "black");
   if (!report.target) question.quantity = compared_quantity(target);
   question.steps = options.integration_steps;
+  question.phases = options.phases;
   question.stop_token = options.stop_token;
   score_methods(report, question);
 }

@@ -19,7 +19,8 @@ BlankOut blank_each(const Question& question, const Input& whole) {
   const std::size_t count = question.groups.size();
   BlankOut result;
   result.blanked.resize(count);
-  const BatchOptions options{.stop_token = question.stop_token};
+  const ProgressFunction progress = question.phases ? question.phases("inputs with a blank run") : ProgressFunction{};
+  if (progress) progress(0, count + 1);
   for (std::size_t begin = 0; begin <= count; begin += kChunk) {
     // The input itself comes first.
     std::vector<Input> inputs;
@@ -27,6 +28,8 @@ BlankOut blank_each(const Question& question, const Input& whole) {
     for (std::size_t i = begin; i < end; ++i) {
       inputs.push_back(i == 0 ? whole : question.blanked(question.groups[i - 1]));
     }
+    BatchOptions options{.stop_token = question.stop_token};
+    if (progress) options.progress = [&](std::size_t done, std::size_t) { progress(begin + done, count + 1); };
     const std::vector<double> values = target_values(question.model, inputs, question.target, options);
     for (std::size_t i = begin; i < end; ++i) {
       if (i == 0) {
@@ -37,7 +40,6 @@ BlankOut blank_each(const Question& question, const Input& whole) {
         result.blanked[i - 1] = same ? result.value : values[i - begin];
       }
     }
-    if (question.progress) question.progress(end, count + 1);
   }
   return result;
 }

@@ -38,6 +38,8 @@ IntegratedGradients integrate(const Question& question, const Input& input) {
   }
   const std::vector<std::pair<double, double>> points = gauss_legendre(question.steps);
   Tensor<double> mean(here.shape());
+  const ProgressFunction progress = question.phases ? question.phases("integration steps") : ProgressFunction{};
+  if (progress) progress(0, points.size());
   for (std::size_t begin = 0; begin < points.size(); begin += kPointsAtOnce) {
     const std::size_t count = std::min(kPointsAtOnce, points.size() - begin);
     std::vector<Tensor<float>> between;
@@ -57,7 +59,7 @@ IntegratedGradients integrate(const Question& question, const Input& input) {
         mean.data()[i] += points[begin + p].second * static_cast<double>(found[p].gradient.data()[i]);
       }
     }
-    if (question.progress) question.progress(begin + count, points.size());
+    if (progress) progress(begin + count, points.size());
   }
   const std::size_t n = here.extent(0);
   const std::size_t width = here.extent(1);

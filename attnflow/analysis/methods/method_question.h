@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/base/phase_start.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/graph/normalize.h"
@@ -34,7 +35,7 @@ struct MethodQuestion {
   std::string quantity = {};              // what the target's value is called; empty: by its kind
   std::size_t steps = kIntegrationSteps;  // integrated gradients
   std::size_t threads = 0;                // of what is not the model's; 0: one per hardware thread
-  ProgressFunction progress = {};
+  PhaseStart phases = {};                 // blank-out and integrated gradients
   std::stop_token stop_token = {};
 };
 
