@@ -140,6 +140,24 @@ TEST_F(MadeUpGguf, AMistralWithoutItsWindowIsNoted) {
   EXPECT_TRUE(notes({word("general.name", "Mistral-7B-v0.1"), number("llama.attention.sliding_window", 4096)}).empty());
 }
 
+TEST_F(MadeUpGguf, ATokenizerWithoutItsSplitRuleIsNoted) {
+  const auto found = [&](const std::string& kind, std::vector<std::string> entries) {
+    entries.push_back(word("general.architecture", "llama"));
+    entries.push_back(word("tokenizer.ggml.model", kind));
+    std::vector<std::string> texts;
+    for (const ModelNote& one : read(entries).notes) {
+      EXPECT_EQ(one.note.code, NoteCode::kPreTokenizerUnknown);
+      texts.push_back(std::get<std::string>(*one.note.find("found")));
+    }
+    return texts;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(found("gpt2", {}), Texts{"missing"});
+  EXPECT_EQ(found("gpt2", {word("tokenizer.ggml.pre", "default")}), Texts{"\"default\""});
+  EXPECT_EQ(found("gpt2", {word("tokenizer.ggml.pre", "smollm")}), Texts{});
+  EXPECT_EQ(found("llama", {word("tokenizer.ggml.pre", "default")}), Texts{});  // SentencePiece splits nothing
+}
+
 TEST_F(MadeUpGguf, StorageByHowMuchItHolds) {
   const GgufInfo info =
       read({word("general.architecture", "x"), word("general.license", "mit")},
