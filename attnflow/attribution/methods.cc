@@ -14,18 +14,20 @@ namespace {
 constexpr std::array<MethodInfo, 9> kMethods = {{
     {Method::kRaw, "raw", "raw", MethodNeeds::kGraph, "one layer's matrix"},
     {Method::kRollout, "rollout", "rollout", MethodNeeds::kGraph, "product of the layers' matrices"},
-    {Method::kFlow, "flow", "flow", MethodNeeds::kGraph, "maximum flow through them"},
+    {Method::kFlow, "flow", "flow", MethodNeeds::kGraph, "maximum flow through the layers' matrices"},
     {Method::kLogit, "logit", "logit", MethodNeeds::kLayers,
-     "what each token writes into the predicted position, in units of --target (Ferrando et al. 2023)"},
+     "each token's direct contribution to the logit of --target (Ferrando et al. 2023)"},
     {Method::kAltiLogit, "alti-logit", "alti_logit", MethodNeeds::kLayers,
-     "the same, carried on to the input tokens by ALTI contributions"},
+     "the same, traced back to the input tokens through ALTI contributions"},
     {Method::kAttnLrp, "attnlrp", "attnlrp", MethodNeeds::kGradients,
-     "input times a gradient by the rules of AttnLRP (Achtibat et al. 2024)"},
+     "input times the gradient under AttnLRP's rules (Achtibat et al. 2024)"},
     {Method::kGradientTimesInput, "gradient-x-input", "gradient_x_input", MethodNeeds::kGradients,
      "input times the gradient of --target"},
     {Method::kIntegratedGradients, "integrated-gradients", "integrated_gradients", MethodNeeds::kGradients,
-     "the same, averaged on the way from a blank input (Sundararajan et al. 2017)"},
-    {Method::kBlankOut, "blank-out", "blank_out", MethodNeeds::kRuns, "how far --target falls when a token is blanked"},
+     "the same, averaged along the path from a blank input (Sundararajan et al. 2017)"},
+    {Method::kBlankOut, "blank-out", "blank_out", MethodNeeds::kRuns,
+     "how much --target falls when a token is "
+     "blanked"},
 }};
 
 std::vector<std::string> method_names() {

@@ -64,7 +64,7 @@ TEST(Note, HasTheWordsOfItsCode) {
       << gap.text;
   const Note trained{NoteCode::kTrainedOnSamples,
                      {{"model", "{}"}, {"sources", std::vector<std::string>{"a", "{b}"}}}};  // no formats
-  EXPECT_EQ(trained.text, "{} was trained on a, {b}, so results on these data are not held out.");
+  EXPECT_EQ(trained.text, "{} was trained on a, {b}, so these are not results on held-out data.");
   EXPECT_EQ(note_text(Note("Mine, with {braces}.")), "Mine, with {braces}.");
 }
 
@@ -78,10 +78,10 @@ TEST(Note, CountsInWords) {
   const std::vector<std::string> arrays = {"raw_generated", "attention", "flow_gap"};
   EXPECT_EQ(
       left_out({{"arrays", arrays}}),
-      "There is no room here for raw attention on generated tokens, the attention of single heads and the gaps of "
+      "Left out here to save space: raw attention on generated tokens, the attention of single heads and the gaps of "
       "flow values.");
   EXPECT_EQ(left_out({{"arrays", std::vector<std::string>{}}, {"layers_left_out", 8UL}, {"layers", 12UL}}),
-            "There is no room here for 8 of the 12 layers.");
+            "Left out here to save space: 8 of the 12 layers.");
 }
 
 }  // namespace

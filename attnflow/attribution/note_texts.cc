@@ -68,9 +68,9 @@ std::string adapter_applied_text(const Note& note) {
 std::string adapter_text(const Note& note) {
   const std::string& base = text_in(note, "base");
   return fmt::format(
-      "An adapter{} (adapter_config.json) lies beside the weights and was not applied: all numbers come from the "
+      "The folder also holds an adapter{} (adapter_config.json), which was not applied: all numbers come from the "
       "weights alone.",
-      base.empty() ? "" : " of " + base);
+      base.empty() ? "" : " for " + base);
 }
 
 std::string blanked_text(const Note& note) {
@@ -83,9 +83,9 @@ std::string blanked_text(const Note& note) {
 std::string unknown_words_text(const Note& note) {
   const std::size_t count = count_in(note, "count");
   const std::size_t more = count_in(note, "not_listed");
-  return fmt::format("{} not in the model's vocabulary and {}: {}{}.",
+  return fmt::format("{} not in the model's vocabulary, so the model cannot tell {}: {}{}.",
                      count == 1 ? "1 word is" : fmt::format("{} words are", count),
-                     count == 1 ? "looks to it like any other such word" : "look the same to it",
+                     count == 1 ? "it from any other unknown word" : "them apart",
                      fmt::join(texts_in(note, "words"), ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
@@ -157,8 +157,9 @@ std::string joint_layers_text(const Note& note) {
   const std::size_t encoder = count_in(note, "encoder_layers");
   const std::size_t last = encoder + 2 * count_in(note, "decoder_layers");
   return fmt::format(
-      "The first {} tokens are the encoder's, the others the decoder's, in one graph: layers 1 to {} are the "
-      "encoder's; layers {} to {} are the decoder's, two for each: self-attention, then attention to the encoder.",
+      "Encoder and decoder form one graph: the first {} tokens are the encoder's, the others the decoder's; layers 1 "
+      "to {} are the encoder's; layers {} to {} are the decoder's, each counted twice: first its self-attention, then "
+      "its attention to the encoder.",
       count_in(note, "source_tokens"), encoder, encoder + 1, last);
 }
 
@@ -251,8 +252,8 @@ std::string agreement_text(const Note& note) {
   const NoteValue* const rank = note.find("rank_correlation");
   const std::string agreement = rank == nullptr
                                     ? std::string(
-                                          "no rank correlation with blank-out can be given, as one of "
-                                          "the two puts no tokens in order")
+                                          "its rank correlation with blank-out is undefined, because one of "
+                                          "the two ranks no token above another")
                                     : fmt::format("rank correlation with blank-out {:.2f}", std::get<double>(*rank));
   const std::string method = text_in(note, "method");
   const auto methods = all_methods();
@@ -284,7 +285,7 @@ std::vector<std::string> array_names(const Note& note) {
   return names;
 }
 
-constexpr const char* kAllNumbers = "A .json or .npz file has all numbers.";
+constexpr const char* kAllNumbers = "A .json or .npz file holds all of the numbers.";
 
 std::string largest_kept_text(const Note& note) {
   std::vector<std::string> shares = array_names(note);
@@ -293,8 +294,8 @@ std::string largest_kept_text(const Note& note) {
                             counts_in(note, "least_percent")[i]);
   }
   return fmt::format(
-      "There is no room here for all values: the largest of each row are kept, on average {}, and the others are "
-      "replaced by their mean.",
+      "Not all values fit here: only the largest in each row are kept, on average {}, and the others are replaced by "
+      "their mean.",
       listed(std::move(shares)));
 }
 
@@ -307,7 +308,7 @@ std::string left_out_text(const Note& note) {
   if (note.find("layers") != nullptr) {
     parts.push_back(fmt::format("{} of the {} layers", count_in(note, "layers_left_out"), count_in(note, "layers")));
   }
-  return fmt::format("There is no room here for {}.", listed(std::move(parts)));
+  return fmt::format("Left out here to save space: {}.", listed(std::move(parts)));
 }
 
 using internal::NoteRow;
@@ -322,10 +323,10 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kJointLayers, "joint-layers", "source_tokens encoder_layers decoder_layers", joint_layers_text},
     {Code::kTokensBlanked, "tokens-blanked", "blank positions", blanked_text},
     {Code::kFewClasses, "few-classes", "width height classes labels",
-     "The model sees {width} x {height} pixels of the image and knows {classes} classes ({labels}): it names one of "
-     "them whatever the image shows."},
+     "The model sees the image as {width} x {height} pixels and knows only {classes} classes ({labels}): it picks one "
+     "of them whatever the image shows."},
     {Code::kReferentsPossible, "referents-possible", "",
-     "The weights of the mask on words of the text can be compared beside the candidates.",
+     "Besides the candidates, you can compare the mask's weights on words of the text.",
      "Name the words with --referents WORD,WORD."},
     {Code::kOutputTokenGuessed, "output-token-guessed", "",
      "No token is marked as a mask or class token, so the output token is position 0.",
@@ -334,7 +335,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "The model has no class token, so the output token is the patch in the middle, {patch}.",
      "--output-token ROW,COLUMN, counted from 0, chooses another."},
     {Code::kOutputTokenSurest, "output-token-surest", "token",
-     "The model classifies each token; the output token is the one it is most certain belongs to a class, \"{token}\".",
+     "The model classifies each token; the output token is the one whose class it is surest of, \"{token}\".",
      "--output-token chooses another."},
     {Code::kNoAnswer, "no-answer", "probability",
      "The model finds no answer more probable than any span of the second text: {probability:%}."},
@@ -345,19 +346,20 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "\"{word}\" is {tokens} tokens; the output token is the last of them, at position {position}.",
      "--words merges the tokens of each word."},
     {Code::kTargetFirstToken, "target-first-token", "option word tokens token",
-     "--{option} {word} is {tokens} tokens; the model predicts one at a time, so its first, '{token}', is explained."},
+     "--{option} {word} is {tokens} tokens; the model predicts one at a time, so only the first, '{token}', is "
+     "explained."},
     {Code::kSystemTurn, "system-turn", "turn", system_turn_text,
      "--system TEXT replaces it; --system \"\" empties it."},
 
     {Code::kNoHead, "no-head", "", "The model predicts no classes, so there is no prediction to explain."},
     {Code::kAdapterApplied, "adapter-applied", "base", adapter_applied_text,
-     "For the model without it, give a folder of the weights alone."},
+     "To run the model without it, give a folder that holds only the weights."},
     {Code::kAdapterNotApplied, "adapter-not-applied", "base", adapter_text,
-     "If they do not include it yet, merge it (merge_and_unload of peft) and save the result."},
+     "If the weights do not include the adapter yet, merge it (peft's merge_and_unload) and save the result."},
     {Code::kWindowNotApplied, "window-not-applied", "window",
-     "This is Mistral 7B v0.1 or a model derived from it, in which each token sees the {window} before it. The GGUF "
-     "file does not say so, so here each token sees all of them: beyond {window} tokens, the numbers differ from the "
-     "trained model's.",
+     "This is Mistral 7B v0.1 or a model derived from it, in which each token sees only the {window} tokens before it. "
+     "The GGUF file does not record this limit, so here each token sees all earlier tokens: beyond {window} tokens, "
+     "the numbers differ from the trained model's.",
      "Its Hugging Face folder keeps the window."},
     {Code::kWindowIgnored, "window-ignored", "window",
      "The file says that each token sees the {window} before it, which libllama does not apply to models of this "
@@ -381,15 +383,14 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kLlamaWarning, "llama-warning", "warning", "libllama warns: {warning}"},
 
     {Code::kAnyWeights, "any-weights", "",
-     "The attention was taken as it is: its rows, and the values computed from them, may not sum to 1."},
+     "The attention was used unchanged: its rows, and the values computed from them, may not sum to 1."},
     {Code::kZeroRows, "zero-rows", "count layers heads positions", zero_rows_text,
      "If these positions are padding, leave them out of the attention."},
     {Code::kAttentionRounded, "attention-rounded", "",
      "The attention in the report is rounded to float32; the values were computed from float64."},
     {Code::kNoPositiveAttention, "no-positive-attention", "",
-     "No attention weight supports the target: its gradient is 0 or negative wherever there is attention, so each "
-     "token "
-     "depends on itself alone."},
+     "No attention weight supports the target: the target's gradient is 0 or negative at every attention weight, so "
+     "each token depends on itself alone."},
     {Code::kNegativeRelevance, "negative-relevance", "share target?", negative_relevance_text},
     {Code::kDefaultMixing, "default-mixing", "mixing reason", "Built from {mixing}, not attention weights ({reason}).",
      "--mixing attention shows the paper's attention."},
@@ -417,10 +418,9 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "--normalize receptive-field removes that advantage."},
 
     {Code::kRolloutNotShares, "rollout-not-shares", "output_token layer sum",
-     "Rollout multiplies I + G as published, so its values do not sum to 1: those of output token {output_token} sum "
-     "to "
-     "{sum:.3g} at layer {layer}.",
-     "--mixing gradient-renormalized or --normalize row makes them shares."},
+     "As published, rollout adds the identity to the gradient-weighted attention without normalizing rows, so its "
+     "values do not sum to 1: the row of output token {output_token} sums to {sum:.3g} at layer {layer}.",
+     "--mixing gradient-renormalized or --normalize row makes each row sum to 1."},
     {Code::kFlowDegenerate, "flow-degenerate",
      "layers from_layer? start_layer fewer_layers least most first_layer_share output_token? shown? shown_degenerate? "
      "mixing",
@@ -429,21 +429,20 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "The widest flow interval is {widest:.1e}, wider than the tolerance of {tolerance:g}. Fewer tokens or layers, or "
      "rows that sum to 1, make it narrower."},
     {Code::kFlowTimeLimit, "flow-time-limit", "seconds share widest tolerance",
-     "Flow ended after {seconds:g} s: {share:%} of its values are known within intervals wider than {tolerance:g}, up "
-     "to {widest:.2g}, and shown by their lower ends."},
+     "Flow stopped after {seconds:g} s: for {share:%} of its values the interval is still wider than {tolerance:g}, up "
+     "to {widest:.2g}; the lower end is shown."},
     {Code::kSmallBaseline, "small-baseline", "count smallest",
-     "Receptive-field normalization: {count} values have a baseline under uniform attention below {smallest} and are "
-     "shown as 0."},
+     "Receptive-field normalization divides each value by its value under uniform attention: {count} values, for which "
+     "that is below {smallest}, are shown as 0."},
     {Code::kFlowTokensNotGenerated, "flow-tokens-not-generated", "tokens",
-     "Flow was requested for tokens that were not generated: there are {tokens}."},
+     "Flow was requested for tokens that were not generated: the model generated only {tokens}."},
 
     {Code::kBlankOutAgreement, "blank-out-agreement",
      "method layer? token quantity before after decisive? least? rank_correlation?", agreement_text},
     {Code::kIntegrationError, "integration-error", "steps share",
-     "The scores of integrated-gradients, from {steps} points, add up to {share:%} more or less than the change that "
-     "they "
-     "explain.",
-     "--integration-steps takes more points."},
+     "The integrated-gradients scores, computed from {steps} points, should add up to the change that they explain, "
+     "but are off by {share:%}.",
+     "--integration-steps sets a larger number."},
 
     {Code::kGenerationRules, "generation-rules", "file settings changed of", generation_rules_text},
     {Code::kGenerationSettingsLeft, "generation-settings-left", "file settings sampled", generation_left_text,
@@ -455,7 +454,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kFlowInterrupted, "flow-interrupted", "", "Interrupted before flow was computed."},
     {Code::kValuesInterrupted, "values-interrupted", "", "Interrupted before the generated tokens were explained."},
     {Code::kScoresInterrupted, "scores-interrupted", "",
-     "Interrupted before the methods beside the graph were computed."},
+     "Interrupted before the other methods, which have no layers, were computed."},
     {Code::kTimeLimit, "time-limit", "", "The server's time limit ended the generation.",
      "attnflow serve --timeout sets it."},
 
@@ -479,13 +478,13 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kOutputTokensGuessed, "output-tokens-guessed", "",
      "Some samples have no mask or class token, so their output token is position 0."},
     {Code::kNoIntervals, "no-intervals", "fewest",
-     "Where fewer than {fewest} samples are scored, no interval is given: so few say little about how certain a mean "
+     "No interval is given where fewer than {fewest} samples are scored: that is too few to tell how certain a mean "
      "is."},
     {Code::kPositionsDiffer, "positions-differ", "importance values",
      "Importance refers to the prediction at position {importance}, the methods' values to the output token at "
      "position {values}: they answer different questions."},
     {Code::kTrainedOnSamples, "trained-on-samples", "model sources",
-     "{model} was trained on {sources}, so results on these data are not held out."},
+     "{model} was trained on {sources}, so these are not results on held-out data."},
     {Code::kEvidenceFirst, "evidence-first", "share",
      "In {share:%} of the samples the evidence contains the first token of the input, which decoders use as an "
      "attention sink anyway, and which 'first token masked' rules out.",

@@ -98,8 +98,8 @@ ResolvedMixing resolve_mixing(const Settings& settings, const std::vector<InputT
   if (needs_special && special.empty()) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("{}: expected tokens marked as special, found none; name positions with --mask-columns 0,5, or "
-                    "store a bool array 'special' beside the attention",
+        fmt::format("{}: expected tokens marked as special, found none; give positions with --mask-columns 0,5, or "
+                    "store a bool array 'special' next to the attention",
                     mask == Mask::kSpecial ? "--mask-columns special" : "--discard-keep-special"));
   }
   switch (mask) {

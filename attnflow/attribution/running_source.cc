@@ -73,10 +73,9 @@ Tensor<double> RunningSource::rows_of(const RowQuestion& question, Tensor<double
   return internal::rows_of(question, tokens_, [&](std::size_t layer, std::size_t position) {
     const std::optional<std::size_t> place = place_of(layers, layer);
     if (!place || kept.empty() || layer > this->layers()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: expected a layer that was kept of those that came one by one, and "
-                              "has not been given away, found layer {}",
-                              what, layer));
+      throw Error(ErrorKind::kUsage, fmt::format("{}: expected a layer whose matrix was kept as the layers arrived and "
+                                                 "has not been taken since, found layer {}",
+                                                 what, layer));
     }
     return std::span<const double>(kept[*place][position].data(), tokens_);
   });
@@ -88,10 +87,9 @@ Tensor<double> RunningSource::raw(const RowQuestion& question, const AttributeOp
 
 Tensor<double> RunningSource::rollout(const RowQuestion& question, const AttributeOptions&) {
   if (question.start_layer != options_.start_layer || question.layers.front() <= options_.start_layer) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("rollout: expected layers above {}, from which layers were multiplied as "
-                            "they came, found layer {} from {}",
-                            options_.start_layer, question.layers.front(), question.start_layer));
+    throw Error(ErrorKind::kUsage, fmt::format("rollout: expected layers above {}, where the running product of the "
+                                               "layers begins, found layer {} from {}",
+                                               options_.start_layer, question.layers.front(), question.start_layer));
   }
   if (options_.layers.empty() && rollout_.empty() && !running_.result().empty()) {
     keep_matrix(running_.result().view(), 0, 1, rollout_);
@@ -100,7 +98,7 @@ Tensor<double> RunningSource::rollout(const RowQuestion& question, const Attribu
 }
 
 FlowResult RunningSource::flow(const RowQuestion&, const TokenGroups*, double, const AttributeOptions&) {
-  throw Error(ErrorKind::kUsage, "flow: expected the matrices of all layers, found layers of which a product is kept");
+  throw Error(ErrorKind::kUsage, "flow: expected the matrices of all layers, found only the product of the layers");
 }
 
 std::unique_ptr<AttentionSource> RunningSource::uniform() const {

@@ -100,18 +100,20 @@ std::vector<SettingOption> make_table() {
       row<&Settings::methods>("method", kAll, method_help(), names_of(all_methods())),
       row<&Settings::mixing>("mixing", kReport | kForGenerate, mixing_help(), names_of(all_mixings())),
       row<&Settings::target>("target", kReport,
-                             "With a mixing or method that explains one prediction: the class (label or "
-                             "index), token (a word, or id:N) or answer (the position of its first token) that is "
-                             "explained; auto: the most probable"),
+                             "Prediction to explain, for a mixing or method that explains one: a class (label or "
+                             "index), a token (a word, or id:N) or an answer (the position of its first token); "
+                             "auto: the most probable"),
       row<&Settings::against>(
           "against", kReport,
           "What --target is compared with: a class or token, whose logit is subtracted; rest (all others); none (the "
           "logit alone); auto (of tokens the next most probable, of classes all others)"),
-      row<&Settings::heads>("heads", kAll, "Head fusion: mean, max, min, or the index of a single head", {},
-                            SettingForm::kNumberToo),
-      number<&Settings::residual>("residual", kAll, "Weight of the residual connection in A = (1 - rho) W + rho I",
+      row<&Settings::heads>("heads", kAll,
+                            "How to combine a layer's heads: mean, max, min, or the index of a single "
+                            "head",
+                            {}, SettingForm::kNumberToo),
+      number<&Settings::residual>("residual", kAll, "Weight rho of the residual connection in A = (1 - rho) W + rho I",
                                   {0.0, 1.0, false, "weight"}),
-      number<&Settings::discard>("discard", kWhole, "Fraction of each layer's smallest weights to set to 0",
+      number<&Settings::discard>("discard", kWhole, "Fraction of each layer's weights to set to 0, the smallest first",
                                  {0.0, 1.0, true, "share"}),
       row<&Settings::discard_keep_special>("discard_keep_special", kWhole,
                                            "Keep the weights of special tokens when discarding"),
@@ -120,22 +122,24 @@ std::vector<SettingOption> make_table() {
                                   "(a decoder's attention sink), "
                                   "special, registers (of images), or positions such as 0,5",
                                   {}, SettingForm::kPositionsToo),
-      row<&Settings::layers>("layers", kAll, "Layers to start from, such as 6, 1-6 or 1,3,6 (default: all)", {},
+      row<&Settings::layers>("layers", kAll, "Layers to explain, such as 6, 1-6 or 1,3,6 (default: all)", {},
                              SettingForm::kRangesToo, {1.0}),
-      number<&Settings::start_layer>("start_layer", kAll, "Layer at which paths end; 0 is the input", {}),
+      number<&Settings::start_layer>("start_layer", kAll, "Layer that paths are traced back to; 0 is the input", {}),
       row<&Settings::output_token>(
           "output_token", kWhole,
           "auto (the mask if any, else the class token or the first; causal models: the "
           "last), cls, mask, last, all, a position, or a word or token that occurs once (' last', with a "
           "space, is the word)",
           {}, SettingForm::kNumberToo),
-      row<&Settings::normalization>("normalize", kReport | kForGenerate | kForText, "none, row, or receptive-field",
+      row<&Settings::normalization>("normalize", kReport | kForGenerate | kForText,
+                                    "Divide values: none, row (each row by its sum), or receptive-field (each value by "
+                                    "its value under uniform attention)",
                                     {"none", "row", "receptive-field"}),
       row<&Settings::words>("words", kOfText, "Merge subword tokens into words"),
       number<&Settings::flow_tolerance>(
           "flow_tolerance", kWhole | kForGenerate,
-          "Tolerance for calling a flow degenerate (equal to an end cut), 1e-12 to 1; above 1e-6, also how wide the "
-          "intervals may be where flow of one output token is computed, which is faster",
+          "Tolerance for calling a flow degenerate (set by the first or last layer alone), 1e-12 to 1; above 1e-6, "
+          "also the widest interval allowed when flow is computed for one output token only, which is faster",
           {1e-12, 1.0}),
       number<&Settings::top_k>("top_k", kReport | kForGenerate | kForText, "Number of tokens in rankings",
                                {1.0, kNoLimit}),

@@ -162,16 +162,15 @@ void validate(const Settings& settings) {
   expect(!settings.against.empty(), [] { return "--against: expected auto, a class or a token, found none"; });
   if (mixing.needs != MixingNeeds::kAttention) {
     expect(settings.heads == HeadChoice{}, [&] {
-      return fmt::format(
-          "--mixing {} requires --heads mean: it puts the heads together in its own way, found --heads {}", mixing.name,
-          to_text(settings.heads));
+      return fmt::format("--mixing {} requires --heads mean: it combines the heads in its own way, found --heads {}",
+                         mixing.name, to_text(settings.heads));
     });
   }
   if (!mixing.takes_residual()) {
     expect(settings.residual == Settings{}.residual, [&] {
       return fmt::format("--mixing {} does not allow --residual: {}, found --residual {}", mixing.name,
-                         settings.weights_by_gradient() ? "the whole identity is added (A = I + G)"
-                                                        : "how much stays at a position is measured",
+                         settings.weights_by_gradient() ? "it adds the whole identity (A = I + G)"
+                                                        : "it measures how much stays at each position",
                          settings.residual);
     });
   }

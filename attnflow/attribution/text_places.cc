@@ -91,7 +91,7 @@ void place_tokens(InputText& input, const std::vector<std::optional<TokenPlace>>
   const std::string_view text = input.text;
   check_utf8(text, "text");
   if (places.size() != input.tokens.size()) {
-    throw Error(ErrorKind::kBadFile, fmt::format("tokens: expected {} places in the text, one for each, found {}",
+    throw Error(ErrorKind::kBadFile, fmt::format("tokens: expected {} places in the text, one for each token, found {}",
                                                  input.tokens.size(), places.size()));
   }
   const std::vector<std::size_t> begins = code_point_begins(text);

@@ -57,8 +57,8 @@ CLI::Option* comma_list(CLI::Option* option) { return repeatable(option->delimit
 
 CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& names) {
   return comma_list(command->add_option("--mixing", names,
-                                        "Matrix of each layer, as in explain; comma-separated, or all: those that the "
-                                        "model can be given"))
+                                        "Matrix of each layer, as in explain; comma-separated, or all: every mixing "
+                                        "that the model supports"))
       ->capture_default_str();
 }
 
@@ -114,7 +114,7 @@ ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUs
 
 void add_machine(CLI::App* command, std::size_t& threads, const char* more, std::string& device) {
   add_whole_number(command, "--threads", threads, fmt::format("Number of threads; 0: one per processor{}", more));
-  command->add_option("--device", device, "cpu, or cuda[:N]")->capture_default_str();
+  command->add_option("--device", device, "Device to run the model on: cpu, or cuda[:N]")->capture_default_str();
 }
 
 void add_unused_weights_option(CLI::App* command, bool& allowed) {
@@ -163,7 +163,7 @@ ReadPaper add_paper_options(CLI::App* command) {
 
 void add_integration_steps(CLI::App* command, std::size_t& steps) {
   add_whole_number(command, "--integration-steps", steps,
-                   "integrated-gradients: number of points on the way from the blank input to this one");
+                   "integrated-gradients: number of points on the path from the blank input to this one");
 }
 
 void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std::string& endings,

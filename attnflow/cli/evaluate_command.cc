@@ -156,9 +156,9 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
   command->option_defaults()->group("Analysis");
   arguments.read_settings = add_settings(command, settings, kForCorrelations,
                                          {{"method",
-                                           "Comma-separated list of raw, rollout, flow, and of attnlrp, "
-                                           "gradient-x-input, integrated-gradients, whose values are taken without "
-                                           "their signs"},
+                                           "Comma-separated list of raw, rollout, flow, attnlrp, "
+                                           "gradient-x-input and integrated-gradients (the last three by their "
+                                           "absolute values)"},
                                           {"output_token", "auto, cls, mask, last or a position"}});
   add_mixings_option(command, arguments.mixings);
   comma_list(command->add_option(

@@ -75,9 +75,8 @@ void add_evidence_task(CLI::App& evaluate) {
       ->required()
       ->type_name("FILE.gguf|DIR");
   task->add_option("--data", arguments->data,
-                   "Columns text (with the model's mask token; of decoders what comes before), good, bad, evidence (or "
-                   "the names "
-                   "of BLiMP with a column target)")
+                   "File with the columns text (with the model's mask token; for decoders, what comes before the word "
+                   "to predict), good, bad and evidence (or BLiMP's column names plus target)")
       ->required()
       ->type_name("FILE.csv");
   add_outputs(task, arguments->outputs, ".md .json .csv", "print a table");
@@ -97,7 +96,7 @@ void add_evidence_task(CLI::App& evaluate) {
   arguments->read_settings = add_settings(task, options.settings, kForEvidence);
   add_mixings_option(task, arguments->mixings);
   task->add_option("--flow-layers", arguments->flow_layers,
-                   "Layers that flow starts from; default: a quarter, half, three quarters and all of them");
+                   "Layers to compute flow for; default: one at each quarter of the model's depth");
   add_whole_number(task, "--resamples", options.resampling.resamples, "Number of bootstrap resamples");
   task->callback([arguments] { run_evidence(*arguments); });
 }

@@ -58,7 +58,9 @@ void read_arcs(const std::string& arcs, FigureOptions* figure) {
   const std::optional<std::size_t> count = internal::parse_number(arcs);
   if (!count || *count == 0) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--arcs: expected all, or how many arcs of each node, at least 1, found '{}'", arcs));
+                fmt::format("--arcs: expected all, or the number of arcs to draw for each node (at least 1), "
+                            "found '{}'",
+                            arcs));
   }
   figure->arcs_per_node = *count;
 }
@@ -185,16 +187,16 @@ void add_explain_command(CLI::App& app) {
   command->option_defaults()->group("Analysis");
   arguments->read_settings = add_settings(command, settings, kForExplain);
   command->add_flag("--only-output-token", arguments->options.only_output_token,
-                    "Compute only that token's row: with --attention, or of decoders, there without full attention "
-                    "matrices (for long texts)");
+                    "Compute the output token's row only (with --attention or a decoder); a decoder then needs no full "
+                    "attention matrices (for long texts)");
   add_integration_steps(command, arguments->options.integration_steps);
   command->add_flag("--renormalize", arguments->options.renormalize, "With --attention: divide each row by its sum");
   command->add_flag("--any-weights", arguments->options.any_weights,
                     "With --attention: accept rows that do not sum to 1");
   command
       ->add_option("--blank", arguments->blank,
-                   "Blank the tokens at these positions, such as 2,5: the model sees its unknown token there (else its "
-                   "mask)")
+                   "Blank the tokens at these positions, such as 2,5: the model sees its unknown token there (or its "
+                   "mask or end-of-text token)")
       ->type_name("N,N");
 
   command->option_defaults()->group("Output");
@@ -208,18 +210,18 @@ void add_explain_command(CLI::App& app) {
       ->type_name("N|all");
   arguments->read_paper = add_paper_options(command);
   comma_list(command->add_option("--candidates", arguments->options.candidates,
-                                 "Comma-separated words whose probability at the mask is reported"))
+                                 "Comma-separated words; report their probability at the mask or as the next token"))
       ->type_name("WORD,WORD");
   comma_list(command->add_option("--referents", arguments->options.referents,
-                                 "Words of the text to compare, layer by layer, such as author,Sara; author:2 is its "
-                                 "second occurrence, a number is a position"))
+                                 "Words of the text to compare, layer by layer, such as author,Sara; author:2 is the "
+                                 "second occurrence of author, a number is a position"))
       ->type_name("WORD,WORD");
   add_report_extras(command, arguments->options.keep_attention, arguments->options.certificates);
 
   command->option_defaults()->group("Runtime");
   command
       ->add_option("--max-flow-seconds", arguments->options.max_flow_seconds,
-                   "Seconds after which flow leaves its intervals as they are; 0: no limit")
+                   "Stop narrowing flow's intervals after this many seconds; 0: no limit")
       ->type_name("S")
       ->capture_default_str();
   command->add_flag("--truncate", arguments->options.truncate, "Truncate a text that is too long for the model");

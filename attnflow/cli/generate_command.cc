@@ -204,7 +204,8 @@ void add_generate_command(CLI::App& app) {
   add_whole_number(command, "--seed", options.sampling.seed, "Random seed");
   comma_list(
       command->add_option("--begin-with", options.begin_with,
-                          "Token ids that the generation starts with, such as 464,3290 (choices in a .json report)"))
+                          "Token ids to start the generation with, such as 464,3290 (listed under choices in a .json "
+                          "report)"))
       ->check(whole_number)
       ->type_name("IDS");
   command->add_flag("--ignore-end", options.ignore_end, "Continue past end-of-text tokens");
@@ -215,10 +216,11 @@ void add_generate_command(CLI::App& app) {
       {{"normalize", "none, or receptive-field: also report values corrected for the advantage of early tokens"},
        {"words", "Merge subword tokens of the prompt into words"}});
   command->add_flag("--generated-columns", options.generated_columns,
-                    "Also keep the values on generated tokens (.html does so by itself for short texts)");
+                    "Also keep each token's values on the generated tokens before it (automatic for .html of short "
+                    "texts)");
   command->add_option("--flow-tokens", arguments->flow_tokens,
                       "Generated tokens to compute flow for, such as 0,5; default: all");
-  command->add_option("--flow-layers", arguments->flow_layers, "Layers that flow starts from; default: the last");
+  command->add_option("--flow-layers", arguments->flow_layers, "Layers to compute flow for; default: the last");
   add_integration_steps(command, options.integration_steps);
 
   command->option_defaults()->group("Output");

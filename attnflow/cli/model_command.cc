@@ -43,7 +43,7 @@ const char* head_name(ModelHead head) {
     case ModelHead::kClassification:
       return "classification";
     case ModelHead::kTokenClassification:
-      return "classification of each token";
+      return "token classification";
     case ModelHead::kQuestionAnswering:
       return "question answering";
     case ModelHead::kCausalLm:
@@ -110,7 +110,7 @@ void print_text_input(const Folder& folder, const ModelInfo& info) {
 }
 
 const char* attention_of(const ModelInfo& info) {
-  if (info.target) return "bidirectional in the encoder, causal in the decoder, and from it to the encoder";
+  if (info.target) return "bidirectional in the encoder, causal in the decoder, plus cross-attention to the encoder";
   return info.causal ? "causal" : "bidirectional";
 }
 
@@ -118,7 +118,8 @@ void print_image_input(const ImageInfo& image) {
   const std::size_t height = image.rows() * image.patch_height;
   const std::size_t width = image.columns() * image.patch_width;
   fmt::print(
-      "images        {} x {} pixels (height, width), {} channel{}; other sizes by interpolating position embeddings\n",
+      "images        {} x {} pixels (height, width), {} channel{}; other sizes work, too (position embeddings are "
+      "interpolated)\n",
       image.height, image.width, image.channels, image.channels == 1 ? "" : "s");
   fmt::print("patches       {} x {} pixels: {} rows of {}\n", image.patch_height, image.patch_width, image.rows(),
              image.columns());
@@ -135,7 +136,7 @@ void describe_model(const Folder& folder, const OpenOptions& options) {
   fmt::print("name          {}\n", info.name);
   fmt::print("architecture  {}\n", info.architecture);
   if (info.target) {
-    fmt::print("layers        {} (encoder {}, decoder {} of two each)\n", info.layers, info.target->encoder_layers,
+    fmt::print("layers        {} (encoder {}, decoder {} counted twice)\n", info.layers, info.target->encoder_layers,
                info.target->decoder_layers);
   } else {
     fmt::print("layers        {}\n", info.layers);
@@ -166,7 +167,7 @@ void print_gguf(const std::string& file) {
   };
   std::string heads = of_layers(info.heads);
   if (info.key_value_heads != info.heads)
-    heads += fmt::format(" (keys and values: {})", of_layers(info.key_value_heads));
+    heads += fmt::format(" (key-value heads: {})", of_layers(info.key_value_heads));
   fmt::print("name          {}\n", clean_line(info.name));
   fmt::print("architecture  {}\n", clean_line(info.architecture));
   fmt::print("layers        {}\n", info.layers);
@@ -206,7 +207,10 @@ void write_folder(const std::string& file, const std::string& folder) {
   print_message(
       fmt::format("note: these are the dequantized weights ({} of {} tensors were quantized), not the originals",
                   result.quantised, result.tensors));
-  print_message(fmt::format("note: both tokenizers gave the same tokens for {} texts", result.texts_compared));
+  print_message(
+      fmt::format("note: the converted tokenizer gave the same tokens as the "
+                  "original for {} test texts",
+                  result.texts_compared));
   for (const std::string& note : result.notes) print_message("note: " + note);
 }
 

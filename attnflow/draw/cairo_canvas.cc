@@ -93,7 +93,7 @@ SurfacePtr png_surface(const std::string& png) {
   const cairo_status_t status = cairo_surface_status(surface.get());
   if (status != CAIRO_STATUS_SUCCESS) {
     throw Error(ErrorKind::kOther, "expected a complete PNG to draw, found " + std::to_string(png.size()) +
-                                       " bytes that are none: " + cairo_status_to_string(status));
+                                       " bytes that are not one: " + cairo_status_to_string(status));
   }
   return surface;
 }

@@ -77,7 +77,7 @@ std::string figure_description(const Report& report, const FigureOptions& option
   constexpr std::size_t kLongestText = 80;
   const std::string text = shorten(clean_text(report.input.text), kLongestText, "\u2026");
   if (report.generation) {
-    return fmt::format("{} of what {} depended on while it continued \u201c{}\u201d{}",
+    return fmt::format("{} of what {} depended on while continuing \u201c{}\u201d{}",
                        kViewNames[static_cast<std::size_t>(options.view)],
                        report.model.name.empty() ? "a model" : clean_text(report.model.name), text,
                        options.output_token ? fmt::format(", for generated token {}", *options.output_token) : "");

@@ -178,8 +178,8 @@ bool FigureData::aside(std::optional<std::size_t> output, std::size_t input) con
 std::vector<Method> FigureData::methods_with_output_token() const {
   if (report.generation && !methods.empty()) return methods;  // checked
   if (methods.empty()) {
-    bad_option(fmt::format("this figure shows layers, of which {} knows none; choose --view strip",
-                           scores.empty() ? std::string("it") : to_text(scores.front()->method)));
+    bad_option(fmt::format("this figure shows layers, but {} has none; choose --view strip",
+                           scores.empty() ? std::string("the report") : to_text(scores.front()->method)));
   }
   std::vector<Method> with;
   for (const Method method : methods) {
@@ -187,7 +187,7 @@ std::vector<Method> FigureData::methods_with_output_token() const {
   }
   if (with.empty()) {
     bad_option(
-        fmt::format("the figure was asked for output token {}; this report holds no values of it, but of {} "
+        fmt::format("the figure was asked for output token {}; this report holds no values for it, only for {} "
                     "other output tokens",
                     output_token, method_values(report, methods.front()).output_tokens->size()));
   }

@@ -285,7 +285,7 @@ TEST(GenerationFigure, SaysWhatItShows) {
     mass += values[j];
     if (!rules[j].empty()) excluded += values[j];
   }
-  EXPECT_NE(text.find(fmt::format("{:.0f}% lies on generated tokens and {:.0f}% on the prompt", 100.0 * (1.0 - mass),
+  EXPECT_NE(text.find(fmt::format("{:.0f}% on generated tokens and {:.0f}% on the prompt", 100.0 * (1.0 - mass),
                                   100.0 * mass)),
             std::string::npos);
   EXPECT_NE(text.find(fmt::format("hold {:.0f}% of the prompt's part", 100.0 * excluded / mass)), std::string::npos);
@@ -300,7 +300,7 @@ TEST(GenerationFigure, SaysWhatItShows) {
   Report without = report;
   without.flow_beside.generated = {};
   text = all_text(read_svg(figure_svg(without, options)));
-  EXPECT_NE(text.find("How much of flow lies on generated tokens was not kept."), std::string::npos);
+  EXPECT_NE(text.find("The report does not record how much of the flow falls on generated tokens."), std::string::npos);
 }
 
 TEST(GenerationFigure, ValuesThatAreMissingAreSaidSo) {

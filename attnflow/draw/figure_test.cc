@@ -232,7 +232,7 @@ TEST(FigureSvg, ScoresHaveAStripOfTheirOwnWithSigns) {
   EXPECT_EQ(std::count(both.ids.begin(), both.ids.end(), "attnflow-strip-attnlrp"), 1);
   EXPECT_EQ(std::count(both.ids.begin(), both.ids.end(), "attnflow-strip-rollout"), 1);
   EXPECT_TRUE(has_text(both, "\u22120.5"));
-  EXPECT_TRUE(has_text_with(both, "blue speaks for class \"positive\", red against it."));
+  EXPECT_TRUE(has_text_with(both, "blue argues for class \"positive\", red against it."));
   FigureOptions only = view("overview");
   only.methods = {Method::kAttnLrp};
   const SvgDocument one = read_svg(figure_svg(report, only));
@@ -342,7 +342,7 @@ TEST(FigureSvg, WeakArcsAreLeftOutAndTheirNumberIsLimited) {
   }
   EXPECT_LT(bytes.size(), 2u << 20);
   EXPECT_TRUE(std::any_of(svg.texts.begin(), svg.texts.end(),
-                          [](const std::string& text) { return text.find("strongest arcs of") != std::string::npos; }));
+                          [](const std::string& text) { return text.find("strongest of") != std::string::npos; }));
 }
 
 TEST(FigureSvg, HeadOfItsOwnHoldsInTheLayerLookedAt) {
@@ -563,7 +563,7 @@ TEST(FigureErrors, OptionsThatTheReportCannotMeet) {
   few.raw = few.rollout = few.flow = Tensor<double>({3, 1, 6});
   few.flow_gap = {};
   few.flow_degenerate = {};
-  expect_error(few, view("strip"), ErrorKind::kUsage, "holds no values of it");
+  expect_error(few, view("strip"), ErrorKind::kUsage, "holds no values for it");
   options = view("strip");
   options.output_token = 2;
   EXPECT_EQ(read_svg(figure_svg(few, options)).error, "");

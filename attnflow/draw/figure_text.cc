@@ -30,7 +30,7 @@ std::string prediction_line(const ReportPrediction& prediction, const FigureData
     return text;
   };
   std::string line =
-      prediction.kind == "next"     ? "predicted to follow: "
+      prediction.kind == "next"     ? "predicted next: "
       : prediction.kind == "answer" ? "answer: "
       : prediction.kind == "token-class"
           ? fmt::format("class of {} (position {}): ", data.labels[*prediction.position], *prediction.position)
@@ -223,7 +223,7 @@ Scene generation_title(const FigureData& data) {
   std::string shown =
       method_info(method).aggregates()
           ? fmt::format("What {} depended on, by {}, {}", data.output_name(method), to_text(method), data.span(method))
-          : fmt::format("What speaks for {}, by {}", data.output_name(method), to_text(method));
+          : fmt::format("What argues for {}, by {}", data.output_name(method), to_text(method));
   if (data.options.normalized) shown += ", after " + to_text(report.settings.normalization) + " normalization";
   if (const std::optional<std::size_t> row = data.row_shown(method)) {
     const std::size_t token = chosen_token(report, data.outputs(method)[*row]);
@@ -264,19 +264,19 @@ std::string share_sentence(const FigureData& data) {
   const std::string average = row.output ? "" : "on average ";
   std::string text;
   if (const std::optional<double> share = generated_share(data, method, row)) {
-    text = fmt::format("Of what {} depended on, {}{} lies on generated tokens and {} on the prompt.",
+    text = fmt::format("Measured in shares, {} depended {}{} on generated tokens and {} on the prompt.",
                        data.output_name(method), average, share_percent(*share), share_percent(1.0 - *share));
   } else if (method != Method::kFlow) {
     text = "Rows need not sum to 1, because columns are masked.";
   } else {
-    text = "How much of flow lies on generated tokens was not kept.";
+    text = "The report does not record how much of the flow falls on generated tokens.";
   }
   std::string rules;
   for (const ExcludedTokens& rule : data.report.generation->excluded) {
     rules += (rules.empty() ? "" : ", ") + clean_text(rule.rule);
   }
   if (rules.empty()) return text;
-  return text + fmt::format(" Tokens excluded from rankings, hatched ({}), hold {}{} of the prompt's part.", rules,
+  return text + fmt::format(" The hatched tokens, which rankings exclude ({}), hold {}{} of the prompt's share.", rules,
                             average, share_percent(excluded_share(data.report, row.values)));
 }
 
@@ -298,9 +298,9 @@ std::string sink_sentence(const FigureData& data, Method method) {
   const auto [least, most] = std::minmax_element(means.begin(), means.end());
   const auto layer = [&](auto at) { return layers[static_cast<std::size_t>(at - means.begin())]; };
   if (means.size() == 1) {
-    return fmt::format(" Of the attention itself {:.0f}% falls on the first token.", 100.0 * *most);
+    return fmt::format(" The first token receives {:.0f}% of the attention itself.", 100.0 * *most);
   }
-  return fmt::format(" Of the attention itself {:.0f}% (layer {}) to {:.0f}% (layer {}) falls on the first token.",
+  return fmt::format(" The first token receives {:.0f}% (layer {}) to {:.0f}% (layer {}) of the attention itself.",
                      100.0 * *least, layer(least), 100.0 * *most, layer(most));
 }
 
@@ -333,15 +333,15 @@ Scene legend_block(const FigureData& data, const View& view) {
   std::erase(sentences, "");
   if (view.above) {
     sentences.push_back(
-        fmt::format("{}, and an output token's own position where rows share a scale, do not set the top of a scale if "
-                    "they lie far above the rest. Gray cells with a white corner exceed it; the largest value is given "
-                    "beside the scale.",
+        fmt::format("{}, and an output token's own position where rows share a scale, are ignored in setting the top "
+                    "of the scale if they lie far above the rest. Gray cells with a white corner exceed the scale; the "
+                    "largest value is printed next to it.",
                     data.report.model.causal ? "Special tokens, the first token" : "Special tokens"));
   }
   if (view.without_value) sentences.emplace_back("Warm gray cells have no value.");
   if (any_unknown(data)) {
     sentences.emplace_back(
-        "[?], or a dashed line, marks what is not in the model's vocabulary: all such words look the same to it.");
+        "[?] or a dashed line marks words that are not in the model's vocabulary: the model cannot tell them apart.");
   }
   Scene scene(data.measure);
   scene.width = data.width;

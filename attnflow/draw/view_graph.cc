@@ -189,7 +189,7 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
   const TextStyle note{.size = kSmallSize, .color = kGrey, .italic = true};
   if (arcs.left_out > 0 && data.options.notes) {
     scene.height += draw_wrapped(
-        fmt::format("The {} strongest arcs of {} are drawn.", arcs.shown.size(), arcs.shown.size() + arcs.left_out),
+        fmt::format("The {} strongest of {} arcs are drawn.", arcs.shown.size(), arcs.shown.size() + arcs.left_out),
         note, {0.0, scene.height}, scene.width, &scene);
   }
   scene.height += draw_wrapped(
@@ -214,20 +214,20 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
   text += shape.bottom == 0 ? " down to the input tokens." : fmt::format(" down to layer {}.", shape.bottom);
   const auto has = [&](Method method) { return std::find(methods.begin(), methods.end(), method) != methods.end(); };
   if (has(Method::kRollout)) {
-    text += " Arcs of rollout: the share of its mass that runs through them";
-    text += normalizes ? ", when each layer's rows are divided by their sums." : ".";
+    text += " Arcs of rollout show the share of the rollout that passes through them";
+    text += normalizes ? ", with each layer's rows divided by their sums." : ".";
   }
   if (has(Method::kRaw) && mixing.rule == ResidualRule::kContainedNormalized) {
-    text += fmt::format(" Arcs of raw {}: the weights W with rows divided by their sums", weights_name(mixing));
-    text += has(Method::kFlow) ? "; of flow: W itself, the capacities." : ".";
+    text += fmt::format(" Arcs of raw {} show the weights W, with rows divided by their sums", weights_name(mixing));
+    text += has(Method::kFlow) ? "; arcs of flow show W itself, the capacities." : ".";
   } else if (has(Method::kRaw) || has(Method::kFlow)) {
-    text += fmt::format(" Arcs of {}: the weights {} (for flow, the capacities).",
+    text += fmt::format(" Arcs of {} show the weights {} (for flow, the capacities).",
                         has(Method::kRaw) ? "raw " + weights_name(mixing) : "flow", matrix);
   }
-  text += shape.all ? " Squares: mean over the output tokens." : " Squares: the value of each input token.";
+  text += shape.all ? " Squares show the mean over the output tokens." : " Squares show the value of each input token.";
   if (const auto few = arcs_per_node(data.options)) {
-    text += *few == 1 ? std::string(" Each node has its strongest arc to another token;")
-                      : fmt::format(" Each node has its {} strongest arcs to other tokens;", *few);
+    text += *few == 1 ? std::string(" Each node shows only its strongest arc to another token;")
+                      : fmt::format(" Each node shows only its {} strongest arcs to other tokens;", *few);
     text += " arcs from a token to itself are not drawn.";
   }
   return text + fmt::format(" Arcs below {}% of the strongest are not drawn.", short_number(100.0 * kWeakestArc));
@@ -239,7 +239,7 @@ View graph_view(const FigureData& data, bool compact) {
   const Report& report = data.report;
   if (!has_graph(report)) {
     throw Error(ErrorKind::kUsage,
-                "the graph was asked for, but this report does not hold the weights of all layers; make the report "
+                "the graph was asked for, but this report does not hold the weights of all layers; create a report "
                 "with them, or choose the view heatmap, strip or matrix");
   }
   const GraphShape shape{.top = data.layer,

@@ -74,15 +74,14 @@ std::string unlabelled_note(const FigureData& data, const Grid& grid) {
 
 std::string caption(const FigureData& data, Method method) {
   if (!data.report.generation) {
-    return fmt::format(
-        "What each output token of {} (from top to bottom) depends on among the input tokens (from left to right).",
-        data.span(method));
+    return fmt::format("How much each output token (top to bottom) depends on each input token (left to right), {}.",
+                       data.span(method));
   }
   if (!method_info(method).aggregates()) {
-    return "What in the prompt (from left to right) speaks for each generated token (from top to bottom; blue), and "
-           "against it (red).";
+    return "How strongly each prompt token (left to right) argues for (blue) or against (red) each generated token "
+           "(top to bottom).";
   }
-  std::string text = "What each generated token (from top to bottom) depended on in the prompt (from left to right).";
+  std::string text = "How much each generated token (top to bottom) depended on each prompt token (left to right).";
   const std::size_t all = data.report.generation->tokens.size();
   if (row_count(data, method) < all) {
     text += fmt::format(" {} was computed for {} of the {} generated tokens.", to_text(method), row_count(data, method),
@@ -103,7 +102,7 @@ View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
   const bool generation = data.report.generation.has_value();
   if (!has_matrix(data) && !generation) {
     throw Error(ErrorKind::kUsage,
-                "the matrix was asked for, but this report holds the values of one output token only; make the report "
+                "the matrix was asked for, but this report holds the values of one output token only; create a report "
                 "for all of them, or draw the strip or the heat map");
   }
   std::vector<Method> shown;

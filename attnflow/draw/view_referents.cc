@@ -216,7 +216,7 @@ View referents_view(const FigureData& data) {
   if (weights.empty()) {
     throw Error(
         ErrorKind::kUsage,
-        "the figure was asked for referents of several tokens; flow to them is known with --words only, and the "
+        "the figure was asked for referents of several tokens; flow to them is known only with --words, and the "
         "figure shows no other method");
   }
   std::vector<std::string> names;
@@ -243,9 +243,9 @@ View referents_view(const FigureData& data) {
     panels.push_back(method_panel(data, method, names, is_beside ? beside : data.width, &without_value));
   }
 
-  std::string caption = fmt::format("Of what {} depends on among the referents, the share of each, at each layer.",
-                                    data.output_name(Method::kRaw));
-  if (prediction != nullptr) caption += " Candidates: probability among those asked for.";
+  std::string caption =
+      fmt::format("How {} divides its dependence among the referents, at each layer.", data.output_name(Method::kRaw));
+  if (prediction != nullptr) caption += " Candidates: each one's share of their total probability.";
   const Scene bars =
       is_beside ? on_shelves(panels, data.width, kReferentGap, data.measure) : stacked(panels, 14.0, data.measure);
   return {.scene = with_caption("referents", stacked({legend(data, names), bars}, 10.0, data.measure),

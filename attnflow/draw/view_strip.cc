@@ -230,18 +230,18 @@ std::string caption(const FigureData& data, const Strip& strip, const std::vecto
       std::vector<Method> scored;
       for (const MethodScores* const scores : data.scores) scored.push_back(scores->method);
       const std::string target = target_title(data.report.target);
-      signs = fmt::format("{}: blue speaks for {}, red against it.", fmt::join(to_texts(scored), ", "),
+      signs = fmt::format("{}: blue argues for {}, red against it.", fmt::join(to_texts(scored), ", "),
                           target.empty() ? std::string("the prediction") : target);
     }
     if (data.methods.empty() || !data.options.notes) return signs;  // colors need their legend
-    return fmt::format("What {} depends on; bars above and below mark it.", data.output_name(strip.method)) +
+    return fmt::format("What {} depends on; bars above and below mark that token.", data.output_name(strip.method)) +
            (signs.empty() ? "" : " " + signs);
   }
   if (!data.options.notes && method_info(strip.method).aggregates()) return "";
-  const std::string bars = strip.shown ? "; bars above and below mark it" : ", on average";
+  const std::string bars = strip.shown ? "; bars above and below mark that token" : ", on average";
   std::string text = method_info(strip.method).aggregates()
                          ? fmt::format("What {} depended on in the prompt{}.", data.output_name(strip.method), bars)
-                         : fmt::format("What in the prompt speaks for {} (blue) and against {} (red){}.",
+                         : fmt::format("How strongly each prompt token argues for {} (blue) or against {} (red){}.",
                                        data.output_name(strip.method), strip.shown ? "it" : "them", bars);
   if (!strip.generated.empty()) text += " Generated tokens are colored too, on the same scale.";
   if (texts[0].left_out + texts[1].left_out > 0) {

@@ -80,7 +80,7 @@ std::size_t token_named(const char* option, const std::string& asked, const Targ
       names.word_to_ids(asked.substr(std::min(asked.size(), asked.find_first_not_of(' '))));
   if (pieces.empty() || pieces.front() < 0 || static_cast<std::size_t>(pieces.front()) >= names.vocabulary) {
     throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto, a word or id:N, found '{}', which is {}", option,
-                                               asked, pieces.empty() ? "none" : "no token of the model's"));
+                                               asked, pieces.empty() ? "no token" : "not a token of the model"));
   }
   if (pieces.size() > 1) {
     notes.push_back({NoteCode::kTargetFirstToken,

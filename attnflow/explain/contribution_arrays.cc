@@ -11,14 +11,14 @@ namespace {
 // Throws Error(kBadFile) unless an array is [layer, ...] of these extents.
 void check_array_shape(const Tensor<float>& found, const char* name, const Shape& expected) {
   if (found.shape() == expected) return;
-  throw Error(ErrorKind::kBadFile, fmt::format("expected {} {} beside the attention, found {}", name,
+  throw Error(ErrorKind::kBadFile, fmt::format("expected {} {} next to the attention, found {}", name,
                                                shape_to_string(expected), shape_to_string(found.shape())));
 }
 
 void check_terms(const ContributionArrays& arrays, TensorView<const float> attention) {
   if (attention.rank() != 4 || attention.empty()) {
     throw Error(ErrorKind::kBadFile,
-                "expected an array \"attention\" [layer, head, query, key] beside values, output_projection and "
+                "expected an array \"attention\" [layer, head, query, key] next to values, output_projection and "
                 "residual, found none");
   }
   const std::size_t layers = attention.extent(0);
@@ -88,7 +88,8 @@ ContributionArrays read_contribution_arrays(const std::string& path, const std::
     if (has(name)) continue;
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected an array \"contributions\", or \"values\", \"output_projection\" and "
-                            "\"residual\" beside \"attention\", found no \"{}\"; --mixing attention needs none of them",
+                            "\"residual\" next to \"attention\", "
+                            "found no \"{}\"; --mixing attention needs none of them",
                             path, name));
   }
   arrays.values = read("values").to_float(source("values"));

@@ -66,7 +66,7 @@ Report explain_edges(AttentionInput input, const ExplainOptions& options) {
   if (options.keep_attention) {
     report.attention = rounded_weights(input.stack);
     if (report.attention.empty()) {
-      throw Error(ErrorKind::kUsage, "--keep-attention: expected attention beside the edges, found none");
+      throw Error(ErrorKind::kUsage, "--keep-attention: expected attention next to the edges, found none");
     }
   }
   AttentionGraph graph = graph_of(std::move(edges.layers), question.settings, options.threads, report);
@@ -79,7 +79,7 @@ Report explain_contributions(AttentionInput input, const ExplainOptions& options
   input.stack = {};
   const ContributionArrays& arrays = input.contributions;
   if (attention.empty() && options.keep_attention) {
-    throw Error(ErrorKind::kUsage, "--keep-attention: expected a file with attention, found contributions alone");
+    throw Error(ErrorKind::kUsage, "--keep-attention: expected a file with attention, found only contributions");
   }
   Report report;
   report.settings = options.settings;

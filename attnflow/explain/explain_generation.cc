@@ -83,12 +83,13 @@ struct Extent {
 void check_first_shares(const MadeEdges& edges, std::size_t tokens) {
   const auto& shares = edges.first_shares;
   if (shares.size() != edges.layers.size()) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("first_shares: expected those of {} layers, found {}", edges.layers.size(), shares.size()));
+    throw Error(ErrorKind::kBadFile, fmt::format("first_shares: expected shares for {} layers, found "
+                                                 "{}",
+                                                 edges.layers.size(), shares.size()));
   }
   for (std::size_t l = 0; l < shares.size(); ++l) {
     if (shares[l].size() == tokens) continue;
-    throw Error(ErrorKind::kBadFile, fmt::format("first_shares of layer {}: expected those of {} tokens, found {}",
+    throw Error(ErrorKind::kBadFile, fmt::format("first_shares of layer {}: expected shares for {} tokens, found {}",
                                                  l + 1, tokens, shares[l].size()));
   }
 }
@@ -152,7 +153,7 @@ Report explain_generation(GenerationInput input, const ExplainOptions& given, co
   }
   if (!extent.causal) {
     throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: expected a decoder, whose tokens see none behind them, found one whose tokens do",
+                fmt::format("{}: expected a decoder, whose tokens see no later tokens, found a model whose tokens do",
                             input.name));
   }
   Report report;

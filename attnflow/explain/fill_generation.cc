@@ -146,8 +146,8 @@ void check_generation_settings(const Settings& settings) {
     if (!holds) throw Error(ErrorKind::kUsage, message);
   };
   expect(settings.discard == 0.0,
-         "--discard is not available for a generation: it drops the smallest weights of whole layers, and a generation "
-         "adds row after row");
+         "--discard is not available for a generation: it drops the smallest weights of whole layers, but a generation "
+         "adds one row at a time");
   expect(settings.normalization != Normalization::kRow,
          "--normalize: expected none or receptive-field for a generation, found row");
   // While the model runs, the baseline knows no diagonal of its own.

@@ -376,7 +376,7 @@ void check_replay_options(const ExplainOptions& options, const ReportModel& mode
   };
   const Settings& settings = options.settings;
   if (!model.causal) {
-    refuse(fmt::format("a decoder, whose queries and keys are kept, found {}; remove the option", model.name));
+    refuse(fmt::format("a decoder, found {}; remove the option", model.name));
   }
   if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
     refuse(fmt::format("--mixing attention, whose rows can be recomputed, found {}", to_text(settings.mixing)));

@@ -53,7 +53,7 @@ void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQ
     if (asks_of_decoder(facts, settings, question)) notes.emplace_back(NoteCode::kDefaultAttention);
     return;
   }
-  const char* const reason = for_target                              ? "since a target is named"
+  const char* const reason = for_target                              ? "because a target is named"
                              : settings.mixing == Mixing::kRelevance ? "the default for decoders"
                                                                      : "the default for long generations";
   notes.push_back({NoteCode::kDefaultMixing,

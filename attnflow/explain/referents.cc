@@ -18,8 +18,8 @@ namespace {
   if (words.empty()) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("--referents: expected tokens with text to find '{}' among, found an attention file without "
-                    "tokens; store an array 'tokens' beside the attention, or name positions from 0 to {}",
+        fmt::format("--referents: expected tokens with text, to find '{}' among them, found an attention file without "
+                    "tokens; store an array 'tokens' next to the attention, or give positions from 0 to {}",
                     clean_line(asked), tokens - 1));
   }
   throw Error(ErrorKind::kUsage,

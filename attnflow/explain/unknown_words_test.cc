@@ -31,13 +31,15 @@ TEST(UnknownWords, AreMarkedCountedAndListed) {
   EXPECT_TRUE(report.input.tokens[1].unknown);
   EXPECT_TRUE(report.input.tokens[3].unknown);
   ASSERT_EQ(report.notes.size(), 1U);
-  EXPECT_EQ(report.notes[0].text, "2 words are not in the model's vocabulary and look the same to it: gadget, doodad.");
+  EXPECT_EQ(report.notes[0].text,
+            "2 words are not in the model's vocabulary, so the model cannot tell them apart: gadget, doodad.");
 
   Report one = report_of({"the", "?gadget"}, "<unk>");
   mark_unknown_words(one);
   ASSERT_EQ(one.notes.size(), 1U);
-  EXPECT_EQ(one.notes[0].text,
-            "1 word is not in the model's vocabulary and looks to it like any other such word: gadget.");
+  EXPECT_EQ(
+      one.notes[0].text,
+      "1 word is not in the model's vocabulary, so the model cannot tell it from any other unknown word: gadget.");
 }
 
 TEST(UnknownWords, KnownTextHasNoNote) {
@@ -56,7 +58,8 @@ TEST(UnknownWords, PiecesOfOneWordAreOneWordAndTextsAreListedOnce) {
   report.input.tokens[1].word = 0;
   mark_unknown_words(report);
   ASSERT_EQ(report.notes.size(), 1U);
-  EXPECT_EQ(report.notes[0].text, "2 words are not in the model's vocabulary and look the same to it: a, b.");
+  EXPECT_EQ(report.notes[0].text,
+            "2 words are not in the model's vocabulary, so the model cannot tell them apart: a, b.");
 
   std::vector<std::string> many;
   for (char c = 'a'; c <= 'k'; ++c) many.push_back(std::string("?") + c);

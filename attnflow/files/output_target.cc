@@ -64,7 +64,7 @@ void check_target(const std::filesystem::path& path, const std::filesystem::path
   struct stat status = {};
   const bool exists = ::stat(target.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) fail("it is a folder; give the name of a file inside it");
-  if (!target.has_filename()) fail("expected the name of a file, found that of a folder");
+  if (!target.has_filename()) fail("expected the name of a file, found the name of a folder");
   if (exists && !S_ISREG(status.st_mode) && !is_written_directly(target)) {
     fail(fmt::format("it is {}; give the name of a regular file, or of a new one", file_kind(status.st_mode)),
          ErrorKind::kOther);

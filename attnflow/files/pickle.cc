@@ -122,8 +122,8 @@ class PickleReader {
   }
   [[noreturn]] void refuse(const std::string& found) const {
     throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected weights only, found {} at byte {} of the pickle; nothing "
-                            "of the file was run. {}",
+                fmt::format("{}: expected weights only, found {} at byte {} of the pickle; no code "
+                            "in the file was run. {}",
                             source_, found, at_, advice_));
   }
 
@@ -131,7 +131,7 @@ class PickleReader {
   [[noreturn]] void refuse_code(const std::string& found) const {
     throw Error(
         ErrorKind::kBadFile,
-        fmt::format("{}: expected weights only, found {} at byte {} of the pickle; nothing of the file was run. "
+        fmt::format("{}: expected weights only, found {} at byte {} of the pickle; no code in the file was run. "
                     "Do not load it with Python unless you trust whoever made it; use the model's .safetensors "
                     "files where it has them",
                     source_, found, at_));
@@ -166,8 +166,8 @@ class PickleReader {
 
   void limit(std::size_t count) const {
     if (count < kMaxPickleValues) return;
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a pickle of at most {} values, found more: these are no "
-                                                 "weights, or the file is damaged. {}",
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a pickle of at most {} values, found more: these are "
+                                                 "not weights, or the file is damaged. {}",
                                                  source_, kMaxPickleValues, advice_));
   }
   PickleRef add(Kind kind) {
@@ -240,7 +240,7 @@ class PickleReader {
   }
   void get(std::uint32_t index) {
     const auto found = memo_.find(index);
-    if (found == memo_.end()) fail(fmt::format("it asks for value {} before it is there", index));
+    if (found == memo_.end()) fail(fmt::format("it uses value {} before defining it", index));
     push(found->second);
   }
 

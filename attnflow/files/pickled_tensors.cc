@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 4> kWrappers = {"state_dict", "model_stat
 void PickledWeights::refuse(const std::string& found) const {
   throw Error(
       ErrorKind::kBadFile,
-      fmt::format("{}: expected weights only, a dict of tensors by name, found {}; nothing of the file was run. "
+      fmt::format("{}: expected weights only, a dict of tensors by name, found {}; no code in the file was run. "
                   "{}",
                   source_, found, advice_));
 }
@@ -56,7 +56,7 @@ std::string_view PickledWeights::storage_key(const PickleValue& persistent) cons
                           pickle_[items[1]].kind == Kind::kName && pickle_[items[1]].name == Name::kStorage &&
                           pickle_[items[2]].kind == Kind::kText;
   if (!is_storage || pickle_[items[2]].text.size() > kMaxKeyBytes)
-    refuse("something outside the pickle that is no storage of numbers");
+    refuse("something outside the pickle that is not a storage of numbers");
   if (items.size() == 6 && pickle_[items[5]].kind != Kind::kNone)
     refuse(fmt::format("storage {} as a view of another storage", quote_name(pickle_[items[2]].text)));
   return pickle_[items[2]].text;
@@ -112,7 +112,7 @@ const PickleValue& PickledWeights::find_weights() const {
     }
   }
   if (wrapped != nullptr && alone) return *wrapped;
-  if (other == nullptr) refuse("two of them beside each other");
+  if (other == nullptr) refuse("two of them side by side");
   refuse(fmt::format("{} under {}", show_pickled(*other), show_pickled(*other_name)));
 }
 
@@ -133,7 +133,7 @@ PickledTensor PickledWeights::tensor(const PickleValue& value) const {
   const auto arguments = [&]() -> const std::vector<PickleRef>& { return pickle_[call->items[1]].items; };
   const auto name = [&] { return pickle_[call->items[0]].name; };
   if (name() == Name::kRebuildParameter) {  // (tensor, requires_grad, hooks)
-    if (arguments().empty() || !is_tensor(pickle_[arguments()[0]])) refuse("a parameter that is no tensor");
+    if (arguments().empty() || !is_tensor(pickle_[arguments()[0]])) refuse("a parameter that is not a tensor");
     call = &pickle_[arguments()[0]];
   }
   // (storage, offset, size, stride), and in the second version requires_grad, hooks and, perhaps, how to look at it.
@@ -141,7 +141,10 @@ PickledTensor PickledWeights::tensor(const PickleValue& value) const {
   const std::vector<PickleRef>& given = arguments();
   const bool complete =
       second ? given.size() == 6 || given.size() == 7 : name() == Name::kRebuildTensor && given.size() == 4;
-  if (!complete || pickle_[given[0]].kind != Kind::kPersistent) refuse("a tensor that is not made as PyTorch makes it");
+  if (!complete || pickle_[given[0]].kind != Kind::kPersistent)
+    refuse(
+        "a tensor that is not built the way PyTorch "
+        "does it");
   if (given.size() == 7) {
     const PickleValue& look = pickle_[given[6]];
     if (look.kind != Kind::kNone && !(look.kind == Kind::kDict && look.items.empty()))

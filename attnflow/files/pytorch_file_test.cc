@@ -102,7 +102,7 @@ TEST(PytorchFile, ReadsEveryType) {
     EXPECT_EQ(content.entries.at("a").bytes.size(), 2 * dtype_size(dtype));
   }
   expect_bad_value(write::dict({{"a", write::storage("ComplexFloatStorage", "0", 1, false)}}),
-                   {"torch.ComplexFloatStorage", "nothing of the file was run"});
+                   {"torch.ComplexFloatStorage", "no code in the file was run"});
 }
 
 TEST(PytorchFile, MapsAFile) {
@@ -157,16 +157,16 @@ TEST(PytorchFile, RefusesTensorsThatAreNone) {
   expect(write::tensor(six, 0, {1}, {-1}), {"the number -1 as the stride"});
   expect(write::tensor(six, 0, {1, 1}, {1}), {"more or fewer strides"});
   expect(write::tensor(six, 0, std::vector<std::int64_t>(65, 1), {1}), {"65 items as the size"});
-  expect(write::tensor("N", 0, {1}, {1}), {"not made as PyTorch makes it"});
-  expect(write::call(write::name("torch._utils", "_rebuild_parameter"), {"N"}), {"a parameter that is no tensor"});
-  expect(write::call(write::name("torch._utils", "_rebuild_tensor_v2"), {}), {"not made as PyTorch makes it"});
+  expect(write::tensor("N", 0, {1}, {1}), {"not built the way PyTorch does it"});
+  expect(write::call(write::name("torch._utils", "_rebuild_parameter"), {"N"}), {"a parameter that is not a tensor"});
+  expect(write::call(write::name("torch._utils", "_rebuild_tensor_v2"), {}), {"not built the way PyTorch does it"});
   expect(
       write::tensor(write::storage("FloatStorage", "0", 5, false), 0, {5}, {1}) + "0" + write::tensor(six, 0, {6}, {1}),
       {"two types or lengths"});
   expect(write::tensor(write::storage("FloatStorage", "0", kHuge, false), 0, {1}, {1}), {"24 bytes are there"});
   expect(write::tensor(write::storage("DoubleStorage", "0", 4, false), 0, {1}, {1}), {"24 bytes are there"});
   expect(write::tensor(write::storage("FloatStorage", "1", 6, false), 0, {1}, {1}), {"storage \"1\" is not in it"});
-  expect(write::tensor("NQ", 0, {1}, {1}), {"no storage of numbers"});
+  expect(write::tensor("NQ", 0, {1}, {1}), {"not a storage of numbers"});
 }
 
 TEST(PytorchFile, BoundsWhatIsCopied) {
@@ -190,7 +190,7 @@ TEST(PytorchFile, RefusesOtherFiles) {
   expect_bad(
       "\x80\x02"
       "cposix\nsystem\n.",
-      {"posix.system", "nothing of the file was run", "unless you trust"});
+      {"posix.system", "no code in the file was run", "unless you trust"});
   ZipForTest zip;
   zip.entries = {{"a/b", "x"}};
   expect_bad(zip.write(), {"data.pkl"});
@@ -236,7 +236,7 @@ TEST(PytorchFile, RefusesLegacyFilesThatAreWrong) {
   EXPECT_NO_THROW(parse_pytorch(span_of(good), "file"));
   bad(good + "x", {"1 bytes are left"});
   bad(test::pytorch_legacy(value, {}, sizeof(float)), {"expected 1 storages, found 0"});
-  bad(test::pytorch_legacy(value, {{"1", kSix}}, sizeof(float)), {"\"1\" is no storage"});
+  bad(test::pytorch_legacy(value, {{"1", kSix}}, sizeof(float)), {"\"1\" is not one of"});
   bad(test::pytorch_legacy(value, {{"0", kSix + kSix}}, sizeof(float)), {"expected 6 numbers, found 12"});
   bad(test::pytorch_legacy(value, {{"0", kSix}, {"0", kSix}}, sizeof(float)), {"twice"});
   bad(test::pytorch_legacy(write::dict({{"a", "N"}}), {}, 4), {"None under the text \"a\""});

@@ -64,7 +64,7 @@ class PytorchReader {
     } else if (text.starts_with(kPickleStart)) {
       read_legacy();
     } else {
-      fail(fmt::format("expected what torch.save writes, found {}; copy it again, or convert it to .safetensors",
+      fail(fmt::format("expected a file written by torch.save, found {}; copy it again, or convert it to .safetensors",
                        text.empty() ? "no bytes at all" : "something else"));
     }
     return std::move(content_);
@@ -75,7 +75,7 @@ class PytorchReader {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: not a valid PyTorch file: {}", name_, what));
   }
   [[noreturn]] void fail_for_byte_order() const {
-    fail("expected little-endian numbers, found big-endian ones; save it again on a usual machine");
+    fail("expected little-endian numbers, found big-endian ones; save it again on a little-endian machine");
   }
 
   // How many bytes a storage takes, if that many are in `there`.
@@ -83,7 +83,7 @@ class PytorchReader {
     const auto bytes = checked_multiply(storage.count, dtype_size(storage.dtype));
     if (!bytes || *bytes > there) {
       fail(fmt::format(
-          "storage {} would take {} numbers of type {}, but {} bytes are there: it is truncated or damaged; "
+          "storage {} would take {} numbers of type {}, but only {} bytes follow: it is truncated or damaged; "
           "copy it again",
           quote_name(key), storage.count, dtype_name(storage.dtype), there));
     }
@@ -98,7 +98,7 @@ class PytorchReader {
       if (folder) fail("expected one data.pkl, found two");
       folder = entry.substr(0, entry.size() - kPickleEntry.size());
     }
-    if (!folder) fail("expected NAME/data.pkl in it, found none: this zip file is not torch.save's");
+    if (!folder) fail("expected NAME/data.pkl in it, found none: torch.save did not write this zip file");
     const auto find = [&](std::string_view entry) { return entries.find(fmt::format("{}/{}", *folder, entry)); };
     if (find("constants.pkl") != entries.end())
       fail("expected weights, found a TorchScript program, which is not run; save the model's state_dict");
@@ -152,7 +152,7 @@ class PytorchReader {
 
   void check_system(const Pickle& system) const {
     const PickleValue& facts = system[system.result];
-    if (facts.kind != Kind::kDict) fail("expected facts about the system, found " + show_pickled(facts));
+    if (facts.kind != Kind::kDict) fail("expected system information, found " + show_pickled(facts));
     for (std::size_t i = 0; i < facts.items.size(); i += 2) {
       const PickleValue& value = system[facts.items[i + 1]];
       const bool is_order = system[facts.items[i]].text == "little_endian";
@@ -162,7 +162,7 @@ class PytorchReader {
 
   void read_storage(const PickleValue& key, const std::map<std::string_view, PickledStorage>& storages) {
     const auto found = key.kind == Kind::kText ? storages.find(key.text) : storages.end();
-    if (found == storages.end()) fail(fmt::format("{} is no storage of it: it is damaged", show_pickled(key)));
+    if (found == storages.end()) fail(fmt::format("{} is not one of its storages: it is damaged", show_pickled(key)));
     // The name in the list goes with its pickle; that in the weights' pickle stays.
     const auto& [name, storage] = *found;
     if (file_.size() - at_ < sizeof(std::uint64_t)) fail("it ends before its storages do; copy it again");
@@ -174,7 +174,7 @@ class PytorchReader {
     }
     const std::size_t bytes = bytes_of(name, storage, file_.size() - at_);
     if (!storages_.emplace(name, Stored{storage, file_.subspan(at_, bytes)}).second)
-      fail(fmt::format("storage {} is there twice", quote_name(name)));
+      fail(fmt::format("storage {} appears twice", quote_name(name)));
     at_ += bytes;
   }
 
@@ -217,7 +217,7 @@ class PytorchReader {
     if (in_order) return stored.bytes.subspan(tensor.offset * width, *count * width);
     if (*count > stored.storage.count) {
       fail(
-          fmt::format("tensor {} of shape {} repeats the numbers of its storage: {} are there. Save it with "
+          fmt::format("tensor {} of shape {} repeats the numbers of its storage, which has only {}. Save it with "
                       "contiguous()",
                       quote_name(name), shape_to_string(tensor.shape), stored.storage.count));
     }

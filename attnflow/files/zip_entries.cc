@@ -145,7 +145,7 @@ class ZipReader {
                        quote_name(name), size, begin, directory_));
     }
     if (!entries_.emplace(name, file_.subspan(begin, size)).second)
-      fail(fmt::format("entry {} is there twice", quote_name(name)));
+      fail(fmt::format("entry {} appears twice", quote_name(name)));
     extents_.push_back({local, begin + size, name});
   }
 

@@ -186,8 +186,8 @@ void ContributionGraphSink::layer(std::size_t layer, std::size_t /*query_begin*/
   throw Error(
       ErrorKind::kUnsupportedModel,
       fmt::format("mixing {}: expected values, residuals and the output projection of layer {}, found attention "
-                  "alone; what runs this model hands over nothing else. Choose --mixing attention, which needs "
-                  "no more",
+                  "alone; the backend of this model provides nothing else. Choose --mixing attention, which needs "
+                  "nothing else",
                   contribution_name(options_.contribution), layer));
 }
 
@@ -227,7 +227,8 @@ AttentionGraph ContributionGraphSink::take() {
   if (graph_.weights.empty()) {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("mixing {}: expected values, residuals and the output projection of {} layers, found none; "
-                            "what runs this model does not hand them over. Choose --mixing attention, which needs no "
+                            "the backend of this model does not provide them. Choose --mixing attention, which needs "
+                            "no "
                             "more",
                             name, layers_));
   }

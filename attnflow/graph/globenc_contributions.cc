@@ -9,8 +9,8 @@ namespace attnflow::internal {
 void check_globenc(const LayerTerms& terms) {
   if (!terms.norm.scale.empty() && !terms.feed_forward_norm.scale.empty()) return;
   throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("mixing globenc: expected layers with a norm behind the attention and one behind the "
-                          "feed-forward net, as BERT has them, found layer {} without; choose --mixing norm or alti",
+              fmt::format("mixing globenc: expected layers with a norm after attention and one after the "
+                          "feed-forward network, as in BERT, found layer {} without; choose --mixing norm or alti",
                           terms.layer));
 }
 

@@ -86,7 +86,7 @@ void check_value_zeroing(const LayerTerms& terms) {
   if (terms.rest) return;
   throw Error(
       ErrorKind::kUnsupportedModel,
-      fmt::format("mixing value-zeroing: expected an engine that computes the rest of a layer apart, found none "
+      fmt::format("mixing value-zeroing: expected a backend that computes the rest of a layer separately, found none "
                   "for layer {}; choose --mixing norm, alti or attention",
                   terms.layer));
 }

@@ -125,7 +125,7 @@ InputGeometry input_geometry(std::size_t picture_height, std::size_t picture_wid
         ErrorKind::kBadFile,
         fmt::format(
             "expected a model's input of at most {} pixels, found one of {} x {} (width x height), which the model's "
-            "preprocessor_config.json makes of an image of {} x {}; crop the image to a less elongated shape",
+            "preprocessor_config.json produces from an image of {} x {}; crop the image to a less elongated shape",
             kMaxInputPixels, geometry.input_width, geometry.input_height, picture_width, picture_height));
   }
   geometry.top = crop_begin(to.height, geometry.input_height);

@@ -38,7 +38,7 @@ void DecoderInput::check_size(std::string_view format, std::uint64_t width, std:
   const auto pixels = checked_multiply(width, height);
   if (!pixels || *pixels > options.max_pixels || !checked_multiply(*pixels, 8)) {
     fail(
-        fmt::format("expected at most {} pixels, found a {} of {} x {} by its header; make it smaller, or raise the "
+        fmt::format("expected at most {} pixels, found a {} whose header says {} x {}; make it smaller, or raise the "
                     "limit if you trust the file (--max-megapixels N, in units of 2^20 pixels)",
                     options.max_pixels, format, width, height));
   }

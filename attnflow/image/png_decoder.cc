@@ -35,7 +35,7 @@ PngLayout read_layout(const DecoderInput& input) {
     }
     const std::size_t length = big_u32(bytes, at);
     if (length > bytes.size() - at - kChunkBytes) {
-      input.truncated("PNG", fmt::format("the chunk at byte {} has {} bytes, of which {} are there", at, length,
+      input.truncated("PNG", fmt::format("the chunk at byte {} has {} bytes, of which only {} are present", at, length,
                                          bytes.size() - at - kChunkBytes));
     }
     const std::span<const std::byte> data = bytes.subspan(at + 8, length);

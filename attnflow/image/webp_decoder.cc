@@ -13,14 +13,16 @@ std::span<const std::byte> find_exif(const DecoderInput& input) {
   constexpr std::size_t kChunkHeader = 8;
   const std::uint64_t said = std::uint64_t{little_u32(input.bytes, 4)} + 8;
   if (said > input.bytes.size()) {
-    input.truncated("WebP", fmt::format("its header claims {} bytes, {} are there", said, input.bytes.size()));
+    input.truncated("WebP", fmt::format("its header claims {} bytes, but only {} are "
+                                        "present",
+                                        said, input.bytes.size()));
   }
   const std::span<const std::byte> bytes = input.bytes.first(static_cast<std::size_t>(said));
   std::span<const std::byte> exif;
   for (std::size_t at = kRiffBytes; bytes.size() >= at + kChunkHeader;) {
     const std::size_t length = little_u32(bytes, at + 4);
     if (length > bytes.size() - at - kChunkHeader) {
-      input.truncated("WebP", fmt::format("the chunk at byte {} has {} bytes, of which {} are there", at, length,
+      input.truncated("WebP", fmt::format("the chunk at byte {} has {} bytes, of which only {} are present", at, length,
                                           bytes.size() - at - kChunkHeader));
     }
     if (has_text(bytes, at, "EXIF")) exif = bytes.subspan(at + kChunkHeader, length);

@@ -80,7 +80,7 @@ TEST(Checkpoint, RefusesAPickleThatIsMoreThanWeights) {
   const std::string call = test::pickle::call(test::pickle::name("posix", "system"), {test::pickle::text("id")});
   test::put(folder / "pytorch_model.bin", test::pytorch_zip(call, {}).write());
   expect_bad(folder.path(),
-             {"pytorch_model.bin", "weights only", "posix.system", "nothing of the file was run", "unless you trust"});
+             {"pytorch_model.bin", "weights only", "posix.system", "no code in the file was run", "unless you trust"});
   // The advice is a line for a shell: no name from a file gets into it that a shell would read otherwise.
   test::put(folder / "x'); import os; ('.bin", test::pytorch_zip(test::pickle::text("id"), {}).write());
   std::filesystem::remove(folder / "pytorch_model.bin");

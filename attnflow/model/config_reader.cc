@@ -259,8 +259,8 @@ void ConfigReader::refuse_own_code(std::string_view model_type, std::string_view
   for (const std::string& name : classes) {
     if (is_class_of(name, class_name)) continue;
     unsupported(fmt::format(
-        "auto_map is set and the model's class is {}, which is Python code of its own and not the {} model "
-        "of transformers, so what it computes is not known here; supported are {}Model and the classes {}For*",
+        "auto_map is set and the model's class is {}, which is custom Python code and not the {} model "
+        "of transformers, so attnflow does not know what it computes; supported are {}Model and the classes {}For*",
         quote_name(name), model_type, class_name, class_name));
   }
 }

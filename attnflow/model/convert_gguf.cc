@@ -212,7 +212,7 @@ std::string card_text(const GgufHeader& header, const fs::path& file, const Conv
   const std::string licence = header.text("general.license").value_or("");
   if (is_plain(licence)) card += fmt::format("---\nlicense: {}\n---\n\n", licence);
   card += fmt::format(
-      "The dequantized weights of {} in float32 ({} of {} tensors were quantized), not the originals. Made by "
+      "The dequantized weights of {} in float32 ({} of {} tensors were quantized), not the originals. Created by "
       "`attnflow model FILE.gguf -o FOLDER`.\n",
       quote_name(file.filename().string()), result.quantised, result.tensors);
   return card;

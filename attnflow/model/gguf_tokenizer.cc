@@ -247,11 +247,11 @@ class Converter {
     }
     std::size_t others = 0;
     for (const auto& [name, value] : header_.metadata) others += name.starts_with("tokenizer.chat_template.") ? 1 : 0;
-    if (others != 0) result_.notes.push_back(fmt::format("{} further chat templates of the file are left out", others));
+    if (others != 0) result_.notes.push_back(fmt::format("{} other chat templates in the file are left out", others));
     if (rule_->name == "qwen2") {
       result_.notes.emplace_back(
-          "text is taken as it is written; Qwen's original tokenizer composes characters first (NFC), which GGUF does "
-          "not say");
+          "text is used as written; Qwen's original tokenizer first composes characters (NFC), which the GGUF file "
+          "does not record");
     }
     return dump(settings);
   }

@@ -101,7 +101,8 @@ std::optional<fs::path> transformer_of(const fs::path& folder) {
     const std::string path = module.value("path", nlohmann::json()).is_string() ? module.at("path") : "";
     if (!type.ends_with(".Transformer") || path.empty()) continue;
     if (!is_plain(path)) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the name of a folder beside it as the path of the "
+      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the name of a folder next to this file as the path of "
+                                                   "the "
                                                    "Transformer, found {}",
                                                    file.string(), internal::quote_name(path)));
     }

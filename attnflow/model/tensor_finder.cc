@@ -140,7 +140,8 @@ void TensorFinder::throw_if_unused(std::string_view prefix, const std::vector<st
   if (left.empty()) return;
   throw Error(ErrorKind::kBadFile,
               fmt::format("{}: expected the tensors of a {} model of {} layers, as config.json says, found {} more "
-                          "that it has no place for: {}. Use the weights and the config.json that were saved together, "
+                          "that config.json has no place for: "
+                          "{}. Use the weights and the config.json that were saved together, "
                           "or ignore these with --allow-unused-weights",
                           checkpoint_->source(), model_type_, layers, left.size(), quote_names(left)));
 }

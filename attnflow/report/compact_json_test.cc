@@ -222,7 +222,7 @@ TEST(CompactReportJson, AttentionThatDoesNotFitIsLeftOut) {
   EXPECT_LE(text.size(), options.max_bytes);
   const json document = json::parse(text);
   EXPECT_EQ(dtype(document, "attention"), "none");
-  EXPECT_NE(notes_of(document).find("no room here for the attention of single heads."), std::string::npos);
+  EXPECT_NE(notes_of(document).find("Left out here to save space: the attention of single heads."), std::string::npos);
   EXPECT_EQ(report_from_json(text).raw.shape(), report.raw.shape());
 }
 
@@ -482,7 +482,7 @@ TEST(CompactGenerationJson, LargeOnesKeepTheLargest) {
   const json document = json::parse(text);
   EXPECT_EQ(dtype(document, "raw"), "top");
   EXPECT_EQ(bytes_of(document["arrays"]["raw"]["counts"]).size(), 2U * 40 * 8);
-  EXPECT_NE(notes_of(document).find("the largest of each row"), std::string::npos);
+  EXPECT_NE(notes_of(document).find("the largest in each row"), std::string::npos);
   EXPECT_EQ(text, compact_report_json(report, {.exact_bytes = 0, .bytes = 150'000}));
   const Report read = report_from_json(text);
   for (std::size_t row = 0; row < 40 * 8; ++row) {

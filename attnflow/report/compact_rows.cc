@@ -177,7 +177,7 @@ std::optional<TopProblem> expand_top_rows(const TopRows& rows, const LogCodes& c
         return TopProblem{"columns", fmt::format("varints of at most {} bytes", longest), "one that does not end"};
       if (next >= n || *skipped >= n - next) {
         return TopProblem{"columns", fmt::format("columns below {}", n),
-                          fmt::format("one {} behind {}", *skipped, next)};
+                          fmt::format("one {} after {}", *skipped, next)};
       }
       const std::size_t column = next + *skipped;
       row[column] = codes.value(rows.codes[next_code++], rows.scales[r]);

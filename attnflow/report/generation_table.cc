@@ -84,7 +84,7 @@ Content content_of_scores(const Report& report, Method method) {
   const std::optional<ReportTarget>& target = report.generation->tokens.front().target;
   const bool compared = target && target->against;
   Content content{
-      .title = fmt::format("Prompt tokens that speak for each generated token{} (below 0: against it), by {}.",
+      .title = fmt::format("Prompt tokens that argue for each generated token{} (below 0: against it), by {}.",
                            compared ? " over its runner-up" : "", to_text(method)),
       .has_share = false,
       .lines = {}};
@@ -147,8 +147,10 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
   };
   paragraph(model_line(report));
   for (const Content& content : contents) {
-    paragraph(content.title +
-              (content.has_share ? " \"prompt\" is the prompt's share; the rest is on generated tokens." : ""));
+    paragraph(content.title + (content.has_share
+                                   ? " The column \"prompt\" holds the prompt's share; the rest falls on generated "
+                                     "tokens."
+                                   : ""));
     std::size_t token_width = 5;
     const std::size_t most = std::min(kMaxGeneratedToken, width / 4);  // leaves room for the ranking
     for (const Line& line : content.lines)

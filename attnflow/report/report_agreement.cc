@@ -72,8 +72,8 @@ AgreementWords agreement_words(const Report& report) {
   words.summary = summary_of(report);
   words.blanked = clean_line(report.agreement->quantity) + " without it";
   words.key = fmt::format(
-      "verdict: by rank correlation with blank-out, agrees from {}, in part from {}; one step lower where another {} "
-      "matters much more than the first",
+      "verdict: \"agrees\" from a rank correlation with blank-out of {}, \"agrees in part\" from {}; one step lower "
+      "where another {} matters much more than the one ranked first",
       figures::kStrongAgreement, figures::kWeakAgreement, report.input.image ? "patch" : "token");
   for (const MapAgreement& map : report.agreement->maps) {
     words.rows.push_back(
@@ -87,7 +87,7 @@ AgreementWords agreement_words(const Report& report) {
 }
 
 std::string sentence_of(const AgreementRow& row) {
-  return fmt::format("By {}, '{}' ranks first: {} without it; rank correlation with blank-out {}{}.", row.map,
+  return fmt::format("By {}, '{}' ranks first (without it: {}); the rank correlation with blank-out is {}{}.", row.map,
                      row.token, row.blanked, row.rank_correlation, row.verdict.empty() ? "" : " (" + row.verdict + ")");
 }
 

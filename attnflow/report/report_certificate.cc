@@ -41,18 +41,18 @@ CertificateText certificate_text(const Report& report, const ReportCertificate& 
       certificate.flow_gap == 0.0 ? "exactly" : fmt::format("or at most {:.1e} more", certificate.flow_gap));
   if (certificate.holds()) {
     text.sentences.push_back(fmt::format(
-        "Checked: a flow on {} keeps to every capacity and is conserved; a cut of {} with {} capacity leaves no path.",
+        "Checked: a flow on {} respects every capacity and is conserved; removing a cut of {} with {} capacity leaves "
+        "no path.",
         count_of(certificate.arc_flows.size(), "arc"), count_of(certificate.minimum_cut.size(), "arc"),
         certificate.high - certificate.low <= 1e-12 * certificate.high ? "the same" : "nearly the same"));
   } else {
     text.sentences.push_back("Not proven: " +
-                             (certificate.problem.empty()
-                                  ? "the report does not say that a proof of this value was checked"
-                                  : clean_line(certificate.problem)) +
+                             (certificate.problem.empty() ? "the report records no checked proof of this value"
+                                                          : clean_line(certificate.problem)) +
                              ".");
   }
   if (certificate.minimum_cut.empty()) {
-    if (certificate.holds()) text.sentences.emplace_back("No path joins the two.");
+    if (certificate.holds()) text.sentences.emplace_back("No path connects the two tokens.");
     return text;
   }
   std::string shares;

@@ -130,7 +130,7 @@ TEST(Certificate, SaysWhatIsNotProven) {
   made.feasible = made.conserves = made.separates = true;
   const CertificateText none = certificate_text(report, made, "...");
   EXPECT_NE(none.title.find(": 0, exactly"), std::string::npos) << none.title;
-  EXPECT_EQ(none.sentences.back(), "No path joins the two.");
+  EXPECT_EQ(none.sentences.back(), "No path connects the two tokens.");
   EXPECT_TRUE(none.arcs.empty());
 }
 

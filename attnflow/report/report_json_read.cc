@@ -256,7 +256,7 @@ std::vector<MethodScores> read_scores(const std::optional<Field>& json, const Re
     MethodScores scores{.method = read_method(field)};
     if (method_info(scores.method).aggregates() ||
         std::any_of(all.begin(), all.end(), [&](const auto& other) { return other.method == scores.method; })) {
-      fail(field.path() + ".method", "each method beside the graph once", to_text(scores.method));
+      fail(field.path() + ".method", "each method without layers once", to_text(scores.method));
     }
     if (report.generation) {
       const Field sums = field.at("sums");
@@ -400,7 +400,7 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
     }
     if (report.input.image) fail("input.image", "none in a generation", "one");
   } else if (document.find("generation")) {
-    fail("input.kind", "\"generation\" beside the field \"generation\"", '"' + report.input.kind.substr(0, 40) + '"');
+    fail("input.kind", "\"generation\" next to the field \"generation\"", '"' + report.input.kind.substr(0, 40) + '"');
   }
   read("predictions", report.predictions);
   for (std::size_t p = 0; p < report.predictions.size(); ++p) {

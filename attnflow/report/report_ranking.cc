@@ -231,7 +231,7 @@ std::vector<std::string> score_lines(const Report& report) {
       facts.push_back(fmt::format("{} {:.3g}", clean_line(part.name), part.value));
     }
     if (sum.total) {
-      facts.push_back(fmt::format("all adds up to {:.4g} of {:.4g}", *sum.total - scores.error(0), *sum.total));
+      facts.push_back(fmt::format("all parts add up to {:.4g} of {:.4g}", *sum.total - scores.error(0), *sum.total));
     }
     lines.push_back(fmt::format("{}: {}.", to_text(scores.method), fmt::join(facts, ", ")));
   }
@@ -271,7 +271,7 @@ std::string model_line(const Report& report) {
 std::string picture_line(const Report& report) {
   if (!report.input.image) return "";
   const ReportImage& image = *report.input.image;
-  std::string line = image.name.empty() ? "A picture" : clean_line(image.name);
+  std::string line = image.name.empty() ? "Image" : clean_line(image.name);
   line += fmt::format(", {} x {} pixels", image.width, image.height);
   if (image.input_channels == 0) return line;
   return line + fmt::format(", given to the model as {} x {}{}", image.input_width, image.input_height,
@@ -318,7 +318,11 @@ std::string mixing_title(const Settings& settings, const std::optional<ReportTar
 namespace {
 
 std::string heads_words(const HeadChoice& heads) {
-  if (heads.is_single()) return fmt::format("head {} in the layer looked at, mean over heads below it", heads.head);
+  if (heads.is_single())
+    return fmt::format(
+        "head {} in the layer shown, mean over heads in the layers "
+        "below",
+        heads.head);
   return heads.fusion == HeadFusion::kMean  ? "mean over heads"
          : heads.fusion == HeadFusion::kMax ? "maximum over heads"
                                             : "minimum over heads";

@@ -241,8 +241,9 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
                        "  logit difference is 3.20; without 'The' it falls furthest, to -2.00.\n"
                        "                     ranks first  without  rank corr.  verdict\n"
                        "rollout, layers 1-2  cats           -1.10        0.70  agrees\n"
-                       "verdict: by rank correlation with blank-out, agrees from 0.6, in part from 0.3;\n"
-                       "  one step lower where another token matters much more than the first\n"
+                       "verdict: \"agrees\" from a rank correlation with blank-out of 0.6, \"agrees in\n"
+                       "  part\" from 0.3; one step lower where another token matters much more than the\n"
+                       "  one ranked first\n"
                        "\nNote: Another.\n"),
             std::string::npos)
       << table;
@@ -258,8 +259,8 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   const std::vector<std::string> paragraphs = internal::note_paragraphs(report);
   ASSERT_EQ(paragraphs.size(), 2U);
   EXPECT_TRUE(
-      paragraphs[0].ends_with("By rollout, layers 1-2, 'cats' ranks first: -1.10 without it; rank correlation with "
-                              "blank-out 0.70 (agrees)."));
+      paragraphs[0].ends_with("By rollout, layers 1-2, 'cats' ranks first (without it: -1.10); the rank correlation "
+                              "with blank-out is 0.70 (agrees)."));
   EXPECT_EQ(paragraphs[1], "Another.");
 
   // A long token gives way, and no line is cut; where columns do not fit, sentences say it.

@@ -152,7 +152,7 @@ TEST(Words, Settings) {
   report.settings.flow_tolerance = 1e-9;
   EXPECT_EQ(model_line(report), "attention from an array (1 layer, 1 head, causal), 4 tokens");
   EXPECT_EQ(settings_line(report),
-            "Head 3 in the layer looked at, mean over heads below it, no residual, tokens 0,5 masked, "
+            "Head 3 in the layer shown, mean over heads in the layers below, no residual, tokens 0,5 masked, "
             "smallest 90% of the weights discarded (columns of special tokens kept), rows divided by their sums, word "
             "pieces merged, flow tolerance 1e-09.");
   EXPECT_EQ(method_title(report, Method::kRaw, 1), "raw, layer 2");

@@ -37,8 +37,8 @@ IncrementalRollout::IncrementalRollout(IncrementalRolloutOptions options) : opti
   }
   if (mixing.discard > 0.0) {
     refuse(
-        "rollout of a generation: expected no --discard, whose smallest weights are those of a whole layer, while a "
-        "generation adds row after row");
+        "rollout of a generation: expected no --discard, which drops the smallest weights of whole layers, but a "
+        "generation adds one row at a time");
   }
   check_residual(mixing.residual);
   layers_.resize(options_.layers + 1);

@@ -44,7 +44,7 @@ HttpResponse error_response(unsigned status, const std::string& kind, const std:
 
 HttpResponse queue_full_response(std::size_t waiting, std::size_t retry_after) {
   const std::string message = fmt::format(
-      "too many requests at the same time: {} are waiting, the most allowed; retry in {} s", waiting, retry_after);
+      "too many requests at the same time: {} are waiting, which is the limit; retry in {} s", waiting, retry_after);
   return error_answer(503, error_text({{"kind", "queue_full"}, {"message", message}, {"waiting", waiting}}),
                       retry_after);
 }

@@ -75,8 +75,8 @@ std::vector<Example> examples_by_task(const ModelInfo& info, const std::string& 
     return result;
   }
   // Sentences with something to find, for models that were not made for a task of their own.
-  return texts({"The storm closed the airport, so the flight was cancelled.",
-                "A man is playing a guitar on the street.", "The film was long, but it was never boring."});
+  return texts({"The storm closed the airport, so the flight was canceled.", "A man is playing a guitar on the street.",
+                "The film was long, but it was never boring."});
 }
 
 }  // namespace attnflow

@@ -87,7 +87,10 @@ class Message {
 
   std::string_view take(std::uint64_t size) {
     if (size > bytes_.size() - at_) {
-      fail(fmt::format("a field of {} bytes of which {} are there", size, bytes_.size() - at_), begins_at_ + at_);
+      fail(fmt::format("a field of {} bytes of which only {} are "
+                       "present",
+                       size, bytes_.size() - at_),
+           begins_at_ + at_);
     }
     const std::string_view taken = bytes_.substr(at_, static_cast<std::size_t>(size));
     at_ += taken.size();
@@ -226,7 +229,7 @@ class Reader {
       ++unknown_pieces;
     }
     check_charsmap();
-    if (unknown_pieces != 1) fail("one piece for what is unknown", fmt::format("{}", unknown_pieces));
+    if (unknown_pieces != 1) fail("one piece for unknown text", fmt::format("{}", unknown_pieces));
     if (!model_.byte_fallback) return;
     for (int byte = 0; byte < 256; ++byte) {
       const std::string text = fmt::format("<0x{:02X}>", byte);

@@ -76,9 +76,9 @@ TEST(SentencePieceFile, BytesThatAreNoMessageAreNamedWithTheirPlace) {
   expect_mentions(failure("\x08" + std::string(11, '\xFF')), "found a number of more than ten bytes at byte 1");
   expect_mentions(failure("\x0A\x05"
                           "ab"),
-                  "found a field of 5 bytes of which 2 are there at byte 2");
+                  "found a field of 5 bytes of which only 2 are present at byte 2");
   expect_mentions(failure(varint(1U << 3U | 2U) + varint(~std::uint64_t{0})), "of which 0 are there");
-  expect_mentions(failure("\x0D\x01"), "found a field of 4 bytes of which 1 are there");
+  expect_mentions(failure("\x0D\x01"), "found a field of 4 bytes of which only 1 are present");
   expect_mentions(failure(number_field(1, 5)), "found wire type 0 for a piece at byte 0");
   expect_mentions(failure(bytes_field(1, float_field(1, 2))), "found wire type 5 for a piece's text at byte 2");
   expect_mentions(failure("version https://git-lfs.github.com/spec/v1\n"), "a Git LFS pointer");
@@ -88,8 +88,8 @@ TEST(SentencePieceFile, BytesThatAreNoMessageAreNamedWithTheirPlace) {
 
 TEST(SentencePieceFile, ModelsThatSentencePieceWouldNotLoadAreRefused) {
   expect_mentions(failure(""), "expected a SentencePiece model with pieces, found none");
-  expect_mentions(failure(piece_field("a")), "expected one piece for what is unknown, found 0");
-  expect_mentions(failure(kUnknown + piece_field("u", 0, PieceType::kUnknown)), "what is unknown, found 2");
+  expect_mentions(failure(piece_field("a")), "expected one piece for unknown text, found 0");
+  expect_mentions(failure(kUnknown + piece_field("u", 0, PieceType::kUnknown)), "for unknown text, found 2");
   expect_mentions(failure(kUnknown + piece_field("a") + piece_field("a")),
                   "expected pieces that differ, found \"a\" twice");
   expect_mentions(failure(kUnknown + piece_field(std::string(1025, 'a'))),

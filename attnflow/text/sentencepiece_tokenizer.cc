@@ -87,7 +87,7 @@ class Converter {
     if (model_.kind != SentencePieceKind::kUnigram && model_.kind != SentencePieceKind::kBpe) {
       refuse("a model of type unigram or BPE", model_.kind == SentencePieceKind::kWord ? "word" : "char");
     }
-    if (model_.whitespace_as_suffix) refuse("spaces before words", "spaces behind them (treat_whitespace_as_suffix)");
+    if (model_.whitespace_as_suffix) refuse("spaces before words", "spaces after them (treat_whitespace_as_suffix)");
     if (!model_.escape_whitespaces) refuse("spaces as \"▁\"", "spaces that stay (escape_whitespaces)");
     for (const SentencePiece& piece : model_.pieces) {
       if (piece.type == PieceType::kUnused) refuse("pieces that are used", quote_name(piece.text) + ", which is not");

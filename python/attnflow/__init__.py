@@ -1,12 +1,12 @@
-"""Which input tokens each output of a Transformer depends on: attention rollout and attention flow.
+"""Shows which input tokens each output of a Transformer depends on, by attention rollout and attention flow.
 
     import attnflow
     report = attnflow.explain(model, tokenizer, "The key to the cabinets")   # a Transformers model, whatever its kernel
     report                                                                   # in a notebook: the interactive page
     attnflow.rollout(attentions)                                             # arrays in, arrays out
 
-Attention comes as a framework hands it over (NumPy, PyTorch, JAX, ...); numbers go out as NumPy arrays. Options have the
-names and meanings of the command line's (`attnflow explain --help`), with underscores.
+Attention may come from any framework (NumPy, PyTorch, JAX, ...); results are NumPy arrays. Options have the same names and
+meanings as on the command line (`attnflow explain --help`), with underscores.
 """
 
 from attnflow import _core, data

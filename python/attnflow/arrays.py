@@ -34,7 +34,8 @@ def as_array(array: Any) -> NDArray[Any]:
             values = np.asarray(array)
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:  # sparse, on meta, ragged
         raise Error(
-            f"attention: expected what NumPy can read, found {type(array).__name__} ({error})", kind="bad_input"
+            f"attention: expected an array that NumPy can read, found {type(array).__name__} ({error})",
+            kind="bad_input",
         ) from error
     if isinstance(values, np.ma.MaskedArray) and bool(np.any(values.mask)):
         raise Error("attention: expected an array without a mask, found a masked one; fill it first", kind="bad_input")
@@ -60,7 +61,7 @@ def _one_sequence(values: NDArray[Any], shape: tuple[int, ...], where: str) -> N
         return values.reshape(shape[1:])
     raise Error(
         f"attention: expected one sequence, found a batch of {shape[0]} in {where}; take one of them, without its "
-        "padding: [layer[i, :, :n, :n] for layer in attentions], or [layer[i, :, -n:, -n:] ...] where it stands in front",
+        "padding: [layer[i, :, :n, :n] for layer in attentions], or [layer[i, :, -n:, -n:] ...] if the padding comes first",
         kind="bad_input",
     )
 

@@ -243,8 +243,8 @@ def _exponent(arguments: tuple[Any, ...], options: dict[str, Any]) -> float | No
 
 def _without_rule(found: str) -> Error:
     return Error(
-        f"mixing relevance: expected functions that AttnLRP has a rule for, found {found}; write norms with layer_norm, "
-        'rms_norm or rsqrt of PyTorch and softmax with softmax, or choose mixing="alti" or "attention"',
+        f"mixing relevance: expected functions that AttnLRP has a rule for, found {found}; use PyTorch's layer_norm, "
+        'rms_norm or rsqrt for norms and its softmax for softmax, or choose mixing="alti" or "attention"',
         kind="unsupported_model",
     )
 

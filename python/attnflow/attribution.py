@@ -109,10 +109,10 @@ def raw(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]
 
 @describes_options("values")
 def rollout(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]:
-    """Attention rollout to the input: [layer, output_token, input_token]. [-1, 0] is what the first token depends on.
+    """Attention rollout to the input: [layer, output_token, input_token]. Row [-1, 0] shows what the first token depends on.
 
-    Weights are shares: what a token depends on is the sum over all paths of the product of their weights (Abnar and
-    Zuidema, ACL 2020).
+    Weights are shares: a token depends on an input token by the sum, over all paths between them, of the product of the
+    weights along the path (Abnar and Zuidema, ACL 2020).
     """
     return _values("rollout", attentions, options)
 
@@ -122,8 +122,8 @@ def flow(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64
     """Attention flow down to the input: [layer, output_token, input_token].
 
     Weights are capacities: each value is the maximum flow between two tokens (Abnar and Zuidema, ACL 2020). Above 128
-    tokens there is one row, that of `output_token`, unless output_token="all". With only_output_token=True there is that
-    row alone of a text of any length, much sooner. attribute() says more: how far each value is certified, and where flow
-    only shows one layer.
+    tokens, only the row of `output_token` is computed unless output_token="all". only_output_token=True computes that row
+    alone for a text of any length, which is much faster. attribute() also returns how far each value is certified, and
+    where flow is set by the first or last layer alone.
     """
     return _values("flow", attentions, options)

@@ -19,7 +19,7 @@ _LOGITS = 2**26
 
 
 class MapAgreement(NamedTuple):
-    """How the last layer of one method agrees with blank-out."""
+    """How well the last layer of one method agrees with blank-out."""
 
     rank_correlation: float | None  # Spearman's; None where either orders nothing
     first_token: int  # which the method ranks first, of those that are not special
@@ -29,7 +29,7 @@ class MapAgreement(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """What blanking tokens one by one says of a report's maps."""
+    """The result of checking a report's maps by blanking tokens one by one."""
 
     quantity: str  # "logit difference of plural over singular"
     blank: str  # what stood in for blanked tokens

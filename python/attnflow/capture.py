@@ -38,7 +38,7 @@ _NAME = "attnflow"
 
 @dataclass
 class Call:
-    """The attention weights of one call of one module: [batch, head, query, key]; with fuse= there is one head."""
+    """The attention weights from one call of one module: [batch, head, query, key]; with fuse=, one fused head."""
 
     module: str  # its path in the model, such as "bert.encoder.layer.0.attention.self"
     weights: Any  # of torch, on the CPU
@@ -46,7 +46,7 @@ class Call:
 
 @dataclass
 class Captured:
-    """What capture() has kept of the model's last run."""
+    """The attention that capture() kept from the model's last run."""
 
     model: Any
     calls: list[Call] = field(default_factory=list)
@@ -59,10 +59,10 @@ class Captured:
 
     @property
     def attentions(self) -> tuple[Any, ...]:
-        """A layer each, in the order in which the model ran them: [batch, head, query, key].
+        """The weights of each layer, in the order in which the model ran them: [batch, head, query, key].
 
-        Of an encoder-decoder: over source and target tokens together, the layers of the encoder, then for each of the
-        decoder two, its attention to the target and to the source.
+        For an encoder-decoder, the layers cover source and target tokens together: first the encoder's layers, then two
+        for each decoder layer, its attention to the target and its attention to the source.
         """
         if is_encoder_decoder(self.model):
             return joint_of(self.model, self.calls).layers()
@@ -77,7 +77,7 @@ class Captured:
             )
         if not _one_stack(names):
             raise Error(
-                f"expected the layers of one stack, which differ in one number, found calls of attention in "
+                f"expected the layers of one stack, whose names differ only in a number, found calls of attention in "
                 f"{type(self.model).__name__} by {_listed(names)}; .calls has each of them",
                 kind="unsupported_model",
             )
@@ -282,13 +282,13 @@ def check_model(model: Any) -> None:
         )
     if any(module.training for module in model.modules()):
         raise Error(
-            "expected a model in evaluation mode, found one in training mode, or a part of it; call model.eval()",
+            "expected a model in evaluation mode, found all or part of it in training mode; call model.eval()",
             kind="usage",
         )
     if any(parameter.device.type == "meta" for parameter in model.parameters()):
         raise Error(
-            "expected a model with its weights in memory, found one on the device meta, or a part of it, as accelerate leaves "
-            "what it offloads to the CPU or the disk; load the model whole, such as with device_map=None",
+            "expected a model with its weights in memory, found all or part of it on the device meta, where accelerate leaves "
+            "the weights that it offloads to the CPU or the disk; load the whole model, such as with device_map=None",
             kind="usage",
         )
 
@@ -328,21 +328,21 @@ def _fused(fusion: str, weights: Any, _: int, heads: int = 0) -> Any:
     if heads:
         return weights
     if len(weights) == 0:
-        raise Error("expected a batch of at least one input, found an empty one", kind="bad_input")
+        raise Error("expected a batch of at least one input, found an empty batch", kind="bad_input")
     fused = [_core.fuse_heads([as_array(one)], fusion) for one in weights]
     return torch.from_numpy(np.stack(fused)[:, None])
 
 
 @contextmanager
 def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
-    """Keeps the attention of what the model runs inside, whatever its kernel; of several runs that of the last.
+    """Keeps the attention of the model's runs inside the `with` block, whatever its kernel; only the last run is kept.
 
     with attnflow.capture(model) as captured:
         model(**inputs)
     attnflow.show(captured, tokens)
 
-    fuse: "mean", "max" or "min" fuses the heads of each layer as it comes, so that a layer takes n^2 numbers rather than
-        one for each head. Weights are then float64, of one head.
+    fuse: "mean", "max" or "min" fuses the heads of each layer as it arrives, so that a layer takes n^2 numbers instead of
+        n^2 for each head. The weights are then float64 with a single head.
     """
     if "torch.OptimizedModule" not in kinds_of(model):
         model = unwrapped(model)
@@ -365,7 +365,7 @@ def capture_with(
     global _recorder
     check_model(model)
     if not _at_work.acquire(blocking=False):
-        raise Error("expected one capture at a time, found another one at work", kind="usage")
+        raise Error("expected one capture at a time, found another one in progress", kind="usage")
     try:
         captured = Captured(model)
         names = {id(module): name for name, module in model.named_modules()}
@@ -459,8 +459,8 @@ def _refuse_other_attention(model: Any) -> None:
     for config in _configs(model):
         if config.model_type == "falcon" and getattr(config, "alibi", False):
             raise Error(
-                f"expected a model whose eager attention is that of its kernel, found {type(model).__name__} with alibi, "
-                "whose ALiBi transformers adds twice where attention is asked for; use the command `attnflow explain "
+                f"expected a model whose eager attention equals that of its kernel, found {type(model).__name__} with alibi: "
+                "transformers adds its ALiBi bias twice when attention is requested; use the command `attnflow explain "
                 "--model FOLDER`, which adds it once",
                 kind="unsupported_model",
             )
@@ -474,13 +474,13 @@ def _output_attentions(
     of transformers that do not let it be exchanged. With `own_masks` the model runs as if loaded with "eager".
     """
     if own_masks:
-        reason = f"{type(model).__name__} masks attention only for attention functions of transformers' own"
+        reason = f"{type(model).__name__} masks attention only for transformers' own attention functions"
     elif exchangeable:
-        reason = f"{type(model).__name__} has attention functions of its own"
+        reason = f"{type(model).__name__} has its own attention functions"
     else:
         reason = "this version of transformers does not let attention functions be exchanged (AttentionInterface)"
     warnings.warn(
-        f"{reason}, so attention is that of output_attentions=True, which keeps all layers on the model's device",
+        f"{reason}, so attnflow uses output_attentions=True, which keeps all layers on the model's device",
         stacklevel=_level_of_caller(),
     )
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Tabular:
-    """Its columns(), as tables of other packages."""
+    """An object whose columns() can be turned into tables of other packages."""
 
     def columns(self) -> dict[str, Any]:
         raise NotImplementedError

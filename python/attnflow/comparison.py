@@ -12,7 +12,7 @@ from attnflow.report import Report
 
 
 class Comparison(Tabular):
-    """What compare() gives. Arrays are [layer, output_token, input_token], of the layers and output tokens of both reports."""
+    """The result of compare(). Arrays are [layer, output_token, input_token], for the layers and output tokens of both."""
 
     def __init__(self, a: Report, b: Report) -> None:
         self.a = a
@@ -37,11 +37,11 @@ class Comparison(Tabular):
             )
 
     def layers(self, method: str) -> NDArray[np.int64]:
-        """Those of the method in both."""
+        """The layers that both reports hold for the method."""
         return self._shared("flow_layers" if method == "flow" else "layers")
 
     def output_tokens(self, method: str) -> NDArray[np.int64]:
-        """Those of the method in both."""
+        """The output tokens that both reports hold for the method."""
         return self._shared("flow_output_tokens" if method == "flow" else "output_tokens")
 
     def _shared(self, name: str) -> NDArray[np.int64]:
@@ -63,7 +63,7 @@ class Comparison(Tabular):
         return method
 
     def difference(self, method: str = "rollout") -> NDArray[np.float64]:
-        """Values of a less those of b."""
+        """The values of `a` minus those of `b`."""
         found: NDArray[np.float64] = self._values(self.a, self._checked(method), method) - self._values(
             self.b, method, method
         )
@@ -72,8 +72,8 @@ class Comparison(Tabular):
     def correlation(self, method: str = "rollout") -> NDArray[np.float64]:
         """Spearman's rank correlation of each row, [layer, output_token]: 1 where both rank the input tokens alike.
 
-        Of the tokens that an output token sees; flow values count as tied where their enclosures meet. NaN where there is
-        no order: fewer than two tokens, or all of them tied.
+        Only the tokens that an output token sees are ranked; flow values whose intervals overlap count as tied. NaN where
+        there is no order: fewer than two tokens, or all of them tied.
         """
         first = self._values(self.a, self._checked(method), method)
         second = self._values(self.b, method, method)
@@ -132,7 +132,7 @@ class Comparison(Tabular):
 
 
 def compare(a: Report, b: Report) -> Comparison:
-    """Two reports of the same tokens: differences, rank correlations, a table, and both side by side in a notebook."""
+    """Compares two reports of the same tokens: differences, rank correlations, a table, and both side by side in a notebook."""
     for report in (a, b):
         if not isinstance(report, Report):
             raise Error(f"expected two reports, found {type(report).__name__}", kind="usage")

@@ -79,16 +79,18 @@ class _Run:
         """That the layer is made as its parts say."""
         where = f"layer {self.number} ({type(self.layer).__name__})"
         if self.weights is None or self.written is None or (self.parts.behind and self.y is None):
-            raise _unlike(where, "one call of attention, of its projection and of what follows", "none of some")
+            raise _unlike(
+                where, "one call of attention, of its projection and of the module after it", "some of them missing"
+            )
         if self.weights.shape[0] != 1 or self.x.dim() != 3:
             raise _unlike(where, "one text", f"shape {list(self.x.shape)}")
         mixed = self.mixed.reshape(self.given.shape)
         if not _close(self.given, mixed):
-            raise _unlike(where, "the projection to be given what attention gives", "something else")
+            raise _unlike(where, "the projection to receive the output of attention", "something else")
         if self.parts.attention and (self.attended is None or not _close(self.attended, self.written)):
-            raise _unlike(where, f"{self.parts.attention} to give what the projection gives", "something else")
+            raise _unlike(where, f"{self.parts.attention} to return the output of the projection", "something else")
         if not _close(self.behind(), self.sum()):
-            raise _unlike(where, "the sum of x and what the projection gives behind attention", "something else")
+            raise _unlike(where, "the sum of x and the output of the projection after attention", "something else")
 
     def terms(self) -> tuple[_core.LayerTerms, Any]:
         """And the bias that is written beside them."""
@@ -147,7 +149,7 @@ class _Run:
 
 def _unlike(where: str, expected: str, found: str) -> Error:
     return Error(
-        f"{where}: expected {expected}, found {found}: the layer is made otherwise than attnflow.LayerParts says; choose "
+        f"{where}: expected {expected}, found {found}: the layer is not built as its attnflow.LayerParts say; choose "
         'mixing="attention"',
         kind="unsupported_model",
     )
@@ -172,7 +174,7 @@ def _norm(module: Any) -> tuple[Any, Any, float]:
     import torch
 
     if not isinstance(module, torch.nn.LayerNorm) or module.weight is None:
-        raise _unlike(type(module).__name__, "a LayerNorm of PyTorch with a scale behind attention", "another norm")
+        raise _unlike(type(module).__name__, "PyTorch's LayerNorm with a scale after attention", "another norm")
     scale, bias = _floats(module.weight), module.bias
     return scale, _floats(torch.zeros_like(module.weight) if bias is None else bias), float(module.eps)
 
@@ -236,7 +238,7 @@ class _Watch:
         attentions = captured.attentions
         if len(attentions) != len(self.runs):
             raise Error(
-                f"expected {len(attentions)} known layers, as many as calls of attention, found {len(self.runs)} in "
+                f"expected {len(attentions)} known layers, one for each call of attention, found {len(self.runs)} in "
                 f'{type(captured.model).__name__}; choose mixing="attention"',
                 kind="unsupported_model",
             )
@@ -270,7 +272,7 @@ def contributions(
         terms, bias = run.terms()
         # The first layer speaks for all: this is as much work as the contributions themselves.
         if run.number == 1 and not terms.completeness_error(bias) < (1e-4 if run.x.dtype == torch.float32 else 0.05):
-            raise _unlike("layer 1", "x and what is written into each token to sum to y", "another sum")
+            raise _unlike("layer 1", "x and the contributions to each token to sum to y", "another sum")
         made.append(terms.contributions(mixing, threads))
         run.forget()
 
@@ -352,7 +354,7 @@ def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer
         def split(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
             into = given_tensor(module, given, named)
             if fork or not into.requires_grad:
-                raise _unlike(f"layer {run.number}", f"{run.parts.attention} to be given x once", "something else")
+                raise _unlike(f"layer {run.number}", f"{run.parts.attention} to receive x once", "something else")
             fork.extend((into, into.detach().requires_grad_(True)))
             return with_given_tensor(module, given, named, fork[1])
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class Error(Exception):
-    """What was expected, what was found and what to do, in the words of the program.
+    """An error that says what was expected, what was found and what to do, in the words of the program.
 
-    kind: "usage" (an option or argument with a wrong value), "bad_input" (arrays that are no attention, texts without tokens),
+    kind: "usage" (an option or argument has a wrong value), "bad_input" (an array is not attention, a text has no tokens),
     "unsupported_model", "input_too_long" or "other".
     """
 

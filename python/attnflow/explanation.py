@@ -96,9 +96,9 @@ def check_target(model: Any, given: bool) -> None:
     if is_joint == given:
         return
     raise Error(
-        'expected target_text, what the decoder is given ("": its first token alone), found none'
+        'expected target_text, the text that the decoder is given ("": its first token alone), found none'
         if is_joint
-        else f"expected no target_text, which encoder-decoders take, found one for {type(model).__name__}",
+        else f"expected no target_text, which is for encoder-decoders, found one for {type(model).__name__}",
         kind="usage",
     )
 
@@ -106,7 +106,7 @@ def check_target(model: Any, given: bool) -> None:
 def check_options(asked: dict[str, Any]) -> None:
     """Tells what is wrong with them before a model runs."""
     _core.can_fuse(_by_number(asked, ""))
-    elsewhere = "the command `attnflow explain` has it, for its own families"
+    elsewhere = "the command `attnflow explain` supports it, for the model families that it runs itself"
     mixing = asked.get("mixing")
     if mixing and _core.needs_of(mixing) == "gradients":
         raise Error(
@@ -198,8 +198,9 @@ def _explain_text(
         )
     if check and core.agreement is None:
         raise Error(
-            "check=True: expected an output token at which a prediction is made (a class at the first token of an encoder or "
-            f"the last of a decoder, a mask, the last token), found token {core.output_token}; leave output_token or check out",
+            "check=True: expected an output token at which the model makes a prediction (a class at the first token of an "
+            "encoder or the last of a decoder, a mask, the last token), "
+            f"found token {core.output_token}; omit output_token or check",
             kind="usage",
         )
     return Report(core)
@@ -218,12 +219,12 @@ def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
     if is_joint:
         found = f"{type(model).__name__}, an encoder-decoder"
     elif kind is None:
-        found = f"{type(model).__name__}, whose head predicts nothing that is known here"
+        found = f"{type(model).__name__}, whose head makes no prediction that attnflow knows"
     elif blank_token(tokenizer, kind == "next") is None:
-        found = f"{type(tokenizer).__name__} without such a token"
+        found = f"{type(tokenizer).__name__}, which has no such token"
     if found is not None:
         raise Error(
             "check=True: expected a model with a head that predicts (a class, a mask, the next token) and a token to blank "
-            f"with (unknown or mask; in decoders also padding or end of text), found {found}; leave check out",
+            f"with (unknown or mask; in decoders also padding or end of text), found {found}; omit check",
             kind="usage",
         )

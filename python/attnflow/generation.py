@@ -53,8 +53,8 @@ def generate(
     model = explained(model)
     if is_encoder_decoder(model) or not hasattr(model, "generate"):
         raise Error(
-            f"expected a decoder that generates text, found {type(model).__name__}; of an encoder-decoder, explain() takes "
-            "a text as target_text",
+            f"expected a decoder that generates text, found {type(model).__name__}; for an encoder-decoder, pass "
+            "a target text to explain() as target_text",
             kind="unsupported_model",
         )
     given = _prompt_of(prompt, tokenizer, model, chat)
@@ -70,9 +70,9 @@ def generate(
     needs = _core.needs_of(mixing)
     if needs in ("gradients", "relevance"):
         raise Error(
-            f"mixing: expected attention or contributions of a generation of a loaded model, found {mixing}; "
-            + ("explain() has it of one text, " if needs == "relevance" else "")
-            + "the command `attnflow generate` has it",
+            f"mixing: expected attention or contributions for a generation of a loaded model, found {mixing}; "
+            + ("explain() supports it for one text, " if needs == "relevance" else "")
+            + "the command `attnflow generate` supports it",
             kind="usage",
         )
     if needs == "terms":
@@ -141,9 +141,7 @@ def _require_free(further: Mapping[str, Any]) -> None:
     """What has a parameter of its own is said there."""
     for name, parameter in _PARAMETERS.items():
         if name in further:
-            raise Error(
-                f"generation: expected no {name!r}, which the parameter {parameter} is for, found one", kind="usage"
-            )
+            raise Error(f"generation: expected no {name!r}, found one; use the parameter {parameter}", kind="usage")
 
 
 def _prompt_of(prompt: Any, tokenizer: Any, model: Any, chat: bool) -> Given:
@@ -168,8 +166,8 @@ def _encode_prompt(model: Any, tokenizer: Any, prompt: Given, chat: bool, system
         return encode(tokenizer, prompt.text, check)
     if not getattr(tokenizer, "chat_template", None):
         raise Error(
-            f"chat: expected a tokenizer with a chat template, found none in {type(tokenizer).__name__}; leave chat out, or "
-            "load the model's tuned form (such as Instruct)",
+            f"chat: expected a tokenizer with a chat template, found none in {type(tokenizer).__name__}; omit chat, or "
+            "load the instruction-tuned version of the model",
             kind="usage",
         )
     messages = [] if system is None else [{"role": "system", "content": system}]

@@ -54,7 +54,7 @@ def describes_options(asks: str) -> Callable[[Function], Function]:
     def add(function: Function) -> Function:
         options = _core.described_options(asks)
         lines = [f"    {name} ({kind}): {text}" for name, kind, text in options]
-        described = "\n\n    Options, as of `attnflow explain`:\n\n" + "\n".join(lines) + "\n    "
+        described = "\n\n    Options, with the same meaning as in `attnflow explain`:\n\n" + "\n".join(lines) + "\n    "
         function.__doc__ = (function.__doc__ or "").rstrip() + described
         parameters = [name for name in signature(function).parameters if name != "options"]
         offered = [*parameters, *(name for name, _, _ in options)]

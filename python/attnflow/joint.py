@@ -81,9 +81,9 @@ class Joint:
     def layers(self) -> tuple[Any, ...]:
         if len({int(weights.shape[1]) for _, weights in self.steps}) != 1:
             raise Error(
-                "expected encoder and decoder to have as many heads, found "
-                f"{sorted({int(weights.shape[1]) for _, weights in self.steps})}; pass fuse to capture(), or leave "
-                "keep_attention and single heads out of explain(); .calls has each call",
+                "expected encoder and decoder to have the same number of heads, found "
+                f"{sorted({int(weights.shape[1]) for _, weights in self.steps})}; pass fuse to capture(), or call explain() "
+                "without keep_attention and single heads; .calls has each call",
                 kind="unsupported_model",
             )
         return tuple(self.layer(index) for index in range(len(self.steps)))
@@ -97,7 +97,7 @@ def joint_of(model: Any, calls: Sequence[Any]) -> Joint:
     kinds = [_kind(call.module) for call in calls]
     if encoder is None or decoder is None or kinds != ["encoder"] * encoder + ["self", "cross"] * decoder:
         raise Error(
-            f"expected attention of {encoder} layers of an encoder, then twice of each of {decoder} layers of a decoder, "
+            f"expected attention from {encoder} encoder layers, then two calls from each of {decoder} decoder layers, "
             f"to itself and to the encoder, found {len(calls)} calls of attention in {type(model).__name__} "
             f"({', '.join(call.module for call in calls[:3]) or 'none'}); .calls has each of them",
             kind="unsupported_model",

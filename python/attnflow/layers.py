@@ -28,15 +28,17 @@ from attnflow.errors import Error
 
 @dataclass(frozen=True)
 class LayerParts:
-    """Where a layer has its parts: paths of modules in it. Its first argument is the residual stream x.
+    """The parts of a layer, as paths of modules in it. The layer's first argument is the residual stream x.
 
-    projection: the attention's output projection; what it gives is added to x, which makes y.
-    written_norm: an RMS norm that it passes before, if any (Gemma 2).
-    behind: the module that is given y: the norm before the feed-forward net, or, of layers whose norms come after (BERT), that
-        behind attention. Empty where the feed-forward net stands beside attention (GPT-NeoX).
-    last_norm: of layers whose norms come after, that behind the feed-forward net.
-    attention: where the feed-forward net stands beside it, the module of attention, given x behind a norm (Cohere: the net's, too).
-    rest: rest(layer, y) is what the layer makes of y, each position by itself. Only value zeroing needs it.
+    projection: the attention's output projection; its output is added to x, which gives y.
+    written_norm: an RMS norm between the projection and the addition, if any (Gemma 2).
+    behind: the module that receives y: the norm before the feed-forward network or, in layers whose norms come after their
+        blocks (BERT), the norm after attention. Empty if the feed-forward network runs in parallel with attention (GPT-NeoX).
+    last_norm: the norm after the feed-forward network, in layers whose norms come after their blocks.
+    attention: the attention module, if the feed-forward network runs in parallel with it. It receives x after a norm (in
+        Cohere, the same norm as the network).
+    rest: a function; rest(layer, y) returns the layer's output for y, computed for each position separately. Only value
+        zeroing needs it.
     """
 
     projection: str
@@ -49,8 +51,8 @@ class LayerParts:
     def __post_init__(self) -> None:
         if not self.projection or bool(self.behind) == bool(self.attention):
             raise Error(
-                "expected the path of a projection, and either that of the module behind attention or, where the feed-forward "
-                f"net stands beside it, of the attention itself, found {self}",
+                "expected the path of a projection, and the path of either the module after attention (behind) or, if the "
+                f"feed-forward network runs in parallel, the attention itself (attention), found {self}",
                 kind="usage",
             )
 
@@ -146,15 +148,15 @@ _registered: dict[type, Parts] = {}
 
 
 def register_layer(kind: type, parts: Parts) -> None:
-    """Says where layers of a class have their parts, for mixings of contributions and relevance.
+    """Tells attnflow where layers of a class keep their parts, for the contribution and relevance mixings.
 
-    kind: the class of the module that is one layer, attention and feed-forward net. parts: LayerParts, or a function that
-    gives them for a layer.
+    kind: the class of the module that forms one layer, with attention and feed-forward network.
+    parts: LayerParts, or a function that returns them for a layer.
     """
     if not isinstance(kind, type):
         raise Error(f"expected the class of a layer, found {kind!r}", kind="usage")
     if not isinstance(parts, LayerParts) and not callable(parts):
-        raise Error(f"expected LayerParts or a function that gives them, found {type(parts).__name__}", kind="usage")
+        raise Error(f"expected LayerParts or a function that returns them, found {type(parts).__name__}", kind="usage")
     _registered[kind] = parts
 
 
@@ -189,7 +191,7 @@ def require_layers(model: Any, mixing: str) -> list[tuple[Any, LayerParts]]:
     if not found:
         raise Error(
             f"mixing {mixing}: expected a model whose layers are known ({', '.join(known_families())}), found "
-            f"{type(model).__name__}; say with attnflow.register_layer() where its layers have their parts, or choose "
+            f"{type(model).__name__}; describe the parts of its layers with attnflow.register_layer(), or choose "
             'mixing="attention"',
             kind="unsupported_model",
         )
@@ -197,8 +199,8 @@ def require_layers(model: Any, mixing: str) -> list[tuple[Any, LayerParts]]:
         without = [number for number, (_, parts) in enumerate(found, 1) if not parts.last_norm]
         if without:
             raise Error(
-                "mixing globenc: expected layers with a norm behind the attention and one behind the feed-forward net, as "
-                f"BERT has them, found layer {without[0]} without; choose mixing norm or alti",
+                "mixing globenc: expected layers with a norm after attention and one after the feed-forward network, as in "
+                f"BERT, found layer {without[0]} without; choose mixing norm or alti",
                 kind="unsupported_model",
             )
     return found

@@ -38,14 +38,14 @@ def cell_html(page: str) -> str:
 
 
 def show(attentions: Any, tokens: Sequence[str] | None = None, **options: Unpack[Options]) -> None:
-    """Shows a report, or attention as attribute() takes it, below the cell; outside notebooks, as a table."""
+    """Shows a report, or attention in any form that attribute() accepts, below the cell; outside notebooks, prints a table."""
     from attnflow.attribution import attribute
     from attnflow.errors import Error
     from attnflow.report import Report
 
     if isinstance(attentions, Report) and (tokens is not None or options):
         given = ", ".join([*(["tokens"] if tokens is not None else []), *options])
-        raise Error(f"expected a report alone, found {given} beside it: a report has its own", kind="usage")
+        raise Error(f"expected only a report, found {given} as well; a report brings its own", kind="usage")
     report: Report = attentions if isinstance(attentions, Report) else attribute(attentions, tokens, **options)
     try:
         from IPython import get_ipython

@@ -25,7 +25,7 @@ Path = str | PathLike[str]
 
 
 class Figure(TypedDict, total=False):
-    """What a figure shows: see `--view` of `attnflow explain`."""
+    """Options of a figure; `view` is `--view` of `attnflow explain`."""
 
     view: Literal["overview", "graph", "heatmap", "strip", "matrix", "referents"]
     output_token: int | None
@@ -37,9 +37,9 @@ class Figure(TypedDict, total=False):
 
 
 class Prediction(NamedTuple):
-    """What a model's head said."""
+    """A prediction of the model's head."""
 
-    kind: str  # classification, masked (the token at `position`), next (the one behind it)
+    kind: str  # classification, masked (the token at `position`), next (the one after it)
     position: int | None
     choices: list[tuple[str, float]]  # label and probability, the most probable first
 
@@ -47,7 +47,7 @@ class Prediction(NamedTuple):
 class Target(NamedTuple):
     """The prediction that a report explains."""
 
-    kind: str  # class, masked (the token at `position`), next (the one behind it)
+    kind: str  # class, masked (the token at `position`), next (the one after it)
     label: str
     position: int | None
     against: str | None  # the other; "rest": the mean of all others; None: nothing
@@ -55,10 +55,11 @@ class Target(NamedTuple):
 
 
 class Report(Tabular):
-    """Raw attention, rollout and flow between the tokens of one input, as far as they were asked for.
+    """Raw attention, rollout and flow between the tokens of one input: those that were requested.
 
-    Arrays are [layer, output_token, input_token]: the first dimension as `layers`, the second as `output_tokens`
-    (flow: as `flow_output_tokens`), the last as `tokens`. They share the report's memory and cannot be written to.
+    Arrays are [layer, output_token, input_token]: `layers` names the first dimension, `output_tokens` the second
+    (`flow_layers` and `flow_output_tokens` for flow) and `tokens` the last. They share the report's memory and are
+    read-only.
     """
 
     def __init__(self, core: _core.Report) -> None:
@@ -71,17 +72,17 @@ class Report(Tabular):
 
     @property
     def special(self) -> list[bool]:
-        """Which tokens are special ([CLS], padding, ...): they take part, and stand outside rankings."""
+        """Whether each token is special ([CLS], padding, ...): special tokens are computed with but not ranked."""
         return self._core.special
 
     @property
     def layers(self) -> NDArray[np.int64]:
-        """The layers that values are of, counted from 1."""
+        """The layers of the values, counted from 1."""
         return self._core.layers
 
     @property
     def causal(self) -> bool:
-        """Whether no token sees one behind it, as in decoders."""
+        """Whether no token sees a later one, as in decoders."""
         return self._core.causal
 
     @property
@@ -96,22 +97,22 @@ class Report(Tabular):
 
     @property
     def flow_output_tokens(self) -> NDArray[np.int64]:
-        """The positions of the rows of flow: all up to 128 tokens, above that `output_token` unless "all" was asked."""
+        """The positions of the rows of flow: all of them up to 128 tokens, else `output_token` unless "all" was asked for."""
         return self._core.flow_output_tokens
 
     @property
     def flow_layers(self) -> NDArray[np.int64]:
-        """The layers of flow: `layers`, but of a generation only those that were asked for."""
+        """The layers of flow: `layers`, or for a generation only those that were requested."""
         return self._core.flow_layers
 
     @property
     def generated_text(self) -> str | None:
-        """What generate() made of the prompt, whose tokens `tokens` are."""
+        """The text that generate() added to the prompt; `tokens` are the prompt's tokens."""
         return self._core.generated_text
 
     @property
     def generated_tokens(self) -> list[str] | None:
-        """Its tokens. Row t of the arrays is that of the position that chose token t."""
+        """The tokens of the generated text. Row t of the arrays belongs to the position that chose token t."""
         return self._core.generated_tokens
 
     @property
@@ -144,23 +145,23 @@ class Report(Tabular):
         """[layer, head, query, key], with keep_attention=True."""
         found = self._core.attention
         if found is None:
-            raise Error("expected attention that was kept, found none; ask with keep_attention=True", kind="usage")
+            raise Error("expected attention that was kept, found none; pass keep_attention=True", kind="usage")
         return found
 
     @property
     def predictions(self) -> list[Prediction]:
-        """What the model said in the same run."""
+        """The model's predictions from the same run."""
         return [Prediction(*said) for said in self._core.predictions]
 
     @property
     def target(self) -> Target | None:
-        """What is explained, of relevance; None of edges that are made for no prediction."""
+        """The prediction that is explained; None if the edges do not explain a prediction."""
         found = self._core.target
         return None if found is None else Target(*found)
 
     @property
     def agreement(self) -> Agreement | None:
-        """Whether to believe the maps: how they agree with blanking the tokens one by one; None if this was not checked."""
+        """Whether to believe the maps: how well they agree with blanking the tokens one by one; None if not checked."""
         known = self._core.agreement
         if known is None:
             return None
@@ -169,24 +170,24 @@ class Report(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """What has to be known of the values, as sentences."""
+        """Notes on how to read the values, as sentences."""
         return self._core.notes
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that made the values, by their names."""
+        """The settings that the values were computed with, by name."""
         found: dict[str, Any] = json.loads(self._core.settings_json())
         return found
 
     @property
     def methods(self) -> list[str]:
-        """Which of raw, rollout and flow there are."""
+        """The methods that the report holds: raw, rollout, flow."""
         return [name for name in ("raw", "rollout", "flow") if getattr(self._core, name) is not None]
 
     def _present(self, method: str, values: NDArray[Number] | None) -> NDArray[Number]:
         if values is None:
             raise Error(
-                f"expected values of {method}, found those of {', '.join(self.methods)} alone; ask for "
+                f"expected values of {method}, found only {', '.join(self.methods)}; pass "
                 f"method={[*self.methods, method]!r}",
                 kind="usage",
             )
@@ -207,7 +208,7 @@ class Report(Tabular):
     @overload
     def to_json(self, path: Path) -> None: ...
     def to_json(self, path: Path | None = None) -> str | None:
-        """The report document (docs/report-format.md), the same bytes as the program writes: into a file, or as a text."""
+        """Writes the report document (docs/report-format.md) to a file, or returns it as a string."""
         return self._core.json(_name(path))
 
     @overload
@@ -215,7 +216,7 @@ class Report(Tabular):
     @overload
     def to_csv(self, path: Path) -> None: ...
     def to_csv(self, path: Path | None = None) -> str | None:
-        """The table that `attnflow explain -o FILE.csv` writes: into a file, or as a text."""
+        """Writes the table of `attnflow explain -o FILE.csv` to a file, or returns it as a string."""
         return self._core.csv(_name(path))
 
     @overload
@@ -223,15 +224,15 @@ class Report(Tabular):
     @overload
     def to_html(self, path: Path) -> None: ...
     def to_html(self, path: Path | None = None) -> str | None:
-        """The interactive page, in one file that asks the network for nothing: into a file, or as a text."""
+        """Writes the interactive page, which needs no network, to a file, or returns it as a string."""
         return self._core.html(_name(path))
 
     def to_npz(self, path: Path) -> None:
-        """The arrays, for numpy.load()."""
+        """Writes the arrays for numpy.load()."""
         self._core.write_npz(fspath(path))
 
     def to_safetensors(self, path: Path) -> None:
-        """The arrays, as .safetensors."""
+        """Writes the arrays as .safetensors."""
         self._core.write_safetensors(fspath(path))
 
     # Pictures.
@@ -241,7 +242,7 @@ class Report(Tabular):
     @overload
     def to_svg(self, path: Path, **figure: Unpack[Figure]) -> None: ...
     def to_svg(self, path: Path | None = None, **figure: Unpack[Figure]) -> str | None:
-        """A figure for a paper, as the program draws it: into a file, or as a text."""
+        """Draws a figure for a paper, as the program does, into a file, or returns it as a string."""
         drawn: str | None = _drawn(self._core, "svg", path, figure)
         return drawn
 
@@ -250,12 +251,12 @@ class Report(Tabular):
     @overload
     def to_png(self, path: Path, **figure: Unpack[Figure]) -> None: ...
     def to_png(self, path: Path | None = None, **figure: Unpack[Figure]) -> bytes | None:
-        """The same as pixels."""
+        """Draws the same figure as a PNG file, or returns its bytes."""
         drawn: bytes | None = _drawn(self._core, "png", path, figure)
         return drawn
 
     def to_pdf(self, path: Path, **figure: Unpack[Figure]) -> None:
-        """The same for LaTeX."""
+        """Draws the same figure as a PDF file, for LaTeX."""
         _drawn(self._core, "pdf", path, figure)
 
     # Tables.
@@ -263,8 +264,9 @@ class Report(Tabular):
     def columns(self) -> dict[str, Any]:
         """The values as columns of equal length, one row for each layer, output token and input token.
 
-        layer, output_token, output_text (of a generation, the token chosen there), input_token, input_text, input_special, then the methods; flow, flow_gap and
-        flow_degenerate are absent (NaN, 255) where flow was not computed, as are the others of layers that only flow has.
+        The columns are layer, output_token, output_text (for a generation, the token chosen there), input_token, input_text,
+        input_special, and one for each method. flow, flow_gap and flow_degenerate are missing (NaN, 255) where flow was not
+        computed, and the other methods are missing at layers that only flow has.
         """
         import numpy as np
 
@@ -330,7 +332,7 @@ def _figure_options(figure: Figure) -> tuple[Any, Any]:
         from attnflow import _figures
     except ImportError as error:
         raise Error(
-            f"this build of attnflow draws no pictures ({error}): pango was missing when it was built, or is now. "
+            f"this build of attnflow cannot draw pictures ({error}): pango was missing at build time, or is missing now. "
             "Install libpango1.0-dev (its name on Debian), then attnflow again; to_html() needs neither",
             kind="other",
         ) from error

@@ -57,7 +57,8 @@ def run_as_asked(reading: Reading, asked: dict[str, Any]) -> Found:
     if is_encoder_decoder(reading.model):
         if asked.get("mixing") not in (None, "auto", "attention"):
             raise Error(
-                f"mixing: expected attention, which encoder-decoders have alone, found {asked['mixing']}", kind="usage"
+                f"mixing: expected attention, the only mixing for encoder-decoders, found {asked['mixing']}",
+                kind="usage",
             )
         return _attention(reading, asked, _core.Notes())
     given = asked.get("mixing") or "auto"

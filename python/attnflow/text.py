@@ -166,7 +166,7 @@ def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:
         return tokenizer(**given)
     except (TypeError, ValueError) as error:
         raise Error(
-            f"expected a text that {type(tokenizer).__name__} reads, found {type(error).__name__}: {error}",
+            f"expected a text that {type(tokenizer).__name__} can encode, found {type(error).__name__}: {error}",
             kind="bad_input",
         ) from error
 
@@ -219,7 +219,7 @@ def require_words(tokenizer: Any) -> None:
     if not getattr(tokenizer, "is_fast", False):
         raise Error(
             "words: expected a tokenizer that says where its tokens stand in the text (is_fast), found "
-            f"{type(tokenizer).__name__}; load it with AutoTokenizer.from_pretrained(name), or leave words out",
+            f"{type(tokenizer).__name__}; load it with AutoTokenizer.from_pretrained(name), or omit words",
             kind="usage",
         )
 

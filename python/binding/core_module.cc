@@ -233,7 +233,7 @@ void check_report(Report& report, const Check& check, const std::vector<Said>& p
     if (!must) return;
     throw Error(ErrorKind::kBadFile,
                 fmt::format("check=True: expected {} finite values, found {}{}; the model overflows where tokens are "
-                            "blanked; leave check out, or load it in float32",
+                            "blanked; omit check, or load the model in float32",
                             groups.size(), values.size(), finite ? "" : ", some not finite"));
   }
   report.agreement = blank_out_agreement(report, report.output_token, blanked,
@@ -265,7 +265,7 @@ Report explain_arrays(const ArrayList& attention, const ArrayList& contributions
   }
   if (made.empty() && edges.empty() && mixing_info(asked.settings.mixing).needs == MixingNeeds::kTerms) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("mixing {}: expected finished contributions [layer, query, key], found attention of heads",
+                fmt::format("mixing {}: expected finished contributions [layer, query, key], found attention by head",
                             to_text(asked.settings.mixing)));
   }
   AttentionInput input;

@@ -212,7 +212,8 @@ void bind_edges(nb::module_& module) {
   nb::class_<EdgeLayer>(module, "EdgeLayer").def_prop_ro("weights", [](const EdgeLayer& layer) {
     if (layer.made.weights.empty()) {
       throw Error(ErrorKind::kUsage,
-                  "weights: expected a layer that no report was made of, found one that gave it away");
+                  "weights: expected a layer that is not part of a report yet, found one whose weights the report has "
+                  "taken");
     }
     return as_numpy(layer.made.weights);
   });

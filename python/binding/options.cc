@@ -123,16 +123,16 @@ constexpr PlainOption kPlain[] = {
     {"renormalize", "bool", "Divide each row by its sum"},
     {"any_weights", "bool", "Accept rows that do not sum to 1"},
     {"only_output_token", "bool",
-     "Compute the row of output_token alone, in the last layer and without flow unless layers and method say otherwise",
+     "Compute only the row of output_token, in the last layer and without flow unless layers and method ask for them",
      "attribute values explain"},
     {"keep_attention", "bool", "Keep the attention of all heads in the report", kOfReports},
     {"certificate", "str | Sequence[str]",
      "Certify the flow of these pairs, such as \"cls,5\" (arc flows and a minimum cut)", kOfReports},
     {"referents", "str | Sequence[str]", "Tokens whose weights are compared, layer by layer", kOfReports},
-    {"generated_columns", "bool", "Keep the values on generated tokens, too", "generate"},
-    {"flow_tokens", "str | Sequence[int]", "Generated tokens whose flow is wanted (default: all)", "generate"},
-    {"flow_layers", "str | Sequence[int]", "Layers that flow starts from (default: the last)", "generate"},
-    {"max_flow_seconds", "float", "Seconds after which flow leaves its intervals as they are; 0: no limit",
+    {"generated_columns", "bool", "Also keep each token's values on the generated tokens before it", "generate"},
+    {"flow_tokens", "str | Sequence[int]", "Generated tokens to compute flow for (default: all)", "generate"},
+    {"flow_layers", "str | Sequence[int]", "Layers to compute flow for (default: the last)", "generate"},
+    {"max_flow_seconds", "float", "Stop narrowing flow's intervals after this many seconds; 0: no limit",
      "attribute values explain"},
     {"threads", "int", "Number of threads; 0: one per processor"},
 };
@@ -161,7 +161,7 @@ std::string help_of(const SettingOption& option, std::string_view asks) {
   }
   if (std::string_view(option.name) == "mixing") {
     // Of arrays they are finished; of a model they are made.
-    list("What the matrices are: ", all_mixings(), [&](const MixingInfo& mixing) {
+    list("Matrix of each layer: ", all_mixings(), [&](const MixingInfo& mixing) {
       const bool of_model = mixing.mixing == Mixing::kAuto || is_relevance(mixing.mixing);
       return mixing.mixing == Mixing::kAttention || mixing.needs == MixingNeeds::kTerms ||
              (asks == "explain" && of_model);

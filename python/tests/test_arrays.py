@@ -267,7 +267,7 @@ class ArraysOut(PackageTest):
     def test_what_was_not_asked_for(self) -> None:
         report = attnflow.attribute(random_attention(), method="raw")
         self.assertEqual(report.methods, ["raw"])
-        with self.assertRaisesRegex(attnflow.Error, r"expected values of flow, found those of raw alone"):
+        with self.assertRaisesRegex(attnflow.Error, r"expected values of flow, found only raw"):
             _ = report.flow_gap
         with self.assertRaisesRegex(attnflow.Error, "keep_attention=True"):
             _ = report.attention

@@ -47,7 +47,7 @@ class Notebook(PackageTest):
     def test_names_itself(self) -> None:
         report = attnflow.attribute(random_attention(), method="rollout", layers="2-3", name="tiny")
         self.assertEqual(repr(report), "<attnflow.Report: 'tiny', 6 tokens, layers [2, 3], rollout>")
-        self.assertIn("residual (float): Weight of the residual", attnflow.rollout.__doc__ or "")
+        self.assertIn("residual (float): Weight rho of the residual", attnflow.rollout.__doc__ or "")
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ describe("flow computed in the page", () => {
     await page.locator(`${source} code`).waitFor();
     assert.match(
       await page.locator(source).textContent(),
-      /Through 30 layers the page computes flow for up to 365 tokens; here are 400\. This command computes it: attnflow explain/,
+      /Through 30 layers the page computes flow for up to 365 tokens; this text has 400\. This command computes it: attnflow explain/,
     );
     await page.locator(`${source} .copy-command`).focus();
     await page.keyboard.press("Enter");

@@ -76,7 +76,7 @@ describe("methods beside the graph", () => {
     assert.equal(await colour(page, 4), "rgb(103, 0, 31)");
     assert.equal(
       await page.locator("#score-parts").textContent(),
-      "Beside the tokens: biases +0.5000. All adds up to +9.2500 of +9.3500.",
+      "In addition to the tokens: biases +0.5000. All parts add up to +9.2500 of +9.3500.",
     );
     const numbers = await page.locator('#rank td.by[data-method="attnlrp"]').allTextContents();
     assert.deepEqual(numbers, ["+2.0000", "−2.0000", "−0.5000", "+0.2500", "0"]);

@@ -91,7 +91,7 @@ describe("a text", () => {
   test("progress is shown, and cancelling ends the request", async () => {
     await serve({ pause: 700 }, async (tab, server) => {
       await tab.locator("#explain").click();
-      await tab.locator("#status-text").filter({ hasText: "Waiting: 1 before this" }).waitFor();
+      await tab.locator("#status-text").filter({ hasText: "Waiting: 1 ahead of this one" }).waitFor();
       await tab.locator("#status-text").filter({ hasText: "flow 3 of 10" }).waitFor();
       assert.equal(await tab.locator("#status progress").getAttribute("max"), "10");
       await tab.locator("#cancel").click();

@@ -56,7 +56,7 @@ test("the tour finds the token that decides, and which methods miss it", async (
   const expected = [
     ["raw", /ranks “The” first, not the token that decides\./],
     ["rollout", /ranks “s” first, the token that decides\./],
-    ["flow", /cannot tell 3 tokens apart, “s”, which decides, among them\./],
+    ["flow", /cannot tell 3 tokens apart, among them “s”, the token that decides\./],
     ["flow", /ranks “s” first, the token that decides\./],
   ];
   for (const [i, [method, said]] of expected.entries()) {

@@ -637,7 +637,7 @@ describe("comparison", () => {
         await page.locator("#compare-file").setInputFiles(unlike);
         await page
           .locator("#compare-readout")
-          .filter({ hasText: "No token that is counted has a counterpart" })
+          .filter({ hasText: "No token that is ranked has a counterpart" })
           .waitFor();
         await page.locator("#compare-drop").click();
         const longer = join(folder, "longer.json");
@@ -734,7 +734,7 @@ describe("what is shown", () => {
       assert.match(await said(page, "Numbers"), /in the browser/);
       assert.match(
         await page.locator("#recomputed").textContent(),
-        /2 settings are not as in the report: residual, layers/,
+        /2 settings differ from the report: residual, layers/,
       );
       const rows = csvRows((await saved(page, "settings", "csv")).bytes);
       const residual = rows.find(({ setting }) => setting === "Residual");

@@ -102,7 +102,7 @@ class RoundTripTest(ConvertTest):
         names = ["README.md", "config.json", "generation_config.json", "model.safetensors"]
         names += ["tokenizer.json", "tokenizer_config.json"]
         self.assertEqual(sorted(path.name for path in made.iterdir()), names)
-        self.assertIn("1 further chat templates", done.stderr)
+        self.assertIn("1 other chat templates", done.stderr)
         self.assertEqual(done.stdout, "")
         settings = json.loads((made / "tokenizer_config.json").read_text())
         self.assertEqual(settings["chat_template"], read_gguf(GGUF / "llama.gguf")[0]["tokenizer.chat_template"])
@@ -126,7 +126,7 @@ class TokenizerTest(ConvertTest):
         for path in (self.folder / "made").iterdir():
             path.unlink()
         (self.folder / "made").rmdir()
-        self.assertRegex(done.stderr, "the same tokens for [3-9][0-9] texts")
+        self.assertRegex(done.stderr, "the same tokens as the original for [3-9][0-9] test texts")
         return tokenizer
 
     def test_every_way_of_splitting(self):

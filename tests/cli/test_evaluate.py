@@ -200,7 +200,7 @@ class MixingsTest(EvaluateTest):
         self.assertEqual(list(report["impossible_mixings"]), ["globenc"])
         self.assertEqual(len(report["settings"]["mixing"]), 9)
         done = self.run_program("evaluate", "sentences", self.data, "--model", megatron, "--mixing", "all", *FAST)
-        self.assertIn("Without --mixing globenc: ", done.stdout)
+        self.assertIn("Left out --mixing globenc: ", done.stdout)
         self.assertIn("  special tokens left out, over value-zeroing\n", done.stdout)
         self.assertTrue(all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout)
         report = self.evaluate("sentences", self.data, "--model", BERT, "--mixing", "all", "--scores", "blank-out")

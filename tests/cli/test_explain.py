@@ -119,7 +119,7 @@ class SmallModelTest(AllKindsMixin, CommandTest):
         text = "the key to \u6ca7\u6d77 \u7530"
         outputs = [part for kind in ("json", "svg", "html", "md") for part in ("-o", f"a.{kind}")]
         done = self.run_program("explain", text, "--model", BERT, *outputs)
-        note = "not in the model's vocabulary and look the same to it: "
+        note = "not in the model's vocabulary, so the model cannot tell them apart: "
         self.assertIn(note, done.stderr)
         report = json.loads((self.folder / "a.json").read_text())
         unknown = [token for token in report["input"]["tokens"] if token.get("unknown")]

@@ -164,7 +164,7 @@ class GgufContributionsTest(CommandTest):
             self.refuse(
                 UNSUPPORTED,
                 [
-                    "RMS_NORM behind the output projection",
+                    "RMS_NORM after the output projection",
                     "--mixing attention",
                     "attnflow model FILE.gguf -o FOLDER",
                 ],
@@ -187,7 +187,7 @@ class GgufContributionsTest(CommandTest):
             )
         self.refuse(
             UNSUPPORTED,
-            ["mixing globenc", "norm behind the attention"],
+            ["mixing globenc", "norm after attention"],
             *("explain", TEXT, "--model", GGUF / "llama.gguf", "--mixing", "globenc"),
         )
 

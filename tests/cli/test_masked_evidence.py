@@ -29,7 +29,7 @@ class MaskedEvidence(CommandTest):
         )
         found = self.evidence("--mixing", "all", "--scores", "blank-out,gradient,gradient-x-input")
         self.assertEqual(found["samples"]["scored"], 2)
-        self.assertEqual(found["samples"]["left_out"], {"the text does not hold exactly one mask token": 1})
+        self.assertEqual(found["samples"]["left_out"], {"the text does not contain exactly one mask token": 1})
         mixings = found["settings"]["mixing"]
         self.assertEqual(mixings[:3], ["attention", "gradient", "gradient-renormalized"])
         self.assertFalse(set(mixings) & set(found["impossible_mixings"]))

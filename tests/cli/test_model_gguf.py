@@ -18,7 +18,7 @@ class ModelGgufTest(CommandTest):
     def test_a_decoder(self):
         self.assertEqual(
             {key: self.describe(GGUF / "llama.gguf")[key] for key in ("name", "architecture", "layers", "heads")},
-            {"name": "small random llama", "architecture": "llama", "layers": "3", "heads": "4 (keys and values: 2)"},
+            {"name": "small random llama", "architecture": "llama", "layers": "3", "heads": "4 (key-value heads: 2)"},
         )
         said = self.describe(GGUF / "llama.gguf")
         self.assertEqual(said["max tokens"], "512")
@@ -51,7 +51,7 @@ class ModelGgufTest(CommandTest):
     @unittest.skipUnless(SMOLLM2, "SmolLM2 is not here")
     def test_smollm2(self):
         said = self.describe(SMOLLM2)
-        self.assertEqual((said["layers"], said["heads"]), ("30", "9 (keys and values: 3)"))
+        self.assertEqual((said["layers"], said["heads"]), ("30", "9 (key-value heads: 3)"))
         self.assertTrue(said["stored as"].startswith("Q4_1 ("), said)
         self.assertEqual(said["parameters"], "134515008")
 

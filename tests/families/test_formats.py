@@ -93,7 +93,7 @@ class PytorchFiles(unittest.TestCase):
                 torch.save(held, self.folder / "pytorch_model.bin", **options)
                 done = self.explain()
                 self.assertEqual(done.returncode, 3, done.stderr)
-                for word in ("system", "weights only", "nothing of the file was run", "unless you trust"):
+                for word in ("system", "weights only", "no code in the file was run", "unless you trust"):
                     self.assertIn(word, done.stderr)
         self.assertFalse(ran.exists())
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #= [NAME]...
-#: measure: build (from nothing), explain, flow, contributions, degeneracy, generation, long, long_row, vision, serve, python (the package, only by name), gpu (only by name) and the core's *_benchmark.cc, or those whose names are given
+#: measure: build (from nothing), explain, flow, contributions, degeneracy, generation, long, long_row, vision, serve, python (the package, only by name), gpu (only by name) and the core's *_benchmark.cc, or only those named
 
 command_bench() {
   local -a wanted=("$@")

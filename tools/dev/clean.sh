@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-#: remove everything that was built (--all: and what was fetched)
+#: remove everything that was built (--all: downloads, too)
 
 command_clean() {
   rm -rf build rust/target compile_commands.json

@@ -106,7 +106,7 @@ require_packages() {
   local stamp
   stamp="$CACHE/stamps/told-$(printf '%s\n' "${packages[@]}" | cksum | cut -d' ' -f1)"
   if [[ ! -e "$stamp" ]]; then
-    say 'This is not Debian: please install what these Debian packages hold, under the names they have here:'
+    say 'This is not Debian: please install the equivalents of these Debian packages:'
     printf '  %s\n' "${packages[@]}" >&2
     mkdir -p "${stamp%/*}" && touch "$stamp"
   fi

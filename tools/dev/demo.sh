@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-#: explain a sentence with the built-in model: a table here, a page and a picture in build/demo
+#: explain a sentence with the built-in model: prints a table, writes a page and a picture to build/demo
 
 command_demo() {
   local start=$SECONDS

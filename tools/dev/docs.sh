@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-#: check that links in the documents lead somewhere and that docs/versioning.md lists every public header
+#: check that the links in the documents work and that docs/versioning.md lists every public header
 
 command_docs() {
   require_packages build

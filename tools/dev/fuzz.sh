@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #= [SECONDS] [NAME]... | mutate [--seconds N] [--seed S] [CAMPAIGN]... | soak [--requests N]
-#: try to break it: campaigns on the program, then each libFuzzer program; ten minutes in all (docs/robustness.md)
+#: try to break attnflow: run fuzzing campaigns on the program, then each libFuzzer program; ten minutes in all (docs/robustness.md)
 #+ [SECONDS] [NAME]...  run the fuzzers of those names, or all, for SECONDS each (60); what they find stays in
 #+                      build/fuzz/NAME.*, their corpora in build/fuzz/NAME.corpus
 #+ mutate ...           only campaigns on the program (files texts options numbers crash server python);

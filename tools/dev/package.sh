@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #= [--release] [--check]
-#: make what people install, in build/dist: source archive, Debian packages, wheel, SBOM (--check: try them in a clean root)
+#: build what users install, into build/dist: source archive, Debian packages, wheel, SBOM (--check: try them in a clean root)
 
 # --release refuses a state that nobody could make again: changes that are not committed, a version that CHANGELOG.md does
 # not tell of.

@@ -290,7 +290,7 @@ command_test() {
   command_setup "${groups[@]}"
   start_task environments
   export_test_inputs
-  [[ -v ATTNFLOW_SHARED_DATA ]] || say '   ../shared/data is not there: the tests that need it are skipped'
+  [[ -v ATTNFLOW_SHARED_DATA ]] || say '   found no ../shared/data: the tests that need it are skipped'
   printf '   %-9s %42d s\n' setup $((SECONDS - start))
 
   mkdir -p "$RESULTS"

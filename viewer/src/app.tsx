@@ -39,7 +39,7 @@ import { oneColumn } from "./theme";
 
 /** Keys that the text itself takes while it has the focus. */
 const KEYS_OF_TEXTS: readonly Keys[] = [
-  { keys: ["←", "→"], does: "in the text: the token before, after" },
+  { keys: ["←", "→"], does: "in the text: the previous or next token" },
   { keys: ["x"], does: "exclude the token from rankings and colors, or include it again" },
 ];
 
@@ -103,7 +103,7 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
         </main>
         <Guide />
         <KeysDialog key={`help ${part}`} keys={keys}>
-          Pointing at a token in one view points at it in all. {help}
+          Pointing at a token in one view highlights it in all views. {help}
         </KeysDialog>
       </div>
     </ViewerContext.Provider>
@@ -149,7 +149,7 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
       lead={narrow && (pictured ? <ImageLead /> : <Strip />)}
       shortcuts={SHORTCUTS}
       keys={[...SHORTCUTS, ...KEYS_OF_TEXTS]}
-      help="A click explains a token; with shift it compares it, with the control (⌘) key it excludes it. The address keeps what is chosen: back and forward step through it."
+      help="A click explains a token; Shift-click compares it, Ctrl/⌘-click excludes it. The address bar keeps your choices: Back and Forward step through them."
     >
       {pictured ? (
         <ImageViews prediction={prediction} />

@@ -179,7 +179,7 @@ export class Explanation {
   /** Why one output token has none, where there are none. @param alone nobody but the page computes them */
   whyNoRow(method: Method, layer: number, alone: boolean): string {
     const why = method === "flow" && alone ? whyNoFlow(this.report, this.recipe, layer) : this.whyNot(method, layer);
-    return why ?? `The report holds ${method} of other output tokens only.`;
+    return why ?? `The report holds ${method} for other output tokens only.`;
   }
 
   /** Output tokens that the method has values of. */

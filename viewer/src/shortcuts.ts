@@ -23,7 +23,7 @@ export async function copyLink(viewer: Viewer): Promise<boolean> {
   const link = pageLink(viewer);
   const copied = await copyText(link);
   const lacks = lackingIn(viewer);
-  const without = lacks && `; it holds what is chosen, without ${lacks}`;
+  const without = lacks && `; it keeps your choices, but not ${lacks}`;
   viewer.announcement.value = copied ? `The link was copied${without}` : `The link could not be copied: ${link}`;
   return copied;
 }
@@ -120,12 +120,12 @@ export const SHORTCUTS: readonly Shortcut[] = [
   },
   {
     keys: ["[", "]"],
-    does: "the layer below, above",
+    does: "the layer below or above",
     run: (viewer, key) => stepLayer(viewer, key === "]" ? 1 : -1),
   },
   {
     keys: ["j", "k"],
-    does: "the next output token, the one before",
+    does: "the next or previous output token",
     run: ({ state }, key) => state.step(state.choices.token.value + (key === "j" ? 1 : -1)),
   },
   {
@@ -151,19 +151,19 @@ const NAMES: Record<string, string> = { "←": "ArrowLeft", "→": "ArrowRight",
 export const GENERATION_KEYS: readonly Shortcut[] = [
   {
     keys: ["space"],
-    does: "play, pause",
+    does: "play or pause",
     run({ report, state }) {
       if (report.choosable > 1) state.playing.value = !state.playing.value;
     },
   },
   {
     keys: ["←", "→"],
-    does: "the generated token before, after",
+    does: "the previous or next generated token",
     run: ({ state }, key) => state.step(state.choices.token.value + (key === "→" ? 1 : -1)),
   },
   {
     keys: ["Home", "End"],
-    does: "the first, the last generated token",
+    does: "the first or last generated token",
     run: ({ state }, key) => state.step(key === "Home" ? 0 : Infinity),
   },
   {

@@ -63,5 +63,5 @@ test("says the limit where that is passed", async () => {
   Object.defineProperty(viewer.report, "n", { value: 817 });
   viewer.state.choices.method.value = "flow";
   viewer.state.choices.residual.value = 0.3;
-  expect(viewer.whyNoRow()).toBe("Through 6 layers the page computes flow for up to 816 tokens; here are 817.");
+  expect(viewer.whyNoRow()).toBe("Through 6 layers the page computes flow for up to 816 tokens; this text has 817.");
 });

@@ -454,15 +454,15 @@ describe("the ranking", () => {
 
   test("speaks of enclosures where there are some: of flow that is not normalised", async () => {
     const viewer = await shown([1, 0.5, 0.5, 0.25], [0.4, 0.2, 0.2, 0.1]);
-    expect(helpOf(viewer)).toMatch(/enclosures cannot tell apart share a rank\. No flow value is a share of a whole/);
+    expect(helpOf(viewer)).toMatch(/certified intervals overlap share a rank\. Flow values are not shares of a whole/);
     viewer.state.choices.normalized.value = true;
     expect(viewer.ranking.value.map(({ rank }) => rank)).toEqual([1, 2, 2, 4]);
-    expect(helpOf(viewer)).not.toMatch(/enclosures|share of a whole/);
+    expect(helpOf(viewer)).not.toMatch(/certified intervals|shares of a whole/);
     viewer.state.choices.method.value = "rollout";
-    expect(helpOf(viewer)).not.toMatch(/enclosures|share of a whole/);
+    expect(helpOf(viewer)).not.toMatch(/certified intervals|shares of a whole/);
     // Of values that are all different, too.
     const other = await shown([1, 0.5, 0.4, 0.25], [0.4, 0.2, 0.2, 0.1]);
-    expect(helpOf(other)).toMatch(/^No flow value is a share of a whole/);
+    expect(helpOf(other)).toMatch(/^Flow values are not shares of a whole/);
   });
 
   test("of a generation or of patches shows every line when asked for all", async () => {

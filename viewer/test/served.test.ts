@@ -90,10 +90,8 @@ test("the server's sentences name nothing that the page does not have", () => {
     problemHere(
       "/models/a.gguf: expected a model that gives gradients, which libllama does not; write the weights as a Hugging Face folder (attnflow convert) and use that, or choose a score without gradients",
     ),
-  ).toBe(
-    "The gradients that this needs are not there: the model is a GGUF file. A Hugging Face folder of it has them.",
-  );
-  expect(problemHere("text: expected a text to explain, found none")).toBe("There is no text to explain.");
+  ).toBe("This needs gradients, which a GGUF file does not provide. Use the model's Hugging Face folder instead.");
+  expect(problemHere("text: expected a text to explain, found none")).toBe("Enter a text to explain.");
   expect(problemHere("layers: expected layers from 1, found 0")).toMatch(/^“Layers” under Options: expected/);
   expect(
     problemHere("mixing gradient: expected a classifier, found minilm; choose such a model, or mixing attention"),

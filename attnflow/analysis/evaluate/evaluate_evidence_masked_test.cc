@@ -219,8 +219,8 @@ TEST(EvaluateMaskedEvidence, SaysWhatItLeavesOutAndRefuses) {
   samples.push_back({"he saw Sara and _ book", "her", "x", "Sara"});
   const EvidenceReport report = evaluate_evidence(model, MaskCodec(), samples, options);
   EXPECT_EQ(report.left_out, (std::map<std::string, std::size_t>{
-                                 {"the text does not hold exactly one mask token", 2},
-                                 {"a mask stands for one token, and the right or the wrong word is several", 1}}));
+                                 {"the text does not contain exactly one mask token", 2},
+                                 {"a mask stands for one token, but the right or the wrong word is several", 1}}));
   expect_error(ErrorKind::kUsage, {"--mixing", "auto"},
                [&] { evaluate_evidence(model, MaskCodec(), samples, masked_options({Mixing::kAuto})); });
   expect_error(ErrorKind::kUsage, {"each once", "attention"}, [&] {

@@ -251,8 +251,8 @@ TEST(EvaluateImage, AllMixingsAreThoseThatTheModelCanBeGiven) {
   EXPECT_EQ(report.curves.size(), 6U);
   ASSERT_EQ(report.impossible.size(), 5U);
   for (const auto& [name, reason] : report.impossible) EXPECT_FALSE(reason.empty()) << name;
-  EXPECT_NE(image_evaluation_table(report).find("Without --mixing alti: "), std::string::npos);
-  EXPECT_NE(image_evaluation_markdown(report).find("Without --mixing alti: "), std::string::npos);
+  EXPECT_NE(image_evaluation_table(report).find("Left out --mixing alti: "), std::string::npos);
+  EXPECT_NE(image_evaluation_markdown(report).find("Left out --mixing alti: "), std::string::npos);
 }
 
 TEST(EvaluateImage, CountsWhatTheModelIsRightAbout) {
@@ -445,7 +445,7 @@ TEST(ImageEvaluationOutput, TablesNameEveryMethod) {
                                    "Difference from rollout over gradient"}) {
       EXPECT_NE(text.find(name), std::string::npos) << text;
     }
-    EXPECT_NE(text.find("3 of 3 pictures of made-up pictures, 12 patches each"), std::string::npos) << text;
+    EXPECT_NE(text.find("3 of 3 images from made-up pictures, 12 patches each"), std::string::npos) << text;
     EXPECT_NE(text.find("right about 3 of 3 (100.0%)"), std::string::npos) << text;
   }
   // Where attention is all, its name says nothing.

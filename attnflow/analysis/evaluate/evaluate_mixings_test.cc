@@ -269,7 +269,7 @@ TEST(EvaluateMixings, AllAreThoseThatTheModelCanBeGiven) {
   EXPECT_EQ(report.series.size(), 5U);
   EXPECT_EQ(report.impossible.size(), 5U);
   for (const std::string& text : {correlations_table(report), correlations_markdown(report)}) {
-    EXPECT_NE(text.find("Without --mixing alti: "), std::string::npos) << text;
+    EXPECT_NE(text.find("Left out --mixing alti: "), std::string::npos) << text;
   }
   const auto json = nlohmann::json::parse(correlations_json(report));
   EXPECT_EQ(json.at("impossible_mixings").size(), 5U);
@@ -283,14 +283,14 @@ TEST(EvaluateMixings, OutputsNameTheMixing) {
   const CorrelationReport report = evaluate(model, options);
   const std::string table = correlations_table(report);
   for (const char* const part : {"  all tokens, over relevance\n", "  special tokens left out, over attention\n",
-                                 "  special tokens left out, beside the graph\nattnlrp  ",
+                                 "  special tokens left out, methods without layers\nattnlrp  ",
                                  "of the output token on itself, over relevance (mean", "\nrelevance  "}) {
     EXPECT_NE(table.find(part), std::string::npos) << part << table;
   }
   const std::string page = correlations_markdown(report);
   for (const char* const part : {"| rollout over relevance |", "| flow over attention |", "| attnlrp |",
                                  "| rollout over relevance minus rollout over attention | 3 |",
-                                 "| relevance: as large as can be |", "| mixings | attention, relevance |"}) {
+                                 "| relevance: set by the last layer |", "| mixings | attention, relevance |"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part << page;
   }
   const std::string csv = correlations_csv(report);

@@ -61,7 +61,7 @@ std::string target_words(const std::string& target) {
   const std::string kind = target.substr(0, colon);
   const std::string which = clean_line(target.substr(colon + 1));
   const std::string whose = which == "correct" || which == "predicted" ? "the " + which + " class" : which;
-  return kind == "difference" ? fmt::format("probability of {} minus that of the next", whose)
+  return kind == "difference" ? fmt::format("probability of {} minus that of the runner-up", whose)
                               : fmt::format("{} of {}", kind, whose);
 }
 
@@ -75,7 +75,7 @@ std::string score_title(const ScoreName& score) {
 std::string score_words(const ScoreName& score) {
   const std::string target = target_words(score.target);
   if (score.score == "blank-out") {
-    return fmt::format("blank-out of a token: how much the {} changes when it is replaced", target);
+    return fmt::format("blank-out of a token: how much the {} changes when the token is replaced", target);
   }
   const std::string of = fmt::format("the gradient of the {} with respect to its embedding", target);
   if (score.score == "gradient") return fmt::format("gradient of a token: the L2 norm of {}", of);
@@ -88,7 +88,7 @@ std::string score_words(const ScoreName& score) {
 
 std::string relevance_title(const std::string& relevance) {
   if (relevance == "row") return "what the output token depends on";
-  if (relevance == "column-max") return "how much any one output token depends on a token, at most";
+  if (relevance == "column-max") return "the most that any one output token depends on a token";
   return "how much all output tokens together depend on a token";
 }
 
@@ -128,7 +128,7 @@ std::vector<SeriesGroup> series_groups(const CorrelationReport& report) {
 
 // What is said of a group after the words of a heading: ", over relevance"; nothing where there is one of attention.
 std::string group_words(const CorrelationReport& report, const SeriesGroup& group) {
-  if (!group.mixing) return ", beside the graph";
+  if (!group.mixing) return ", methods without layers";
   if (report.options.mixings == std::vector<Mixing>{Mixing::kAttention}) return "";
   return ", over " + to_text(*group.mixing);
 }
@@ -311,7 +311,7 @@ std::string settings_markdown(const CorrelationReport& report) {
     text += row("discarded", fmt::format("the smallest {:g}%{}", 100.0 * settings.discard,
                                          settings.discard_keep_special ? ", special tokens kept" : ""));
   }
-  text += row("looked down to layer", fmt::format("{}", settings.start_layer));
+  text += row("start layer", fmt::format("{}", settings.start_layer));
   text += row("output token", to_text(settings.output_token));
   if (!report.blank.empty()) text += row("blanked tokens become", escaped(report.blank));
   text += row("seed", fmt::format("{}", options.seed));
@@ -368,17 +368,16 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
     }
   });
   const double widest = widest_interval(report);
-  text +=
-      '\n' + wrapped(fmt::format("Mean and standard deviation over samples of Spearman's rank correlation: 1 where "
-                                 "both put the tokens in the same order, 0 where the orders have nothing to do with "
-                                 "each other. {:g}% intervals of the means: {}.",
-                                 100.0 * report.options.confidence,
-                                 std::isnan(widest) ? "-" : fmt::format("at most ±{:.3f}", widest)),
-                     width);
+  text += '\n' + wrapped(fmt::format("Mean and standard deviation over samples of Spearman's rank correlation: 1 if "
+                                     "both put the tokens in the same order, 0 if the orders are unrelated. "
+                                     "{:g}% intervals of the means: {}.",
+                                     100.0 * report.options.confidence,
+                                     std::isnan(widest) ? "-" : fmt::format("at most ±{:.3f}", widest)),
+                         width);
   if (const std::size_t most = most_left_out(report); most > 0) {
     text +=
-        wrapped(fmt::format("Up to {} of {} samples of a cell are left out, because all their values are the same and "
-                            "order nothing.",
+        wrapped(fmt::format("Up to {} of {} samples are left out of a cell, because all of their values are the same "
+                            "and rank no token.",
                             most, data.used),
                 width);
   }
@@ -395,7 +394,7 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
     const auto rows = degeneracy_rows(report);
     std::vector<std::string> names;
     for (const auto& [mixing, counts] : rows) names.push_back(rows.size() == 1 ? "flow" : to_text(mixing));
-    text += "\nFlow values that do not depend on the layers between (degenerate)\n";
+    text += "\nFlow values set by the first or last layer alone (degenerate)\n";
     text += terminal_rows(report, names, width, [&](std::size_t row, std::size_t l) {
       const DegeneracyCounts& one = rows[row].second[l];
       return percent(one.degenerate(), one.values);
@@ -417,9 +416,9 @@ std::string correlations_markdown(const CorrelationReport& report) {
   const std::string confidence = fmt::format("{:g}%", 100.0 * report.options.confidence);
   std::string text = fmt::format("# Correlation of attention with importance: {}\n\n", report.task);
   text += fmt::format(
-      "Spearman's rank correlation between what each method says of a sample's input tokens and how important they are "
-      "to model {}, over {} samples. Every table comes twice, because part of what changes with depth is the weight of "
-      "special tokens alone.\n\n",
+      "Spearman's rank correlation between each method's values for a sample's input tokens and how important these "
+      "tokens are to model {}, over {} samples. Every table is given twice, with and without special tokens, because "
+      "their weight alone explains part of the change with depth.\n\n",
       escaped(report.model.name), report.data.used);
   if (!report.accuracy.empty()) {
     const std::string caveat = report.data.caveat.empty() ? "" : ": " + escaped(report.data.caveat);
@@ -450,10 +449,10 @@ std::string correlations_markdown(const CorrelationReport& report) {
       text += "Mean by the formula of the paper's code (dense ranks; for replication):\n\n";
       text +=
           layer_table(report, layered, [&](std::size_t m, std::size_t l) { return two_places(dense.at(m, l).mean); });
-      text += "Samples scored (in brackets those left out, because all their values are the same):\n\n";
+      text += "Samples scored (in parentheses: those left out, because all of their values are the same):\n\n";
       text += layer_table(report, layered, [&](std::size_t m, std::size_t l) { return scored(block.at(m, l)); });
       if (!beside.empty()) {
-        text += "Methods beside the graph, which have no layers:\n\n";
+        text += "Methods without layers:\n\n";
         text += fmt::format("| | mean ± std | {} interval | dense ranks | samples |\n", confidence);
         text += "| --- | ---: | ---: | ---: | ---: |\n";
         for (std::size_t m = 0; m < beside.size(); ++m) {
@@ -481,14 +480,14 @@ std::string correlations_markdown(const CorrelationReport& report) {
   }
   if (!report.degeneracy.empty()) {
     text +=
-        "## Flow values that do not depend on the layers between\n\nShare of the values that repeat the first layer's "
-        "attention, or are as large as what leaves the output token (degenerate):\n\n";
+        "## Flow values set by the first or last layer alone\n\nShare of the values that repeat the first layer's "
+        "attention, or equal the most that the last layer lets through (degenerate):\n\n";
     const auto rows = degeneracy_rows(report);
     std::vector<std::string> names;
     for (const auto& [mixing, counts] : rows) {
       const std::string over = rows.size() == 1 ? "" : to_text(mixing) + ": ";
-      names.push_back(over + "repeat the first layer");
-      names.push_back(over + "as large as can be");
+      names.push_back(over + "set by the first layer");
+      names.push_back(over + "set by the last layer");
     }
     text += layer_table(report, names, [&](std::size_t row, std::size_t l) {
       const DegeneracyCounts& one = rows[row / 2].second[l];
@@ -496,7 +495,7 @@ std::string correlations_markdown(const CorrelationReport& report) {
     });
   }
   if (!report.impossible.empty()) {
-    text += "## Mixings that this model cannot be given\n\n";
+    text += "## Mixings that this model does not support\n\n";
     for (const std::string& line : impossible_texts(report.impossible)) text += "- " + escaped(line) + '\n';
     text += '\n';
   }

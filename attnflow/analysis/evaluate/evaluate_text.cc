@@ -25,7 +25,7 @@ void check_options(const TextEvaluationOptions& options) {
   const auto refuse = [](const char* option, const char* why) {
     throw Error(ErrorKind::kUsage, fmt::format("{} is not available in an evaluation, {}", option, why));
   };
-  if (explain.settings.words) refuse("--words", "whose scores are of the model's tokens");
+  if (explain.settings.words) refuse("--words", "which scores the model's own tokens");
   if (explain.settings.output_token.kind == OutputToken::Kind::kAll)
     refuse("--output-token all", "which compares one output token");
   if (!explain.blank.empty()) refuse("--blank", "which blanks every token in turn");
@@ -69,7 +69,7 @@ void score_classifier(Encoder& model, const TextCodec& tokenizer, EncodedSample 
   result.target = {label, target_value(resolve_target(probability, only), only.logits)};
   const std::vector<ScoreQuestion> questions = {
       {ImportanceMethod::kBlankOut, probability, "blank-out", fmt::format("probability of {}", label)},
-      {ImportanceMethod::kGradient, difference, "gradient", fmt::format("probability of {} less {}", label, other)}};
+      {ImportanceMethod::kGradient, difference, "gradient", fmt::format("probability of {} minus {}", label, other)}};
   ScoreResult found = importance_scores(model, tokenizer, samples, questions, scoring);
   result.blank = found.blank;
   if (found.already_blank > 0) {

@@ -50,7 +50,7 @@ std::string value_text(const EvidenceCell* cell) {
 
 std::string evidence_about(const EvidenceReport& report) {
   std::string text = fmt::format(
-      "{} ({}, {} layers), {} of {} samples, {:.1f} words ranked in each. The right word is more probable than the "
+      "{} ({}, {} layers), {} of {} samples, {:.1f} words ranked per sample. The right word is more probable than the "
       "wrong one in {} of {} ({:.1f}%).",
       clean_line(report.model.name), clean_line(report.model.architecture), report.model.layers, report.scored,
       report.available, report.words, report.right, report.scored,
@@ -140,11 +140,12 @@ std::string evidence_csv(const EvidenceReport& report) {
 }
 
 std::string evidence_markdown(const EvidenceReport& report) {
-  std::string out = fmt::format("# Does the method find the word that decides?\n\n{}\n\n", evidence_about(report));
+  std::string out = fmt::format("# Does the method find the deciding word?\n\n{}\n\n", evidence_about(report));
   out +=
       "Mean reciprocal rank of the deciding word among the words of the text (1: always first), with a bootstrap 95% "
-      "interval; and how far the last layer's lies above that of the method's own mean at each place, and above "
-      "chance.\n\n| ranked by | mean over layers | last layer | above position | above chance |\n"
+      "interval. The last two columns show how far the last layer's value lies above that of ranking by position alone "
+      "(by the method's mean at each position), and above chance.\n\n"
+      "| ranked by | mean over layers | last layer | above position | above chance |\n"
       "| --- | ---: | ---: | ---: | ---: |\n";
   for (const TableRow& row : table_rows(report)) {
     out += fmt::format("| {} | {} | {} | {} | {} |\n", row.name, value_text(row.mean), value_text(row.last),
@@ -161,7 +162,7 @@ std::string evidence_table(const EvidenceReport& report) {
   std::string out =
       evidence_about(report) + "\n\nMean reciprocal rank of the deciding word (1: always first), 95% interval\n";
   out += fmt::format("{:<{}}  {:<24}  {:<24}  {}\n", "ranked by", width, "mean over layers", "last layer",
-                     "above its habit of position");
+                     "above position alone");
   for (const TableRow& row : rows) {
     std::string line = fmt::format("{:<{}}  {:<24}  {:<24}  {}", row.name, width, value_text(row.mean),
                                    value_text(row.last), difference_text(judged(row).above_position));

@@ -76,17 +76,17 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
   question.good = static_cast<std::size_t>(good.front());
   question.bad = static_cast<std::size_t>(bad.front());
   if (!info.causal && (good.size() != 1 || bad.size() != 1)) {
-    reason = "a mask stands for one token, and the right or the wrong word is several";
+    reason = "a mask stands for one token, but the right or the wrong word is several";
     return std::nullopt;
   }
   const Encoding encoding = codec.encode(text);
   if (encoding.tokens.size() > info.max_tokens) {
-    reason = "longer than the model's positions";
+    reason = "longer than the model allows";
     return std::nullopt;
   }
   const auto position = position_in_question(encoding, codec, info.causal);
   if (!position) {
-    reason = "the text does not hold exactly one mask token";
+    reason = "the text does not contain exactly one mask token";
     return std::nullopt;
   }
   question.position = *position;
@@ -115,7 +115,7 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
   const Encoding swapped = codec.encode(text.substr(0, from) + sample.swap + text.substr(to));
   const auto swapped_position = position_in_question(swapped, codec, info.causal);
   if (!swapped_position || swapped.tokens.size() > info.max_tokens) {
-    reason = "the text with the swapped word is no question";
+    reason = "the text with the swapped word cannot be scored";
     return std::nullopt;
   }
   for (const EncodedToken& token : swapped.tokens) question.swapped.ids.push_back(token.id);

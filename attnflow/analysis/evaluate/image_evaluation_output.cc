@@ -34,13 +34,13 @@ std::string difference_text(const PairedComparison& c) {
 }
 
 std::string image_evaluation_about(const ImageEvaluationReport& report) {
-  std::string text = fmt::format("{} ({}, {} layers), {} of {} pictures of {}", clean_line(report.model.name),
+  std::string text = fmt::format("{} ({}, {} layers), {} of {} images from {}", clean_line(report.model.name),
                                  clean_line(report.model.architecture), report.model.layers, report.scored,
                                  report.available, clean_line(report.source));
   if (report.patches != 0) text += fmt::format(", {} patches each", report.patches);
   text += fmt::format(". The {} class has a probability of {:.3f} on average, {:.3f} when every patch is {}.",
-                      report.scored_class == "own" ? "pictures' own" : "predicted", report.probability,
-                      report.blank_probability, report.blank == "mean" ? "the mean colour" : "black");
+                      report.scored_class == "own" ? "images' own" : "predicted", report.probability,
+                      report.blank_probability, report.blank == "mean" ? "the mean color" : "black");
   if (report.with_label > 0) {
     text += fmt::format(" The model is right about {} of {} ({:.1f}%).", report.right, report.with_label,
                         100.0 * static_cast<double>(report.right) / static_cast<double>(report.with_label));
@@ -64,11 +64,11 @@ std::vector<std::string> remarks_of(const ImageEvaluationReport& report) {
 }
 
 constexpr const char* kWhat =
-    "Area under the class's probability while patches are removed, the most important first (deletion: lower is "
-    "better), and while they come back, the most important first (insertion: higher is better), with bootstrap 95% "
+    "Area under the curve of the class's probability as patches are removed, most important first (deletion: lower is "
+    "better), and as they are put back, most important first (insertion: higher is better), with bootstrap 95% "
     "intervals";
 
-constexpr const char* kFromGradient = "Difference from rollout over gradient on the same pictures";
+constexpr const char* kFromGradient = "Difference from rollout over gradient on the same images";
 
 }  // namespace
 

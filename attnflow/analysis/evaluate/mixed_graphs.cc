@@ -63,7 +63,7 @@ MixedGraphs graphs_of(ModelType& model, std::span<const Settings> choices,
   for (std::size_t c = 0; c < choices.size(); ++c) {
     const ResolvedMixing mixing = mixing_of(choices[c], question.tokens, info.heads);
     if (mixing.kind == Mixing::kAuto) {
-      throw Error(ErrorKind::kUsage, "--mixing: expected one that says what a layer's matrix is, found auto");
+      throw Error(ErrorKind::kUsage, "--mixing: expected a specific mixing, found auto");
     }
     switch (mixing_info(mixing.kind).needs) {
       case MixingNeeds::kAttention:
@@ -168,7 +168,7 @@ std::string mixed_name(const std::string& method, const std::optional<Mixing>& m
 std::vector<std::string> impossible_texts(const std::map<std::string, std::string>& impossible) {
   std::vector<std::string> lines;
   for (const auto& [mixing, reason] : impossible) {
-    lines.push_back(fmt::format("Without --mixing {}: {}.", mixing, clean_line(reason)));
+    lines.push_back(fmt::format("Left out --mixing {}: {}.", mixing, clean_line(reason)));
   }
   return lines;
 }

@@ -61,7 +61,7 @@ class PictureScorer::Prepared {
     const std::array<std::size_t, 5> extents = {options.mixings.size() + 1, info_.layers, n, n, sizeof(double)};
     require_memory(checked_product(extents).value_or(std::numeric_limits<std::size_t>::max()),
                    fmt::format("the matrices of {} layers between {} patches and tokens", info_.layers, n),
-                   "A smaller image size in preprocessor_config.json, or fewer of --mixing, needs less");
+                   "A smaller image size in preprocessor_config.json, or fewer --mixing values, needs less");
     probabilities_ = probabilities_of(*model.model, made_.input, options.stop_token);
     const auto best = std::max_element(probabilities_.begin(), probabilities_.end());
     label_ = options.own_class ? *entry.label : static_cast<std::size_t>(best - probabilities_.begin());

@@ -43,7 +43,7 @@ std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::v
     if (pieces.size() != 1) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("--candidates: expected words that are one token each, found '{}', which is {}", word,
-                              pieces.empty() ? "none" : fmt::format("{} tokens", pieces.size())));
+                              pieces.empty() ? "no token" : fmt::format("{} tokens", pieces.size())));
     }
     ids.push_back(pieces.front());
   }

@@ -111,7 +111,7 @@ void check_encoder_decoder_settings(const Settings& settings, const ModelInfo& i
     throw Error(
         ErrorKind::kUnsupportedModel,
         fmt::format(
-            "--{}: found {}, which is there for decoders but not yet for encoder-decoders such as {}; use --method "
+            "--{}: found {}, which works for decoders but not yet for encoder-decoders such as {}; use --method "
             "raw, rollout or flow with --mixing attention",
             option, found, info.name));
   };

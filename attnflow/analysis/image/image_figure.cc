@@ -166,7 +166,7 @@ class Maps {
 
 std::string share_text(const ImageRow& row) {
   if (!(row.total > 0.0)) return "nothing on any token";
-  return fmt::format("{:.0f}% on tokens that are no patches", 100.0 * row.special / row.total);
+  return fmt::format("{:.0f}% on tokens that are not patches", 100.0 * row.special / row.total);
 }
 
 std::string panel_title(const Report& report, Method method, std::size_t layer) {
@@ -247,7 +247,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
     }
     for (const Method method : scored) {
       add(maps.score_row(method), true, to_text(method),
-          fmt::format("blue speaks for {}, red against it", target_title(report.target)));
+          fmt::format("blue argues for {}, red against it", target_title(report.target)));
     }
     page.rows.push_back(std::move(row));
   }

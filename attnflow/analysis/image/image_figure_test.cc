@@ -62,7 +62,7 @@ TEST(ImagePage, OverviewHasAMapForEachMethodAndAStripForEach) {
     double total = 0.0;
     for (std::size_t t = 0; t < kFirst + kPatches; ++t) total += (*values[m])(2, 0, t);
     const double special = (*values[m])(2, 0, 0) + (*values[m])(2, 0, 1);
-    EXPECT_EQ(panel.caption, std::to_string(std::lround(100.0 * special / total)) + "% on tokens that are no patches");
+    EXPECT_EQ(panel.caption, std::to_string(std::lround(100.0 * special / total)) + "% on tokens that are not patches");
     // 16 x 12 pixels, the longer side 512.
     EXPECT_EQ(decoded(panel).width(), 512U);
     EXPECT_EQ(decoded(panel).height(), 384U);

@@ -20,8 +20,8 @@ IntegratedGradients integrate(const Question& question, const Input& input) {
   check_integration_steps(question.steps);
   if (!question.blanked) {
     throw Error(ErrorKind::kUsage,
-                "--method integrated-gradients: expected a tokenizer with a token that says nothing (unknown, mask or "
-                "padding), from which the way to the input starts, found none");
+                "--method integrated-gradients: expected a tokenizer with a blank token (unknown, mask or padding), "
+                "where the path to the input starts, found none");
   }
   Gradients<Input>& gradients = gradients_of(question.model);
   BatchOptions options{.stop_token = question.stop_token};

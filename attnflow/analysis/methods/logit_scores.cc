@@ -168,8 +168,8 @@ void check_logit_scores(const ModelInfo& info, Method method) {
   if (!info.norms_after) return;
   throw Error(
       ErrorKind::kUnsupportedModel,
-      fmt::format("--method {}: expected a model whose norms come before its blocks (GPT-2, Llama, ViT), in which "
-                  "what layers write adds up, found {}, whose norms come after them (as in BERT); use attnlrp "
+      fmt::format("--method {}: expected a model whose norms come before its blocks (GPT-2, Llama, ViT), so that "
+                  "the layers' contributions add up, found {}, whose norms come after them (as in BERT); use attnlrp "
                   "or blank-out",
                   method_info(method).name, info.name));
 }
@@ -184,7 +184,9 @@ LogitScores share_out(const Question& question, const Input& input, bool through
   if (question.target.kind == Kind::kProbability || question.target.kind == Kind::kProbabilityDifference) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("--method {}: expected a logit or a difference of logits to share out, found a probability", name));
+        fmt::format("--method {}: expected a logit or a difference of logits to distribute over tokens, found a "
+                    "probability",
+                    name));
   }
   const ModelInfo& info = question.model.info();
   check_logit_scores(info, method);
@@ -193,8 +195,8 @@ LogitScores share_out(const Question& question, const Input& input, bool through
   gradients_of(question.model).attention_gradients(input, question.target, stoppable, BackwardRule::kAttnLrp);
   if (top.slope.empty()) {
     throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("--method {}: expected a backend that hands over the stream behind the last layer, found "
-                            "that of {}, which does not; use attnlrp or blank-out",
+                fmt::format("--method {}: expected a backend that provides the residual stream after the last layer, "
+                            "found the backend of {}, which does not; use attnlrp or blank-out",
                             name, info.name));
   }
   LogitSink sink(info.layers, top.slope, question.stop_token);

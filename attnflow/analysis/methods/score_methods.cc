@@ -63,7 +63,7 @@ MethodScores scores_of(Method method, const Question& question, const std::optio
     }
     default:
       throw Error(ErrorKind::kUsage,
-                  fmt::format("--method {}: expected a method beside the graph, found none", to_text(method)));
+                  fmt::format("--method {}: expected a method without layers, found one with layers", to_text(method)));
   }
   found.values = score_row(std::move(scores), method_info(method).name);
   return found;
@@ -107,8 +107,8 @@ void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t 
     if (method == Method::kIntegratedGradients) check_integration_steps(steps);
     if (method == Method::kIntegratedGradients && !gradients_of(model).takes_embeddings()) {
       throw Error(ErrorKind::kUnsupportedModel,
-                  fmt::format("--method {}: expected a model whose gradients can be taken at other embeddings than the "
-                              "input's, found {}, whose backend has none; use attnlrp, gradient-x-input or blank-out",
+                  fmt::format("--method {}: expected a model whose gradients can be taken at embeddings other than the "
+                              "input's, found {}, whose backend cannot; use attnlrp, gradient-x-input or blank-out",
                               info.name, model.info().name));
     }
     gradients_of(model);

@@ -57,9 +57,9 @@ void AttentionCapture::check_terms() const {
   throw Error(
       ErrorKind::kUnsupportedModel,
       fmt::format("{}: expected layers whose attention is projected and added to the residual stream, found {}: "
-                  "contributions cannot be read out of this model. --mixing attention works, and "
-                  "attnflow model FILE.gguf -o FOLDER makes a folder, which has contributions, of models of the "
-                  "Llama, Qwen2 and GPT-2 families",
+                  "contributions cannot be read out of this model. --mixing attention works; for models of the "
+                  "Llama, Qwen2 and GPT-2 families, attnflow model FILE.gguf -o FOLDER writes a folder, which has "
+                  "contributions",
                   source_, terms_.problem()));
 }
 
@@ -154,12 +154,12 @@ void AttentionCapture::receive_weights(std::size_t layer, const ggml_tensor& nod
     if (!(std::abs(sum - 1.0) <= kSumTolerance)) {
       refuse(
           fmt::format("weights of layer {} whose sum is {:.4f} and not 1: part of its attention goes to a learned "
-                      "sink, which is no token, or to keys that are not kept in their order",
+                      "sink, which is not a token, or to keys that are not kept in order",
                       layer, sum));
     }
     const std::size_t position = query_begin_ + row % queries_;
     if (position + 1 < keys && std::any_of(to + position + 1, to + keys, [](float weight) { return weight != 0.0F; }))
-      refuse(fmt::format("tokens that attend to later ones in layer {}: it is no decoder", layer));
+      refuse(fmt::format("tokens that attend to later ones in layer {}: it is not a decoder", layer));
   }
   const TensorView<const float> attention(values_.data(), {heads, queries_, keys});
   if (observer_ != nullptr) observer_->weights(layer, node, attention);

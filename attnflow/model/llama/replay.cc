@@ -47,7 +47,7 @@ void ScoreRecorder::refuse(std::size_t layer, const std::string& found) const {
 }
 
 void ScoreRecorder::scores(std::size_t layer, const ggml_tensor& node) {
-  if (layer == 0 || layer > layers_.size()) refuse(layer, "scores of a layer that is not there");
+  if (layer == 0 || layer > layers_.size()) refuse(layer, "scores of a layer that does not exist");
   LayerScores& scores = layers_[layer - 1];
   const ggml_tensor* const keys = node.src[0];
   const ggml_tensor* const queries = node.src[1];

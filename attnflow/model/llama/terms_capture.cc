@@ -133,7 +133,7 @@ bool TermsCapture::take_heads(const ggml_tensor& node) {
     step_ = Step::kHeads;
     return false;
   }
-  return refuse(fmt::format("{} behind the values that attention has mixed", ggml_op_desc(&node)));
+  return refuse(fmt::format("{} after the values that attention has mixed", ggml_op_desc(&node)));
 }
 
 bool TermsCapture::take_projection(const ggml_tensor& node) {
@@ -162,13 +162,13 @@ bool TermsCapture::take_sum(const ggml_tensor& node) {
     float shift = 0.0F;
     std::memcpy(&factor, node.op_params, sizeof(float));
     std::memcpy(&shift, node.op_params + 1, sizeof(float));
-    if (shift != 0.0F) return refuse("a shift behind the output projection");
+    if (shift != 0.0F) return refuse("a shift after the output projection");
     for (float& value : output_) value *= factor;
     projection_.scale *= static_cast<double>(factor);
     last_ = &node;
     return false;
   }
-  if (node.op != GGML_OP_ADD) return refuse(fmt::format("{} behind the output projection", ggml_op_desc(&node)));
+  if (node.op != GGML_OP_ADD) return refuse(fmt::format("{} after the output projection", ggml_op_desc(&node)));
   const ggml_tensor* const other = node.src[0] == last_ ? node.src[1] : node.src[0];
   if (is_weight(other)) {
     if (!is_matrix(*other, hidden, 1)) return refuse("a bias in another layout");
@@ -178,7 +178,7 @@ bool TermsCapture::take_sum(const ggml_tensor& node) {
     return false;
   }
   const bool chosen = other->op == GGML_OP_GET_ROWS;
-  if (rows_chosen_ && !chosen) return refuse("attention of some positions beside all of the residual stream");
+  if (rows_chosen_ && !chosen) return refuse("attention of some positions but the whole residual stream");
   if (!take_residual(rows_chosen_ ? *other->src[0] : *other)) return false;
   last_ = &node;
   return true;
@@ -186,7 +186,7 @@ bool TermsCapture::take_sum(const ggml_tensor& node) {
 
 bool TermsCapture::take_residual(const ggml_tensor& x) {
   if (std::find(since_.begin(), since_.end(), &x) != since_.end())
-    return refuse(fmt::format("attention beside \"{}\", which is no residual stream,", std::string_view(x.name)));
+    return refuse(fmt::format("attention next to \"{}\", which is not a residual stream,", std::string_view(x.name)));
   if (!is_matrix(x, projection_.hidden, queries_)) return refuse("a residual stream in another layout");
   copy_matrix(x, residual_);
   if (recording_ && layers_seen_ != 0) rests_.push_back(recorder_.end(x));

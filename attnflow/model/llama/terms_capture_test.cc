@@ -180,7 +180,7 @@ TEST(TermsCapture, OtherLayersAreRefusedBeforeAnythingIsComputed) {
     decoder->append(ids, nullptr);
     LayersSink sink;
     expect_error(ErrorKind::kUnsupportedModel,
-                 {"RMS_NORM behind the output projection in layer 1", "--mixing attention works",
+                 {"RMS_NORM after the output projection in layer 1", "--mixing attention works",
                   "attnflow model FILE.gguf -o FOLDER"},
                  [&] { decoder->append(ids, &sink); });
     EXPECT_EQ(sink.count, 0U);

@@ -95,7 +95,7 @@ LlamaModelHandle load(const fs::path& file, bool copy) {
 // What the library knows of its architectures. What it does not tell shows in the first run (LlamaDecoder).
 void check_kind(const llama_model& model, const std::string& source) {
   if (llama_model_has_encoder(&model))
-    unsupported(source, "one with an encoder; of T5, BART and others attnflow generate runs the Hugging Face folder");
+    unsupported(source, "one with an encoder; for T5, BART and others, attnflow generate runs the Hugging Face folder");
   if (llama_model_is_recurrent(&model)) unsupported(source, "a recurrent one, which has no attention");
   if (llama_model_is_hybrid(&model))
     unsupported(source, "one in which some layers are recurrent and have no attention");

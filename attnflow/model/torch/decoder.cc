@@ -162,7 +162,7 @@ class TorchReplay final : public AttentionReplay {
     }
     if (sequence_->uses != use_) {
       throw Error(ErrorKind::kUsage,
-                  "expected the sequence that the replay was made of, found another: the decoder "
+                  "expected the sequence that the replay was made from, found another: the decoder "
                   "was used again. Make a new replay");
     }
     const at::Tensor attention = internal::on_one_thread([&] {

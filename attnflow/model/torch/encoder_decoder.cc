@@ -225,8 +225,8 @@ class TorchEncoderDecoder final : public Decoder {
     if (ids.size() > begin.size() && std::equal(begin.rbegin(), begin.rend(), ids.rbegin())) {
       return ids.size() - begin.size();
     }
-    throw Error(ErrorKind::kUsage, fmt::format("expected a source and behind it {}, what a target of {} begins with, "
-                                               "found {} tokens",
+    throw Error(ErrorKind::kUsage, fmt::format("expected a source followed by {}, the tokens that a target of {} "
+                                               "begins with, found {} tokens",
                                                fmt::join(begin, ", "), info_.name, ids.size()));
   }
 

@@ -155,8 +155,8 @@ TEST(EncoderDecoder, SaysWhatItIs) {
 TEST(EncoderDecoder, RefusesWhatItCannotRead) {
   const std::unique_ptr<Decoder> decoder = load("mbart");
   const auto append = [&](const Ids& ids) { decoder->append(ids, nullptr); };
-  expect_error(ErrorKind::kUsage, {"a source and behind it 0, 3"}, [&] { append({5, 6, 0}); });
-  expect_error(ErrorKind::kUsage, {"a source and behind it 0, 3"}, [&] { append({0, 3}); });
+  expect_error(ErrorKind::kUsage, {"a source followed by 0, 3"}, [&] { append({5, 6, 0}); });
+  expect_error(ErrorKind::kUsage, {"a source followed by 0, 3"}, [&] { append({0, 3}); });
   Ids many(41, 5);
   many.insert(many.end(), {0, 3});
   expect_error(ErrorKind::kInputTooLong, {"40", "41"}, [&] { append(many); });

@@ -1,7 +1,7 @@
-"""Corpora: a row in, a row out, into Parquet files that survive whatever ends the work.
+"""Explains corpora row by row, into Parquet files that survive an interruption.
 
-attnflow.data.explain(dataset, model, tokenizer, "out", column="text")       # an iterable, or a dataset of Hugging Face
-attnflow.data.explain_ray(dataset, Loader("model"), column="text")             # one of Ray Data, on many machines
+attnflow.data.explain(dataset, model, tokenizer, "out", column="text")       # an iterable, or a Hugging Face dataset
+attnflow.data.explain_ray(dataset, Loader("model"), column="text")             # a Ray Data dataset, on many machines
 """
 
 from attnflow.data.local import explain, read

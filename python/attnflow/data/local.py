@@ -38,17 +38,18 @@ def explain(
 ) -> int:
     """Explains every row of a dataset into a folder of Parquet files, and returns how many rows this call added.
 
-    dataset: an iterable of texts or of mappings, such as a list, a generator, or a dataset of Hugging Face, also a streamed
-        one. Its order has to be the same every time.
-    folder: gets a file for each `rows_per_file` rows, written beside its place and then moved there: a file that is there is
-        whole. Called again, the work goes on with the rows of files that are missing; a killed process loses the file that
-        it was at. A folder of other options, another model or another dataset is refused, as far as names, types and the first
-        text of each file tell.
-    column, target_column: the columns of the text and, of encoder-decoders, of what the decoder is given.
-    worker, workers: of several processes on one folder, each with its own `worker` from 0, whose share of the files each makes.
+    dataset: an iterable of texts or mappings, such as a list, a generator, or a Hugging Face dataset (streamed or not). It
+        must have the same order every time.
+    folder: receives one file for every `rows_per_file` rows. Each file is written under a temporary name and then renamed,
+        so a file that exists is complete. A second call continues with the missing files; a killed process loses only the
+        file that it was working on. A folder made with other options, another model or another dataset is refused, as far
+        as names, types and the first text of each file tell.
+    column: the column with the text.
+    target_column: for encoder-decoders, the column with the text that the decoder is given.
+    worker, workers: for several processes that share a folder: the number of this process, from 0, and how many there are.
 
-    A row that cannot be explained has the message in its column `error`; an error of the model, the machine or the options ends
-    the work. schema() says what the columns are, and read() gives the table.
+    If a row cannot be explained, its column `error` holds the message; an error in the model, the machine or the options
+    stops the work. schema() describes the columns, and read() returns the table.
     """
     if rows_per_file < 1 or not 0 <= worker < workers:
         raise Error(
@@ -102,7 +103,7 @@ def _require_rows(dataset: Any) -> None:
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise Error(
-            "expected pyarrow, which writes Parquet files, found none; install it with pip", kind="usage"
+            "expected the package pyarrow, which writes Parquet files, found none; install it with pip", kind="usage"
         ) from error
 
 
@@ -123,7 +124,7 @@ def _refuse_beyond(place: Path, rows: int, rows_per_file: int) -> None:
         kept = _rows_in(path)
         if number * rows_per_file + kept > rows:
             raise Error(
-                f"expected no more rows in '{place}' than the dataset's {rows}, found {path.name} of a longer dataset with row "
+                f"expected no more rows in '{place}' than the dataset's {rows}, found {path.name} from a longer dataset with row "
                 f"{number * rows_per_file + kept - 1}; choose an empty folder",
                 kind="usage",
             )
@@ -138,7 +139,7 @@ def _require_same_texts(path: Path, expected: list[str | None]) -> None:
         if first[name] != value:
             raise Error(
                 f"expected the {name} of the dataset in the first row of '{path}', {_shortened(value)}, found "
-                f"{_shortened(first[name])} of another dataset; choose an empty folder",
+                f"{_shortened(first[name])} from another dataset; choose an empty folder",
                 kind="usage",
             )
 
@@ -148,12 +149,12 @@ def _shortened(text: str | None) -> str:
 
 
 def read(folder: str | os.PathLike[str]) -> pyarrow.Table:
-    """The rows of a folder, in order."""
+    """Reads the rows of a folder, in order."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not Path(folder).is_dir():
-        raise Error(f"expected a folder that explain() has written, found none at '{folder}'", kind="usage")
+        raise Error(f"expected a folder written by explain(), found none at '{folder}'", kind="usage")
     tables = [pq.read_table(path, schema=schema()) for path in sorted(Path(folder).glob("rows-*.parquet"))]
     return pa.concat_tables(tables) if tables else schema().empty_table()
 
@@ -216,14 +217,14 @@ def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
     if not path.exists():
         if any(place.glob("rows-*.parquet")):
             raise Error(
-                f"expected {_SETTINGS} beside the rows in '{place}', found none; choose an empty folder", kind="usage"
+                f"expected {_SETTINGS} next to the rows in '{place}', found none; choose an empty folder", kind="usage"
             )
         _replace(path, json.dumps(made_by, indent=1).encode(), only_new=True)
     found = json.loads(path.read_text(encoding="utf-8"))
     for name, value in made_by.items():
         if found.get(name) != value:
             raise Error(
-                f"expected the folder's own {name}, {found.get(name)}, found {value}; choose another folder",
+                f"expected the same {name} as in the folder, {found.get(name)}, found {value}; choose another folder",
                 kind="usage",
             )
 

@@ -36,7 +36,7 @@ def _number_of(row: Mapping[str, Any], column: str | None) -> int:
     number = row[column]
     if not isinstance(number, int) or isinstance(number, bool) or not -(2**63) <= number < 2**63:
         raise Error(
-            f"index: expected whole numbers of 64 bits in the column {column!r}, found {number!r}; leave index out, or number "
+            f"index: expected whole numbers of 64 bits in the column {column!r}, found {number!r}; omit index, or number "
             "the rows",
             kind="usage",
         )
@@ -57,12 +57,12 @@ def explain_ray(
     gpus: float = 0,
     **options: Unpack[TextOptions],
 ) -> Any:
-    """Explains every row of a ray.data.Dataset; gives one of the columns that schema() says, for write_parquet() and others.
+    """Explains every row of a ray.data.Dataset. Returns a dataset with the columns of schema(), for write_parquet() and others.
 
-    load: a function without arguments that gives (model, tokenizer). It runs once in each of the `workers`.
-    index: the column of the row's number, which rows of other columns then have as `index`; -1 without it. Ray keeps no
-        order of its own.
-    cpus, gpus: what one worker takes of the cluster. Work on a processor uses `threads` of it, 1 unless said otherwise.
+    load: a function without arguments that returns (model, tokenizer). It runs once in each of the `workers`.
+    index: the column that holds the row's number, kept as `index` in the result; -1 without it. Ray does not keep the order
+        of rows.
+    cpus, gpus: the resources of the cluster that one worker takes. On CPUs, a worker uses `threads` threads, 1 by default.
     """
     try:
         import ray.data
@@ -70,7 +70,8 @@ def explain_ray(
         raise Error(f"expected Ray Data ({error}); pip install attnflow[ray]", kind="usage") from error
     if not hasattr(dataset, "map_batches"):
         raise Error(
-            f"expected a dataset of ray.data, found {type(dataset).__name__}; explain() takes others", kind="usage"
+            f"expected a dataset of ray.data, found {type(dataset).__name__}; use explain() for other datasets",
+            kind="usage",
         )
     given = {"threads": 1, **options}
     row_options(given)  # before an actor loads a model

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 def schema() -> pyarrow.Schema:
     """The columns of a corpus.
 
-    index: the row's number in the dataset; text and target_text, as they were read; tokens and special; output_token and
-    layer, whose row the methods' columns are: raw, rollout and flow, a value for each token (absent: not asked for);
-    prediction and probability: what the model's head says first, where it has one; notes; error: what was wrong with the
-    row, whose other columns are then absent.
+    index: the row's number in the dataset.
+    text, target_text: the texts as they were read.
+    tokens, special: as in a report.
+    output_token, layer: the output token and the layer of the values.
+    raw, rollout, flow: a value for each token (missing if not requested).
+    prediction, probability: the model's most probable prediction, if it has a head.
+    notes: as in a report.
+    error: the reason why the row could not be explained; its other columns are then missing.
     """
     import pyarrow as pa
 
@@ -69,14 +73,14 @@ def row_options(options: Mapping[str, Any]) -> dict[str, Any]:
     asked: dict[str, Any] = {"method": ["raw", "rollout"], **options}
     if asked.get("keep_attention"):
         raise Error(
-            "keep_attention: expected false for a corpus, whose rows hold no attention, found true", kind="usage"
+            "keep_attention: expected False for a corpus, whose rows hold no attention, found True", kind="usage"
         )
     check_options(asked)
     return asked
 
 
 class Explainer:
-    """A model that explains rows. Options are those of attnflow.explain(); flow, which takes longest, has to be asked for."""
+    """A model that explains rows. It takes the options of attnflow.explain(); flow, the slowest method, must be requested."""
 
     def __init__(
         self,
@@ -101,8 +105,8 @@ class Explainer:
             require_words(tokenizer)
 
     def row(self, index: int, given: Any) -> dict[str, Any]:
-        """A row by the schema, of a text or of a mapping from columns to values. What is wrong with it is its error; what is
-        wrong with the model, the machine or the options is raised.
+        """Explains a text, or a mapping from columns to values, and returns a row of the schema. If the row is at fault, its
+        column `error` says so; an error in the model, the machine or the options is raised.
         """
         from attnflow.explanation import explain
 

@@ -2,7 +2,7 @@
 
     architectures.py      prints the table that stands in docs/python.md
 
-A family is `captured` (its attention function was exchanged), `asked` (it has attention functions of its own, and was asked
+A family is `captured` (its attention function was exchanged), `asked` (it has its own attention functions, and was asked
 for output_attentions), or refused with a reason. What is kept has to be that of attn_implementation="eager" to 1e-5.
 """
 

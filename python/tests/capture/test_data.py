@@ -156,21 +156,21 @@ class Corpus(PackageTest):
         before = self.read()
         for rows in (TEXTS[:22], TEXTS[:20], TEXTS[:3], []):
             for dataset in (rows, iter(rows)):
-                with self.subTest(len(rows)), self.assertRaisesRegex(attnflow.Error, "of a longer dataset"):
+                with self.subTest(len(rows)), self.assertRaisesRegex(attnflow.Error, "from a longer dataset"):
                     self.explain(dataset)
                 self.assertEqual(self.read(), before)
 
     def test_other_datasets_and_models_are_refused(self) -> None:
         self.explain(TEXTS[:7])
         other = [*TEXTS[:5], "another", *TEXTS[6:]]
-        with self.assertRaisesRegex(attnflow.Error, "'another', found 'the key here' of another dataset"):
+        with self.assertRaisesRegex(attnflow.Error, "'another', found 'the key here' from another dataset"):
             self.explain(other)
         settings = self.folder / "out" / "settings.json"
         made_by = json.loads(settings.read_text(encoding="utf-8"))
         for name, value in (("version", attnflow.__version__), ("dtype", "float32"), ("tokenizer", str(BERT))):
             self.assertEqual(made_by[name], value)
             settings.write_text(json.dumps(made_by | {name: "another"}), encoding="utf-8")
-            with self.assertRaisesRegex(attnflow.Error, f"the folder's own {name}, another, found"):
+            with self.assertRaisesRegex(attnflow.Error, f"the same {name} as in the folder, another, found"):
                 self.explain(TEXTS)
 
     def test_layers_as_a_range(self) -> None:

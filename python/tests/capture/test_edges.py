@@ -218,7 +218,9 @@ class SameAsProgram(EdgesTest):
                 ask = {"mixing": "attention", "output_token": token}
                 self.assertNotIn("agreement", self.program(saved, **ask)[0])
                 self.assertIsNone(attnflow.explain(saved.model, saved.tokenizer, saved.text, **ask).agreement)
-                with self.assertRaisesRegex(attnflow.Error, "expected an output token at which a prediction is made"):
+                with self.assertRaisesRegex(
+                    attnflow.Error, "expected an output token at which the model makes a prediction"
+                ):
                     attnflow.explain(saved.model, saved.tokenizer, saved.text, check=True, **ask)
 
     def test_words_and_attention(self) -> None:
@@ -387,7 +389,10 @@ class Users(EdgesTest):
 
         right = attnflow.LayerParts(projection="self_attn.o_proj", behind="post_attention_layernorm")
         wrong = (
-            (attnflow.LayerParts(projection="self_attn.o_proj", behind="input_layernorm"), "the sum of x and what"),
+            (
+                attnflow.LayerParts(projection="self_attn.o_proj", behind="input_layernorm"),
+                "the sum of x and the output",
+            ),
             (attnflow.LayerParts(projection="self_attn.q_proj", behind="post_attention_layernorm"), "expected"),
             (
                 attnflow.LayerParts(projection="self_attn.no", behind="post_attention_layernorm"),
@@ -416,7 +421,7 @@ class Users(EdgesTest):
         attnflow.register_layer(Beside, attnflow.LayerParts(projection="attention.dense", attention="mlp"))
         for layer in neox.model.gpt_neox.layers:
             layer.__class__ = Beside
-        with self.assertRaisesRegex(attnflow.Error, "layer 1 .* expected mlp to give what the projection gives"):
+        with self.assertRaisesRegex(attnflow.Error, "layer 1 .* expected mlp to return the output of the projection"):
             attnflow.explain(neox.model, neox.tokenizer, neox.text, mixing="relevance")
         gemma = self.saved("gemma2")
         for layer in gemma.model.model.layers:
@@ -444,7 +449,7 @@ class Users(EdgesTest):
             (bert, {"mixing": "alti", "heads": "max"}, "requires heads mean"),
             (bert, {"mixing": "alti", "target": "key"}, "target: expected a mixing that explains one prediction"),
             (bert, {"mixing": "relevance", "target": "key", "against": "key"}, "a token other than target key"),
-            (gpt2, {"mixing": "globenc"}, "norm behind the attention"),
+            (gpt2, {"mixing": "globenc"}, "norm after attention"),
             (gpt2, {"mixing": "relevance", "target": "id:999"}, "from id:0 to id:259"),
             (gpt2, {"mixing": "relevance", "residual": 0.2}, "does not allow residual"),
         ):

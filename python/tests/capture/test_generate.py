@@ -209,7 +209,7 @@ class Generate(PackageTest):
             ("expected method raw", {"heads": 1, "method": "rollout"}),
             ("expected attention or contributions .* found relevance; explain", {"mixing": "relevance"}),
             ("gradient; the command `attnflow generate` has it", {"mixing": "gradient"}),
-            ("globenc: expected layers with a norm behind .* found layer 1 without", {"mixing": "globenc"}),
+            ("globenc: expected layers with a norm after .* found layer 1 without", {"mixing": "globenc"}),
             (
                 "receptive-field: expected mixing attention, value-zeroing",
                 {"mixing": "alti", "normalize": "receptive-field"},

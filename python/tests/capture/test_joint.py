@@ -150,7 +150,7 @@ class Joint(PackageTest):
         model = model_of("bart", self.tokenizer, decoder_attention_heads=2)
         report = attnflow.explain(model, self.tokenizer, self.source, target_text=self.target)
         self.assertTrue(np.isfinite(report.rollout).all())
-        with self.assertRaisesRegex(attnflow.Error, r"as many heads, found \[2, 4\]"):
+        with self.assertRaisesRegex(attnflow.Error, r"the same number of heads, found \[2, 4\]"):
             attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, keep_attention=True)
 
     def test_batches(self) -> None:
@@ -163,7 +163,7 @@ class Joint(PackageTest):
     def test_refusals(self) -> None:
         model = model_of("bart", self.tokenizer)
         bert = transformers.AutoModelForMaskedLM.from_pretrained(BERT).eval()
-        with self.assertRaisesRegex(attnflow.Error, "expected target_text, what the decoder is given"):
+        with self.assertRaisesRegex(attnflow.Error, "expected target_text, the text that the decoder is given"):
             attnflow.explain(model, self.tokenizer, self.source)
         with self.assertRaisesRegex(attnflow.Error, "expected no target_text.*BertForMaskedLM"):
             attnflow.explain(bert, self.tokenizer, self.source, target_text="a")
@@ -175,7 +175,7 @@ class Joint(PackageTest):
             warnings.simplefilter("ignore")
             with attnflow.capture(model) as captured, torch.no_grad():
                 model.model.encoder(input_ids=torch.tensor([[5, 6]]))
-        with self.assertRaisesRegex(attnflow.Error, r"attention of 2 layers of an encoder.*found 2 calls"):
+        with self.assertRaisesRegex(attnflow.Error, r"attention from 2 encoder layers.*found 2 calls"):
             _ = captured.attentions
 
 

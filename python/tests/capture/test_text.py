@@ -185,7 +185,7 @@ class Text(PackageTest):
         with self.assertRaisesRegex(attnflow.Error, "check=True: expected a model with a head .* found BertModel"):
             attnflow.explain(base, self.tokenizer, text, check=True)
         with self.assertRaisesRegex(
-            attnflow.Error, "check=True: expected an output token at which a prediction is made"
+            attnflow.Error, "check=True: expected an output token at which the model makes a prediction"
         ):
             attnflow.explain(self.model, self.tokenizer, "the key", check=True)
         with self.assertRaisesRegex(attnflow.Error, "check: expected True, False or None, found 1"):

@@ -89,7 +89,7 @@ function Agreed({ shown }: { shown: ShownAgreement }) {
         {otherFirst}: {effect[0].toLowerCase()}
         {effect.slice(1)}
       </span>{" "}
-      <span title="Rank correlation of this map with what blanking each token changes: 1 is the same order, 0 none">
+      <span title="Rank correlation of this map with the effect of blanking each token: 1 is the same order, 0 no relation">
         {levelWords(map)}
       </span>{" "}
       <Info about="agreement with blank-out" place="trust" />
@@ -187,7 +187,7 @@ export function Belief() {
   const what = partsOf(report.document);
   const unchecked =
     predictions.length > 0 || generation || input.kind === "attention"
-      ? `Not checked here against blanking ${what}.`
+      ? `Not checked here by blanking ${what}.`
       : `Not checked: the model predicts nothing that blanking ${what} could change.`;
   return (
     <div id="belief">

@@ -22,7 +22,9 @@ export function ChoiceControls() {
   const ofWords = report instanceof WordReport ? " of whole words" : "";
   const lacking = (method: Method) =>
     `This report was made without ${method}${ofWords}${served ? "; the server computes it" : ""}`;
-  const alike = scored ? `${choices.method.value} is of the prediction, not of a layer or an output token` : undefined;
+  const alike = scored
+    ? `${choices.method.value} explains the prediction as a whole, not a layer or an output token`
+    : undefined;
   const options = useMemo(() => tokenOptions(tokens, report.pictured), [tokens]);
   return (
     <>

@@ -19,7 +19,7 @@ export function Filters() {
   return (
     <Popover id="filters" label="Filters" title="Filters" badge={badge}>
       <p class="help">
-        Excluded from rankings and colors; every number is still computed with them.{" "}
+        Excluded tokens have no rank and no color; every number is still computed with them.{" "}
         <Info about="excluded tokens" place="filters" />
       </p>
       <OwnRules />
@@ -133,7 +133,7 @@ function OwnRules() {
   };
   const shared = explanation.value.arrayOf(method.value) === method.value && whole !== null && values !== null;
   return (
-    <div id="filters" role="group" aria-label="Tokens of a kind">
+    <div id="filters" role="group" aria-label="Tokens by kind">
       {report.excluded.map(({ rule, tokens }, k) =>
         rule === SPECIAL ? null : (
           <Rule

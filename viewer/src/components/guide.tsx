@@ -19,21 +19,21 @@ const GUIDE: readonly Section[] = [
     title: "In 20 seconds",
     terms: {
       "1": "The framed token is the output token: the one whose representation is explained. Click another to explain that one; Shift-click compares it, Ctrl/⌘-click excludes it.",
-      "2": "The darker a token, the more the output token depends on it, by the method that is chosen. The legend has the numbers.",
-      "3": "The line below the heading, ● or ◐ or ○, says whether to believe it: blank the token that is ranked first, and see whether the prediction changes. ● the order agrees with blanking, ◐ in part, ○ not, or that is not known.",
+      "2": "The darker a token, the more the output token depends on it according to the chosen method. The legend shows the numbers.",
+      "3": "The line below the heading says whether to believe the map: it compares the order of the tokens with the effect of blanking each of them. ● means that the two agree, ◐ that they agree in part, ○ that they do not, or that this is not known.",
     },
   },
   {
     place: "methods",
     title: "Methods",
     terms: {
-      raw: "The attention weights of one layer alone. Above the first layer every position is a mixture already, so a weight cannot be traced to a single input token.",
+      raw: "The attention weights of one layer alone. Above the first layer, every position is already a mixture of tokens, so a weight cannot be traced to a single input token.",
       rollout:
-        "Attention multiplied along all paths from the output token down to the input. Of attention, each row sums to 1. It takes all heads to be alike and ignores what the values and the feed-forward layers do; through many layers it tends to one column for all tokens.",
-      flow: "The most that could pass from one input token to the output token, with attention as the capacity of each arc. Each value is a flow by itself: values do not sum to 1, and each is certified by a minimum cut.",
+        "Attention multiplied along all paths from the output token down to the input. Over attention, each row sums to 1. Rollout treats all heads alike and ignores the values and the feed-forward layers; over many layers, it becomes nearly the same for every output token.",
+      flow: "The most that could pass from one input token to the output token, with attention as the capacity of each arc. Each value is a separate flow: values do not sum to 1, and each is certified by a minimum cut.",
       "°": "A degenerate flow: it is set by the first or last layer alone; the layers between make no difference.",
       "other methods":
-        "attnlrp, gradient × input, blank-out and the like give each token one number with a sign, for or against one prediction. Layer and output token do not matter to them.",
+        "attnlrp, gradient × input, blank-out and the like give each token one signed number: above 0 it argues for one prediction, below 0 against it. The layer and the output token do not affect them.",
     },
   },
   {
@@ -41,12 +41,12 @@ const GUIDE: readonly Section[] = [
     title: "How far to believe it",
     terms: {
       "blank-out":
-        "Each token in turn is replaced by one that carries no meaning, and the model predicts again. What changes the prediction mattered, whatever attention says.",
-      agreement: `Rank correlation of the map with blank-out: strong from ${AGREEMENT.strong}, weak from ${AGREEMENT.weak}, none around 0, opposite from −${AGREEMENT.weak} down. ● is strong, ◐ weak, ○ neither; one step less where another token matters much more than the one ranked first. It applies to this text only, not to the method in general.`,
+        "Each token in turn is replaced by one that carries no meaning, and the model predicts again. If the prediction changes, that token mattered, whatever its attention weight.",
+      agreement: `Rank correlation of the map with blank-out: strong from ${AGREEMENT.strong}, weak from ${AGREEMENT.weak}, none around 0, opposite from −${AGREEMENT.weak} down. ● is strong, ◐ weak, ○ neither; one step lower where another token matters much more than the one ranked first. It applies to this text only, not to the method in general.`,
       "logit difference":
-        "How far the model prefers its prediction to the runner-up, or to the mean of all other classes, in the units in which it decides, before they become probabilities: above 0 it still does, below 0 it no longer would.",
+        "How strongly the model prefers its prediction to the runner-up, or to the mean of all other classes, in logits, the scores from which it computes probabilities. Below 0, the model no longer prefers it.",
       "attention sink":
-        "Models send attention that they do not need to special tokens, or in decoders to the first token. It says little about meaning, so it is excluded from colors and rankings until you include it.",
+        "Models park attention that they do not need on special tokens or, in decoders, on the first token. Such attention says little about meaning, so these tokens are excluded from colors and rankings until you include them.",
     },
   },
   {
@@ -56,11 +56,11 @@ const GUIDE: readonly Section[] = [
       mixing:
         "What each layer's matrix is built from: attention, contributions, or relevance. The methods are applied to these matrices.",
       attention: "The attention weights, as in the paper by Abnar and Zuidema (2020).",
-      gradient: "Attention weighted by the gradient of the prediction; what is negative is left out.",
+      gradient: "Attention weighted by the gradient of the prediction, without negative values.",
       "norm, globenc, alti, ifr, value-zeroing":
-        "How much each token contributes to another's vector, residual connection included: closer to what the layer does than its weights.",
+        "How much each token contributes to another token's vector, including the residual connection: a better account of the layer than its attention weights.",
       relevance:
-        "What each token contributes to one prediction, propagated back through the layers (AttnLRP). In units of that prediction's logit.",
+        "How much each token contributes to one prediction, propagated back through the layers (AttnLRP), in units of that prediction's logit.",
     },
   },
   {
@@ -68,16 +68,16 @@ const GUIDE: readonly Section[] = [
     title: "Recompute with…",
     terms: {
       "residual weight ρ":
-        "Each layer's matrix is A = (1 − ρ) W + ρ I: W are its weights, I the residual connection, which keeps each token in place. 0.5 is the paper's; 0 ignores the connection.",
+        "Each layer's matrix is A = (1 − ρ) W + ρ I: W holds its weights, and I is the residual connection, which keeps each token in place. The paper uses 0.5; 0 ignores the connection.",
       heads:
-        "How the heads of a layer become one matrix: their mean, maximum, minimum, or one head in the layer that is looked at.",
+        "How the heads of a layer become one matrix: their mean, maximum, minimum, or a single head in the layer shown.",
       "start layer":
         "The layer to trace back to. Above 0, the map is over that layer's positions, which are mixtures, not input tokens.",
       "mask columns":
-        "Weights to these tokens are set to 0 in every layer, and rows are divided by their sums again. It changes the numbers; excluding tokens does not.",
-      "discard smallest": "This share of the smallest weights of each layer is set to 0.",
+        "Weights to these tokens are set to 0 in every layer, and rows are divided by their sums again. Masking changes the numbers; excluding tokens does not.",
+      "discard smallest": "This share of each layer's weights, the smallest ones, is set to 0.",
       normalize:
-        "Rows: each output token's values sum to 1. By receptive field: each is divided by what the method gives it under uniform attention, then rows by their sums, which takes the advantage of a decoder's early tokens away.",
+        "Rows: each output token's values sum to 1. By receptive field: each value is divided by its value under uniform attention, and then each row by its sum, which removes the advantage of a decoder's early tokens.",
     },
   },
   {
@@ -85,7 +85,7 @@ const GUIDE: readonly Section[] = [
     title: "Excluding tokens",
     terms: {
       excluded:
-        "Hatched tokens have no color and no rank, and set no end of the scale. Every number is still computed with them.",
+        "Hatched tokens have no color and no rank, and do not affect the color scale. Every number is still computed with them.",
     },
   },
   {
@@ -93,7 +93,7 @@ const GUIDE: readonly Section[] = [
     title: "Comparing",
     terms: {
       "B − A":
-        "Blue where B is larger, red where it is smaller. Methods of different sums are divided by their sums first.",
+        "Blue where B is larger, red where it is smaller. If the two methods have different totals, each is divided by its own first.",
     },
   },
 ];

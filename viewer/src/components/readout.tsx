@@ -84,7 +84,7 @@ export function readoutOf(
     return (
       <>
         No {method} values for {named} here
-        {rows.length > 0 && "; there are for "}
+        {rows.length > 0 && "; only for "}
         {rows.slice(0, 4).map((token) => (
           <span key={token}>{name(token)} </span>
         ))}
@@ -100,7 +100,7 @@ export function readoutOf(
     if (!best) {
       return (
         <>
-          {where}: {named} ← nothing that is not excluded
+          {where}: {named} ← only excluded tokens
         </>
       );
     }
@@ -124,7 +124,7 @@ export function readoutOf(
     return (
       <>
         Values of generated tokens, such as {name(input)}, were not kept
-        {normalized && " of normalized values"}
+        {normalized && " after normalization"}
       </>
     );
   }
@@ -145,7 +145,9 @@ function Scored({ input, row }: { input: number | null; row: Numbers }) {
   const said = (token: number, most: boolean) => (
     <>
       <TokenName {...viewer.name(token)} said /> <b>{formatSigned(row[token])}</b>
-      {!row[token] ? ", which says nothing" : ` ${row[token] > 0 ? FOR : AGAINST}${most ? " it most" : " it"}`}
+      {!row[token]
+        ? ", which argues neither for it nor against it"
+        : ` ${row[token] > 0 ? FOR : AGAINST}${most ? " it most" : " it"}`}
     </>
   );
   if (input !== null) {
@@ -162,7 +164,7 @@ function Scored({ input, row }: { input: number | null; row: Numbers }) {
   return (
     <>
       {where}
-      {first === undefined ? "no token that counts speaks for it or against it" : said(first, true)}
+      {first === undefined ? "no token that is ranked argues for it or against it" : said(first, true)}
       {rest.map((token) => (
         <span key={token}>; {said(token, true)}</span>
       ))}
@@ -178,7 +180,7 @@ function Besides({ viewer, input, row }: { viewer: GenerationViewer; input: numb
   const reason = viewer.state.reasons.value[input];
   return (
     <>
-      {shares && `, ${percent(row[input] / prompt)} of the prompt's part`}
+      {shares && `, ${percent(row[input] / prompt)} of the prompt's share`}
       {reason && ` (excluded: ${reason})`}
     </>
   );

@@ -107,7 +107,12 @@ export function RecipeControls() {
   /** After matrices that take their time. */
   const chooseFused = (change: Partial<Recipe>) => choose(change, (now) => afterFusing(change, now));
   return (
-    <form id="recipe" class="row" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
+    <form
+      id="recipe"
+      class="row"
+      aria-label="How the numbers are computed"
+      onSubmit={(event) => event.preventDefault()}
+    >
       <MixingChoice />
       {hasWords && <Words />}
       {anything && (
@@ -200,7 +205,7 @@ const Words = () => (
 
 /** For a method that no other setting changes. */
 const WordsOnly = () => (
-  <form id="recipe" class="row" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
+  <form id="recipe" class="row" aria-label="How the numbers are computed" onSubmit={(event) => event.preventDefault()}>
     <Words />
   </form>
 );

@@ -36,12 +36,13 @@ export function ScoreParts() {
   if (!scores || (scores.parts.length === 0 && scores.total === undefined)) return null;
   const { parts, total, error = 0 } = scores;
   const sum = parts.reduce((all, { value }) => all + value, 0);
-  const adds = total === undefined ? "" : `All adds up to ${formatSigned(total - error)} of ${formatSigned(total)}.`;
+  const adds =
+    total === undefined ? "" : `All parts add up to ${formatSigned(total - error)} of ${formatSigned(total)}.`;
   if (parts.length <= MOST_IN_LINE) {
     const words = parts.map(({ name, value }) => `${name} ${formatSigned(value)}`).join(", ");
     return (
       <p class="readout" id="score-parts">
-        {words && `Beside the tokens: ${words}. `}
+        {words && `In addition to the tokens: ${words}. `}
         {adds}
       </p>
     );
@@ -49,7 +50,7 @@ export function ScoreParts() {
   return (
     <details id="score-parts">
       <summary>
-        Beside the tokens: {formatSigned(sum)} in {parts.length} parts. {adds}
+        In addition to the tokens: {formatSigned(sum)} in {parts.length} parts. {adds}
       </summary>
       <table>
         <tbody>

@@ -22,7 +22,7 @@ function countsOf({ m, n, settings, document, joint }: Report): string[] {
 function missingComparison(viewer: Viewer): string {
   if (!(viewer instanceof GenerationViewer) || viewer.comparable) return "";
   return viewer.state.arriving.value
-    ? "Other methods may come with the report, when the text is complete"
+    ? "Other methods may arrive with the report once the text is complete"
     : "This report holds one method";
 }
 
@@ -94,7 +94,7 @@ function LinkButton() {
         type="button"
         class="quiet"
         id="link-button"
-        title={lacks ? `The link holds what is chosen, but not ${lacks}` : "Copy a link to what is shown (y)"}
+        title={lacks ? `The link keeps your choices, but not ${lacks}` : "Copy a link to what is shown (y)"}
         onClick={() => void press()}
       >
         {/* Both words take their room: nothing moves. */}

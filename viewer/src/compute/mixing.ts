@@ -290,7 +290,7 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
   }
   const complete = settings.normalize === "none" && report.outputTokens("raw").length === n;
   if (isHead(settings.heads) && !usesHeads(report) && !complete)
-    return "The report holds that head of its last layer only.";
+    return "The report holds that head for its last layer only.";
   const weights = (heads: string, top: boolean): Weights | null => {
     const graph = report.graphValues();
     const sameSteps = recipe.mask_columns === settings.mask_columns && recipe.discard === settings.discard;
@@ -313,12 +313,12 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
   const top = weights(recipe.heads, true);
   const below = isHead(recipe.heads) ? weights("mean", false) : top;
   if (top && below) return { n, error: Math.max(top.error, below.error), top, below };
-  if (report.mixing.needs === "gradients") return "Gradients are kept of the chosen settings only.";
-  if (report.mixing.needs === "terms") return "Contributions are kept of the chosen settings only.";
+  if (report.mixing.needs === "gradients") return "The report keeps gradients for its own settings only.";
+  if (report.mixing.needs === "terms") return "The report keeps contributions for its own settings only.";
   if (!report.hasGraph) return "The report does not hold the layers' attention.";
   return recipe.heads !== settings.heads
     ? "The report does not hold the attention of single heads."
-    : "The report's attention has columns masked or weights discarded already.";
+    : "The report's attention already has columns masked or weights discarded.";
 }
 
 /** Rows of the layer looked at in a document that was made with one head; null: those of the graph. */

@@ -120,7 +120,7 @@ function whyNone(report: Report, recipe: Recipe, layer: number): string | null {
   if (layer <= recipe.start_layer)
     return `Layer ${layer} is not above layer ${recipe.start_layer}, where the explanation ends.`;
   if (report.settings.words) {
-    return "The report was made of whole words: it does not hold the pieces that other numbers need.";
+    return "The report was made from whole words: it lacks the word pieces that other settings need.";
   }
   const mixing = mixingOf(report.pieces, recipe);
   if (typeof mixing === "string") return mixing;
@@ -135,7 +135,7 @@ export function whyNot(report: Report, recipe: Recipe, method: Method, layer: nu
   const why = whyNone(report, recipe, layer);
   if (why !== null || method !== "flow" || layer <= recipe.start_layer + 2) return why;
   return report instanceof WordReport
-    ? "Flow between whole words is not that of their pieces together: it takes a maximum flow for each pair."
+    ? "Flow between whole words is not the sum over their pieces: it takes a maximum flow for each pair."
     : "Flow through more than two layers takes a maximum flow for each pair of tokens.";
 }
 
@@ -146,7 +146,7 @@ export function whyNoFlow(report: Report, recipe: Recipe, layer: number): string
   const { n } = report.pieces;
   const steps = layer - recipe.start_layer;
   if (steps <= 2 || flowFits(n, steps)) return null;
-  return `Through ${steps} layers the page computes flow for up to ${mostTokens(steps)} tokens; here are ${n}.`;
+  return `Through ${steps} layers the page computes flow for up to ${mostTokens(steps)} tokens; this text has ${n}.`;
 }
 
 /** Largest relative error of the attention that such rows are made of; 0: exact. */

@@ -69,13 +69,13 @@ function excludedWords({ state, report }: Viewer): string {
   const byHandAs = (excluded: boolean) => [...byHand.value].filter(([, is]) => is === excluded).map(([token]) => token);
   const named = (tokens: readonly number[]) => {
     const names = tokens.slice(0, 5).map((token) => namedToken(report, token));
-    return tokens.length > names.length ? [...names, `${tokens.length - names.length} tokens more`] : names;
+    return tokens.length > names.length ? [...names, `${tokens.length - names.length} more tokens`] : names;
   };
   const filtered = reasonsExcluded(report, { ...state.filters.value, byHand: new Map() });
   const kept = named(byHandAs(false).filter((token) => filtered[token]));
   return [
     skipSpecial.value && report.hasSpecial ? SPECIAL : "",
-    state.reasons.value[0] === SINK ? "the first token, which takes most" : "",
+    state.reasons.value[0] === SINK ? "the first token, which receives the most" : "",
     skipStopWords.value ? "stop words and punctuation" : skipPunctuation.value ? "punctuation" : "",
     readPattern(pattern.value).expression ? `tokens that match /${ISOLATE}${pattern.value}${END}/` : "",
     ...named(byHandAs(true)),

@@ -32,7 +32,7 @@ export function GenerationApp({ viewer, children, branches }: GenerationAppProps
       controls={<GenerationControls />}
       lead={narrow && <Texts />}
       shortcuts={GENERATION_KEYS}
-      help="In the texts and pictures the arrow keys walk from token to token; a click explains a generated token; with the control (⌘) key it excludes any token from rankings and colors, or includes it again. The address keeps what is chosen."
+      help="In the texts and pictures, the arrow keys move from token to token; a click explains a generated token; Ctrl/⌘-click excludes any token from rankings and colors, or includes it again. The address bar keeps your choices."
     >
       {!narrow && <Texts />}
       <Methods />

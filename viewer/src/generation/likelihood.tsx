@@ -64,7 +64,7 @@ export function Likelihood() {
       </ol>
       <p class="help key" id="choices-help">
         Probability of the chosen token {percentage(fields.probability)}, with the most probable alternatives
-        {report.fields.temperature > 0 && ", before temperature and cuts"}.
+        {report.fields.temperature > 0 && ", before temperature and top-p"}.
         {token.value < (report.fields.given ?? 0) && " This token was given; the model did not choose it."}
         {ask && choices.length > 1 && " Click an alternative to continue with it instead."}
       </p>

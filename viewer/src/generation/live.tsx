@@ -182,7 +182,7 @@ function LiveText({ live }: { live: GenerationLive }) {
       </div>
       <Failure live={live} />
       <p class="help" role="status">
-        {phase === "running" && "Colors appear as soon as there are values."}
+        {phase === "running" && "Colors appear as soon as values arrive."}
       </p>
     </section>
   );

@@ -52,7 +52,7 @@ export function LayerPicture() {
     <CellCard
       id="heat"
       title="By layer"
-      name={`Picture of ${layers.length} ${layers.length === 1 ? "layer" : "layers"} by ${count} tokens that could be drawn on; the table has the numbers.`}
+      name={`Picture of ${layers.length} ${layers.length === 1 ? "layer" : "layers"} by ${count} tokens that it could depend on; the table has the numbers.`}
       {...{ rows, places, values, ends }}
       chosen={framed}
       sideName={hasShares ? "on the first" : ""}
@@ -118,7 +118,7 @@ export function WholePicture() {
       exporter={{ shown: () => ({ output: `all ${outputs.length}, a row each`, file: [method] }), rows: table }}
     >
       A row for each generated token, a column for each token of the prompt
-      {withGenerated && " and, behind the line, for each token generated before it"}. Click a row to choose its token.
+      {withGenerated && " and, after the line, for each token generated before it"}. Click a row to choose its token.
     </CellCard>
   );
 }

@@ -132,7 +132,11 @@ function LayersChoice() {
   const options = layers.map((layer): readonly [number, string?] =>
     report.joint ? [layer, report.layerName(layer)] : [layer],
   );
-  const only = viewer.scored ? "none: it is of the prediction" : layers.length === 1 ? `${layers[0]} alone` : "";
+  const only = viewer.scored
+    ? "none: it explains the prediction as a whole"
+    : layers.length === 1
+      ? `${layers[0]} alone`
+      : "";
   const chooseRange = (first: number, last: number) =>
     (span.value = { kind, from: kind === "one" ? first : Math.min(first, last), to: Math.max(first, last) });
   return (
@@ -198,12 +202,12 @@ export function GenerationControls() {
 
 /** Why a method cannot be chosen. */
 function missing(method: Method, { state, check }: GenerationViewer): string {
-  if (state.arriving.value) return `${method} may come with the report, when the text is complete`;
+  if (state.arriving.value) return `${method} may arrive with the report once the text is complete`;
   return state.growing.value
-    ? `The text ended before its report, which would have held ${method}`
+    ? `The text ended before its report, which would have included ${method}`
     : method === "flow" && check.value
       ? "“Check this token” computes the token's flow, too; for all tokens tick flow under Options and continue again"
       : state.served
-        ? `The server was not asked for ${method}: tick it under Options and continue again`
+        ? `The server was not asked for ${method}: check it under Options and generate again`
         : `This report was made without ${method}; attnflow generate --method ${method} computes it`;
 }

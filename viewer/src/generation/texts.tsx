@@ -87,7 +87,7 @@ export function Texts() {
       </div>
       {settings.mask_columns !== "none" && (
         <p class="help" id="computed-without">
-          These numbers were computed without attention on {maskWords(settings.mask_columns)}: zeros there say nothing
+          These numbers were computed without attention to {maskWords(settings.mask_columns)}: zeros there say nothing
           about the model.
         </p>
       )}
@@ -113,7 +113,7 @@ function Shares() {
       return (
         <>
           {viewer.inLogits()
-            ? "Values are in logits of the token’s prediction: no shares of a whole."
+            ? "Values are in logits of the token’s prediction, not shares of a whole."
             : "Each value is the most that can flow from that one token: values do not add up to a whole."}{" "}
           {all.count > 0 && (
             <>
@@ -127,7 +127,7 @@ function Shares() {
     return (
       <>
         {elsewhere !== null &&
-          `${percent(1 - elsewhere)} of the total lies on ${report.joint ? "the source and what the target begins with" : "the prompt"} and ${percent(elsewhere)} on generated tokens. `}
+          `${percent(1 - elsewhere)} of the total lies on ${report.joint ? "the source and the beginning of the target" : "the prompt"} and ${percent(elsewhere)} on generated tokens. `}
         Excluded: <b id="excluded-share">{percent(all.share)}</b> in all
         {parts.some(({ reason }) => reason !== SPECIAL) &&
           ` (${parts.map(({ reason, share }) => `${reason} ${percent(share ?? 0)}`).join(", ")})`}

@@ -27,13 +27,13 @@ export const VERDICTS: Readonly<Record<AgreementLevel, string>> = {
   strong: "Blanking agrees",
   weak: "Blanking agrees in part",
   none: "Don’t rely on this order",
-  unknown: "Checked for its top token alone",
+  unknown: "Only its top token was checked",
 };
 
 /** "Agreement of the whole order with blank-out: strong (0.82)." */
 export function levelWords(map: MapAgreement): string {
   const level = agreementLevel(map);
-  if (level === "unknown") return "How all tokens compare with blank-out is not known.";
+  if (level === "unknown") return "How the whole order compares with blank-out is not known.";
   const rank = map.rank_correlation ?? 0;
   const words = rank <= -AGREEMENT.weak ? "opposite" : level;
   return `Agreement of the whole order with blank-out: ${words} (${amount(rank)}).`;

@@ -78,13 +78,13 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "flow-time-limit": { ofValues: true, applies: shows("flow") },
   "flow-tokens-not-generated": { ofValues: true, applies: shows("flow") },
   "default-mixing": {
-    advice: inRecipe("“Mixing” above has the paper’s attention."),
+    advice: inRecipe("“Mixing” above offers attention, as in the paper."),
   },
-  "default-attention": { advice: inRecipe("“Mixing” above has others.") },
+  "default-attention": { advice: inRecipe("“Mixing” above offers other choices.") },
   "rollout-not-shares": {
     ofValues: true,
     applies: shows("rollout"),
-    advice: inRecipe("“Normalize: rows” above makes them shares."),
+    advice: inRecipe("“Normalize: rows” above makes each row sum to 1."),
   },
   "small-baseline": { ofValues: true, applies: ({ asWritten, methods }) => asWritten && !methods.every(isScore) },
   "referents-possible": { advice: onServer("Name the words in “Candidate antecedents”, under Options.") },
@@ -111,7 +111,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "blank-out-agreement": { ofValues: true, applies: () => false },
   "target-first-token": {
     text: ({ values: { option, word, tokens, token } }) =>
-      `${option === "against" ? "What the target is compared with" : "The target"}, ${quoted(word)}, is ${String(tokens)} tokens; the model predicts one at a time, so its first, ${quoted(token)}, is explained.`,
+      `The ${option === "against" ? "word to compare with" : "target"}, ${quoted(word)}, is ${String(tokens)} tokens; the model predicts one at a time, so only the first, ${quoted(token)}, is explained.`,
   },
   "system-turn": { advice: onServer("“System prompt”, under Options, replaces it.") },
 };

@@ -19,7 +19,7 @@ export async function openReport(file: File): Promise<Report> {
   try {
     document = documentIn(await file.text());
   } catch (error) {
-    if (error instanceof SyntaxError) throw new Error(`${file.name} is no report: ${error.message}`);
+    if (error instanceof SyntaxError) throw new Error(`${file.name} is not a report: ${error.message}`);
     throw error;
   }
   return Report.read(document);

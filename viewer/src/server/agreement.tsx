@@ -28,7 +28,7 @@ const DOES: Record<string, string> = {
 /** Why this one text cannot be evaluated although its model can; "" when it can. */
 function whyNotEvaluated({ mask }: ServedModel, report: Report): string {
   if (mask === null || (report.document.predictions ?? []).length > 0) return "";
-  return `The text has no ${mask}, so the model predicts nothing whose change could be measured. Write ${mask} for one of its words and explain it again.`;
+  return `The text has no ${mask}, so the model predicts nothing whose change could be measured. Replace one of its words with ${mask} and explain the text again.`;
 }
 
 export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewer }) {
@@ -74,9 +74,9 @@ export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewe
           {score === "blank-out"
             ? "Each token in turn is blanked, and the change of the prediction is correlated (Spearman) with each method; gradients are a second score. "
             : "Each method is correlated (Spearman) with the gradient of the prediction. "}
-          Each method's values of the output token are ranked beside these scores. One text shows whether a method
-          misleads there, not how it does on average.
-          {report.mixing.name !== "attention" && ` What is ranked is attention as it is, not ${report.mixing.weights}.`}
+          Each method's values for the output token are compared with these scores. One text shows whether a method
+          misleads on it, not how well the method does on average.
+          {report.mixing.name !== "attention" && ` This check ranks attention itself, not ${report.mixing.weights}.`}
         </p>
       </div>
       {state.results.evaluationProblem.value && (
@@ -115,8 +115,8 @@ function Result({ evaluation, viewer }: { evaluation: Evaluation; viewer: Viewer
         The model says <Own text={target.label} /> ({format(target.probability)}). {evaluation.summary()}
       </p>
       <p class="help" id="agreement-help">
-        Spearman's correlation between each method's values and a score: 1 ranks the tokens alike, 0 has nothing to do
-        with it, −1 ranks them the other way round. Bold: the nearest of its group.
+        Spearman's correlation between each method's values and a score: 1 means the same order, 0 no relation, −1 the
+        reverse order. Bold: the best of its group.
       </p>
       <AgreementTable evaluation={evaluation} />
       {strips && (

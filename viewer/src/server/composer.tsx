@@ -53,7 +53,9 @@ export function Composer({ state }: { state: ServerState }) {
             options={TASKS.map(({ task: value, label, model }) => ({
               value,
               words: <span>{label}</span>,
-              title: available(value) ? undefined : `No model for this: start with attnflow serve --model ${model}`,
+              title: available(value)
+                ? undefined
+                : `No model for this task: start attnflow serve with --model ${model}`,
               disabled: !available(value),
             }))}
             choose={(name) => question.choose(name)}
@@ -191,7 +193,7 @@ function TextFields({ state }: { state: ServerState }) {
         id="compare-ask"
         hidden={!(shown && "viewer" in shown)}
         disabled={question.text.value.trim() === "" || busy}
-        title="Explain this text with this model beside what is shown"
+        title="Explain this text with this model and show it next to the current explanation"
         onClick={() => void state.variants.compareText()}
       >
         Run as B and compare
@@ -252,7 +254,7 @@ function Edges({ question }: { question: Question }) {
           <Line id="ask-target" label="Target: which class or token is explained (auto)" value={question.target} />
           <Line id="ask-against" label="Against which one (auto)" value={question.against} />
           <fieldset class="stack" id="ask-scores">
-            <legend>Methods beside raw, rollout and flow</legend>
+            <legend>Methods in addition to raw, rollout and flow</legend>
             {offered.map((method) => (
               <CheckBox
                 class="check"
@@ -468,7 +470,7 @@ function Status({ state }: { state: ServerState }) {
   const waiting = progress?.position ?? null;
   let said = working;
   if (working && waiting !== null) {
-    said = waiting > 0 ? `Waiting: ${progress?.again ? "at least " : ""}${waiting} before this` : working;
+    said = waiting > 0 ? `Waiting: ${progress?.again ? "at least " : ""}${waiting} ahead of this one` : working;
   } else if (working && progress && progress.total > 0) {
     said = `${working}: ${progress.phase} ${progress.done} of ${progress.total}`;
   }

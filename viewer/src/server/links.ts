@@ -62,7 +62,7 @@ export class Links {
     if (!found) {
       this.work.note(
         this.question.task.peek(),
-        "The link cannot be read: it is not what “Copy link” gives. Nothing was asked.",
+        "The link cannot be read: it was not made by “Copy link”. Nothing was computed.",
       );
       return;
     }
@@ -95,7 +95,7 @@ export class Links {
       const asked = question.chosen.value?.name ?? "";
       this.work.note(
         task,
-        `The link names the model “${model}”, which this server does not have; “${asked}” is asked.`,
+        `The link names the model “${model}”, which this server does not have; “${asked}” is used instead.`,
       );
     }
     return there;

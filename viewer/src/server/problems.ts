@@ -8,19 +8,19 @@ const PHRASES: readonly [RegExp, string][] = [
   [/[;,.]? (?:or )?(?:pass truncate|let it be cut with truncate)(?: to cut it there)?(?=[;.]|$)/, ""],
   [
     /^\S*: expected a model that gives gradients.*$/,
-    "The gradients that this needs are not there: the model is a GGUF file. A Hugging Face folder of it has them.",
+    "This needs gradients, which a GGUF file does not provide. Use the model's Hugging Face folder instead.",
   ],
   [
     /^blank auto: expected a tokenizer with such a token.*$/,
-    "The model has no token that says nothing, so none can be blanked.",
+    "The model has no token to blank with, so no token can be blanked.",
   ],
   [
     /^expected a model that predicts something.*found none in (.*)$/,
     "The model $1 predicts nothing that could be scored.",
   ],
   [/^mixing gradient: (.*); choose such a model, or mixing attention$/, "Weighting with gradients: $1."],
-  [/^text: expected a text to (\w+), found none$/, "There is no text to $1."],
-  [/^prompt: expected a text to continue, found none$/, "There is no prompt to continue."],
+  [/^text: expected a text to (\w+), found none$/, "Enter a text to $1."],
+  [/^prompt: expected a text to continue, found none$/, "Enter a prompt to continue."],
   [/^layers: /, "“Layers” under Options: "],
   [/^temperature: /, "“Temperature” under Options: "],
   [/^top_p: /, "“Top p” under Options: "],

@@ -91,7 +91,10 @@ function Welcome({ state }: { state: ServerState }) {
           input tokens.
         </dd>
         <dt>rollout</dt>
-        <dd>attention multiplied along every path from the output token down to the input. Shares, which sum to 1.</dd>
+        <dd>
+          attention multiplied along every path from the output token down to the input. The values are shares that sum
+          to 1.
+        </dd>
         <dt>flow</dt>
         <dd>
           how much could pass at most from an input token to the output token, with attention as the capacity of each
@@ -115,7 +118,7 @@ function Login({ state }: { state: ServerState }) {
       }}
     >
       <div class="field">
-        <label for="token">This server wants its token (attnflow serve --token)</label>
+        <label for="token">This server requires its token (attnflow serve --token)</label>
         <div class="ask-row">
           <input id="token" name="token" type="password" autocomplete="off" required />
           <button type="submit" class="primary">

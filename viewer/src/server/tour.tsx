@@ -41,12 +41,13 @@ const STEPS: readonly Step[] = [
       return (
         <>
           The model reads “{TEXT}” and says which number its verb has: {answer?.label},{" "}
-          {percentage(answer?.probability ?? 0)}. Blanking one token after the other shows which one it needs:{" "}
+          {percentage(answer?.probability ?? 0)}. Blanking one token after another shows which one it needs:{" "}
           <Name viewer={viewer} token={decisive} />.{" "}
           {agreement &&
             map &&
             `Without it the ${agreement.quantity} falls from ${amount(agreement.value)} to ${amount(map.blanked_value)}.`}{" "}
-          That takes a run of the model for each token. The methods that follow need one run. Do they find it?
+          That takes one run of the model per token; the methods that follow need a single run. Do they find the same
+          token?
         </>
       );
     },
@@ -79,7 +80,7 @@ const STEPS: readonly Step[] = [
     mixing: "attention",
     words: (found) => (
       <>
-        Flow asks how much could pass at most, with attention as the capacity of each connection. {first(found, "flow")}{" "}
+        Flow asks how much could pass at most if attention is the capacity of each connection. {first(found, "flow")}{" "}
         Values marked ° are limited by the first or the last layer alone.
       </>
     ),
@@ -91,8 +92,8 @@ const STEPS: readonly Step[] = [
     words: (found) => (
       <>
         Rollout and flow are only as good as what flows. Here each connection carries how much it contributes to this
-        prediction (relevance) in place of attention. {first(found, "flow")} This is what language models are explained
-        with unless you choose otherwise; for classifiers, choose it under Mixing.
+        prediction (relevance) in place of attention. {first(found, "flow")} Language models are explained this way
+        unless you choose otherwise; for classifiers, choose relevance under Mixing.
       </>
     ),
   },
@@ -102,9 +103,9 @@ const STEPS: readonly Step[] = [
     mixing: "relevance",
     words: () => (
       <>
-        Of every answer ask three things: which token comes first (the headline), what blanking that token does, and
-        whether the whole order agrees with blank-out (the line below it). Click any token to explain it; How to read
-        this defines each method. Now try a sentence of your own.
+        For every answer, ask three things: which token comes first (the headline), what blanking that token does, and
+        whether the whole order agrees with blank-out (the line below it). Click any token to explain it; “How to read
+        this” defines each method. Now try a sentence of your own.
       </>
     ),
   },
@@ -138,7 +139,7 @@ function first({ viewer, decisive }: Found, method: Method, it = "It"): Componen
           {it} cannot tell {alike.length} tokens apart,{" "}
           {alike.includes(decisive) ? (
             <>
-              <Name viewer={viewer} token={decisive} />, which decides, among them
+              among them <Name viewer={viewer} token={decisive} />, the token that decides
             </>
           ) : (
             "none of which decides"
@@ -261,8 +262,8 @@ export function Tour({ state }: { state: ServerState }) {
         {viewer && decisive !== null
           ? step.words({ viewer, decisive })
           : away
-            ? "The tour tells of another text."
-            : "The model is asked…"}
+            ? "The tour is about another text."
+            : "The model is running…"}
       </p>
       {away && (
         <button type="button" id="tour-again" onClick={() => void ask(state, step.mixing)}>

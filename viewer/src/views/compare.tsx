@@ -211,9 +211,9 @@ function Comparison() {
       )}
       {b.instead !== null && (
         <p class="help" id="compare-instead">
-          The other report {match[b.instead] < 0 ? "has no counterpart of" : `holds no ${b.method} of`}{" "}
-          <TokenName {...viewer.name(b.instead)} said />: the second is of{" "}
-          <TokenName {...b.report.nameOf(b.token)} said />.
+          The other report {match[b.instead] < 0 ? "has no counterpart of" : `holds no ${b.method} for`}{" "}
+          <TokenName {...viewer.name(b.instead)} said />, so B explains <TokenName {...b.report.nameOf(b.token)} said />
+          .
         </p>
       )}
       <div id="compare" class="compare">
@@ -250,7 +250,7 @@ function Comparison() {
         />
       </div>
       {ranks && (
-        <p class="readout" id="compare-ranks" title="1: the same order, 0: none, −1: the reverse">
+        <p class="readout" id="compare-ranks" title="1: the same order, 0: no relation, −1: the reverse">
           {rankWords(ranks)}
         </p>
       )}

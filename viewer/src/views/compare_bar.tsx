@@ -91,7 +91,7 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
           value={b.method}
           options={METHODS.filter((name) => !isScore(name) || b.has(name)).map((name) => [
             name,
-            b.has(name) ? name : `${name}: not held`,
+            b.has(name) ? name : `${name}: not in B`,
           ])}
           lacks={(name) => !b.has(name) && name !== b.method}
           choose={(name) => change({ method: name, shares: sumsDiffer(name, a.method) })}
@@ -135,7 +135,7 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
         take={(chosenFile) => void open(viewer, chosenFile)}
       />
       <CheckBox id="compare-shares" class="check" on={inOtherForm(chosen.shares, (shares) => change({ shares }))}>
-        Normalize visible tokens to sum 1
+        Normalize visible tokens to sum to 1
       </CheckBox>
     </div>
   );

@@ -83,7 +83,7 @@ interface ReadoutProps {
 /** Why no token differs. */
 function nothingApart(match: Int32Array, counts: readonly boolean[]): string {
   const matched = match.some((to, from) => to >= 0 && counts[from]);
-  return matched ? "The two are the same." : "No token that is counted has a counterpart in B.";
+  return matched ? "A and B are the same." : "No token that is ranked has a counterpart in B.";
 }
 
 export function CompareReadout({ sides, first, second, apart, match, spans }: ReadoutProps) {
@@ -104,7 +104,7 @@ export function CompareReadout({ sides, first, second, apart, match, spans }: Re
   if (input === null || !first || !second || !apart || input >= report.n) {
     return (
       <p class="readout" id="compare-readout">
-        {apart ? nothingApart(match, counts) : `There is nothing to compare: ${missingSides(sides)}.`}
+        {apart ? nothingApart(match, counts) : `Nothing to compare: ${missingSides(sides)}.`}
       </p>
     );
   }

@@ -36,9 +36,9 @@ const MOST_NAMED = 64;
 const CHEAP = 3e6;
 
 const KINDS: { kind: GraphKind; label: string; title: string }[] = [
-  { kind: "share", label: "Rollout", title: "The part of the output token's rollout that passes" },
+  { kind: "share", label: "Rollout", title: "How much of the output token's rollout passes along each line" },
   { kind: "attention", label: "Weights", title: "The layers' weights on paths from the output token" },
-  { kind: "flow", label: "Max flow", title: "What carries the maximum flow between two tokens" },
+  { kind: "flow", label: "Max flow", title: "The arcs that carry the maximum flow between two tokens" },
 ];
 
 interface Found extends GraphArcs {
@@ -69,9 +69,9 @@ export function FlowGraph() {
   const missing =
     typeof mixing === "string" ? mixing : steps < 1 ? `Layer ${layer} is not above layer ${toLayer}.` : null;
   const noFlow = words
-    ? "Flow is that of the pieces: it is drawn when words are not merged."
+    ? "Flow runs between word pieces: it is drawn when words are not merged."
     : !flowFits(n, steps)
-      ? `A maximum flow of ${n} tokens and ${steps} layers takes too long in the page; ${viewer.askServer.value ? "the method flow has its value" : `attnflow explain --certificate ${token},${choices.input.value ?? 0} computes it`}.`
+      ? `A maximum flow of ${n} tokens and ${steps} layers takes too long in the browser; ${viewer.askServer.value ? "the method flow shows its value" : `attnflow explain --certificate ${token},${choices.input.value ?? 0} computes it`}.`
       : null;
   // The pair's input token: the one chosen, else what the output token draws on most.
   const input = useMemo(() => {
@@ -307,8 +307,8 @@ export function FlowGraph() {
         <p class="help key" id="graph-help">
           {missing ?? explain(report, kind)} {kind !== "flow" && !own && "Arcs from a token to itself are hidden. "}
           {kind === "flow" && noFlow}
-          {words && kind === "share" && "With words merged the graph is that of the merged attention. "}
-          {current?.more && `The ${current.arcs.length} strongest arcs are drawn. `}
+          {words && kind === "share" && "With words merged, the graph shows the merged attention. "}
+          {current?.more && `Only the ${current.arcs.length} strongest arcs are drawn. `}
           {choices.threshold.value > WEAKEST_ARC &&
             `Arcs below ${(100 * floor).toFixed(0)}% of the strongest are not drawn. `}
           {busy && missing === null && !(kind === "flow" && noFlow) && "Computing …"}
@@ -355,14 +355,14 @@ function explain(report: Report, kind: GraphKind): string {
   const rows = rule.endsWith("normalized") || rule === "added" ? ", each layer's rows divided by their sums" : "";
   const residual = rule.startsWith("contained") ? "" : ", residual included";
   if (kind === "attention") {
-    return `A line is a weight of a layer that ${fromAll(report, kind) ? "an" : "the chosen"} output token can reach (${weights}${residual}${rows}), wider for more.`;
+    return `Each line is a layer's weight that ${fromAll(report, kind) ? "an" : "the chosen"} output token can reach (${weights}${residual}${rows}); wider lines are larger weights.`;
   }
   if (kind === "share") {
     const of = report.mixing.name === "attention" ? "" : ` over ${weights}`;
-    return `A line is the share of the chosen output token that passes there (rollout${of}${residual}${rows}).`;
+    return `Each line is the share of the chosen output token that passes along it (rollout${of}${residual}${rows}).`;
   }
   const units = report.inLogits("flow") ? `, in logits of ${targetWords(report)}` : "";
-  return `A line is what one maximum flow carries from the output token down to the input token${units}. The bands mark the minimum cut: the arcs that cross it, which start at the ringed nodes, can together carry no more than this flow.`;
+  return `Each line is the amount that one maximum flow carries from the output token down to the input token${units}. The bands mark the minimum cut: the arcs that cross it, which start at the ringed nodes, can together carry no more than this flow.`;
 }
 
 interface Places {

@@ -355,19 +355,19 @@ export function HeadGrid() {
         <p class="help">
           Rows are queries, columns keys; small pictures show the largest weight of each square
           {choices.ownScale.value ? ", each head on its own scale" : ""}.
-          {kept && " Of each row the document keeps the strongest; the others are drawn as their mean."}
+          {kept && " The document keeps only the strongest values of each row; the others are drawn as their mean."}
           {small.busy && " Drawing …"}
         </p>
         {report.mixing.needs === "attention" && (
           <button
             type="button"
             id="explain-with-head"
-            title={explains ? undefined : "Below that layer the mean of the heads stays"}
+            title={explains ? undefined : "The layers below it keep the mean of the heads"}
             onClick={() => (choices.heads.value = explains ? report.settings.heads : String(head))}
           >
             {explains
               ? `Explain with heads as computed (${report.settings.heads})`
-              : `Explain with head ${head} in each layer looked at`}
+              : `Explain with head ${head} in each layer shown`}
           </button>
         )}
       </div>

@@ -20,10 +20,10 @@ const KINDS: { overlay: Overlay; label: string; title: string }[] = [
 ];
 
 export const EXPLAINED: Record<Overlay, string> = {
-  colour: "Colors look lighter over light parts of the picture, darker over dark ones; the bar is over gray.",
-  opacity: "The larger the value, the more it covers of the picture.",
+  colour: "Colors look lighter over light parts of the picture, darker over dark ones; the bar is drawn over gray.",
+  opacity: "The larger the value, the more of the picture it covers.",
   outline:
-    "Outlined: the fewest patches that together hold 50, 80 and 95% of what falls on patches; those of 50% are tinted. Numbers are in the table and below the pointer.",
+    "Outlined: the fewest patches that together hold 50, 80 and 95% of the total on patches; those for 50% are tinted. The table and the tooltip show the numbers.",
   beside: "The map without the picture has exactly its bar's colors.",
 };
 
@@ -34,7 +34,7 @@ export function OverlayChoice() {
   const { overlay } = useViewer().state.choices;
   return (
     <fieldset class="segments" id="overlay">
-      <legend class="visually-hidden">How the map lies over the picture</legend>
+      <legend class="visually-hidden">How the map is drawn over the picture</legend>
       <Radios
         name="overlay"
         value={overlay.value}

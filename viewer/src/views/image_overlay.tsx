@@ -163,7 +163,7 @@ export function ImageOverlay() {
             ? `how much each patch ${FOR} ${targetWords(report)} (blue) or ${AGAINST} it (red).`
             : "how much the chosen output token depends on each patch."}{" "}
           {viewer.scored && overlay === "outline"
-            ? "Outlined: the fewest patches that together hold 50, 80 and 95% of what speaks for it."
+            ? "Outlined: the fewest patches that together hold 50, 80 and 95% of what argues for it."
             : EXPLAINED[overlay]}{" "}
           {!viewer.scored && "Click a patch to explain it"}
           {!viewer.scored && picture.specials.length > 0 && ", or the special token above the picture"}
@@ -380,7 +380,7 @@ function PictureReadout({ picture }: { picture: Picture }) {
         <>
           {method}, {targetWords(report)}:{" "}
           {input === null ? (
-            `patches speak for it by ${total(1)} and against it by ${total(-1)}.`
+            `patches argue for it by ${total(1)} and against it by ${total(-1)}.`
           ) : (
             <>
               {name(input)} <b>{formatSigned(row[input])}</b> {row[input] < 0 ? AGAINST : FOR} it
@@ -432,18 +432,18 @@ function Options() {
       id: "grey",
       label: "Picture in gray",
       choice: choices.grey,
-      off: forced ? "Opacity lies over the gray picture" : "",
+      off: forced ? "Opacity is drawn over the gray picture" : "",
     },
     { id: "lines", label: "Lines between patches", choice: choices.gridLines, off: "" },
     {
       id: "least",
       label: "Stretch contrast (minimum to maximum)",
       choice: inOtherForm(begins, (on) => (choices.fromLeast.value = on)),
-      off: lines ? "Outlines have no scale" : scored ? "A scale with signs runs as far on either side of 0" : "",
+      off: lines ? "Outlines have no scale" : scored ? "A signed scale is symmetric around 0" : "",
     },
   ];
   const opacity = Math.round(100 * choices.opacity.value);
-  const opaque = lines ? "Outlines are opaque" : overlay === "beside" ? "A map beside the picture is opaque" : "";
+  const opaque = lines ? "Outlines are opaque" : overlay === "beside" ? "A map next to the picture is opaque" : "";
   return (
     <div class="row foot">
       <div class="control" title={opaque || undefined}>

@@ -43,12 +43,10 @@ export function ImageShares() {
       <p class="help key" id="share-help">
         {!row && "No values for this output token here. "}
         {row &&
-          (flow
-            ? "Shares of the sum of the flow values, each of which is a flow by itself. "
-            : "Shares of the total. ")}
+          (flow ? "Shares of the sum of the flow values, each of which is a separate flow. " : "Shares of the total. ")}
         {row &&
           picture.specials.length > 0 &&
-          "Special tokens stand for no part of the picture and are not on the map."}
+          "Special tokens belong to no part of the picture, so they are not on the map."}
       </p>
     </Card>
   );

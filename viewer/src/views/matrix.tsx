@@ -40,7 +40,9 @@ export function Matrix() {
   );
   const kept = useMemo(() => {
     const values = explained.asComputed ? report.array(method) : report.graphValues();
-    return values?.kept ? "Of each row the document keeps the strongest; the others are drawn as their mean." : "";
+    return values?.kept
+      ? "The document keeps only the strongest values of each row; the others are drawn as their mean."
+      : "";
   }, [explained, method, report]);
   if (n < 2) return null;
   if (outputs.length < 2) return <MissingPairs outputs={outputs} />;

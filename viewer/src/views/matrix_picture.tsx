@@ -344,7 +344,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
         point(outputs[row], column);
         const name = (i: number) => report.tokens[i].label;
         const value = format(block?.values[row * n + column]);
-        viewer.announcement.value = `${name(outputs[row])} draws ${value} on ${name(column)}`;
+        viewer.announcement.value = `${name(outputs[row])} depends on ${name(column)}: ${value}`;
         // What is read stays in sight.
         if (!place.hasColumn(column) || !place.hasRow(row))
           bring(margin + (column + 0.5) * cell, head + (row + 0.5) * height);

@@ -33,7 +33,7 @@ export function Methods() {
   const same =
     new Set(methods.filter((method) => !isScore(method)).map((method) => viewer.layersText(method))).size < 2
       ? "The same generated token and the same layers"
-      : "The same generated token, after the layers that each method has here and its title names";
+      : "The same generated token, after the layers named in each method's title";
   const scales = methods.some((method) => viewer.inLogits(method)) ? UNITS : SCALES;
   const exporter = {
     svg: () => pictureOf("all-methods"),

@@ -71,9 +71,9 @@ export function helpOf(viewer: Viewer): string {
   const tied = all.some((entry, at) => entry.rank !== at + 1);
   const rounded = (explanation.value.result(method, viewer.layersOf(method), viewer.output)?.error ?? 0) > 0;
   if (tied && rounded) help.push("Equal ranks cannot be told apart at this precision.");
-  else if (tied && flow) help.push("Flow values that their enclosures cannot tell apart share a rank.");
+  else if (tied && flow) help.push("Flow values whose certified intervals overlap share a rank.");
   if (viewer.inLogits() && !viewer.scored) help.push(`${method} is in logits of the prediction.`);
-  else if (flow && report.document.generation && all.length > 0) help.push("No flow value is a share of a whole.");
+  else if (flow && report.document.generation && all.length > 0) help.push("Flow values are not shares of a whole.");
   // Counted as below the headline; flags stand beside other methods' values, too.
   const flags = all.some(({ degenerate }) => degenerate)
     ? explanation.value.degenerate(viewer.layersOf("flow"), viewer.output)
@@ -84,10 +84,10 @@ export function helpOf(viewer: Viewer): string {
   if (all.length === 0 && state.sinkAside.value) {
     help.push("Nothing is left beside the attention sink, which is excluded.");
   } else if (all.length === 0 && !report.document.generation) {
-    help.push(`No ${method} values of this output token here.`);
+    help.push(`No ${method} values for this output token here.`);
   }
   if (all.some(({ token }) => token >= report.m)) {
-    help.push("Positions of the prompt count from 0, generated tokens from 1.");
+    help.push("Prompt positions count from 0, generated tokens from 1.");
   }
   return help.join(" ");
 }

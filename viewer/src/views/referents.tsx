@@ -76,11 +76,11 @@ export function Referents() {
   const marked = columns.some(({ layers }) => layers.some((line) => line.some(({ degenerate }) => degenerate)));
   const help =
     columns.length === 0
-      ? ["These were not computed for this output token."]
+      ? ["These weights were not computed for this output token."]
       : [
           candidateShares(report, token),
-          "Beside each weight its share of the sum over the referents.",
-          marked ? "° repeats the first layer's weights or is as large as it can be." : "",
+          "Each weight is followed by its share of the sum over the referents.",
+          marked ? "° is set by the first or last layer alone." : "",
         ];
   const exporter = {
     svg: () => pictureOf("referents"),

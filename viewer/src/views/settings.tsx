@@ -28,11 +28,11 @@ import { methodsShown } from "./notes";
 const headsText = (heads: string) =>
   ["mean", "max", "min"].includes(heads)
     ? headsWords(heads)
-    : `${headsWords(heads)} in the layer looked at, the mean in those below`;
+    : `${headsWords(heads)} in the layer shown, the mean in the layers below`;
 
 const discardText = (report: Report, discard: number) =>
   discard
-    ? `${discardWords(discard)}${report.settings.discard_keep_special ? ", none of special tokens" : ""}`
+    ? `${discardWords(discard)}${report.settings.discard_keep_special ? ", except those of special tokens" : ""}`
     : "nothing";
 
 /** How many digits the values that are shown have. */
@@ -44,15 +44,15 @@ function precision({ report, state, explanation }: Viewer): string {
   const array = holder.methods.includes(choices.method.value) ? arrays[arrayName(choices.method.value)] : undefined;
   if (result?.source === "page") {
     return result.error > 0
-      ? `within ${(100 * result.error).toPrecision(2)}%: so are the layers' weights in the report`
+      ? `within ${(100 * result.error).toPrecision(2)}%, like the layers' weights in the report`
       : "";
   }
   const kept = array?.dtype === "top";
   const error = array?.error ?? 0;
   if (error > 0 || kept) {
     const parts = error > 0 ? [`values within ${(100 * error).toPrecision(2)}%`] : [];
-    if (kept) parts.push("of each row the largest; the others share the rest evenly");
-    return `${parts.join("; ")}. Those of the output token at position ${own ?? 0} are exact`;
+    if (kept) parts.push("only the largest of each row are kept; the others share the rest evenly");
+    return `${parts.join("; ")}. The values of the output token at position ${own ?? 0} are exact`;
   }
   return array?.dtype === "f16" ? "3 digits" : "";
 }
@@ -65,7 +65,7 @@ function pictureRows(report: Report): [string, string][] {
   const given = input ? `; given to the model as ${pixelWords(input)}` : "";
   const round = (x: number) => Math.round(10 * x) / 10;
   const whole = seen.left <= 0 && seen.top <= 0 && seen.right >= width && seen.bottom >= height;
-  const part = `columns ${round(seen.left)} to ${round(seen.right)} and rows ${round(seen.top)} to ${round(seen.bottom)} of pixels; the model did not see the rest, which is pale here`;
+  const part = `pixel columns ${round(seen.left)} to ${round(seen.right)} and rows ${round(seen.top)} to ${round(seen.bottom)}; the model did not see the rest, which is pale here`;
   return [
     ["Picture", `${width} × ${height} pixels${given}`],
     ["Seen", whole ? "all of it" : part],
@@ -101,7 +101,7 @@ function flowText(viewer: Viewer): string {
   if (result?.source === "page") {
     return state.choices.layer.value > explanation.value.recipe.start_layer + 2
       ? "maximum flows computed in the browser, at most 1e-9 below the true ones"
-      : "exact: through two layers at most it has a closed form";
+      : "exact: flow through at most two layers has a closed form";
   }
   const gap = (result?.from ?? report).document.flow_gap_max;
   return result && gap !== undefined ? `certified lower ends, at most ${format(gap)} below the true maximum` : "";
@@ -111,7 +111,7 @@ function flowText(viewer: Viewer): string {
 function unitsText(viewer: Viewer): string {
   const methods = methodsShown(viewer).filter((method) => viewer.inLogits(method));
   return methods.length > 0
-    ? `${methods.join(", ")}: logits of ${targetWords(viewer.report)}, no shares of a whole`
+    ? `${methods.join(", ")}: logits of ${targetWords(viewer.report)}, not shares of a whole`
     : "";
 }
 
@@ -119,7 +119,7 @@ function unitsText(viewer: Viewer): string {
 function excludedText({ state }: Viewer): string {
   const counts = state.counts.value;
   const left = counts.filter((count) => !count).length;
-  return left > 0 ? `${left} of ${counts.length} tokens, from rankings and color scales only` : "";
+  return left > 0 ? `${left} of ${counts.length} tokens, only from rankings and color scales` : "";
 }
 
 const telling = (rows: readonly Setting[]) => rows.filter(({ text }) => text !== "");
@@ -129,7 +129,7 @@ const plain = ([term, text]: readonly [string, string]): Setting => ({ term, tex
 export function generationSettings(report: GenerationReport): Setting[] {
   const { document, fields, settings, methods, mixing } = report;
   const ends: Record<string, string> = {
-    length: "the number of tokens asked for was reached",
+    length: "the requested number of tokens was reached",
     end: "the model ended the text",
     context: "the model's context was full",
     interrupted: "it was stopped",
@@ -139,7 +139,7 @@ export function generationSettings(report: GenerationReport): Setting[] {
   const half = arrays.some(({ dtype }) => dtype === "f16");
   const error = Math.max(0, ...arrays.map((array) => array.error ?? 0));
   const sparse = arrays.some(({ dtype }) => dtype === "top");
-  const within = `within ${(100 * error).toFixed(1)}%${sparse ? ", of each row the largest; the others share the rest evenly" : ""}`;
+  const within = `within ${(100 * error).toFixed(1)}%${sparse ? ", only the largest of each row kept; the others share the rest evenly" : ""}`;
   const precision = error > 0 ? within : half ? "3 digits" : "";
   const rows: [string, string][] = [
     ["Sampling", temperature > 0 ? `temperature ${temperature}, top-p ${topP}, seed ${seed}` : "most probable token"],
@@ -149,7 +149,7 @@ export function generationSettings(report: GenerationReport): Setting[] {
     [
       "Mixing",
       mixingWords(report) &&
-        `${mixing.weights}${mixing.needs === "gradients" ? ", for each token against its strongest rival" : ""}`,
+        `${mixing.weights}${mixing.needs === "gradients" ? ", for each token against its runner-up" : ""}`,
     ],
     ["Heads", mixing.needs === "attention" ? headsWords(settings.heads) : ""],
     ["Residual", mixing.rule === "convex" ? residualWords(settings.residual) : ""],
@@ -157,7 +157,7 @@ export function generationSettings(report: GenerationReport): Setting[] {
     ["Start layer", downToWords(settings.start_layer)],
     ["Masked", maskWords(settings.mask_columns)],
     ["Tokens", settings.words ? "pieces of a word merged" : ""],
-    ["Flow", methods.includes("flow") ? "lower ends of certified enclosures" : ""],
+    ["Flow", methods.includes("flow") ? "lower ends of certified intervals" : ""],
     ["Precision here", precision && `${precision}; a json or npz file has all digits`],
     ["attnflow report", `version ${document.upgraded_from ?? document.version}`],
   ];
@@ -194,7 +194,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
   if (viewer.scored) {
     return telling([
       ...pictureRows(report).map(plain),
-      { term: "Shown", text: `${method}: what speaks for ${target}, above 0, or against it, below` },
+      { term: "Shown", text: `${method}: above 0 argues for ${target}, below 0 against it` },
       { term: "Numbers", text: source(viewer) },
       { term: "Tokens", text: report.ofWords ? "pieces of a word merged" : "" },
       { term: "Excluded", text: excludedText(viewer) },
@@ -211,7 +211,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
     !convex || raw
       ? {
           term: "Residual",
-          text: raw && report.mixing.needs === "attention" ? "none: raw attention is that of one layer alone" : "",
+          text: raw && report.mixing.needs === "attention" ? "none: raw attention uses one layer alone" : "",
         }
       : setting("Residual", "residual", residualWords, { short: (part) => String(Number(part.toFixed(4))) }),
     raw
@@ -230,7 +230,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
     {
       term: "[?]",
       text: report.tokens.some(({ unknown }) => unknown)
-        ? "marks what is not in the model's vocabulary; such words look the same to it"
+        ? "marks words that are not in the model's vocabulary; the model cannot tell them apart"
         : "",
     },
     { term: "Flow", text: flowText(viewer) },
@@ -264,7 +264,7 @@ export function SettingsCard() {
     <Card id="settings" title="Settings" wide exporter={exporter}>
       {changed.length > 0 && (
         <div class="notice" id="recomputed">
-          {changed.length === 1 ? "One setting is" : `${changed.length} settings are`} not as in the report:{" "}
+          {changed.length === 1 ? "One setting differs" : `${changed.length} settings differ`} from the report:{" "}
           {changed.map(({ term }) => term.toLowerCase()).join(", ")}.{" "}
           <button type="button" id="settings-reset" onClick={() => goBack(changed)}>
             Reset

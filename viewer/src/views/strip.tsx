@@ -70,7 +70,7 @@ export function Strip() {
         {row && <LogCheck ends={viewer.endsOf(row)} />}
         <p class="help" id="strip-help">
           {scored
-            ? `Color: how much each token speaks for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
+            ? `Color: how much each token argues for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
             : "Click a token to explain it, or step with the arrow keys; Shift-click compares it, Ctrl/⌘-click excludes it."}
           {split && " A tick below a word shows where it is split into tokens."}
           {degenerate !== null && degenerate.count > 0 && ` ° ${DEGENERATE_WORDS}.`}
