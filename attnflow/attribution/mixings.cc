@@ -25,12 +25,10 @@ constexpr std::array<MixingInfo, 11> kMixings = {{
     {Mixing::kGradientRenormalized, "gradient-renormalized", MixingNeeds::kGradients, "gradient-adjusted attention",
      "the same, with rows normalized for rollout as well", Rule::kAddedNormalized},
     {Mixing::kNorm, "norm", MixingNeeds::kTerms, "contributions (norm)",
-     "norm of the vector that each token adds to another (Kobayashi et al. "
-     "2021)",
-     Rule::kContained, Contribution::kNorm},
+     "norm of the vector that each token adds to another (Kobayashi et al. 2021)", Rule::kContained,
+     Contribution::kNorm},
     {Mixing::kGlobenc, "globenc", MixingNeeds::kTerms, "contributions (GlobEnc)",
-     "the same, including the second residual connection and norm of BERT layers (Modarressi et al. "
-     "2022)",
+     "the same, including the second residual connection and norm of BERT layers (Modarressi et al. 2022)",
      Rule::kContained, Contribution::kGlobenc},
     {Mixing::kAlti, "alti", MixingNeeds::kTerms, "contributions (ALTI)",
      "how much closer each token's contribution comes to the layer's output (Ferrando et al. 2022)", Rule::kContained,

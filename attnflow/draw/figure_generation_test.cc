@@ -288,7 +288,7 @@ TEST(GenerationFigure, SaysWhatItShows) {
   EXPECT_NE(text.find(fmt::format("{:.0f}% on generated tokens and {:.0f}% on the prompt", 100.0 * (1.0 - mass),
                                   100.0 * mass)),
             std::string::npos);
-  EXPECT_NE(text.find(fmt::format("hold {:.0f}% of the prompt's part", 100.0 * excluded / mass)), std::string::npos);
+  EXPECT_NE(text.find(fmt::format("hold {:.0f}% of the prompt's share", 100.0 * excluded / mass)), std::string::npos);
 
   options.normalized = true;
   EXPECT_NE(all_text(read_svg(figure_svg(report, options))).find("after receptive-field normalization"),

@@ -136,7 +136,7 @@ TEST(AtomicFile, PathsThatCannotBeWritten) {
   expect_error(ErrorKind::kUsage, {folder.path().string(), "it is a folder"}, [&] { AtomicFile file(folder.path()); });
   expect_error(ErrorKind::kOther, {"missing/a.npz", "there is no folder", "create it"},
                [&] { AtomicFile file(folder / "missing/a.npz"); });
-  expect_error(ErrorKind::kOther, {"expected the name of a file"}, [&] { AtomicFile file(folder / "new/"); });
+  expect_error(ErrorKind::kUsage, {"expected the name of a file"}, [&] { AtomicFile file(folder / "new/"); });
   expect_error(ErrorKind::kOther, {"cannot write", "file/a.npz"}, [&] { AtomicFile file(folder / "file/a.npz"); });
   expect_error(ErrorKind::kOther, {"empty name"}, [&] { AtomicFile file(""); });
   expect_error(ErrorKind::kOther, {"/proc/attnflow.npz", "cannot write"},

@@ -163,8 +163,8 @@ TEST(PytorchFile, RefusesTensorsThatAreNone) {
   expect(
       write::tensor(write::storage("FloatStorage", "0", 5, false), 0, {5}, {1}) + "0" + write::tensor(six, 0, {6}, {1}),
       {"two types or lengths"});
-  expect(write::tensor(write::storage("FloatStorage", "0", kHuge, false), 0, {1}, {1}), {"24 bytes are there"});
-  expect(write::tensor(write::storage("DoubleStorage", "0", 4, false), 0, {1}, {1}), {"24 bytes are there"});
+  expect(write::tensor(write::storage("FloatStorage", "0", kHuge, false), 0, {1}, {1}), {"only 24 bytes follow"});
+  expect(write::tensor(write::storage("DoubleStorage", "0", 4, false), 0, {1}, {1}), {"only 24 bytes follow"});
   expect(write::tensor(write::storage("FloatStorage", "1", 6, false), 0, {1}, {1}), {"storage \"1\" is not in it"});
   expect(write::tensor("NQ", 0, {1}, {1}), {"not a storage of numbers"});
 }

@@ -301,8 +301,8 @@ TEST(GenerationTable, SmallGeneration) {
   const std::string table = terminal_table(small_generation(), {100, false, false});
   EXPECT_EQ(table,
             "tiny.gguf (llama, 2 layers, 3 heads, causal), 5 prompt tokens, 3 generated\n"
-            "Prompt tokens that each generated token depends on most, by rollout, mean over layers 1 to 2.\n"
-            "  \"prompt\" holds the prompt's share; the rest falls on generated tokens.\n"
+            "Prompt tokens that each generated token depends on most, by rollout, mean over layers 1 to 2. The\n"
+            "  column \"prompt\" holds the prompt's share; the rest falls on generated tokens.\n"
             "  token prob. prompt  depends most on\n"
             "0 hot     62%    75%  is 0.251, sun 0.150, The 0.101\n"
             "1 .       25%    80%  is 0.261, sun 0.161, The 0.111\n"

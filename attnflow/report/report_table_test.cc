@@ -131,10 +131,10 @@ TEST(Words, Picture) {
   EXPECT_EQ(picture_line(report), "a\u240Ab.png, 640 x 480 pixels, given to the model as 28 x 21, grayscale");
   image.name.clear();
   image.input_channels = 3;
-  EXPECT_EQ(picture_line(report), "A picture, 640 x 480 pixels, given to the model as 28 x 21");
+  EXPECT_EQ(picture_line(report), "Image, 640 x 480 pixels, given to the model as 28 x 21");
   const std::string table = terminal_table(report);
-  EXPECT_NE(table.find("A picture, 640 x 480 pixels, given to the model as 28 x 21\n"), std::string::npos);
-  EXPECT_NE(markdown_table(report).find("A picture, 640 x 480 pixels"), std::string::npos);
+  EXPECT_NE(table.find("Image, 640 x 480 pixels, given to the model as 28 x 21\n"), std::string::npos);
+  EXPECT_NE(markdown_table(report).find("Image, 640 x 480 pixels"), std::string::npos);
 }
 
 TEST(Words, Settings) {

@@ -77,7 +77,7 @@ TEST(SentencePieceFile, BytesThatAreNoMessageAreNamedWithTheirPlace) {
   expect_mentions(failure("\x0A\x05"
                           "ab"),
                   "found a field of 5 bytes of which only 2 are present at byte 2");
-  expect_mentions(failure(varint(1U << 3U | 2U) + varint(~std::uint64_t{0})), "of which 0 are there");
+  expect_mentions(failure(varint(1U << 3U | 2U) + varint(~std::uint64_t{0})), "of which only 0 are present");
   expect_mentions(failure("\x0D\x01"), "found a field of 4 bytes of which only 1 are present");
   expect_mentions(failure(number_field(1, 5)), "found wire type 0 for a piece at byte 0");
   expect_mentions(failure(bytes_field(1, float_field(1, 2))), "found wire type 5 for a piece's text at byte 2");

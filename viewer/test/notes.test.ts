@@ -77,7 +77,7 @@ describe("notes", () => {
       values: { option: "target", word: "cats", tokens: 2, token: "ca" },
     };
     expect(notesHere([target], file)[0].text).toMatch(
-      /^The target, “cats”, is 2 tokens; .* its first, “ca”, is explained\.$/,
+      /^The target, “cats”, is 2 tokens; .* only the first, “ca”, is explained\.$/,
     );
     expect(said("output-token-of-word", file)).toEqual([
       "A note of output-token-of-word. “Whole words” above merges the tokens of each word.",

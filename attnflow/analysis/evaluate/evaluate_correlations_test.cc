@@ -510,7 +510,7 @@ TEST(Correlations, FilesHaveEveryCell) {
   EXPECT_EQ(test::get(folder / "a.csv"), csv);
   EXPECT_EQ(test::get(folder / "a.md"), page);
   expect_error(ErrorKind::kUsage, {"-o", ".md", "a.txt"}, [&] { check_evaluation_output(folder / "a.txt"); });
-  expect_error(ErrorKind::kOther, {"folder"}, [&] { check_evaluation_output(folder / "none" / "a.md"); });
+  expect_error(ErrorKind::kUsage, {"folder"}, [&] { check_evaluation_output(folder / "none" / "a.md"); });
 }
 
 class AgreementSamplesTest : public ::testing::Test {

@@ -470,7 +470,7 @@ TEST(ImageEvaluationOutput, EndingsChooseTheKind) {
   EXPECT_EQ(test::get(folder / "a.md"), image_evaluation_markdown(report));
   expect_error(ErrorKind::kUsage, {".json, .csv or .md", "a.html"},
                [&] { check_evaluation_output(folder / "a.html"); });
-  expect_error(ErrorKind::kOther, {"no"}, [&] { check_evaluation_output(folder / "no" / "a.json"); });
+  expect_error(ErrorKind::kUsage, {"no"}, [&] { check_evaluation_output(folder / "no" / "a.json"); });
 }
 
 }  // namespace

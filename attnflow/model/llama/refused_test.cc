@@ -108,7 +108,7 @@ TEST(Refused, APartOfASplitModel) {
   const TempFolder folder;
   put(folder / "model-00001-of-00002.gguf", first_of_two());
   const auto load = [&] { ModelFiles::gguf(folder / "model-00001-of-00002.gguf").load_decoder(); };
-  expect_error(ErrorKind::kBadFile, {"model-00002-of-00002.gguf", "cannot be opened"}, load);
+  expect_error(ErrorKind::kBadFile, {"model-00002-of-00002.gguf", "found none that can be opened"}, load);
   put(folder / "model-00002-of-00002.gguf", "no model");
   expect_error(ErrorKind::kBadFile, {"model-00002-of-00002.gguf", "begin with \"GGUF\""}, load);
 }

@@ -59,12 +59,13 @@ constexpr std::array kDropped = {
 
 // "load: missing ..." without the name of a function.
 std::string_view without_function(std::string_view message) {
-  const std::size_t colon = message.find(": ");
+  std::size_t colon = message.find(": ");
+  if (colon == std::string_view::npos && message.ends_with(':')) colon = message.size() - 1;  // an empty line
   if (colon == std::string_view::npos) return message;
   const bool is_name = std::all_of(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(colon), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':' || c == '~';
   });
-  return is_name ? message.substr(colon + 2) : message;
+  return is_name ? message.substr(std::min(colon + 2, message.size())) : message;
 }
 
 // What follows `before`, up to `after`.
