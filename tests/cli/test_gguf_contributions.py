@@ -104,7 +104,7 @@ class GgufContributionsTest(CommandTest):
                 [tensors[f"blk.{layer}.attn_{part}.weight"] for part in "qkv"]
             )
         write_gguf(self.folder / "falcon.gguf", metadata, made)
-        words = ["no residual stream", "--mixing attention works", "falcon.gguf"]
+        words = ["not a residual stream", "--mixing attention works", "falcon.gguf"]
         self.refuse(
             UNSUPPORTED,
             words,

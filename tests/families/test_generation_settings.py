@@ -16,6 +16,7 @@ transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
 TOKENS = 10
+NEVER_CHOSEN = 48  # an id that the random models do not choose by themselves
 # Followed: what is tried of each, for vocabularies of 49 tokens and more. [] stands for what the model writes by itself.
 FOLLOWED = {
     "repetition_penalty": [1.3, 3.0, 0.5],
@@ -61,7 +62,7 @@ LEFT = {
 }
 # Where a text begins and ends, which is read elsewhere; more than one text, speed, memory, and what is handed back.
 NOTHING = set(
-    """max_length use_mtp use_cache cache_implementation cache_config max_cache_len renormalize_logits
+    """_from_model_config max_length use_mtp use_cache cache_implementation cache_config max_cache_len renormalize_logits
     remove_invalid_values num_return_sequences output_attentions output_hidden_states output_scores output_logits
     return_dict_in_generate pad_token_id bos_token_id eos_token_id decoder_start_token_id is_assistant
     num_assistant_tokens num_assistant_tokens_schedule assistant_confidence_threshold prompt_lookup_num_tokens
@@ -96,7 +97,7 @@ class GenerationSettingsTest(unittest.TestCase):
         for name in ("llama", "t5"):
             family = families.FAMILIES[name]
             model = family.build()
-            usual = {"eos_token_id": 3 if family.has_source else 2, "pad_token_id": 0, "bos_token_id": 1}
+            usual = {"eos_token_id": NEVER_CHOSEN, "pad_token_id": 0, "bos_token_id": 1}
             usual |= {"decoder_start_token_id": 0} if family.has_source else {}
             with tempfile.TemporaryDirectory(prefix="attnflow.") as made:
                 folder = Path(made)
@@ -109,7 +110,10 @@ class GenerationSettingsTest(unittest.TestCase):
                 for key, value in tried:
                     if family.has_source and key == "forced_bos_token_id":
                         continue  # tests of encoder-decoders have it
-                    settings = usual | settings_for(key, value, plain)
+                    # A text that would end at once is what the least length lengthens.
+                    ends = {"eos_token_id": plain[0]} if key in ("min_length", "min_new_tokens") else {}
+                    before = plain[:1] if ends else plain
+                    settings = usual | ends | settings_for(key, value, plain)
                     with self.subTest(name, **settings):
                         report = self.written(folder, settings)
                         found = [token["id"] for token in report["generation"]["tokens"]]
@@ -120,9 +124,9 @@ class GenerationSettingsTest(unittest.TestCase):
                             ].tolist()
                         expected = whole[1 if family.has_source else read.shape[1] :]
                         self.assertEqual(found, expected)
-                        changed[key] += found != plain
+                        changed[key] += found != before
                         notes = [note for note in report["notes"] if note["code"] == "generation-rules"]
-                        if found != plain and "bad_words_ids" not in settings:
+                        if found != before and "bad_words_ids" not in settings:
                             self.assertEqual(len(notes), 1, report["notes"])
                             self.assertIn(key, notes[0]["text"])
         # A rule that changed no text was not tried.

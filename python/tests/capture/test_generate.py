@@ -208,7 +208,7 @@ class Generate(PackageTest):
             ("normalize: expected none or receptive-field", {"normalize": "row"}),
             ("expected method raw", {"heads": 1, "method": "rollout"}),
             ("expected attention or contributions .* found relevance; explain", {"mixing": "relevance"}),
-            ("gradient; the command `attnflow generate` has it", {"mixing": "gradient"}),
+            ("gradient; the command `attnflow generate` supports it", {"mixing": "gradient"}),
             ("globenc: expected layers with a norm after .* found layer 1 without", {"mixing": "globenc"}),
             (
                 "receptive-field: expected mixing attention, value-zeroing",
