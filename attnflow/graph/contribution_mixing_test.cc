@@ -294,7 +294,8 @@ TEST(ContributionMixing, MissingTermsAreNamed) {
   expect_error(ErrorKind::kUnsupportedModel, {"choose --mixing norm or alti"},
                [&] { globenc.terms(layers[0].terms(1)); });
   ContributionGraphSink zeroing(2, {.contribution = Contribution::kValueZeroing});
-  expect_error(ErrorKind::kUnsupportedModel, {"the rest of a layer separately"}, [&] { zeroing.terms(layers[0].terms(1)); });
+  expect_error(ErrorKind::kUnsupportedModel, {"the rest of a layer separately"},
+               [&] { zeroing.terms(layers[0].terms(1)); });
   expect_error(ErrorKind::kUsage, {"1.5"}, [] { ContributionGraphSink(1, {.residual = 1.5}); });
 }
 

@@ -393,9 +393,9 @@ class UsageTest(CommandTest):
         self.explain([".html"], "-o", "out")
 
     def test_output_that_cannot_be_written(self):
-        self.explain(["no/such/folder"], "-o", "no/such/folder/a.png", code=OTHER)
+        self.explain(["no/such/folder"], "-o", "no/such/folder/a.png", code=USAGE)
         (self.folder / "folder.png").mkdir()
-        self.explain(["folder.png"], "-o", "folder.png", code=OTHER)
+        self.explain(["folder.png"], "-o", "folder.png", code=USAGE)
 
     def test_output_folder_that_is_read_only(self):
         """By a user who is not root: root may write anywhere."""

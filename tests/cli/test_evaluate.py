@@ -5,7 +5,7 @@ import io
 import json
 import unittest
 
-from support import BAD_FILE, MODELS, OTHER, TOO_LONG, UNSUPPORTED, USAGE, CommandTest, note_codes
+from support import BAD_FILE, MODELS, TOO_LONG, UNSUPPORTED, USAGE, CommandTest, note_codes
 
 SENTENCES = [
     ("the key is on the table", 0),
@@ -262,7 +262,7 @@ class OtherTasksTest(EvaluateTest):
         agreement = ("evaluate", "agreement", "--model", model, *FAST)
         warning = "the model was trained on some of the documents"
         done = self.run_program(*agreement, "-o", "a.md", "-o", "a.json")
-        self.assertIn("was trained on book1: what is measured there is not held out.", done.stderr)
+        self.assertIn("was trained on book1, so these are not results on held-out data.", done.stderr)
         report = json.loads((self.folder / "a.json").read_text())
         self.assertEqual(report["data"]["caveat"], warning)
         self.assertEqual(report["notes"][0]["values"]["sources"], ["book1"])
@@ -350,7 +350,7 @@ class BadInputTest(EvaluateTest):
         self.refuse(USAGE, ["a command of attnflow evaluate", "found none"], "evaluate")
         for task in ("agreement", "sentiment", "sentences"):
             self.assertRegex(self.run_program("evaluate", "--help").stdout, rf"Which task\?(.|\n)*\n  {task} ")
-        self.refuse(OTHER, ["none"], *sentences, "-o", "none/a.md")
+        self.refuse(USAGE, ["none"], *sentences, "-o", "none/a.md")
         model = self.verb_model()
         (model / "prefixes.tsv").unlink()
         words = ["--data", "prefixes.tsv", "attnflow-train prefixes"]
