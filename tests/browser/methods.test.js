@@ -64,7 +64,7 @@ describe("methods beside the graph", () => {
     await drawn(page);
     assert.equal(
       await page.locator("h1").textContent(),
-      "attnlrp of class “plural” against “singular”: “ed” speaks for it most",
+      "attnlrp of class “plural” against “singular”: “ed” argues for it most",
     );
     assert.match(
       await page.locator("#agreement").textContent(),

@@ -84,7 +84,7 @@ class MethodsTest(CommandTest):
         # Files of every kind, of any of them.
         for figure in (["--show", "attnlrp", "--token", "1"], ["--show", "logit", "--view", "matrix"]):
             self.run_program(*made, *figure, "-o", "a.svg", "--force")
-            self.assertIn("speaks for", (self.folder / "a.svg").read_text())
+            self.assertIn("argues for", (self.folder / "a.svg").read_text())
         self.run_program(*made, "-o", "a.html", "-o", "a.csv", "-o", "a.md")
         self.assertIn("by attnlrp", (self.folder / "a.md").read_text())
         self.refuse(
@@ -150,7 +150,7 @@ class MethodsTest(CommandTest):
         outputs = [word for name in files for word in ("-o", name)]
         self.run_program("explain", TEXT, "--model", MODEL, "--method", "rollout,attnlrp,blank-out", *outputs)
         self.assertIn("strip-attnlrp", (self.folder / "a.svg").read_text())
-        self.assertIn("speaks for", (self.folder / "a.txt").read_text())
+        self.assertIn("argue for", (self.folder / "a.txt").read_text())
         self.assertIn("attnlrp,blank_out", (self.folder / "a.csv").read_text().splitlines()[0])
         done = self.run_program("explain", TEXT, "--model", MODEL, "--method", "blank-out")
         self.assertIn("values below 0 against it", done.stdout)
