@@ -157,7 +157,7 @@ class MethodsTest(CommandTest):
         self.run_program("explain", TEXT, "--model", MODEL, "--method", "blank-out", "-o", "only.svg")
         self.refuse(
             USAGE,
-            ["knows none", "--view strip"],
+            ["has none", "--view strip"],
             *("explain", TEXT, "--model", MODEL, "--method", "blank-out", "--view", "heatmap", "-o", "b.svg"),
         )
 
