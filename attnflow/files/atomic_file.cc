@@ -48,7 +48,11 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) {
   int descriptor = -1;
   if (internal::is_written_directly(target_)) {
     temporary_ = target_;
-    descriptor = ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
+    // Standard output is shared, not opened again: so its position goes on with what is written, and sockets do as
+    // well.
+    descriptor = internal::is_standard_output(path)
+                     ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+                     : ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     if (descriptor < 0) fail_to_write(target_, system_reason(errno));
   } else {
     if (auto* const files = internal::command_files()) files->check_replaced(target_);
