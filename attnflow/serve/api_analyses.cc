@@ -167,6 +167,7 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
     GenerateOptions options = request.options;
     limit(work, options);
     options.enough = stop->get_token();
+    options.phases = [&work](std::string_view phase) { return work.progress(phase); };
     if (work.streams()) {
       options.on_start = [&](const GenerationStart& start) { work.event("prompt", start_json(start)); };
       options.on_token = [&](const GenerationStep& step) { work.event("token", step_json(step)); };

@@ -53,6 +53,10 @@ describe("the first screen", () => {
         assert.ok(heading.y + heading.height < viewport.height / 2, "the headline");
         const { y } = await page.locator(shows).boundingBox();
         assert.ok(y + 80 < viewport.height, `${shows} begins at ${y}`);
+        if (kind === "image") {
+          const { y: top, height } = await page.locator("#stages .stage").boundingBox();
+          assert.ok(top + height <= viewport.height, `the picture ends at ${top + height}`);
+        }
         if (method === "flow") assert.match(await page.locator("#flow-belief").textContent(), /^Flow says little/u);
         await close();
       });
@@ -76,6 +80,8 @@ describe("the first screen", () => {
       );
       // In the order of the keyboard, too.
       for (const [k, [id, top]] of cards.entries()) assert.ok(k === 0 || top >= cards[k - 1][1], id);
+      const { y: controls } = await page.locator("#controls").boundingBox();
+      assert.ok(cards[0][1] < controls && controls < cards[1][1], "the controls stand after the first card");
       const tools = await page.$$eval(".toolbar .tools > *", (all) =>
         all.map((one) => one.getBoundingClientRect().top),
       );

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { startBrowser } from "./browser.js";
+import { drawn, startBrowser } from "./browser.js";
 
 const PROGRAM = process.env.ATTNFLOW ?? fileURLToPath(new URL("../../build/release/bin/attnflow", import.meta.url));
 
@@ -36,10 +36,36 @@ async function words(page, step) {
   await page.waitForFunction(
     (begin) =>
       document.querySelector("#tour h2")?.textContent.startsWith(begin) &&
-      !document.querySelector("#tour-words").textContent.includes("asked"),
+      !document.querySelector("#tour-words").textContent.includes("running"),
     `${step} of 6`,
   );
   return page.locator("#tour-words").textContent();
+}
+
+/** Every step, by keys alone: its heading, its words and the way on are on the screen. */
+for (const [width, height, reducedMotion] of [
+  [1440, 900, "no-preference"],
+  [390, 844, "reduce"],
+]) {
+  test(`the tour stays in sight, ${width} pixels wide`, async () => {
+    const context = await browser.newContext({ viewport: { width, height }, reducedMotion });
+    const page = await context.newPage();
+    await page.goto(address);
+    await page.focus("#tour-begin");
+    for (let step = 1; step <= 6; ++step) {
+      await page.keyboard.press("Enter");
+      await words(page, step);
+      const next = step < 6 ? "#tour-next" : "#tour-end";
+      await page.waitForFunction((button) => document.activeElement?.matches(button), next);
+      await drawn(page);
+      await drawn(page);
+      for (const part of ["#tour h2", "#tour-words", next]) {
+        const { y, height: size } = await page.locator(part).boundingBox();
+        assert.ok(y >= 0 && y + size <= height, `step ${step}: ${part} lies at ${y} to ${y + size}`);
+      }
+    }
+    await context.close();
+  });
 }
 
 test("the tour finds the token that decides, and which methods miss it", async () => {

@@ -150,6 +150,8 @@ export class State {
   /** The address has been read once, or says nothing of what has just come. */
   followed = false;
   protected readonly source: Signal<Report>;
+  /** Nobody has chosen another token: the page goes where the text is, and then to its beginning. */
+  private follows = true;
 
   /**
    * @param shared choices that another state has already
@@ -202,8 +204,8 @@ export class State {
       this.arriving.value = growing;
       // Who is at the newest token goes on to the next one; the complete text is read from its beginning.
       if (wasNewest && report instanceof GenerationReport && !this.playing.peek())
-        this.step(grew && !growing ? report.opening : report.newest);
-      else this.step(choices.token.peek());
+        this.goTo(grew && !growing && this.follows ? report.opening : report.newest);
+      else this.goTo(choices.token.peek());
       if (!report.methods.includes(choices.method.peek())) choices.method.value = report.methods[0];
       const { rules, span } = this.initial;
       if (hadUsualLayers) choices.span.value = span;
@@ -219,6 +221,11 @@ export class State {
 
   /** Another output token, as far as there are any. */
   step(token: number) {
+    this.follows = false;
+    this.goTo(token);
+  }
+
+  private goTo(token: number) {
     this.choices.token.value = Math.max(0, Math.min(this.report.choosable - 1, token));
   }
 

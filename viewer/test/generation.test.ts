@@ -840,6 +840,15 @@ describe("a generation while it happens", () => {
     state.step(0);
     expect(untouched(state)).toBe(false);
     expect(new GenerationViewer(await GenerationReport.read(document)).state.choices.token.value).toBe(0);
+    // Whoever has chosen the newest one goes on with it.
+    const chosen = new GenerationLive("typed");
+    chosen.begin({ ...document.input, model: document.model, layers: [2, 5] });
+    chosen.token({ index: 0, text: "So", rollout: [0.4, 0.3, 0.2, 0.1] });
+    chosen.viewer.value?.state.step(0);
+    chosen.token({ index: 1, text: " it", rollout: [0.1, 0.2, 0.3, 0.1], rollout_generated: [0.3] });
+    chosen.viewer.value?.state.step(1);
+    await chosen.report({ ...document, generation: fields });
+    expect(chosen.viewer.value?.state.choices.token.value).toBe(2);
   });
 
   test("takes the check of one token from the server, with its flow, and shows it beside that token alone", async () => {

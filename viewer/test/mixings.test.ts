@@ -5,7 +5,7 @@ import { MIXING_NAMES, MIXINGS } from "../src/report/mixings";
 import methods from "../../attnflow/attribution/methods.cc?raw";
 import table from "../../attnflow/attribution/mixings.cc?raw";
 
-const ROW = /\{Mixing::k\w+, "([a-z-]+)", MixingNeeds::k(\w+), "([^"]+)",\s*"[^"]*",\s*Rule::k(\w+)/g;
+const ROW = /\{Mixing::k\w+, "([a-z-]+)", MixingNeeds::k(\w+), "([^"]+)",\s*(?:"[^"]*"\s*)+,\s*Rule::k(\w+)/g;
 const spelled = (name: string) => name.replace(/(?<=.)[A-Z]/g, "-$&").toLowerCase();
 
 test("mixings have the names, needs, words and rules that the program gives them", () => {

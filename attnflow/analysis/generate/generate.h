@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnflow/base/phase_start.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/model/decoder.h"
@@ -79,6 +80,7 @@ struct GenerateOptions {
   bool as_it_runs = false;  // Mixing::kAuto stands for edges that a step can show, not for relevance
   std::size_t integration_steps = kIntegrationSteps;  // on the way from the blank input
   ProgressFunction progress = {};                     // of flow, then of scores, in generated tokens
+  PhaseStart phases = {};                             // of check_tokens: inputs with a blank
   std::stop_token enough = {};                        // ends the text; what is there is analyzed as usual
   std::stop_token stop_token = {};                    // ends the generation; what is there is kept
 };

@@ -76,6 +76,7 @@ class Scorer {
     question.content = content_;
     question.steps = options_.integration_steps;
     question.threads = options_.threads;
+    if (!options_.check_tokens.empty()) question.phases = options_.phases;
     question.stop_token = options_.stop_token;
     return question;
   }

@@ -162,11 +162,13 @@ function CheckToken({ viewer }: { viewer: GenerationViewer }) {
     busy.value = false;
   };
   const known = viewer.agreementOf(token);
+  // Of the whole prompt, and without each of its tokens.
+  const runs = viewer.report.tokens.slice(0, viewer.report.m).filter(({ special }) => !special).length + 1;
   return (
     <p class="belief help" id="unchecked">
       {known
         ? "The check of this token is of other layers, or of other values than those shown. "
-        : "Not checked yet against blanking the prompt’s tokens, which takes a run of the model for each. "}
+        : `Not checked yet against blanking the prompt’s tokens, which runs the model ${runs} times. `}
       {!known && (
         <button type="button" id="check-token" disabled={busy.value} onClick={() => void run()}>
           {busy.value ? "Checking…" : "Check this token"}
@@ -195,7 +197,7 @@ export function Belief() {
       <WordsDiffer />
       <LittleRanked />
       {shown && <Agreed shown={shown} />}
-      {!shown && viewer instanceof GenerationViewer && viewer.check.value && !state.growing.value ? (
+      {!shown && !scored && viewer instanceof GenerationViewer && viewer.check.value && !state.growing.value ? (
         <CheckToken viewer={viewer} />
       ) : (
         !shown &&
