@@ -43,6 +43,10 @@ export type Layers = number | readonly number[];
 
 const decoder = new TextDecoder();
 
+/** Begins with a letter of a script whose letters are joined. */
+const JOINED =
+  /^[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mandaic}\p{Script=Nko}\p{Script=Mongolian}\p{Script=Adlam}\p{Script=Phags_Pa}\p{Script=Devanagari}\p{Script=Bengali}]/u;
+
 /** What the text strip shows, in order. */
 export type StripPart = { token: number; chip: boolean } | { gap: string } | { line: number };
 
@@ -343,26 +347,42 @@ export class Report {
   }
 
   /**
-   * The tokens, the characters between them, and line breaks between two texts. A chip has no text of its own.
+   * The tokens, the characters between them, and line breaks between two texts. A chip has no text of its own: it stands
+   * where its token does, or after the word whose joined letters it would part.
    * @param segment of this text alone
    */
   stripParts(segment?: number): StripPart[] {
     const parts: StripPart[] = [];
     const last = [0, 1].map((s) => this.tokens.findLastIndex((t) => t.segment === s && t.begin < t.end));
     const shown = [0, 0];
+    let waiting: StripPart[] = [];
+    const put = (part: StripPart) => {
+      parts.push(...waiting, part);
+      waiting = [];
+    };
+    /** Whether a letter before is joined with what comes after this token. */
+    const joined = ({ index, segment: s, begin, end }: Token) => {
+      const next = this.tokens.slice(index + 1).find((one) => one.segment === s && one.begin >= shown[s]);
+      const inside = begin < end && next?.begin === shown[s];
+      return inside && JOINED.test(this.slice(s, begin, end)) && JOINED.test(this.slice(s, next.begin, next.end));
+    };
     let line = segment ?? 0;
     for (const [i, token] of this.tokens.entries()) {
       const s = token.segment;
       if (segment !== undefined && s !== segment) continue;
-      if (s !== line) parts.push({ line: (line = s) });
+      if (s !== line) put({ line: (line = s) });
       const own = token.begin < token.end && token.begin >= shown[s];
       if (own) {
-        if (token.begin > shown[s]) parts.push({ gap: this.slice(s, shown[s], token.begin) });
+        if (token.begin > shown[s]) put({ gap: this.slice(s, shown[s], token.begin) });
+        // Within a word its letters stay together.
+        const whole = waiting.length > 0 && JOINED.test(this.slice(s, token.begin, token.end));
+        if (whole) parts.push({ token: i, chip: false });
+        else put({ token: i, chip: false });
         shown[s] = token.end;
-      }
-      parts.push({ token: i, chip: !own });
-      if (i === last[s] && shown[s] < this.bytes[s].length) parts.push({ gap: this.slice(s, shown[s]) });
+      } else if (waiting.length > 0 || joined(token)) waiting.push({ token: i, chip: true });
+      else put({ token: i, chip: true });
+      if (i === last[s] && shown[s] < this.bytes[s].length) put({ gap: this.slice(s, shown[s]) });
     }
-    return parts;
+    return [...parts, ...waiting];
   }
 }
