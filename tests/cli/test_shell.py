@@ -1,10 +1,11 @@
 """What a newcomer types: no command, help, misspelled names, several lines, standard output as a file."""
 
 import json
+import subprocess
 import unittest
 
 import numpy as np
-from support import MODELS, USAGE, CommandTest, random_attention
+from support import MODELS, PROGRAM, USAGE, CommandTest, random_attention
 
 BERT = MODELS / "bert_masked_lm"
 
@@ -57,6 +58,12 @@ class Shell(CommandTest):
         self.run_program("explain", "--attention", attention, "-o", "a.csv")
         done = self.run_program("explain", "--attention", attention, "-o", "-.csv")
         self.assertEqual(done.stdout, (self.folder / "a.csv").read_text())
+        # What is written after it stands after it.
+        with (self.folder / "shared.csv").open("w") as shared:
+            command = [PROGRAM, "explain", "--attention", str(attention), "-o", "-.csv"]
+            subprocess.run(command, stdout=shared, stderr=subprocess.DEVNULL, check=True)
+            subprocess.run(["echo", "next"], stdout=shared, check=True)
+        self.assertEqual((self.folder / "shared.csv").read_text(), done.stdout + "next\n")
         for more in (["-o", "-.svg"], ["--json"]):
             self.refuse(USAGE, ["standard output", "-o"], "explain", "--attention", attention, "-o", "-", *more)
 
