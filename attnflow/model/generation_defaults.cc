@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -191,10 +192,12 @@ void read_left(const ConfigReader& reader, GenerationRules& rules) {
   // transformers passes over max_length where there is max_new_tokens.
   const bool counts_new = reader.find("max_new_tokens") != nullptr;
   const char* const limit = counts_new ? "max_new_tokens" : "max_length";
-  if (const std::size_t most = reader.count_or(limit, 0); most > 0) {
-    rules.not_followed.push_back({.text = setting_text(limit, *reader.find(limit)),
+  // Only named, so a value that is no length is no reason to refuse the model.
+  const Json* const most = reader.find(limit);
+  if (most != nullptr && most->is_number_unsigned() && most->get<std::uint64_t>() > 0) {
+    rules.not_followed.push_back({.text = setting_text(limit, *most),
                                   .when = When::kBeyond,
-                                  .most = most,
+                                  .most = most->get<std::size_t>(),
                                   .with_prompt = !counts_new});
   }
 }

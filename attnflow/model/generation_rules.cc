@@ -58,9 +58,9 @@ bool is_end_word(const GenerationRules::Ids& word, Ids ends) {
 }
 
 void prefer_end(std::vector<float>& logits, const std::pair<std::size_t, double>& decay, const GenerationPlace& place) {
-  const std::size_t begin = place.prompt + decay.first;
-  if (place.ids.size() <= begin) return;
-  const double factor = std::pow(decay.second, static_cast<double>(place.ids.size() - begin)) - 1.0;
+  const std::size_t written = place.ids.size() - place.prompt;
+  if (written <= decay.first) return;
+  const double factor = std::pow(decay.second, static_cast<double>(written - decay.first)) - 1.0;
   for (const std::int64_t id : place.ends) {
     float& logit = logits[static_cast<std::size_t>(id)];
     if (std::isfinite(logit)) logit += std::abs(logit) * static_cast<float>(factor);

@@ -98,6 +98,8 @@ TEST(GenerationRules, NameWhatIsNotFollowed) {
             (Texts{"forced_eos_token_id 4", "max_new_tokens 3"}));
   EXPECT_EQ(notes_of(R"({"forced_eos_token_id": 4, "max_new_tokens": 4, "max_length": 2})", 0.0, 4, false), Texts{});
   EXPECT_EQ(notes_of(R"({"max_length": 5})", 0.0, 4), Texts{"max_length 5"});
+  EXPECT_EQ(notes_of(R"({"max_length": -1})", 0.0, 4), Texts{});
+  EXPECT_EQ(notes_of(R"({"max_length": 2147483647})", 0.0, 4), Texts{});
   EXPECT_EQ(
       notes_of(R"({"stop_strings": ["\n"], "guidance_scale": 1.5, "penalty_alpha": 0.6, "dola_layers": "high"})", 0.0),
       (Texts{"penalty_alpha 0.6", "dola_layers \"high\"", "guidance_scale 1.5", R"(stop_strings ["\n"])"}));
