@@ -150,7 +150,7 @@ class Errors(PackageTest):
             report.to_svg(width="3.3")
         with self.assertRaisesRegex(attnflow.Error, "expected view as a text, .* found font_size='8'"):
             report.to_svg(font_size="8")  # type: ignore[call-overload]
-        with self.assertRaisesRegex(attnflow.Error, "expected only a report, found tokens beside it"):
+        with self.assertRaisesRegex(attnflow.Error, "expected only a report, found tokens as well"):
             attnflow.show(report, ["a"])
 
     def test_contributions(self) -> None:
