@@ -147,7 +147,9 @@ def _require_free(further: Mapping[str, Any]) -> None:
 def _prompt_of(prompt: Any, tokenizer: Any, model: Any, chat: bool) -> Given:
     found, is_one = inputs_of(prompt, tokenizer, model, "prompt")
     if not is_one:
-        raise Error(f"prompt: expected one prompt, found {len(found)}; call generate() for each", kind="usage")
+        raise Error(
+            f"prompt: expected one prompt, found a list of {len(found)}; call generate() for each", kind="usage"
+        )
     if found[0].pair is not None:
         raise Error("prompt: expected one text, found a pair; join its texts", kind="usage")
     if chat and found[0].ids is not None:

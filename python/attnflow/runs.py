@@ -225,6 +225,11 @@ def model_name(model: Any) -> str:
 def check_ids(model: Any, ids: Sequence[int]) -> None:
     if not ids:
         raise Error("expected text with at least one token, found none", kind="bad_input")
+    if min(ids) < 0:
+        raise Error(
+            f"expected token ids from 0, found {min(ids)}; labels mark what is ignored by negative ids: pass input_ids",
+            kind="bad_input",
+        )
     vocabulary = model.get_input_embeddings().weight.shape[0]
     if max(ids) >= vocabulary:
         raise Error(

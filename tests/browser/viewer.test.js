@@ -171,7 +171,7 @@ describe("a word of several tokens", () => {
     assert.equal(svg.match(/data-mark="continues"/gu)?.length, pieces.length);
     await page.locator("#words").check();
     await page.waitForFunction(() => !document.querySelector("#strip .continues"));
-    assert.doesNotMatch(await page.locator("#strip-help").textContent(), /A bar/);
+    assert.doesNotMatch(await page.locator("#strip-help").textContent(), /A tick below a word/);
     assert.deepEqual(watch, { requests: [], messages: [] });
     await close();
     remove();

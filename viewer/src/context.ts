@@ -112,6 +112,8 @@ export class Viewer {
     this.state.takesMost = () => {
       const { start_layer: start } = this.explanation.value.recipe;
       const takes = (method: Method) => takesMost(this.report, this.row(method), start, this.output);
+      // Only decoders have such a sink: encoders are spared the computation of rows.
+      if (!this.report.model.causal || start !== 0) return false;
       return (
         !this.scored && !this.carriesNothing && [choices.method.value, "raw" as const, "rollout" as const].some(takes)
       );

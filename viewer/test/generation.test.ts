@@ -857,12 +857,13 @@ describe("a generation while it happens", () => {
     const viewer = new GenerationViewer(await GenerationReport.read({ ...document, arrays }), false, true);
     const { choices } = viewer.state;
     choices.method.value = "rollout";
-    choices.span.value = { kind: "last", from: 0, to: Infinity };
+    choices.span.value = { kind: "all", from: 0, to: Infinity };
     viewer.state.step(1);
+    const last = viewer.heldLayers("rollout").at(-1);
     expect([viewer.agreementOf(1), agreementShown(viewer), viewer.has("flow")]).toEqual([undefined, null, false]);
     const agreement = {
       ...{ quantity: "logit difference", value: 2, blank: "end" },
-      maps: [{ method: "rollout" as const, first_token: 1, blanked_value: 1, rank_correlation: 0.8 }],
+      maps: [{ method: "rollout" as const, layer: last, first_token: 1, blanked_value: 1, rank_correlation: 0.8 }],
     };
     const fields = document.generation as unknown as GenerationFields;
     const tokens = fields.tokens.map((one, t) => (t === 1 ? { ...one, agreement } : one));

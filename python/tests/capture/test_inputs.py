@@ -164,6 +164,7 @@ class Inputs(PackageTest):
             ({"input_ids": TEXT}, "expected input_ids as whole numbers"),
             ({"input_ids": []}, "expected text with at least one token, found none"),
             ([10**6], "the tokenizer belongs to another model"),
+            ([-100, 5], "expected token ids from 0, found -100"),
         ]
         import re
 
@@ -197,7 +198,7 @@ class Inputs(PackageTest):
             self.assertEqual(document_of(found)["input"], document_of(expected)["input"])
             self.assert_same_bits(found.rollout, expected.rollout)
         refused: list[tuple[Any, dict[str, Any], str]] = [
-            (["a", "b"], {}, "expected one prompt, found 2"),
+            (["a", "b"], {}, "expected one prompt, found a list of 2"),
             (("a", "b"), {}, "found a pair"),
             (b"a", {}, "found bytes"),
             (tokenizer("a"), {"chat": True}, "expected a text with chat=True"),

@@ -61,6 +61,9 @@ export class GenerationViewer extends Viewer {
     batch(() => {
       this.checks.value = new Map([...this.checks.peek(), [token, agreement]]);
       if (checked.methods.includes("flow")) this.answers.value = [...this.answers.peek(), checked];
+      // The check is of the last layer's values: what is shown has to be those for its verdict to stand beside them.
+      const { span } = this.state.choices;
+      if (agreement.maps.some(({ layer }) => layer !== undefined)) span.value = { ...span.peek(), kind: "last" };
     });
   }
 

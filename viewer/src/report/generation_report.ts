@@ -69,11 +69,12 @@ export class GenerationReport extends Report {
     return isScore(method) ? this.fields.tokens.map((_, token) => this.outputOf(token)) : super.outputTokens(method);
   }
 
-  /** What the page opens on: the first token that is no special one, which the prompt alone has chosen. */
+  /** What the page opens on: the first token that is no special one; in a branch the one that it begins with. */
   get opening(): number {
+    const begin = Math.max(0, (this.fields.given ?? 0) - 1);
     return Math.max(
       0,
-      this.fields.tokens.findIndex(({ special }) => !special),
+      this.fields.tokens.findIndex(({ special }, token) => token >= begin && !special),
     );
   }
 

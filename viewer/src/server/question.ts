@@ -85,15 +85,16 @@ export class Question {
 
   /** The models that there are: those that are asked unless another one is chosen, and their examples. */
   begin(table: ModelTable) {
+    const isFirst = this.table.peek() === null;
     this.table.value = table;
     const names = { text: "", image: "", generation: "" };
     for (const task of TASKS) {
       names[task] = table.default[task] ?? table.models.find(({ kind }) => kind === task)?.name ?? "";
     }
     this.model.value = names;
-    // The server opens on the model that it was started with.
+    // The server opens on the model that it was started with; another login changes no choice.
     const kind = table.models[0]?.kind;
-    if (kind) this.task.value = kind;
+    if (isFirst && kind) this.task.value = kind;
     const named = (name: string) => table.models.find((model) => model.name === name) ?? null;
     const writer = named(names.generation);
     if (!this.text.value) this.offer(this.text, textsOf(named(names.text || names.generation))[0] ?? "");
