@@ -26,8 +26,7 @@ constexpr std::array<MethodInfo, 9> kMethods = {{
     {Method::kIntegratedGradients, "integrated-gradients", "integrated_gradients", MethodNeeds::kGradients,
      "the same, averaged along the path from a blank input (Sundararajan et al. 2017)"},
     {Method::kBlankOut, "blank-out", "blank_out", MethodNeeds::kRuns,
-     "how much --target falls when a token is "
-     "blanked"},
+     "how much --target falls when a token is blanked"},
 }};
 
 std::vector<std::string> method_names() {

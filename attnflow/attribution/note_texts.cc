@@ -35,23 +35,23 @@ std::string listed(std::vector<std::string> parts) {
   return fmt::format("{} and {}", fmt::join(parts, ", "), last);
 }
 
-// "1 to 4 and 6", of ascending numbers.
-std::string ranges(const std::vector<std::size_t>& numbers) {
+// "1 to 4" and "6": ascending numbers, those that follow each other joined by `to`.
+std::vector<std::string> ranges(const std::vector<std::size_t>& numbers, std::string_view to) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0, end = 0; begin < numbers.size(); begin = end) {
     end = begin + 1;
     while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
     const std::size_t first = numbers[begin];
-    parts.push_back(end == begin + 1 ? fmt::format("{}", first) : fmt::format("{} to {}", first, numbers[end - 1]));
+    parts.push_back(end == begin + 1 ? fmt::format("{}", first) : fmt::format("{}{}{}", first, to, numbers[end - 1]));
   }
-  return listed(std::move(parts));
+  return parts;
 }
 
 std::string zero_rows_text(const Note& note) {
   const std::size_t count = count_in(note, "count");
   const auto named = [&](const char* what, std::string_view name) {
     const std::vector<std::size_t>& numbers = counts_in(note, name);
-    return fmt::format("{}{} {}", what, numbers.size() == 1 ? "" : "s", ranges(numbers));
+    return fmt::format("{}{} {}", what, numbers.size() == 1 ? "" : "s", listed(ranges(numbers, " to ")));
   };
   return fmt::format("{} attention held zeros alone ({}, {}, {}): {} keeps only itself there.",
                      count == 1 ? "A row of the" : fmt::format("{} rows of the", count), named("layer", "layers"),
@@ -172,15 +172,9 @@ std::string system_turn_text(const Note& note) {
 // "layer 4", "layers 4-6 and 9", or their number where that would be a long list; `layers` is increasing.
 std::string layer_ranges(const std::vector<std::size_t>& layers) {
   constexpr std::size_t kMostRanges = 3;
-  std::vector<std::string> ranges;
-  for (std::size_t i = 0; i < layers.size();) {
-    std::size_t last = i;
-    while (last + 1 < layers.size() && layers[last + 1] == layers[last] + 1) ++last;
-    ranges.push_back(last == i ? fmt::format("{}", layers[i]) : fmt::format("{}-{}", layers[i], layers[last]));
-    i = last + 1;
-  }
-  if (ranges.size() > kMostRanges) return fmt::format("{} layers", layers.size());
-  return (layers.size() == 1 ? "layer " : "layers ") + listed(std::move(ranges));
+  std::vector<std::string> parts = ranges(layers, "-");
+  if (parts.size() > kMostRanges) return fmt::format("{} layers", layers.size());
+  return (layers.size() == 1 ? "layer " : "layers ") + listed(std::move(parts));
 }
 
 // "7%", or "7% to 12%".

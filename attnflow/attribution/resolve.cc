@@ -33,7 +33,7 @@ std::vector<std::size_t> find_pieces(const InputText& input, const std::string& 
   return found;
 }
 
-// What --output-token may be: keywords, and the words of the text.
+// The names that --output-token takes: keywords, and the words of the text.
 std::vector<std::string> nameable(const std::vector<TextWord>& words) {
   std::vector<std::string> names = {"auto", "cls", "mask", "last", "all"};
   for (const TextWord& word : words) names.push_back(word.text);

@@ -108,9 +108,8 @@ std::vector<SettingOption> make_table() {
           "What --target is compared with: a class or token, whose logit is subtracted; rest (all others); none (the "
           "logit alone); auto (of tokens the next most probable, of classes all others)"),
       row<&Settings::heads>("heads", kAll,
-                            "How to combine a layer's heads: mean, max, min, or the index of a single "
-                            "head",
-                            {}, SettingForm::kNumberToo),
+                            "How to combine a layer's heads: mean, max, min, or the index of a single head", {},
+                            SettingForm::kNumberToo),
       number<&Settings::residual>("residual", kAll, "Weight rho of the residual connection in A = (1 - rho) W + rho I",
                                   {0.0, 1.0, false, "weight"}),
       number<&Settings::discard>("discard", kWhole, "Fraction of each layer's weights to set to 0, the smallest first",

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <functional>
 #include <stop_token>
+#include <string_view>
 
 #include "attnflow/base/error.h"
 
@@ -24,6 +25,10 @@ namespace attnflow {
 // Called with the finished and the total units of work. Calls never overlap, but they may come from any thread; `done`
 // never decreases. Must not throw.
 using ProgressFunction = std::function<void(std::size_t done, std::size_t total)>;
+
+// Called when a phase of the work starts, with the name of the units it counts; returns the function that is told about
+// that phase's progress. May be empty.
+using PhaseStart = std::function<ProgressFunction(std::string_view phase)>;
 
 // Thrown by long work whose std::stop_token was triggered. Nothing is left half-written.
 class Cancelled : public Error {

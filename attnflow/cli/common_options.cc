@@ -170,8 +170,7 @@ void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std
                  const char* otherwise) {
   const std::string help = fmt::format(
       "Write a file; the extension selects the format ({}). - is standard output, as JSON; -.csv as CSV, and so on. "
-      "May be "
-      "repeated. Default: {}",
+      "May be repeated. Default: {}",
       endings, otherwise);
   CLI::Option* option = repeatable(command->add_option("-o,--output", outputs, help))->type_name("FILE");
   CLI::Option* force = command->add_flag("--force")->description("Allow -o to overwrite an input file");

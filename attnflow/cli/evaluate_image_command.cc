@@ -119,8 +119,7 @@ void add_image_evaluation_task(CLI::App& evaluate) {
   add_mixings_option(task, arguments->mixings);
   task->add_option("--blank", arguments->blank, "Fill for removed patches: mean or black")->capture_default_str();
   task->add_option("--class", arguments->scored,
-                   "Class to track: predicted, or own (the one that the image is labeled "
-                   "with)")
+                   "Class to track: predicted, or own (the one that the image is labeled with)")
       ->capture_default_str();
   add_whole_number(task, "--steps", options.steps, "Steps per curve; 0: one per patch, at most 50");
   add_whole_number(task, "--random-orders", options.random_orders, "Random orders per image, for comparison");

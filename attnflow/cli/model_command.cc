@@ -207,10 +207,8 @@ void write_folder(const std::string& file, const std::string& folder) {
   print_message(
       fmt::format("note: these are the dequantized weights ({} of {} tensors were quantized), not the originals",
                   result.quantised, result.tensors));
-  print_message(
-      fmt::format("note: the converted tokenizer gave the same tokens as the "
-                  "original for {} test texts",
-                  result.texts_compared));
+  print_message(fmt::format("note: the converted tokenizer gave the same tokens as the original for {} test texts",
+                            result.texts_compared));
   for (const std::string& note : result.notes) print_message("note: " + note);
 }
 

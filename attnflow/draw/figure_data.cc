@@ -413,8 +413,7 @@ std::string degeneracy_note(const FigureData& data, Method method, const std::ve
   const double percent = 100.0 * static_cast<double>(flagged) / static_cast<double>(all);
   return fmt::format(
       "{:.0f}% of these flow values are set by the first or the last layer alone. Rollout, or flow from fewer layers, "
-      "may "
-      "say more.",
+      "may say more.",
       flagged == all ? percent : std::min(percent, 99.0));
 }
 

@@ -49,7 +49,7 @@ struct FigureData {
   // Cells and arcs on paper are not narrower: what is too small to be seen is refused there.
   double least_cell() const { return options.width.on_paper() ? 1.0 : 0.0; }
 
-  // What a caption says, or nothing in figures without notes.
+  // A caption's text; empty in figures without notes.
   std::string told(std::string text) const { return options.notes ? std::move(text) : std::string(); }
 
   // What a figure that has room for one method shows.

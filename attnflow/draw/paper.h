@@ -42,7 +42,7 @@ std::string to_text(const Length& length);
 // Points of the labels of a figure that says nothing else.
 inline constexpr double kLabelPoints = 7.5;
 
-// What the command line and Python say of a figure's size, whatever it shows.
+// The size of a figure as the command line and Python give it, whatever the figure shows.
 struct PaperOptions {
   std::optional<Length> width;      // absent: 900 pixels
   std::optional<double> font_size;  // points; absent: kLabelPoints

@@ -102,7 +102,7 @@ TEST(PaperTest, EveryViewIsLaidOutAnewAtItsWidth) {
   }
 }
 
-// What does not fit is refused with a width that does.
+// A figure that does not fit is refused, with a width that is enough.
 TEST(PaperTest, TooNarrowSaysWhatSuffices) {
   const Report report = internal::synthetic_report(internal::english_pieces(300), 2);
   FigureOptions options = on_paper("1.6in", kLabelPoints, FigureView::kMatrix);

@@ -29,7 +29,7 @@ class Scene {
   // The space that the drawing needs, from (0, 0). Set by whoever lays it out.
   double width = 0.0;
   double height = 0.0;
-  // Of a page: how large the file is. A pixel of 1/96 inch to one of the drawing otherwise.
+  // The size of the file that a page becomes; absent: one pixel of 1/96 inch for each pixel of the drawing.
   std::optional<PageSize> size = {};
 
   double scale() const { return size ? size->scale : 1.0; }

@@ -28,7 +28,7 @@ std::optional<std::size_t> number_below(std::size_t limit, std::string_view digi
   return number && *number < limit ? number : std::nullopt;
 }
 
-// What an option may be: keywords, and the classes.
+// The names that an option takes: keywords, and the classes.
 std::vector<std::string> keywords_and(const std::vector<std::string>& labels, std::string_view option) {
   std::vector<std::string> names = {"auto"};
   if (option == "against") names.insert(names.end(), {"rest", "none"});

@@ -83,8 +83,7 @@ struct Extent {
 void check_first_shares(const MadeEdges& edges, std::size_t tokens) {
   const auto& shares = edges.first_shares;
   if (shares.size() != edges.layers.size()) {
-    throw Error(ErrorKind::kBadFile, fmt::format("first_shares: expected shares for {} layers, found "
-                                                 "{}",
+    throw Error(ErrorKind::kBadFile, fmt::format("first_shares: expected shares for {} layers, found {}",
                                                  edges.layers.size(), shares.size()));
   }
   for (std::size_t l = 0; l < shares.size(); ++l) {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "attnflow/attribution/settings.h"
-#include "attnflow/base/phase_start.h"
 #include "attnflow/base/progress.h"
 
 namespace attnflow {
@@ -42,7 +41,7 @@ struct ExplainOptions {
   std::size_t max_memory = 0;      // bytes of the report's matrices; 0: what the machine has
   ProgressFunction progress = {};  // of the flow computation, in input tokens; with only_output_token also in layers
   ProgressFunction reading = {};   // with only_output_token: of the model's own pass, in tokens
-  // Of the methods beside the graph, and of the check: one phase after another.
+  // Progress of the methods beside the graph and of the check, one phase after another.
   PhaseStart phases = {};
   std::stop_token stop_token = {};
 };

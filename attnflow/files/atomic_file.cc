@@ -48,8 +48,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) {
   int descriptor = -1;
   if (internal::is_written_directly(target_)) {
     temporary_ = target_;
-    // Standard output is shared, not opened again: so its position goes on with what is written, and sockets do as
-    // well.
+    // Standard output is duplicated, not opened again: later output of others follows this file, and sockets work.
     descriptor = internal::is_standard_output(path)
                      ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
                      : ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);

@@ -25,8 +25,7 @@ constexpr std::array<std::string_view, 4> kWrappers = {"state_dict", "model_stat
 void PickledWeights::refuse(const std::string& found) const {
   throw Error(
       ErrorKind::kBadFile,
-      fmt::format("{}: expected weights only, a dict of tensors by name, found {}; no code in the file was run. "
-                  "{}",
+      fmt::format("{}: expected weights only, a dict of tensors by name, found {}; no code in the file was run. {}",
                   source_, found, advice_));
 }
 
@@ -142,9 +141,7 @@ PickledTensor PickledWeights::tensor(const PickleValue& value) const {
   const bool complete =
       second ? given.size() == 6 || given.size() == 7 : name() == Name::kRebuildTensor && given.size() == 4;
   if (!complete || pickle_[given[0]].kind != Kind::kPersistent)
-    refuse(
-        "a tensor that is not built the way PyTorch "
-        "does it");
+    refuse("a tensor that is not built the way PyTorch does it");
   if (given.size() == 7) {
     const PickleValue& look = pickle_[given[6]];
     if (look.kind != Kind::kNone && !(look.kind == Kind::kDict && look.items.empty()))

@@ -20,33 +20,30 @@ std::string rank_advice(const Shape& shape) {
       return "a layer and a head dimension are missing: attention[None, None] is one layer of one head";
     case 3:
       return "one dimension is missing: attention[:, None] adds the head, if these are layers whose heads were "
-             "averaged; "
-             "attention[None] adds the layer, if these are the heads of one layer";
+             "averaged; attention[None] adds the layer, if these are the heads of one layer";
     case 5:
       return "take one input of the batch, without its padding: attention[:, i, :, :n, :n], or attention[i, :, :, :n, "
-             ":n] "
-             "if the batch stands first";
+             ":n] if the batch stands first";
     default:
       return "stack the layers and drop the batch dimension";
   }
 }
 
-// What looks wrong where the last two extents differ.
+// Names the likely mistake where the last two extents differ.
 std::string square_advice(const Shape& shape) {
   if (shape[1] == shape[2]) return "heads look last: np.moveaxis(attention, -1, 1) puts them second";
   if (shape[0] == shape[1]) return "layers and heads look last: np.moveaxis(attention, (2, 3), (0, 1)) puts them first";
   return "save the attention of the whole sequence without padding or a key cache";
 }
 
-// What makes softmax give such a weight.
+// Names the likely reason for a weight that no softmax should return.
 template <typename Weight>
 std::string weight_advice(TensorView<const Weight> weights, std::size_t index) {
   const std::size_t n = weights.extent(3);
   const auto row = weights.span().subspan(index / n * n, n);
   if (std::all_of(row.begin(), row.end(), [](Weight w) { return std::isnan(w); })) {
     return "a whole row of NaN comes from padding, all of whose keys are masked (leave padding out, or set such rows "
-           "to 0 "
-           "and pass --renormalize), or from a model that overflows";
+           "to 0 and pass --renormalize), or from a model that overflows";
   }
   return std::isnan(row[index % n]) ? "the model overflowed: compute it in float32 or bfloat16"
                                     : "save the weights after softmax";
@@ -77,8 +74,7 @@ void validate_weights(TensorView<const Weight> weights, std::string_view what, s
   const auto index = static_cast<std::size_t>(bad - values.begin());
   const std::size_t n = shape[2];
   throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected weights from 0 to 3.4e38, found {} at layer {}, head {}, query {}, key {}; "
-                          "{}",
+              fmt::format("{}: expected weights from 0 to 3.4e38, found {} at layer {}, head {}, query {}, key {}; {}",
                           what, *bad, layers_before + index / (n * n * shape[1]) + 1, index / (n * n) % shape[1],
                           index / n % n, index % n, weight_advice(weights, index)));
 }

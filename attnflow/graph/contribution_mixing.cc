@@ -228,8 +228,7 @@ AttentionGraph ContributionGraphSink::take() {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("mixing {}: expected values, residuals and the output projection of {} layers, found none; "
                             "the backend of this model does not provide them. Choose --mixing attention, which needs "
-                            "no "
-                            "more",
+                            "no more",
                             name, layers_));
   }
   for (std::size_t l = 0; l < layers_; ++l) {

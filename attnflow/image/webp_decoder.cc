@@ -13,9 +13,8 @@ std::span<const std::byte> find_exif(const DecoderInput& input) {
   constexpr std::size_t kChunkHeader = 8;
   const std::uint64_t said = std::uint64_t{little_u32(input.bytes, 4)} + 8;
   if (said > input.bytes.size()) {
-    input.truncated("WebP", fmt::format("its header claims {} bytes, but only {} are "
-                                        "present",
-                                        said, input.bytes.size()));
+    input.truncated("WebP",
+                    fmt::format("its header claims {} bytes, but only {} are present", said, input.bytes.size()));
   }
   const std::span<const std::byte> bytes = input.bytes.first(static_cast<std::size_t>(said));
   std::span<const std::byte> exif;

@@ -100,7 +100,7 @@ std::vector<double> read_factors_of_pairs(const DecoderConfigReader& rope, std::
   return found->get<std::vector<double>>();
 }
 
-// What a rotary embedding follows from beside its own settings.
+// The parts of the configuration that determine a rotary embedding together with its own settings.
 struct RotarySource {
   const DecoderConfigReader& reader;
   const DecoderArchitecture& architecture;

@@ -1,5 +1,5 @@
-// What a model's files ask of a generation beside its logits: generation_config.json, in older folders config.json, and
-// the sampling keys of a GGUF file.
+// The rules that a model's files set for a generation: generation_config.json, in older folders config.json, and the
+// sampling keys of a GGUF file.
 //
 // A setting that changes logits before a token is chosen from them is followed as transformers follows it, in the same
 // order (sequence_bias, encoder_repetition_penalty, repetition_penalty, no_repeat_ngram_size,
@@ -68,7 +68,7 @@ struct GenerationRules {
 // begin belongs to TargetInfo::begin.
 GenerationRules read_generation_rules(const GenerationDefaults& defaults, std::size_t vocabulary, bool has_target);
 
-// What is known of the sequence when the next token is chosen. Of an encoder-decoder `ids` are the target's.
+// The sequence so far, when the next token is chosen. For an encoder-decoder, `ids` are those of the target.
 struct GenerationPlace {
   std::span<const std::int64_t> ids;
   std::size_t prompt = 0;                // of `ids`

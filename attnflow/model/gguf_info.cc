@@ -121,14 +121,14 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   return notes;
 }
 
-// What it says of a generation, under the names of its keys; "suppress_tokens" as transformers calls it.
+// The file's settings for generations, under their own keys; "suppress_tokens" under the name that transformers uses.
 GenerationDefaults gguf_generation(const GgufHeader& header) {
   constexpr std::string_view kSampling = "general.sampling.";
   nlohmann::json said = nlohmann::json::object();
   for (const auto& [key, value] : header.metadata) {
     if (!key.starts_with(kSampling)) continue;
     if (const auto* const whole = std::get_if<std::int64_t>(&value)) said[key] = *whole;
-    // Of float32: 0.6, not 0.60000002384.
+    // Six digits, because the value was a float32: 0.6, not 0.60000002384.
     if (const auto* const real = std::get_if<double>(&value))
       said[key] = std::strtod(fmt::format("{:.6g}", *real).c_str(), nullptr);
   }

@@ -102,8 +102,7 @@ std::optional<fs::path> transformer_of(const fs::path& folder) {
     if (!type.ends_with(".Transformer") || path.empty()) continue;
     if (!is_plain(path)) {
       throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the name of a folder next to this file as the path of "
-                                                   "the "
-                                                   "Transformer, found {}",
+                                                   "the Transformer, found {}",
                                                    file.string(), internal::quote_name(path)));
     }
     if (internal::is_listed(folder / path / kModelConfig)) return folder / path;

@@ -142,8 +142,7 @@ LoraAdapter::LoraAdapter(const Folder& folder)
     sort(safetensors_.emplace(folder.open_safetensors(kLoraSafetensors)).entries());
   } else if (!folder.has(kLoraPytorch)) {
     throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected {} or {} next to this file, found neither; copy the adapter "
-                            "again",
+                fmt::format("{}: expected {} or {} next to this file, found neither; copy the adapter again",
                             config_label_, kLoraSafetensors, kLoraPytorch));
   } else {
     file_ = folder.label(kLoraPytorch);

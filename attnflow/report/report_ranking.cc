@@ -319,10 +319,7 @@ namespace {
 
 std::string heads_words(const HeadChoice& heads) {
   if (heads.is_single())
-    return fmt::format(
-        "head {} in the layer shown, mean over heads in the layers "
-        "below",
-        heads.head);
+    return fmt::format("head {} in the layer shown, mean over heads in the layers below", heads.head);
   return heads.fusion == HeadFusion::kMean  ? "mean over heads"
          : heads.fusion == HeadFusion::kMax ? "maximum over heads"
                                             : "minimum over heads";

@@ -69,8 +69,7 @@ constexpr std::array kClasses = {
                    "mask_token [MASK]",
                    kClsAndSep},
     TokenizerClass{"CLIPTokenizer", "clip",
-                   "bos_token <|startoftext|> eos_token <|endoftext|> unk_token <|endoftext|> pad_token "
-                   "<|endoftext|>",
+                   "bos_token <|startoftext|> eos_token <|endoftext|> unk_token <|endoftext|> pad_token <|endoftext|>",
                    "bos_token eos_token"},
 };
 // Types that transformers reads with the general class, whatever class their folder names.

@@ -26,8 +26,9 @@ struct TokenizerClass {
 const TokenizerClass* tokenizer_class_of(const Folder& folder, const TokenizerSettings& settings,
                                          const std::string& model_type);
 
-// What the settings declare, as the Rust crate takes it (rust/src/declared.rs). `defaults`: the tokens of roles that
-// the settings do not name. `made_by`: the class that would make a tokenizer of its own from the tokenizer.json.
+// The tokens that the settings declare, in the form the Rust crate takes (rust/src/declared.rs). `defaults`: the tokens
+// of roles that the settings do not name. `made_by`: the class that would make a tokenizer of its own from the
+// tokenizer.json.
 nlohmann::json declared_tokens(const TokenizerSettings& settings, const std::map<std::string, nlohmann::json>& defaults,
                                const TokenizerClass* made_by = nullptr);
 

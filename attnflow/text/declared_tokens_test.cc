@@ -149,7 +149,7 @@ TEST_F(DeclaredTokens, ThatBelongAroundATextMustStandThere) {
   EXPECT_EQ(ids("the key", "bert"), (Ids{2, 5, 6, 3}));
 }
 
-// What BertTokenizer takes from a tokenizer.json is its vocabulary: an added_tokens_decoder lists every other token.
+// BertTokenizer takes only the vocabulary from a tokenizer.json: an added_tokens_decoder lists every other token.
 TEST_F(DeclaredTokens, OfAClassOfItsOwnAreThoseOfTheDecoder) {
   write_tokenizer();
   json document = read_json(folder_ / "tokenizer.json");

@@ -87,9 +87,7 @@ class Message {
 
   std::string_view take(std::uint64_t size) {
     if (size > bytes_.size() - at_) {
-      fail(fmt::format("a field of {} bytes of which only {} are "
-                       "present",
-                       size, bytes_.size() - at_),
+      fail(fmt::format("a field of {} bytes of which only {} are present", size, bytes_.size() - at_),
            begins_at_ + at_);
     }
     const std::string_view taken = bytes_.substr(at_, static_cast<std::size_t>(size));

@@ -52,7 +52,7 @@ bool is_other_name(const std::string& key) {
 
 bool is_token(const json& value) { return value.is_string() || (value.is_object() && value.contains("content")); }
 
-// What Python takes for true.
+// Whether Python would take the value for true.
 bool holds_something(const json* value) {
   return value != nullptr && !value->is_null() && !(value->is_structured() && value->empty());
 }

@@ -6,7 +6,6 @@ NumPy is imported when a hint is looked at, not with the package.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import cache, wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -79,8 +78,8 @@ def _known() -> frozenset[str]:
 
 
 def unknown_option(name: str, offered: Sequence[str]) -> Error:
-    close = get_close_matches(name, offered, n=1)
-    meant = f"; did you mean {close[0]!r}?" if close else ""
+    close = _core.nearest_name(name, list(offered))
+    meant = f"; did you mean {close!r}?" if close else ""
     return Error(f"expected options among {', '.join(offered)}, found {name!r}{meant}", kind="usage")
 
 

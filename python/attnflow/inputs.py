@@ -27,7 +27,7 @@ class Given:
     target: list[int] | None = None  # decoder_input_ids
 
 
-# Of an encoding: what is read, and what a tokenizer or a data set puts beside it and no model computes with.
+# Keys of an encoding that are read, and keys that tokenizers and data sets add but no model computes with.
 _READ = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids")
 _BESIDE = (
     "labels",
@@ -38,7 +38,7 @@ _BESIDE = (
     "num_truncated_tokens",
 )
 
-# What tables and data sets are told by, and what to pass instead.
+# Types of tables and data sets, and the expression to pass instead of each.
 _TABLES = {
     "pandas.DataFrame": 'table["text"].tolist()',
     "pandas.Series": 'a column as series.tolist(), a row as row["text"]',

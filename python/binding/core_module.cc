@@ -29,6 +29,7 @@
 #include "attnflow/attribution/text_places.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/suggestion.h"
 #include "attnflow/base/version.h"
 #include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/explain/blank_out_agreement.h"
@@ -417,6 +418,12 @@ NB_MODULE(_core, module) {
   bind_edges(module);
   module.def("version", [] { return ATTNFLOW_VERSION; });
   module.def("described_options", described_options, nb::arg("asks"));
+  module.def(
+      "nearest_name",
+      [](const std::string& typed, const std::vector<std::string>& names) {
+        return attnflow::internal::nearest_name(typed, names);
+      },
+      nb::arg("typed"), nb::arg("names"));
   nb::class_<FusedLayer>(module, "FusedLayer").def_prop_ro("shape", [](const FusedLayer& fused) {
     return std::tuple(1, fused.only.heads, fused.tokens, fused.tokens);
   });

@@ -58,7 +58,7 @@ class Shell(CommandTest):
         self.run_program("explain", "--attention", attention, "-o", "a.csv")
         done = self.run_program("explain", "--attention", attention, "-o", "-.csv")
         self.assertEqual(done.stdout, (self.folder / "a.csv").read_text())
-        # What is written after it stands after it.
+        # Later output of other commands comes after the report.
         with (self.folder / "shared.csv").open("w") as shared:
             command = [PROGRAM, "explain", "--attention", str(attention), "-o", "-.csv"]
             subprocess.run(command, stdout=shared, stderr=subprocess.DEVNULL, check=True)

@@ -16,7 +16,7 @@ transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
 TOKENS = 10
-# What the random models write repeats nothing of the prompt.
+# Settings that change nothing here: the texts of the random models repeat nothing of the prompt.
 WITHOUT_EFFECT = {"forced_bos_token_id", "encoder_no_repeat_ngram_size"}
 # Followed: what is tried of each, for vocabularies of 49 tokens and more. [] stands for what the model writes by itself.
 FOLLOWED = {

@@ -2,7 +2,7 @@
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { endsOf, isClose, logEnds, signedEnds, takesMost, type Ends } from "./color/ends";
+import { endsOf, isClose, logEnds, mayHaveSink, signedEnds, takesMost, type Ends } from "./color/ends";
 import { DivergingScale, Scale } from "./color/scale";
 import { Shades } from "./color/shades";
 import { whyNoFlow, whyNot } from "./compute/recompute";
@@ -112,8 +112,8 @@ export class Viewer {
     this.state.takesMost = () => {
       const { start_layer: start } = this.explanation.value.recipe;
       const takes = (method: Method) => takesMost(this.report, this.row(method), start, this.output);
-      // Only decoders have such a sink: encoders are spared the computation of rows.
-      if (!this.report.model.causal || start !== 0) return false;
+      // Asked first, because the rows would have to be computed.
+      if (!mayHaveSink(this.report, start)) return false;
       return (
         !this.scored && !this.carriesNothing && [choices.method.value, "raw" as const, "rollout" as const].some(takes)
       );

@@ -306,7 +306,7 @@ export function wordState({ choices }: State, report: WordReport): State {
   });
 }
 
-/** What a report shows when it is opened. @param arriving a generation grows, and is followed */
+/** The choices that a report opens with. @param arriving a generation grows, and is followed */
 export function initialChoices(report: Report, arriving = false): Choices {
   const { document } = report;
   const generation = report instanceof GenerationReport ? report : null;

@@ -19,7 +19,7 @@ function stringsOf(expression: ts.Expression): string[] {
   return found.filter(Boolean);
 }
 
-/** What JSX makes of a text: lines lose the space around them. */
+/** A text as JSX renders it: lines lose the space around them. */
 const written = (text: string) => text.replace(/^\s*\n\s*|\s*\n\s*$/gu, "").replace(/\s*\n\s*/gu, " ");
 
 /** Places where a sentence's end and a word meet; how many places there are. */

@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_samples.h"
-#include "attnflow/base/phase_start.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"

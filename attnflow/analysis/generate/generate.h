@@ -22,7 +22,6 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/base/phase_start.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/model/decoder.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/base/phase_start.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/graph/normalize.h"

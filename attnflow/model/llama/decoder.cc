@@ -54,7 +54,7 @@ void LlamaDecoder::try_out() {
   capture_.try_terms(false);
   weights_.info.heads = capture_.heads();
   clear();
-  // Of loading, of the context, and of the first run.
+  // Warnings from loading, from creating the context, and from the first run.
   const llama_vocab* const vocabulary = llama_model_get_vocab(weights_.model.get());
   for (ModelNote& note : take_llama_warnings().notes(vocabulary)) weights_.info.notes.push_back(std::move(note));
 }

@@ -22,7 +22,7 @@ void start_llama_library();
 // messages go nowhere else.
 std::string take_llama_error();
 
-// What it warned of on this thread since the last call.
+// libllama's warnings on this thread since the last call.
 LlamaWarnings take_llama_warnings();
 
 // Runs `action` on this thread. Where the library finds an inconsistency by an assertion of its own it would end the

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxListed = 8;   // names in a note
 constexpr std::size_t kMaxOthers = 16;  // warnings that nobody has words for
 
-// What changes neither tokens nor numbers here, and why.
+// A warning about something that changes neither tokens nor numbers here, and why.
 struct Dropped {
   std::string_view part;
   std::string_view because;
@@ -68,7 +68,7 @@ std::string_view without_function(std::string_view message) {
   return is_name ? message.substr(std::min(colon + 2, message.size())) : message;
 }
 
-// What follows `before`, up to `after`.
+// The text between `before` and `after`.
 std::optional<std::string> between(std::string_view text, std::string_view before, std::string_view after) {
   const std::size_t begin = text.find(before);
   if (begin == std::string_view::npos) return std::nullopt;

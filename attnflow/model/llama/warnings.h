@@ -43,8 +43,8 @@ class LlamaWarnings {
   std::vector<std::string> others_;
 };
 
-// What libllama takes for granted without a warning: the tokens around a text that the file does not name, and a
-// sliding window that the file names and the library does not apply.
+// Notes on two things that libllama assumes without a warning: the tokens around a text where the file names none, and
+// full attention where the file names a sliding window that the library does not apply.
 std::vector<ModelNote> unsaid_llama_notes(const llama_model& model, const internal::GgufHeader& header);
 
 }  // namespace attnflow

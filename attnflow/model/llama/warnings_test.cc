@@ -1,4 +1,4 @@
-// What libllama warns of, as notes: by its messages, and by files that cause them.
+// libllama's warnings as notes, from its messages and from files that cause them.
 #include "attnflow/model/llama/warnings.h"
 
 #include <gtest/gtest.h>

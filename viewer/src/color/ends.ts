@@ -23,13 +23,16 @@ export const isSink = ({ model, tokens }: Report, token: number) =>
 /** What lies more than so many times above the rest is far above it: it sets no top, and a sink does not count. */
 const FAR_ABOVE = 2;
 
+/** Whether a first token can be an attention sink at all: a decoder's, of values that reach down to the input. */
+export const mayHaveSink = ({ model }: Report, startLayer: number): boolean => model.causal && startLayer === 0;
+
 /**
  * Whether a decoder's first token takes most of a row: an attention sink, far above every other token of the prompt that
  * the output token sees. The rule of tables and figures, too (attnflow/report/report_ranking.cc).
  */
-export function takesMost({ model, m }: Report, row: Numbers | null, startLayer: number, output: number): boolean {
-  const seen = Math.min(m, row?.length ?? 0, output + 1);
-  if (!row || !model.causal || startLayer !== 0 || seen < 2) return false;
+export function takesMost(report: Report, row: Numbers | null, startLayer: number, output: number): boolean {
+  const seen = Math.min(report.m, row?.length ?? 0, output + 1);
+  if (!row || !mayHaveSink(report, startLayer) || seen < 2) return false;
   let rest = 0;
   for (let j = 1; j < seen; ++j) if (row[j] > rest) rest = row[j];
   return row[0] > FAR_ABOVE * rest;

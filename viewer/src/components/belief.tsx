@@ -162,7 +162,7 @@ function CheckToken({ viewer }: { viewer: GenerationViewer }) {
     busy.value = false;
   };
   const known = viewer.agreementOf(token);
-  // Of the whole prompt, and without each of its tokens.
+  // One run with the whole prompt, and one without each of its tokens.
   const runs = viewer.report.tokens.slice(0, viewer.report.m).filter(({ special }) => !special).length + 1;
   return (
     <p class="belief help" id="unchecked">

@@ -158,7 +158,7 @@ export function overSpans(row: Float64Array, groups: readonly (readonly number[]
   return merged;
 }
 
-/** What a group of tokens stands for. */
+/** The text that a group of tokens stands for. */
 export function spanText(report: Report, group: readonly number[]): string {
   const tokens = group.map((index) => report.tokens[index]);
   const [begin, end] = [Math.min(...tokens.map((one) => one.begin)), Math.max(...tokens.map((one) => one.end))];

@@ -18,7 +18,7 @@ export class GenerationViewer extends Viewer {
 
   /** Has the server check a generated token by blanking, and compute its flow. Set where there is a server. */
   readonly check = signal<((token: number) => Promise<void>) | null>(null);
-  /** What it found, by generated token. */
+  /** The results of checks, by generated token. */
   readonly checks = signal<ReadonlyMap<number, Agreement>>(new Map());
 
   /** @param served a server has made the text, which is followed while it grows */

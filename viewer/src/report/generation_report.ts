@@ -69,7 +69,7 @@ export class GenerationReport extends Report {
     return isScore(method) ? this.fields.tokens.map((_, token) => this.outputOf(token)) : super.outputTokens(method);
   }
 
-  /** What the page opens on: the first token that is no special one; in a branch the one that it begins with. */
+  /** The token that the page opens on: the first ordinary one; in a branch, the one that the branch begins with. */
   get opening(): number {
     const begin = Math.max(0, (this.fields.given ?? 0) - 1);
     return Math.max(
@@ -78,7 +78,7 @@ export class GenerationReport extends Report {
     );
   }
 
-  /** What a reader wants to see while the text comes: its last token that is no special one, else the first. */
+  /** The token that is shown while the text is growing: its last ordinary one, else the first. */
   get newest(): number {
     return Math.max(
       0,

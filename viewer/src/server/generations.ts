@@ -14,7 +14,7 @@ import type { Work } from "./work";
 /** Flow of one token of a text so long takes about a second. */
 const MOST_WITH_FLOW = 256;
 
-/** What is asked of the server to check one token of a text that it has made. */
+/** The request that checks one token of a text that the server has generated. */
 export function checkRequest(asked: PromptRequest, report: GenerationReport, token: number) {
   const ids = report.fields.tokens.slice(0, token + 1).map(({ id }) => id);
   const held = report.methods.filter((method) => !isScore(method));

@@ -127,7 +127,7 @@ export class Question {
     this.offered.add(example);
   }
 
-  /** What somebody asks, or picks among the examples, is the reader's own from now on. */
+  /** Marks a text that was asked or picked among the examples as the reader's own. */
   keep(text: string): string {
     this.offered.delete(text);
     return text;

@@ -107,7 +107,7 @@ export function withSpans(sides: readonly [Side, Side], spans: readonly Span[]):
   ];
 }
 
-/** What a comparison over spans says of itself. */
+/** The sentence that explains a comparison over spans. */
 export const SPAN_WORDS =
   "Where the two are split into different tokens, the sums over the same characters are compared (of flow, the largest value).";
 
