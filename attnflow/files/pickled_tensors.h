@@ -40,13 +40,13 @@ class PickledWeights {
 
  private:
   [[noreturn]] void refuse(const std::string& found) const;
-  std::string_view storage_key(const PickleValue& id) const;
+  std::string_view storage_key(const PickleValue& persistent) const;
   std::size_t size(PickleRef ref, std::string_view what) const;
   Shape sizes(PickleRef ref, std::string_view what) const;
   bool is_tensor(const PickleValue& value) const { return value.kind == PickleValue::Kind::kCall; }
   bool holds_tensors(const PickleValue& value) const;
   const PickleValue& find_weights() const;
-  PickledTensor tensor(const PickleValue& call) const;
+  PickledTensor tensor(const PickleValue& value) const;
 
   const Pickle& pickle_;
   const std::string& source_;

@@ -64,6 +64,13 @@ bool says_nothing(const nlohmann::json& value) {
   return value.is_null() || value == false || ((value.is_object() || value.is_array()) && value.empty());
 }
 
+// The revision of the base model that its folder holds as well.
+bool is_newest(const nlohmann::json& revision) {
+  if (!revision.is_string()) return says_nothing(revision);
+  const auto& name = revision.get_ref<const std::string&>();
+  return name.empty() || name == "main";
+}
+
 // Some ways to begin training change the model's own weights, so that those in its files are not what was adapted.
 bool keeps_the_model(const nlohmann::json& init) {
   return init.is_boolean() || init.is_null() || init == "gaussian" || init == "eva" || init == "orthogonal";
@@ -113,7 +120,7 @@ LoraConfig parse_lora_config(std::string_view text, const std::string& source) {
   const std::string bias = reader.text_or("bias", "none");
   if (bias != "none") refuse(fmt::format("expected \"none\" as \"bias\", found {}", quote_name(bias)));
   for (const auto& [key, value] : json.items()) {
-    if (key == "revision" ? says_nothing(value) || value == "" || value == "main"
+    if (key == "revision" ? is_newest(value)
         : key == "init_lora_weights"
             ? keeps_the_model(value)
             : is_among(kOtherSettings, key) || is_among(kReadSettings, key) || says_nothing(value))

@@ -10,7 +10,9 @@ import families
 import torch
 import transformers
 
-TOLERANCE = 2e-5  # in float32; the seeded models' largest difference is a tenth of it
+# In float32. On most processors the seeded models' largest difference is a tenth of it; on one with other kernels for
+# matrix products, transformers' own gradients are up to 4e-5 from those in float64, and the program's 2e-5.
+TOLERANCE = 6e-5
 PICTURES = {"vit", "vit_msn", "deit", "dinov2", "dinov2_with_registers"}  # tests/golden compares these
 
 transformers.logging.set_verbosity_error()

@@ -34,12 +34,18 @@ def divide_rows(matrix: np.ndarray) -> np.ndarray:
     return np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
 
 
+def shares(matrix: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums; a row of zeros becomes the identity's: its position keeps only itself."""
+    is_empty = matrix.sum(axis=-1, keepdims=True) == 0
+    return np.where(is_empty, np.eye(matrix.shape[-1]), divide_rows(matrix))
+
+
 def fused(layer: np.ndarray, heads: str) -> np.ndarray:
     """Step 1, of [head, query, key] in float64."""
     if heads == "mean":
         return layer.mean(axis=0)
     if heads in ("max", "min"):
-        return divide_rows(getattr(layer, heads)(axis=0))
+        return shares(getattr(layer, heads)(axis=0))
     return layer[int(heads)].copy()
 
 
@@ -65,7 +71,7 @@ def weights(layer: np.ndarray, heads: str, settings: Settings, special: np.ndarr
     exact = layer.dtype == np.float32 and heads not in ("max", "min") and not settings.renormalize
     values = layer.astype(np.float64)
     if settings.renormalize:
-        values = divide_rows(values)
+        values = shares(values)
     before = fused(values, heads)
     after = before.copy()
     after[:, list(settings.masked)] = 0.0
@@ -73,8 +79,7 @@ def weights(layer: np.ndarray, heads: str, settings: Settings, special: np.ndarr
         spared = special if settings.keep_special else np.zeros(len(special), bool)
         after = discarded(after, settings.discard, spared, exact)
     changed = ((before != 0) & (after == 0)).any(axis=1)
-    after[changed] = divide_rows(after[changed])
-    return after
+    return np.where(changed[:, np.newaxis], shares(after), after)
 
 
 def with_residual(matrix: np.ndarray, rho: float) -> np.ndarray:

@@ -252,7 +252,7 @@ class Corpus(PackageTest):
         self.explain(TEXTS[:3])
         for words, options in (
             ("options", {"residual": 0.2}),
-            ("rows_per_file, 5, found 6", {"rows_per_file": 6}),
+            ("the same rows_per_file as in the folder, 5, found 6", {"rows_per_file": 6}),
             ("worker from 0 to 1", {"worker": 2, "workers": 2}),
             ("keep_attention", {"keep_attention": True}),
             ("residual: expected", {"residual": 3.0}),

@@ -40,7 +40,7 @@ transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
 TOLERANCE = 1e-5
-DISTILBERT = 2e-5  # of its relevance: float32 gradients of two builds of torch differ by 1.3e-5 on one machine
+GRADIENTS = 5e-5  # of relevance: float32 gradients of two builds of torch differ by up to 1.5e-5, by machine
 ZEROING = 5e-5  # of value zeroing: 1 - cos of vectors that are nearly the same
 RELEVANCE = ("relevance", "relevance-by-head")
 # As tests/families names them, whose first word is the family's.
@@ -107,8 +107,7 @@ class EdgesTest(PackageTest):
         asked = options if mixing is None else options | {"mixing": mixing}
         report = attnflow.explain(saved.model, saved.tokenizer, saved.text, check=False, **asked)
         found = json.loads(report.to_json())
-        is_loose = mixing in RELEVANCE and saved.model.config.model_type == "distilbert"
-        tolerance = DISTILBERT if is_loose else ZEROING if mixing == "value-zeroing" else TOLERANCE
+        tolerance = GRADIENTS if mixing in RELEVANCE else ZEROING if mixing == "value-zeroing" else TOLERANCE
         of_layer = found["settings"]["mixing"] in RELEVANCE
         for method, values in arrays.items():
             largest = np.abs(values).max(axis=(1, 2) if of_layer else 2, keepdims=True)
