@@ -116,6 +116,8 @@ Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
   // Up to a number that is short to write.
   const double step = least.unit == LengthUnit::kInches || least.unit == LengthUnit::kCentimeters ? 0.05 : 1.0;
   least.value = std::ceil(least.value / step) * step;
+  // Words wrap in steps, so a wider page may need more than a narrower one.
+  while (excess(least.pixels() / size.scale) > kTolerance && least.pixels() < 10000.0) least.value += step;
   throw Error(ErrorKind::kUsage,
               fmt::format("width: expected at least {} for this figure and text of {:.3g} points, found {}; choose a "
                           "wider figure, smaller text, or a view with less in it",

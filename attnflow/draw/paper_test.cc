@@ -104,23 +104,34 @@ TEST(PaperTest, EveryViewIsLaidOutAnewAtItsWidth) {
 
 // A figure that does not fit is refused, with a width that is enough.
 TEST(PaperTest, TooNarrowSaysWhatSuffices) {
-  const Report report = internal::synthetic_report(internal::english_pieces(300), 2);
-  FigureOptions options = on_paper("1.6in", kLabelPoints, FigureView::kMatrix);
-  std::string least;
-  try {
-    (void)figure_svg(report, options);
-    FAIL() << "300 tokens do not fit into 1.6in";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    const std::string message = error.what();
-    const std::string before = "expected at least ";
-    ASSERT_NE(message.find(before), std::string::npos) << message;
-    least = message.substr(message.find(before) + before.size());
-    least = least.substr(0, least.find(' '));
+  std::size_t refused = 0;
+  for (const FigureView view :
+       {FigureView::kOverview, FigureView::kStrip, FigureView::kHeatmap, FigureView::kMatrix, FigureView::kGraph}) {
+    for (const std::size_t tokens : {6U, 16U}) {
+      for (const double points : {5.0, kLabelPoints, 11.0}) {
+        SCOPED_TRACE(fmt::format("view {} of {} tokens in {} points", static_cast<int>(view), tokens, points));
+        const Report report = internal::synthetic_report(internal::english_pieces(tokens), 2);
+        FigureOptions options = on_paper("1.1in", points, view);
+        std::string least;
+        try {
+          (void)figure_svg(report, options);
+          continue;
+        } catch (const Error& error) {
+          EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+          const std::string message = error.what();
+          const std::string before = "expected at least ";
+          ASSERT_NE(message.find(before), std::string::npos) << message;
+          least = message.substr(message.find(before) + before.size());
+          least = least.substr(0, least.find(' '));
+        }
+        ++refused;
+        options.width = parse_length("--width", least);
+        EXPECT_GT(options.width.value, 1.1);
+        EXPECT_NE(figure_svg(report, options).find(fmt::format(" width=\"{}\"", least)), std::string::npos);
+      }
+    }
   }
-  options.width = parse_length("--width", least);
-  EXPECT_GT(options.width.value, 1.6);
-  EXPECT_NE(figure_svg(report, options).find(fmt::format(" width=\"{}\"", least)), std::string::npos);
+  EXPECT_GT(refused, 3U);
 }
 
 }  // namespace

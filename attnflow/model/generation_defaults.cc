@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -84,18 +86,21 @@ class RulesReader {
     return found;
   }
 
+  // Of a sequence that stands there twice the last counts, as in transformers.
   std::vector<std::pair<GenerationRules::Ids, float>> biases(std::string_view key) {
-    std::vector<std::pair<GenerationRules::Ids, float>> found;
+    std::map<GenerationRules::Ids, float> found;
     const Json* const value = reader_.find(key);
-    if (value == nullptr) return found;
-    constexpr const char* kShape = "a list of pairs, of a list of ids and a number";
-    if (!value->is_array()) reader_.wrong(key, kShape, *value);
+    if (value == nullptr) return {};
+    const std::string shape = fmt::format("a list of pairs, of a list of ids and a number from -{0} to {0}", kLargest);
+    if (!value->is_array()) reader_.wrong(key, shape, *value);
     for (const Json& pair : *value) {
-      if (!pair.is_array() || pair.size() != 2 || !pair[1].is_number()) reader_.wrong(key, kShape, pair);
-      found.emplace_back(sequence(key, pair[0]), pair[1].get<float>());
+      const bool fits =
+          pair.is_array() && pair.size() == 2 && pair[1].is_number() && std::abs(pair[1].get<double>()) <= kLargest;
+      if (!fits) reader_.wrong(key, shape, pair);
+      found[sequence(key, pair[0])] = pair[1].get<float>();
     }
     if (!found.empty()) follow(key);
-    return found;
+    return {found.begin(), found.end()};
   }
 
   std::optional<std::int64_t> token(std::string_view key) {

@@ -67,10 +67,6 @@ void prefer_end(std::vector<float>& logits, const std::pair<std::size_t, double>
   }
 }
 
-std::size_t most_probable_id(std::span<const float> logits) {
-  return static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-}
-
 }  // namespace
 
 std::vector<float> ruled_logits(const GenerationRules& rules, std::span<const float> logits,
@@ -121,9 +117,9 @@ std::size_t RuledSampler::choose(std::span<const float> logits) {
   if (rules_.followed.empty()) return sampler_.choose(logits);
   const std::vector<float> ruled =
       ruled_logits(rules_, logits, {.ids = ids_, .prompt = prompt_, .source = source_, .ends = ends_});
+  Sampler without_rules = sampler_;  // draws with the same random number
   const std::size_t id = sampler_.choose(ruled);
-  // Where tokens are drawn, rules change how, and only another most probable token tells of it.
-  if (most_probable_id(ruled) != most_probable_id(logits)) changed_to_ = id;
+  if (without_rules.choose(logits) != id) changed_to_ = id;
   return id;
 }
 

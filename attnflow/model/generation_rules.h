@@ -5,8 +5,8 @@
 // order (sequence_bias, encoder_repetition_penalty, repetition_penalty, no_repeat_ngram_size,
 // encoder_no_repeat_ngram_size, bad_words_ids, min_length, min_new_tokens, forced_bos_token_id,
 // exponential_decay_length_penalty, suppress_tokens, begin_suppress_tokens), so greedy texts are those of
-// model.generate(do_sample=False, num_beams=1). Beams, sampling and the like are not followed: left() names those that
-// would have changed the text. Settings of speed, memory and output change none and are passed over.
+// model.generate(do_sample=False, num_beams=1). Beams, sampling and the like are not followed: a note names
+// those that would have changed the text. Settings of speed, memory and output change none and are passed over.
 #ifndef ATTNFLOW_MODEL_GENERATION_RULES_H_
 #define ATTNFLOW_MODEL_GENERATION_RULES_H_
 
@@ -92,8 +92,8 @@ class RuledSampler {
   std::size_t choose(std::span<const float> logits);
   void keep(std::size_t id);
 
-  // Notes of a text of so many tokens: what was followed and changed a choice, and what was not followed. `ended_by_n`:
-  // their number ended it.
+  // Notes of a text of so many tokens: what was followed and changed a choice, where tokens are drawn that of the same
+  // random number, and what was not followed. `ended_by_n`: their number ended it.
   std::vector<Note> notes(std::size_t generated, bool ended_by_n) const;
 
  private:

@@ -39,6 +39,7 @@ TEST(GenerationRules, ChangeLogitsAsTransformersDoes) {
       {R"({"encoder_no_repeat_ngram_size": 2})", {0, 1, 2, 0}, {2.0F, kOut, 0.5F, 4.0F, -3.0F}},
       {R"({"bad_words_ids": [[3], [1, 0], [2, 2], [4]]})", {0, 1}, {kOut, -1.0F, 0.5F, kOut, -3.0F}},
       {R"({"sequence_bias": [[[4], 10.0], [[0, 1, 3], -5.0]]})", {0, 1}, {2.0F, -1.0F, 0.5F, -1.0F, 7.0F}},
+      {R"({"sequence_bias": [[[4], 10.0], [[1, 0], 1.0], [[4], 1.0]]})", {0, 1}, {3.0F, -1.0F, 0.5F, 4.0F, -2.0F}},
       {R"({"min_new_tokens": 2})", {0, 1, 2}, {2.0F, -1.0F, 0.5F, 4.0F, kOut}},
       {R"({"min_new_tokens": 1, "min_length": 9})", {0, 1, 2}, logits},
       {R"({"min_length": 4})", {0, 1, 2}, {2.0F, -1.0F, 0.5F, 4.0F, kOut}},
@@ -49,6 +50,8 @@ TEST(GenerationRules, ChangeLogitsAsTransformersDoes) {
       {R"({"suppress_tokens": [3, 99, -1]})", {0, 1, 2}, {2.0F, -1.0F, 0.5F, kOut, -3.0F}},
       {R"({"begin_suppress_tokens": [3]})", {0, 1}, {2.0F, -1.0F, 0.5F, kOut, -3.0F}},
       {R"({"begin_suppress_tokens": [3]})", {0, 1, 2}, logits},
+      {R"({"begin_suppress_tokens": [3], "forced_bos_token_id": 2})", {0, 2}, {2.0F, -1.0F, 0.5F, kOut, -3.0F}, 1},
+      {R"({"begin_suppress_tokens": [3], "forced_bos_token_id": 2})", {0, 2, 1}, logits, 1},
   };
   const Ids ends = {4};
   for (const Case& one : cases) {
@@ -66,6 +69,8 @@ TEST(GenerationRules, SayWhatIsWrong) {
   expect_error(ErrorKind::kBadFile, {"generation_config.json", "repetition_penalty", "-1"},
                [] { rules_of(R"({"repetition_penalty": -1})"); });
   expect_error(ErrorKind::kBadFile, {"bad_words_ids"}, [] { rules_of(R"({"bad_words_ids": [[7]]})"); });
+  expect_error(ErrorKind::kBadFile, {"sequence_bias", "1e+30", "1e+300"},
+               [] { rules_of(R"({"sequence_bias": [[[1], 1e300]]})"); });
   expect_error(ErrorKind::kBadFile, {"suppress_tokens", "list of ids"}, [] { rules_of(R"({"suppress_tokens": 3})"); });
   const GenerationRules all = rules_of(R"({"suppress_tokens": [0, 1, 2, 3, 4]})");
   const std::vector<float> logits(5, 1.0F);
@@ -137,6 +142,28 @@ TEST(GenerationRules, CountTheChoicesThatTheyChanged) {
       notes[0].text,
       "As generation_config.json asks, suppress_tokens [3] changed the choice of 2 of 4 tokens. Probabilities, and "
       "what tokens depend on, are those of the model's own logits.");
+}
+
+// Drawn with the same random numbers, a token counts where it is another.
+TEST(GenerationRules, CountTheDrawsThatTheyChanged) {
+  SamplingOptions options;
+  options.temperature = 1.0;
+  const std::vector<float> logits(5, 1.0F);
+  RuledSampler sampler(options, rules_of(R"({"sequence_bias": [[[2], 40.0]]})"), {0}, {0}, {4});
+  Sampler free(options);
+  std::size_t others = 0;
+  constexpr std::size_t kDraws = 50;
+  for (std::size_t k = 0; k < kDraws; ++k) {
+    const std::size_t id = sampler.choose(logits);
+    EXPECT_EQ(id, 2U);
+    sampler.keep(id);
+    others += free.choose(logits) != id ? 1 : 0;
+  }
+  const std::vector<Note> notes = sampler.notes(kDraws, true);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(std::get<std::size_t>(*notes[0].find("changed")), others);
+  EXPECT_GT(others, kDraws / 2);
+  EXPECT_LT(others, kDraws);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ FOLLOWED = {
     "forced_bos_token_id": [7],
     "exponential_decay_length_penalty": [[2, 3.0]],
     "suppress_tokens": ["all"],
-    "begin_suppress_tokens": ["all"],
+    "begin_suppress_tokens": ["all", "forced"],
 }
 # Named in a note where they would change the text. They stand with a value that does.
 LEFT = {
@@ -86,7 +86,10 @@ def settings_for(key, value, ids):
         "away": [[[ids[0]], -50.0], [[ids[1], ids[2]], -60.0]],
         "all": sorted(set(ids))[:2] + [ids[0]],
     }
-    return {key: made.get(value, value) if isinstance(value, str) else value}
+    # The first token that is chosen is then the one behind a target's forced one.
+    forced = {"forced_bos_token_id": 7} if value == "forced" else {}
+    made["forced"] = [id for id in range(49) if id not in ids[3:]]
+    return forced | {key: made.get(value, value) if isinstance(value, str) else value}
 
 
 class GenerationSettingsTest(unittest.TestCase):
@@ -114,8 +117,6 @@ class GenerationSettingsTest(unittest.TestCase):
                 read = torch.tensor([[families.vocabulary_of(family)[token["text"]] for token in read]])
                 tried = [(key, value) for key, values in FOLLOWED.items() for value in values]
                 for key, value in tried:
-                    if family.has_source and key == "forced_bos_token_id":
-                        continue  # tests of encoder-decoders have it
                     # A text that would end at once is what the least length lengthens.
                     ends = {"eos_token_id": plain[0]} if key in ("min_length", "min_new_tokens") else {}
                     before = plain[:1] if ends else plain
@@ -124,15 +125,17 @@ class GenerationSettingsTest(unittest.TestCase):
                         report = self.written(folder, settings)
                         found = [token["id"] for token in report["generation"]["tokens"]]
                         model.generation_config = transformers.GenerationConfig(**settings)
+                        # The program counts a target's forced token to what is given.
+                        forced = int(family.has_source and "forced_bos_token_id" in settings)
+                        new = {"max_new_tokens": TOKENS + forced, "do_sample": False, "num_beams": 1}
                         with torch.no_grad():
-                            whole = model.generate(read, max_new_tokens=TOKENS, do_sample=False, num_beams=1)[
-                                0
-                            ].tolist()
-                        expected = whole[1 if family.has_source else read.shape[1] :]
+                            whole = model.generate(read, **new)[0].tolist()
+                        expected = whole[1 + forced if family.has_source else read.shape[1] :]
                         self.assertEqual(found, expected)
                         changed[key] += found != before
                         notes = [note for note in report["notes"] if note["code"] == "generation-rules"]
-                        if found != before and "bad_words_ids" not in settings:
+                        by_rule = not forced or key != "forced_bos_token_id"
+                        if found != before and by_rule and "bad_words_ids" not in settings:
                             self.assertEqual(len(notes), 1, report["notes"])
                             self.assertIn(key, notes[0]["text"])
         # A rule that changed no text was not tried.

@@ -281,6 +281,8 @@ RuledSampler ruled_sampler(const ModelInfo& info, const TextCodec& codec, const 
     }
   }
   if (!info.target) return {options.sampling, std::move(rules), prompt.ids, prompt.ids, std::move(ends)};
+  const std::vector<std::int64_t>& begin = info.target->begin;
+  if (begin.size() > 1) rules.forced_begin = begin[1];
   const auto target = prompt.ids.begin() + static_cast<std::ptrdiff_t>(prompt.source);
   RuledSampler sampler(options.sampling, std::move(rules), {target, target + 1}, {prompt.ids.begin(), target},
                        std::move(ends));
@@ -313,17 +315,18 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
       break;
     }
     Tensor<float> logits;
+    std::size_t id = 0;
     try {
       logits = decoder.append(next, &sink, tokens.empty() ? first.get_token() : std::stop_token());
+      // Drawn for tokens that are given, too, so that a branch goes on with the random numbers of what it left.
+      id = sampler.choose(logits.span());
     } catch (const std::exception& error) {
-      // Out of memory, most likely: what was generated until here is worth keeping.
+      // Out of memory, or rules that leave no token: what was generated until here is worth keeping.
       if (tokens.empty()) throw;
       generation.stopped = "interrupted";
       report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
       break;
     }
-    // Drawn for tokens that are given, too, so that a branch goes on with the random numbers of what it left.
-    std::size_t id = sampler.choose(logits.span());
     if (tokens.size() < options.begin_with.size()) id = options.begin_with[tokens.size()];
     sampler.keep(id);
     tokens.push_back(generated_token(codec, id, logits.span(), options.choices));
@@ -418,6 +421,12 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   report.generation->chat = options.chat;
   if (info.target) {
     check_encoder_decoder_settings(options.settings, info);
+    if (!options.check_tokens.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("check_tokens: expected a decoder, found {}, an encoder-decoder, whose "
+                              "generated tokens have no check by blank-out yet; leave it out",
+                              info.name));
+    }
     options.generated_columns = true;
   }
   const Prompt prompt = read_prompt(codec, info, options, report);

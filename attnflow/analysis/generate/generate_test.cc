@@ -1,5 +1,6 @@
 #include "attnflow/analysis/generate/generate.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -260,6 +261,19 @@ TEST(Generate, AnInterruptedGenerationKeepsWhatItHas) {
   EXPECT_EQ(report.notes.size(), 3U);  // the sink, the flow, the end
   // Before the first token there is nothing to keep.
   EXPECT_THROW(generate(decoder, ByteCodec(), kPrompt, options), Cancelled);
+}
+
+// Rules that leave no token end a text as anything does that goes wrong behind the first token.
+TEST(Generate, RulesThatLeaveNoTokenKeepWhatIsWritten) {
+  ScriptedDecoder decoder("abc", kPromptTokens);
+  std::string words;  // everything behind "b"
+  for (int id = 0; id < 258; ++id) words += fmt::format("{}[98, {}]", id == 0 ? "" : ", ", id);
+  decoder.changeable_info().generation = {.text = "{\"bad_words_ids\": [" + words + "]}",
+                                          .file = "generation_config.json"};
+  const Report report = generate(decoder, ByteCodec(), kPrompt, options_for({"raw"}));
+  EXPECT_EQ(report.generation->text, "ab");
+  EXPECT_EQ(report.generation->stopped, "interrupted");
+  EXPECT_EQ(test::notes_of(report.notes, NoteCode::kModelStopped).size(), 1U);
 }
 
 TEST(Generate, StreamsWholeCharacters) {
