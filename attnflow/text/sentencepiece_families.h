@@ -23,6 +23,14 @@ enum class PieceNumbering : std::uint8_t {
   kListed,     // by vocab.json
 };
 
+// What the files beside a vocabulary may declare. transformers 5 builds the vocabularies of some families from the
+// names of their special tokens, so that other names and more tokens get ids that no earlier version gave them.
+enum class DeclaredTokens : std::uint8_t {
+  kOwn,   // the family's own special tokens, and pieces of the file
+  kMore,  // further tokens behind the vocabulary as well
+  kAny,   // and other tokens in the roles
+};
+
 // Texts that hold several things have a space between two.
 struct SentencePieceFamily {
   std::string_view name;
@@ -47,6 +55,8 @@ struct SentencePieceFamily {
   bool prepares_quotes = false;       // `` and '' become "
   bool strips_accents = false;        // unless keep_accents
   bool lowercases = false;            // where do_lower_case says nothing
+  bool splits_at_spaces = false;      // and puts a space before every part, whatever `legacy` says
+  DeclaredTokens declared = DeclaredTokens::kOwn;
 };
 
 std::span<const SentencePieceFamily> sentencepiece_families();

@@ -54,6 +54,7 @@ class Converter {
     find_lowest();
     number_pieces();
     append_pieces();
+    check_declared();
     json document;
     document["added_tokens"] = added_tokens();
     document["normalizer"] = {{"type", "Sequence"}, {"normalizers", normalizers()}};
@@ -206,6 +207,54 @@ class Converter {
     }
   }
 
+  // Another token in a role, and one that the vocabulary does not have, where this family allows neither.
+  void check_declared() const {
+    if (family_.declared == DeclaredTokens::kAny) return;
+    const auto refuse_token = [&](const std::string& expected, const std::string& found) {
+      fail_settings(folder_.label(), fmt::format("{} of {}, beside {}", expected, family_.name, file_), found,
+                    advice_to_write_tokenizer(kSentencePiecePackages));
+    };
+    const auto usual = default_specials(family_.specials);
+    std::set<std::string> known;
+    for (const auto& [role, token] : usual) known.insert(token.at("content").get<std::string>());
+    for (const auto& [role, token] : vocabulary_.specials) {
+      const auto piece = token.at("content").get<std::string>();
+      const auto named = usual.find(role);
+      const bool is_own = named == usual.end() ? is_special_piece(piece) : named->second.at("content") == piece;
+      if (!is_own) refuse_token("the special tokens", fmt::format("{} as {}", quote_name(piece), role));
+    }
+    if (family_.appends_mask && settings_.names("mask_token") && !settings_.special("mask_token")) {
+      refuse_token("the special tokens", "none as mask_token");
+    }
+    if (family_.single.starts_with("cls ") && !flag("add_bos_token", true)) {
+      refuse_token("the special tokens around a text", "add_bos_token false");
+    }
+    if (family_.declared == DeclaredTokens::kMore) return;
+    const auto expect_known = [&](const json& token) {
+      const auto piece = token.at("content").get<std::string>();
+      if (!vocabulary_.pieces.contains(piece) && !known.contains(piece))
+        refuse_token("only tokens", quote_name(piece) + ", a further one");
+    };
+    // One with an id, which is cut out of a text as it stands, is the same for every version.
+    const auto is_plain = [](const json& token) {
+      return token.at("special") == true && token.at("normalized") == false && token.at("lstrip") == false &&
+             token.at("rstrip") == false && token.at("single_word") == false;
+    };
+    for (const auto& [id, token] : settings_.added_tokens()) {
+      if (!is_plain(token)) expect_known(token);
+      known.insert(token.at("content").get<std::string>());
+    }
+    for (const json& token : settings_.more_specials()) expect_known(token);
+    for (const json& token : settings_.other_named()) expect_known(token);
+  }
+
+  bool is_special_piece(const std::string& piece) const {
+    if (std::find(more_specials_.begin(), more_specials_.end(), piece) != more_specials_.end()) return true;
+    return std::any_of(model_.pieces.begin(), model_.pieces.end(), [&](const SentencePiece& one) {
+      return one.text == piece && one.type != PieceType::kNormal && one.type != PieceType::kByte;
+    });
+  }
+
   std::string in_frame(const std::string& code) const { return fmt::format("{0}{1}{0}", family_.language_frame, code); }
 
   void append_special(const std::string& piece) {
@@ -268,7 +317,8 @@ class Converter {
   // Whether a space is put before a text ("always": and before each part of it behind an added token).
   const char* prefix() const {
     if (!model_.add_dummy_prefix || !flag("add_prefix_space", true)) return "never";
-    return flag("legacy", true) ? "always" : "first";
+    const bool always = family_.splits_at_spaces || flag("legacy", true);
+    return always ? "always" : "first";
   }
 
   std::string charsmap() const {
@@ -306,11 +356,13 @@ class Converter {
     if (family_.name == "DeBERTa-v2" && flag("split_by_punct", false)) {
       steps.push_back({{"type", "Punctuation"}, {"behavior", "Isolated"}});
     }
-    // Cutting at spaces first changes nothing where no piece goes across one.
+    // Cutting at spaces changes nothing where no piece goes across one.
     const bool across = std::any_of(model_.pieces.begin(), model_.pieces.end(), [](const SentencePiece& piece) {
       const bool in_text = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
       return in_text && piece.text.find(kSpace, 1) != std::string::npos;
     });
+    const bool only_spaces = model_.remove_extra_whitespaces && !model_.charsmap.empty();
+    if (family_.splits_at_spaces && only_spaces && !across) steps.push_back({{"type", "WhitespaceSplit"}});
     steps.push_back({{"type", "Metaspace"}, {"replacement", kSpace}, {"prepend_scheme", prefix()}, {"split", !across}});
     return {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
   }

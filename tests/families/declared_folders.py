@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import sentencepiece
 import sentencepiece_folders
+import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 TEXTS = [
@@ -30,6 +32,7 @@ class Base:
     specials: dict[str, int]
     size: int
     config: dict = field(default_factory=dict)  # of tokenizer_config.json, under every declaration
+    refused: frozenset[str] = frozenset()  # declarations that this one may refuse, beside those that any may
 
     def token(self, content: str, **properties: Any) -> dict:
         usual = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False, "special": True}
@@ -143,6 +146,51 @@ BERT_SIZE, BYTES_SIZE, UNIGRAM_SIZE = len(bert_pieces()), len(roberta_pieces()[0
 LLAMA = sentencepiece_folders.train(**sentencepiece_folders.LLAMA, byte_fallback=True)
 LLAMA_IDS = sentencepiece_folders.LLAMA_SPECIALS
 
+# Names of declarations: another token in a role, and tokens that get their ids in the order in which they are added.
+ROLES = frozenset(
+    """twice|decoder with a named one|decoder that names a piece|an object as mask|added_tokens.json of specials
+    a piece as mask|a new pad_token|a new mask_token|a new eos_token|map's text|map's object|map's null|no mask|end
+    """.strip()
+    .replace("\n    ", "|")
+    .split("|")
+)
+NEW = frozenset(
+    """decoder with spaces|decoder of words|split|own names|own names as saved|own names and extra|extra
+    extra of objects|extra by name|extra and additional|empty extra and additional|additional|additional of objects
+    additional of a piece|added_tokens.json|added_tokens.json in another order|added_tokens.json before the decoder
+    map's own name|map's extra|map's extra by name|map's additional|map's additional over the configuration's
+    map's additional over none|decoder before the map
+    """.strip()
+    .replace("\n    ", "|")
+    .split("|")
+)
+# The rows of sentencepiece_folders.py that transformers reads exactly, with what the program may refuse of each.
+OF_SENTENCEPIECE = {
+    "t5": frozenset(["a new eos_token"]),
+    **dict.fromkeys(("albert", "xlnet", "xlm-roberta", "camembert"), ROLES),
+    **dict.fromkeys(("m2m100", "marian"), ROLES | NEW),
+}
+
+
+def of_family(name: str, refused: frozenset[str]) -> Base:
+    """A SentencePiece folder as transformers numbers it."""
+    (row,) = [row for row in sentencepiece_folders.ROWS if row.name == name]
+    with tempfile.TemporaryDirectory(prefix="attnflow.") as held:
+        made = sentencepiece_folders.Folder(row, Path(held))
+        files = {file.name: file.read_bytes() for file in made.path.iterdir()}
+        tokenizer = getattr(transformers, row.tokenizer_class).from_pretrained(made.path)
+
+    def write(folder: Path) -> None:
+        for file, content in files.items():
+            (folder / file).write_bytes(content)
+
+    roles = (
+        getattr(tokenizer, role, None) for role in ("bos_token", "eos_token", "unk_token", "pad_token", "mask_token")
+    )
+    specials = {piece: tokenizer.convert_tokens_to_ids(piece) for piece in roles if piece}
+    return Base(name, row.tokenizer_class, write, specials, len(tokenizer), dict(row.settings), refused)
+
+
 MASK = {"__type": "AddedToken", "content": "<mask>", "lstrip": True, "normalized": False, "special": True}
 
 BASES = [
@@ -166,6 +214,7 @@ BASES = [
         pieces_in(LLAMA),
         {"legacy": False, "add_bos_token": True, "add_eos_token": False},
     ),
+    *(of_family(name, refused) for name, refused in OF_SENTENCEPIECE.items()),
 ]
 
 
@@ -323,7 +372,7 @@ REFUSED = {
 
 
 # transformers 5 loses these tokens beside a SentencePiece file, although the folder declares them.
-LOST = [("tokenizer.model of Llama", "map's additional")]
+LOST = [(name, "map's additional") for name in ("tokenizer.model of Llama", *OF_SENTENCEPIECE)]
 
 
 def write(base: Base, declaration: Declaration, folder: Path) -> None:

