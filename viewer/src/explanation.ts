@@ -151,7 +151,8 @@ export class Explanation {
 
   /** Output tokens that a server computed this recipe for, in any of its answers. */
   private answeredTokens(method: Method, layer: number): number[] {
-    const answers = this.answers.filter(({ methods, layers }) => methods.includes(method) && layers.includes(layer));
+    const holds = (answer: Report) => answer.methods.includes(method) && answer.layersOf(method).includes(layer);
+    const answers = this.answers.filter(holds);
     return [...new Set(answers.flatMap((answer) => answer.outputTokens(method)))].sort((a, b) => a - b);
   }
 

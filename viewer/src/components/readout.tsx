@@ -80,7 +80,8 @@ export function readoutOf(
   const named = <TokenName {...placed(report.namedBy(output))} said {...own} />;
   if (row !== null && viewer.scored) return <Scored input={input} row={row} />;
   if (row === null) {
-    const rows = explanation.value.outputTokens(method).map((position) => report.namedBy(position));
+    const layer = [layers].flat().at(-1);
+    const rows = explanation.value.outputTokens(method, layer).map((position) => report.namedBy(position));
     return (
       <>
         No {method} values for {named} here
