@@ -120,7 +120,7 @@ export class Explanation {
     return result;
   }
 
-  /** Whether relevance reaches nothing of an output token after a layer: its row is empty. */
+  /** Whether an output token's row over relevance is empty after a layer: nothing of it argues for the prediction. */
   carriesNothing(layer: Layers, outputToken: number): boolean {
     if (this.report.mixing.rule !== "contained-normalized") return false;
     const raw = this.result("raw", layer, outputToken)?.values;

@@ -101,7 +101,7 @@ export function readoutOf(
     if (!best) {
       return (
         <>
-          {where}: {named} ← only excluded tokens
+          {where}: {named} ← {viewer.isZero ? "nothing: every value is 0" : "only excluded tokens"}
         </>
       );
     }
