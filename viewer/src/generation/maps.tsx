@@ -125,7 +125,8 @@ export function WholePicture() {
       onRow={(row) => state.step(outputs[row] - (m - 1))}
       exporter={{ shown: () => ({ output: `all ${outputs.length}, a row each`, file: [method] }), rows: table }}
     >
-      A row for each generated token, a column for each token of the prompt
+      A row for each generated token{outputs.length < report.choosable && ` that ${method} was computed for`}, a column
+      for each token of the prompt
       {withGenerated && " and, after the line, for each token generated before it"}. Click a row to choose its token.
     </CellCard>
   );
