@@ -727,6 +727,12 @@ describe("generations", () => {
             const width = await narrow.page.evaluate(() => document.documentElement.scrollWidth);
             assert.ok(width <= 360, `${width} pixels wide with ${method}`);
           }
+          // The widest ranking has a column beside the shown one, and one of shares.
+          await choose(narrow.page, "rollout");
+          await narrow.page.setViewportSize({ width: 390, height: 740 });
+          await drawn(narrow.page);
+          const cut = await narrow.page.$eval("#rank", (box) => box.scrollWidth - box.clientWidth);
+          assert.equal(cut, 0, "columns of the ranking are out of sight");
           assert.deepEqual(narrow.watch, { requests: [], messages: [] });
           await narrow.close();
         }

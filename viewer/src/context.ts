@@ -159,12 +159,18 @@ export class Viewer {
   }
 
   /**
-   * Whether the prediction that is explained draws on nothing that the chosen output token holds after the layer. Rollout
-   * says by what shares something goes back to the input: there is nothing to share out.
+   * Whether nothing that the chosen output token holds after the layer argues for the prediction that is explained: it may
+   * argue against it, which is not in the graph. Rollout says by what shares something goes back to the input: there is
+   * nothing to share out.
    */
   get carriesNothing(): boolean {
     const method = this.state.choices.method.value;
     return !this.scored && this.explanation.value.carriesNothing(this.layersOf(method), this.output);
+  }
+
+  /** Whether there are values, and all of them are 0. */
+  get isZero(): boolean {
+    return this.row()?.every((value) => value === 0) ?? false;
   }
 
   /** Whether a token is shown that takes most of the row and says little: an attention sink. */

@@ -120,7 +120,7 @@ export class Explanation {
     return result;
   }
 
-  /** Whether relevance reaches nothing of an output token after a layer: its row is empty. */
+  /** Whether an output token's row over relevance is empty after a layer: nothing of it argues for the prediction. */
   carriesNothing(layer: Layers, outputToken: number): boolean {
     if (this.report.mixing.rule !== "contained-normalized") return false;
     const raw = this.result("raw", layer, outputToken)?.values;
@@ -151,7 +151,8 @@ export class Explanation {
 
   /** Output tokens that a server computed this recipe for, in any of its answers. */
   private answeredTokens(method: Method, layer: number): number[] {
-    const answers = this.answers.filter(({ methods, layers }) => methods.includes(method) && layers.includes(layer));
+    const holds = (answer: Report) => answer.methods.includes(method) && answer.layersOf(method).includes(layer);
+    const answers = this.answers.filter(holds);
     return [...new Set(answers.flatMap((answer) => answer.outputTokens(method)))].sort((a, b) => a - b);
   }
 

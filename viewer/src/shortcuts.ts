@@ -93,10 +93,11 @@ export function clickToken(viewer: Viewer, token: number, click: Click, explain:
 /** One layer alone, and from then on the one below or above. */
 function stepLayer(viewer: Viewer, by: number) {
   const { layer, method, span } = viewer.state.choices;
-  const layers = viewer.report.layersOf(method.value);
-  if (!(viewer instanceof GenerationViewer)) layer.value = step(layers, layer.value, by);
-  else if (!viewer.state.growing.value) {
+  if (!(viewer instanceof GenerationViewer)) {
+    layer.value = step(viewer.report.layersOf(method.value), layer.value, by);
+  } else if (!viewer.state.growing.value) {
     const { kind, from } = viewer.span.value;
+    const layers = viewer.heldLayers(method.value);
     const one = kind === "one" ? step(layers, from, by) : layers[layers.length - 1];
     span.value = { ...span.value, kind: "one", from: one };
   }

@@ -97,6 +97,31 @@ test("pairs are matched text by text", async () => {
   ]);
 });
 
+const [BEGIN, END] = ["<|endoftext|>", "</s>"];
+test.each([
+  ["the same by any name, on either side", ["[CLS]", "a", "[SEP]"], ["<s>", "a", "</s>"], [0, 1, 2]],
+  ["a language stands before what ends the text", ["a", "[eng]", END], ["a", "[SEP]"], [0, -1, 1]],
+  ["a language and a class", ["[eng]", "[CLS]", "a"], ["<s>", "[deu]", "a"], [-1, 0, 2]],
+  ["what ends a text and what classes it behind it", ["a", "<sep>", "<cls>"], ["[CLS]", "a", "[SEP]"], [1, 2, -1]],
+  ["a class before a text and one behind it", ["<cls>", "a"], ["a", "<cls>"], [-1, 0]],
+  ["what begins a text and ends others", [BEGIN, "a"], ["<s>", "a", END], [0, 1]],
+  ["it does not end this one", ["a", END], [BEGIN, "a"], [1, -1]],
+  ["the same before one that is like it", ["a", "[SEP]", END], ["a", END], [0, -1, 1]],
+  ["padding behind what ends the text", ["a", "[SEP]", "[PAD]"], ["a", "<pad>"], [0, -1, 1]],
+])("special tokens are matched by what they are: %s", async (_, ours, theirs, match) => {
+  const [a, b] = [await cut({ pieces: ours }), await cut({ pieces: theirs, name: "b" })];
+  expect([...alignTokens(a, b).match]).toEqual(match);
+  // The other way round they are the same pairs.
+  const back = [...alignTokens(b, a).match].map((i, j) => [i, j]).filter(([i]) => i >= 0);
+  expect(back.sort(([i], [k]) => i - k)).toEqual(match.map((j, i) => [i, j]).filter(([, j]) => j >= 0));
+});
+
+test("a target begins with padding in one model and with what ends a text in another", async () => {
+  const a = await cut({ pieces: ["a", "</s>"], pair: ["<pad>", "b"] });
+  const b = await cut({ pieces: ["<s>", "a", "</s>"], pair: ["</s>", "b"], name: "b" });
+  expect([...alignTokens(a, b).match]).toEqual([1, 2, 3, 4]);
+});
+
 test("sums over the same characters are compared, each once", async () => {
   const a = await cut({ pieces: ["un", "do", " it", " now"], rollout: [0.1, 0.2, 0.3, 0.4] });
   const b = await cut({ pieces: ["undo", " i", "t", " now"], rollout: [0.5, 0.1, 0.1, 0.3], name: "b" });
@@ -125,6 +150,11 @@ test("different texts of two models are matched by what their tokens stand for",
   const a = await cut({ pieces: ["The", " key", " is"] });
   const b = await cut({ pieces: ["The", " old", " key"], name: "b" });
   expect([...alignTokens(a, b).match]).toEqual([0, 2, -1]);
+  const [bert, roberta] = [
+    await cut({ pieces: ["[CLS]", "The", " key", " is", "[SEP]"] }),
+    await cut({ pieces: ["<s>", "The", " old", " key", "</s>"], name: "b" }),
+  ];
+  expect([...alignTokens(bert, roberta).match]).toEqual([0, 1, 3, -1, 4]);
 });
 
 test("layers are counted from the last one where models differ in depth", async () => {

@@ -7,6 +7,7 @@ import { captionOf } from "../src/export/name";
 import { GenerationViewer } from "../src/generation/generation_viewer";
 import { GenerationLive } from "../src/generation/live";
 import { alternatives } from "../src/generation/likelihood";
+import { layerRows, matrixRows } from "../src/generation/maps";
 import { LONGEST_ASK } from "../src/address";
 import { Explanation } from "../src/explanation";
 import {
@@ -854,7 +855,8 @@ describe("a generation while it happens", () => {
   test("takes the check of one token from the server, with its flow, and shows it beside that token alone", async () => {
     const document = sample();
     const arrays = Object.fromEntries(Object.entries(document.arrays).filter(([name]) => !name.startsWith("flow")));
-    const viewer = new GenerationViewer(await GenerationReport.read({ ...document, arrays }), false, true);
+    const generation = { ...document.generation, flow_tokens: [], flow_layers: [2, 5] };
+    const viewer = new GenerationViewer(await GenerationReport.read({ ...document, generation, arrays }), false, true);
     const { choices } = viewer.state;
     choices.method.value = "rollout";
     choices.span.value = { kind: "all", from: 0, to: Infinity };
@@ -872,7 +874,14 @@ describe("a generation while it happens", () => {
     expect([viewer.has("flow"), viewer.heldLayers("flow")]).toEqual([true, [5]]);
     choices.method.value = "flow";
     expect(viewer.row()?.some((value) => value > 0)).toBe(true);
+    // The pictures have rows for what came with the check: one layer and one token.
+    expect([layerRows(viewer).layers, layerRows(viewer).values]).toEqual([[5], [viewer.row()]]);
+    expect([matrixRows(viewer).outputs, matrixRows(viewer).values]).toEqual([[viewer.output], [viewer.row()]]);
     choices.method.value = "rollout";
+    expect([layerRows(viewer).layers, matrixRows(viewer).outputs]).toEqual([
+      [5, 2],
+      [3, 4, 5],
+    ]);
     viewer.state.step(0);
     expect(agreementShown(viewer)).toBeNull();
     // A model that has nothing to blank with.

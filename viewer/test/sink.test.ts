@@ -5,9 +5,11 @@ import { Viewer } from "../src/context";
 import { SINK } from "../src/filters";
 import { readLink, writeLink } from "../src/link";
 import type { ReportDocument } from "../src/report/document";
-import { Report } from "../src/report/report";
+import { Report, type Token } from "../src/report/report";
+import { readoutOf } from "../src/components/readout";
 import { helpOf } from "../src/views/ranking";
 import causal from "./fixtures/causal.json?raw";
+import gradient from "./fixtures/gradient.json?raw";
 import relevance from "./fixtures/relevance.json?raw";
 import text from "./fixtures/text.json?raw";
 
@@ -95,13 +97,30 @@ test("an output token that no relevance reaches ranks nothing by any method", as
     expect(viewer.ranking.value, method).toEqual([]);
     expect(Math.max(...(viewer.row() ?? [NaN])), method).toBe(0);
     expect(helpOf(viewer), method).toBe(
-      `The output token carries no relevance at layer ${layer}: there is nothing to rank.`,
+      `The output token carries no relevance in favor of the prediction at layer ${layer}: there is nothing to rank.`,
     );
+    expect(viewer.isZero, method).toBe(true);
+    expect(JSON.stringify(readoutOf(viewer, "rank", null)), method).toContain("nothing: every value is 0");
   }
   // Over attention an empty row means nothing.
   state.choices.token.value = report.document.output_token ?? 0;
   expect(viewer.carriesNothing).toBe(false);
   expect(viewer.ranking.value.length).toBeGreaterThan(0);
+});
+
+test("zeros over other edges are said to be zeros, and values of excluded tokens to be there", async () => {
+  const viewer = new Viewer(await read(gradient));
+  const { report, state } = viewer;
+  const [layer, own] = [report.layers.at(-1) as number, report.document.output_token];
+  // The gradient reaches the last layer at one position alone.
+  const empty = report.tokens.find(({ index }) => index !== own) as Token;
+  [state.choices.layer.value, state.choices.token.value, state.choices.method.value] = [layer, empty.index, "raw"];
+  expect([viewer.carriesNothing, viewer.isZero]).toEqual([false, true]);
+  expect(helpOf(viewer)).toContain("Every raw value of this output token is 0: there is nothing to rank.");
+  state.choices.method.value = "rollout";
+  expect([viewer.isZero, viewer.ranking.value.length > 0]).toEqual([false, true]);
+  for (const { token } of [...viewer.ranking.value]) state.toggle(token);
+  expect(helpOf(viewer)).toContain("Only excluded tokens have values other than 0.");
 });
 
 test("is left out by default, comes back on request, and the link keeps that", async () => {

@@ -65,12 +65,19 @@ function First() {
   const method = state.choices.method.value;
   const row = viewer.row();
   const ranking = viewer.ranking.value;
+  if (viewer.carriesNothing) return <>carries no relevance in favor of the prediction at {viewer.layersText()}</>;
   if (!row) return viewer.whyNoRow() ? <>no {method} values here</> : <>computing {method} …</>;
-  if (viewer.carriesNothing) return <>carries no relevance at {viewer.layersText()}</>;
   if (ranking.length === 0 && state.sinkAside.value) {
     return (
       <>
         {method} ranks nothing beside the attention sink <Named viewer={viewer} token={0} />
+      </>
+    );
+  }
+  if (viewer.isZero) {
+    return (
+      <>
+        {method} is 0 for all {partsOf(viewer.report.document)}
       </>
     );
   }

@@ -80,7 +80,8 @@ export function readoutOf(
   const named = <TokenName {...placed(report.namedBy(output))} said {...own} />;
   if (row !== null && viewer.scored) return <Scored input={input} row={row} />;
   if (row === null) {
-    const rows = explanation.value.outputTokens(method).map((position) => report.namedBy(position));
+    const layer = [layers].flat().at(-1);
+    const rows = explanation.value.outputTokens(method, layer).map((position) => report.namedBy(position));
     return (
       <>
         No {method} values for {named} here
@@ -100,7 +101,7 @@ export function readoutOf(
     if (!best) {
       return (
         <>
-          {where}: {named} ← only excluded tokens
+          {where}: {named} ← {viewer.isZero ? "nothing: every value is 0" : "only excluded tokens"}
         </>
       );
     }

@@ -1,5 +1,5 @@
 // Which tokens of two reports are the same, to set their values against each other.
-import type { Report } from "../report/report";
+import type { Report, Token } from "../report/report";
 
 const MOST_CELLS = 4_000_000;
 
@@ -20,7 +20,7 @@ export interface Alignment {
  * Aligns the tokens of two reports.
  *
  * Where both are of the same text, tokens are matched by the characters that they cover, whatever each tokenizer makes of
- * them, and special tokens by their place. Other inputs of one length that share at least half of their pieces (one token
+ * them, and special tokens by what they are and on which side they stand. Other inputs of one length that share at least half of their pieces (one token
  * was changed) are matched by position; the rest by a longest common subsequence of their pieces, O(n m).
  */
 export function alignTokens(a: Report, b: Report): Alignment {
@@ -92,7 +92,31 @@ function byCharacters(a: Report, b: Report): Alignment {
   return { match, spans };
 }
 
-/** Tokens without characters before the text, between two texts and after them, the first with the first. */
+/** What tokenizers call the token that a text begins with, and the one that ends it or parts it from another. */
+const BEGINS = "cls bos bostoken s beginoftext startoftext beginofsentence".split(" ");
+const ENDS = "sep eos eostoken /s eod endoftext endofsentence".split(" ");
+
+/**
+ * What tokens without characters are, whatever a tokenizer calls them: "[CLS]" and "<s>" begin a text, "[SEP]" and "</s>"
+ * end it. Some models begin a text with what ends others ("</s>", "<|endoftext|>") or with padding. "": has characters.
+ */
+function kindsOf({ tokens }: Report): string[] {
+  const firsts = new Map<number, number>();
+  for (const { index, segment, begin, end } of tokens) {
+    if (begin < end && !firsts.has(segment)) firsts.set(segment, index);
+  }
+  return tokens.map(({ index, segment, begin, end, piece }) => {
+    if (begin < end) return "";
+    const [, inside] = /^[[<](.+)[\]>]$/u.exec(piece) ?? [];
+    if (inside === undefined) return piece;
+    const name = inside.toLowerCase().replace(/[^\p{L}\p{N}/]/gu, "");
+    const leads = index < (firsts.get(segment) ?? 0);
+    const kind = BEGINS.includes(name) ? "begin" : ENDS.includes(name) ? "end" : name;
+    return `<${leads && (kind === "end" || kind === "pad") ? "begin" : kind}>`;
+  });
+}
+
+/** Special tokens before the text, between two texts and after them: those that are the same, else of one kind. */
 function matchSpecial(a: Report, b: Report, match: Int32Array) {
   const places = (report: Report) => {
     const own = report.tokens.map(({ begin, end }) => begin < end);
@@ -103,10 +127,42 @@ function matchSpecial(a: Report, b: Report, match: Int32Array) {
     }
     return found;
   };
+  const [kinds, otherKinds] = [kindsOf(a), kindsOf(b)];
   const theirs = places(b);
   for (const [place, ours] of places(a).entries()) {
-    for (const [k, i] of ours.entries()) match[i] = theirs[place][k] ?? -1;
+    const others = theirs[place];
+    const alike = (i: number, j: number) =>
+      kinds[ours[i]] !== otherKinds[others[j]] ? 0 : a.tokens[ours[i]].piece === b.tokens[others[j]].piece ? 2 : 1;
+    for (const [i, j] of inOrder(ours.length, others.length, alike)) match[ours[i]] = others[j];
   }
+}
+
+/**
+ * Pairs of two lists in their order, those that are most alike in all, O(n m); beyond MOST_CELLS those of one place.
+ * @param alike how much two are: at most 2, and 0 for those that are no pair
+ */
+function inOrder(n: number, m: number, alike: (i: number, j: number) => number): [number, number][] {
+  const pairs: [number, number][] = [];
+  if (n * m > MOST_CELLS) {
+    for (let i = 0; i < Math.min(n, m); ++i) if (alike(i, i) > 0) pairs.push([i, i]);
+    return pairs;
+  }
+  // best[i][j]: of the ends [i..] and [j..].
+  const width = m + 1;
+  const best = new Uint16Array((n + 1) * width);
+  const paired = (i: number, j: number) => (alike(i, j) > 0 ? alike(i, j) + best[(i + 1) * width + j + 1] : 0);
+  for (let i = n - 1; i >= 0; --i) {
+    for (let j = m - 1; j >= 0; --j) {
+      best[i * width + j] = Math.max(paired(i, j), best[(i + 1) * width + j], best[i * width + j + 1]);
+    }
+  }
+  for (let i = 0, j = 0; i < n && j < m;) {
+    const most = best[i * width + j];
+    if (paired(i, j) === most && most > 0) pairs.push([i++, j++]);
+    else if (best[(i + 1) * width + j] === most) ++i;
+    else ++j;
+  }
+  return pairs;
 }
 
 function byPieces(a: Report, b: Report): Int32Array {
@@ -114,33 +170,21 @@ function byPieces(a: Report, b: Report): Int32Array {
   const match = new Int32Array(n).fill(-1);
   // Two tokenizers spell a word differently, and cut it into other pieces: what they stand for is the same.
   const foreign = a.model.name !== b.model.name || (a.ofWords && b.ofWords);
-  const names = (report: Report) =>
-    report.tokens.map(({ segment, begin, end, piece, label }) =>
-      foreign && begin < end ? report.slice(segment, begin, end).trim() : piece || label,
+  const names = (report: Report) => {
+    const kinds = foreign ? kindsOf(report) : [];
+    return report.tokens.map(({ index, segment, begin, end, piece, label }) =>
+      foreign && begin < end ? report.slice(segment, begin, end).trim() : kinds[index] || piece || label,
     );
+  };
   const [ours, theirs] = [names(a), names(b)];
   const same = (i: number, j: number) => ours[i] === theirs[j];
   if (n === m) {
     let kept = 0;
-    for (let i = 0; i < n; ++i) if (same(i, i)) ++kept;
+    const counts = ({ begin, end }: Token) => !foreign || begin < end; // every model has special tokens
+    for (let i = 0; i < n; ++i) if (same(i, i) && counts(a.tokens[i])) ++kept;
     if (2 * kept >= n) return match.map((_, i) => i);
   }
-  if (n * m > MOST_CELLS) return match.map((_, i) => (i < m && same(i, i) ? i : -1));
-  // longest[i][j]: of the ends a[i..] and b[j..].
-  const width = m + 1;
-  const longest = new Uint16Array((n + 1) * width);
-  for (let i = n - 1; i >= 0; --i) {
-    for (let j = m - 1; j >= 0; --j) {
-      longest[i * width + j] = same(i, j)
-        ? longest[(i + 1) * width + j + 1] + 1
-        : Math.max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
-    }
-  }
-  for (let i = 0, j = 0; i < n && j < m;) {
-    if (same(i, j)) match[i++] = j++;
-    else if (longest[(i + 1) * width + j] >= longest[i * width + j + 1]) ++i;
-    else ++j;
-  }
+  for (const [i, j] of inOrder(n, m, (i, j) => Number(same(i, j)))) match[i] = j;
   return match;
 }
 

@@ -4,19 +4,30 @@ import { collectEnds, endsOf, EndsOf, signed } from "../color/ends";
 import { layersWords } from "../report/setting_words";
 import { percent } from "../report/text";
 import { CellCard } from "../views/cell_card";
-import { useGeneration } from "./generation_viewer";
+import { useGeneration, type GenerationViewer } from "./generation_viewer";
+
+/** The rows of "By layer": the chosen token after each layer that the chosen method is held for, the last on top. */
+export function layerRows(viewer: GenerationViewer) {
+  const method = viewer.state.choices.method.value;
+  const layers = [...viewer.heldLayers(method)].reverse();
+  return { layers, values: layers.map((layer) => viewer.explanation.value.row(method, layer, viewer.output)) };
+}
+
+/** The rows of "Full matrix": positions that the chosen method is held for, in the report or in what a server added. */
+export function matrixRows(viewer: GenerationViewer) {
+  const method = viewer.state.choices.method.value;
+  const layers = viewer.layersOf(method);
+  const explained = viewer.explanation.value;
+  const outputs = explained.outputTokens(method, layers.at(-1));
+  return { outputs, values: outputs.map((position) => explained.row(method, layers, position)) };
+}
 
 /** The chosen token, a row for each layer, the last on top. */
 export function LayerPicture() {
   const viewer = useGeneration();
   const { report, state, explanation, output } = viewer;
   const { method, span, token } = state.choices;
-  const layers = useMemo(() => [...report.layersOf(method.value)].reverse(), [report, method.value]);
-  const explained = explanation.value;
-  const values = useMemo(
-    () => layers.map((layer) => explained.row(method.value, layer, output)),
-    [explained, output, layers],
-  );
+  const { layers, values } = useMemo(() => layerRows(viewer), [explanation.value, output, method.value]);
   const counts = state.counts.value;
   const count = values[0]?.length;
   const ends = useMemo(() => endsOf(report, values, output, counts), [values, counts]);
@@ -75,12 +86,9 @@ export function WholePicture() {
   const { report, state, explanation, output, scored } = viewer;
   const { m, n } = report;
   const method = state.choices.method.value;
-  const explained = explanation.value;
-  const layers = viewer.layersOf(method);
-  const outputs = useMemo(() => report.outputTokens(method), [report, method]);
-  const values = useMemo(
-    () => outputs.map((position) => explained.row(method, layers, position)),
-    [explained, outputs, layers.join()],
+  const { outputs, values } = useMemo(
+    () => matrixRows(viewer),
+    [explanation.value, method, viewer.layersOf(method).join()],
   );
   const counts = state.counts.value;
   const withGenerated = (values[0]?.length ?? 0) > m;
@@ -117,7 +125,8 @@ export function WholePicture() {
       onRow={(row) => state.step(outputs[row] - (m - 1))}
       exporter={{ shown: () => ({ output: `all ${outputs.length}, a row each`, file: [method] }), rows: table }}
     >
-      A row for each generated token, a column for each token of the prompt
+      A row for each generated token{outputs.length < report.choosable && ` that ${method} was computed for`}, a column
+      for each token of the prompt
       {withGenerated && " and, after the line, for each token generated before it"}. Click a row to choose its token.
     </CellCard>
   );

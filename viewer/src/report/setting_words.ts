@@ -17,7 +17,7 @@ const MASKS: Record<string, string> = {
 };
 
 /** What ° beside a value means. */
-export const DEGENERATE_WORDS = "is set by the first or last layer alone";
+export const DEGENERATE_WORDS = "set by the first or last layer alone";
 
 export const headsWords = (heads: string) => HEADS[heads] ?? `head ${heads}`;
 export const residualWords = (residual: number) => `weight ${Number(residual.toFixed(4))} in every layer`;

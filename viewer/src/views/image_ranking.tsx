@@ -8,7 +8,7 @@ import { pictureIn } from "../report/picture";
 import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
 import { AGAINST, FOR, format, formatOf, percent } from "../report/text";
 import { Thumbnail } from "./image_stage";
-import { RankTable } from "./ranking";
+import { RankTable, whyEmpty } from "./ranking";
 
 export function ImageShares() {
   const viewer = useViewer();
@@ -115,7 +115,7 @@ export function ImageRanking() {
       Rows and columns count from 1, at the top left (from 0 in files).{" "}
       {degenerate > 0 && `° ${DEGENERATE_WORDS}: ${degenerate} of ${ranking.length} values. `}
       {rounded && ranks.size < ranking.length && "Equal ranks cannot be told apart at this precision. "}
-      {!row && "No values for this output token here. "}
+      {viewer.ranking.value.length === 0 && `${whyEmpty(viewer)} `}
       {viewer.scored && `Above 0: ${FOR} ${targetWords(report)}; below 0: ${AGAINST}.`}
     </RankTable>
   );

@@ -57,14 +57,25 @@ function columnsOf(viewer: Viewer): Column[] {
   return columns;
 }
 
+/** Why nothing is ranked, as a sentence. */
+export function whyEmpty(viewer: Viewer): string {
+  const method = viewer.state.choices.method.value;
+  if (viewer.carriesNothing) {
+    return `The output token carries no relevance in favor of the prediction at ${viewer.layersText()}: there is nothing to rank.`;
+  }
+  if (viewer.state.sinkAside.value) return "Nothing is left beside the attention sink, which is excluded.";
+  if (viewer.row() === null) return `No ${method} values for this output token here.`;
+  return viewer.isZero
+    ? `Every ${method} value of this output token is 0: there is nothing to rank.`
+    : "Only excluded tokens have values other than 0.";
+}
+
 /** What the ranking says of itself. */
 export function helpOf(viewer: Viewer): string {
   const { report, state, ranking, explanation } = viewer;
   const method = state.choices.method.value;
   const all = ranking.value;
-  if (viewer.carriesNothing) {
-    return `The output token carries no relevance at ${viewer.layersText()}: there is nothing to rank.`;
-  }
+  if (viewer.carriesNothing) return whyEmpty(viewer);
   const help: string[] = [];
   // Normalised flow has no enclosures and is a share.
   const flow = explanation.value.arrayOf(method) === "flow";
@@ -81,11 +92,8 @@ export function helpOf(viewer: Viewer): string {
   const repeated = degenerateIn(flags, viewer.row("flow"), state.counts.value);
   if (repeated) help.push(`° (${repeated.count} of ${repeated.all} values): ${DEGENERATE_WORDS}.`);
   if (viewer.scored && all.length > 0) help.push(`Above 0: ${FOR} ${viewer.targetText()}; below 0: ${AGAINST}.`);
-  if (all.length === 0 && state.sinkAside.value) {
-    help.push("Nothing is left beside the attention sink, which is excluded.");
-  } else if (all.length === 0 && !report.document.generation) {
-    help.push(`No ${method} values for this output token here.`);
-  }
+  // Beside the ranking of a generation the readout says which tokens have values.
+  if (all.length === 0 && (viewer.row() || !report.document.generation)) help.push(whyEmpty(viewer));
   if (all.some(({ token }) => token >= report.m)) {
     help.push("Prompt positions count from 0, generated tokens from 1.");
   }
@@ -220,7 +228,7 @@ export function Ranking() {
       )}
     >
       {/* It answers to no pointer: the whole table would be drawn again wherever one moves. */}
-      {ranking.length === 0 && generation && readoutOf(viewer, "rank", null)}
+      {ranking.length === 0 && generation && !viewer.row() && readoutOf(viewer, "rank", null)}
       {helpOf(viewer)}
     </RankTable>
   );

@@ -80,7 +80,7 @@ export function Referents() {
       : [
           candidateShares(report, token),
           "Each weight is followed by its share of the sum over the referents.",
-          marked ? "° is set by the first or last layer alone." : "",
+          marked ? "° set by the first or last layer alone." : "",
         ];
   const exporter = {
     svg: () => pictureOf("referents"),
