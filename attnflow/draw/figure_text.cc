@@ -117,7 +117,7 @@ Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
   const double step = least.unit == LengthUnit::kInches || least.unit == LengthUnit::kCentimeters ? 0.05 : 1.0;
   least.value = std::ceil(least.value / step) * step;
   throw Error(ErrorKind::kUsage,
-              fmt::format("width: expected at least {} for this figure and text of {:.3g} points, found {}; choose a "
+              fmt::format("--width: expected at least {} for this figure and text of {:.3g} points, found {}; choose a "
                           "wider figure, smaller text, or a view with less in it",
                           to_text(least), size.scale * kLabelPoints, to_text(size.width)));
 }
