@@ -229,6 +229,14 @@ class SmallModelTest(AllKindsMixin, CommandTest):
         self.assertIn("rollout", table)
         self.assertEqual(table, self.run_program("explain", self.TEXT, "--model", BERT).stdout)
 
+    def test_the_table_shows_every_layer_that_was_asked_for(self):
+        explain = ("explain", self.TEXT, "--model", BERT, "--method", "rollout")
+        table = self.run_program(*explain, "--layers", "1-2").stdout
+        self.assertIn("from each of the layers 1 and 2 down to the input", table)
+        self.assertIn("rollout, layer 1\n", table)
+        self.assertIn("rollout, layers 1-2\n", table)
+        self.assertNotIn("rollout, layer 1\n", self.run_program(*explain).stdout)
+
     def test_csv_is_read_back(self):
         self.run_program("explain", 'a "key", the', "--model", BERT, "--output-token", "all", "-o", "a.csv")
         self.run_program("explain", 'a "key", the', "--model", BERT, "--output-token", "all", "-o", "a.npz")
