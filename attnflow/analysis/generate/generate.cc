@@ -204,9 +204,9 @@ std::vector<ExcludedTokens> excluded_tokens(const InputText& input, const TokenF
   std::vector<FilterToken> tokens;
   for (const auto& group : word_groups(input.tokens)) {
     std::string word;
-    for (const std::size_t j : group) word += display_text(input, j);
+    for (const std::size_t j : group) word += own_text(input, j);
     for (const std::size_t j : group) {
-      tokens.push_back({display_text(input, j), group.size() > 1 ? word : std::string(), input.tokens[j].special});
+      tokens.push_back({own_text(input, j), group.size() > 1 ? word : std::string(), input.tokens[j].special});
     }
   }
   std::vector<ExcludedTokens> excluded;

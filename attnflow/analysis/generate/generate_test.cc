@@ -1,5 +1,6 @@
 #include "attnflow/analysis/generate/generate.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -270,8 +271,11 @@ TEST(Generate, StreamsWholeCharacters) {
   const Report report = generate(decoder, ByteCodec(), kPrompt, options);
   EXPECT_EQ(pieces, (std::vector<std::string>{"a", "\xF0\x9F\x98\x80", "z", "\xEF\xBF\xBD"}));
   EXPECT_EQ(report.generation->text, "a\xF0\x9F\x98\x80z\xEF\xBF\xBD");
-  for (std::size_t t = 1; t <= 4; ++t) EXPECT_EQ(generated_text(*report.generation, t), "\xF0\x9F\x98\x80");
+  for (std::size_t t = 1; t <= 4; ++t) {
+    EXPECT_EQ(generated_text(*report.generation, t), fmt::format("\xF0\x9F\x98\x80 ({}/4)", t));
+  }
   EXPECT_EQ(generated_text(*report.generation, 5), "z");
+  EXPECT_EQ(generated_text(*report.generation, 6), "\\xC3");
   EXPECT_EQ(generated_text(*report.generation, 7), "<end>");
 }
 
