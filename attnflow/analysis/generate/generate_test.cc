@@ -263,6 +263,24 @@ TEST(Generate, AnInterruptedGenerationKeepsWhatItHas) {
   EXPECT_THROW(generate(decoder, ByteCodec(), kPrompt, options), Cancelled);
 }
 
+TEST(Generate, SaysHowFarItIs) {
+  ScriptedDecoder decoder("abc", kPromptTokens, /*chunk=*/2);
+  GenerateOptions options = options_for({"raw"});
+  std::vector<std::size_t> read;
+  options.reading = [&](std::size_t done, std::size_t total) {
+    EXPECT_EQ(total, kPromptTokens);
+    read.push_back(done);
+  };
+  std::vector<std::size_t> generated;
+  options.generating = [&](std::size_t done, std::size_t) { generated.push_back(done); };
+  generate(decoder, ByteCodec(), kPrompt, options);
+  ASSERT_GE(read.size(), 3U);
+  EXPECT_EQ(read.front(), 0U);  // before the first chunk
+  EXPECT_TRUE(std::is_sorted(read.begin(), read.end()));
+  EXPECT_EQ(read.back(), kPromptTokens);
+  EXPECT_EQ(generated, (std::vector<std::size_t>{1, 2, 3, 4}));  // the end, too
+}
+
 TEST(Generate, StreamsWholeCharacters) {
   ScriptedDecoder decoder("a\xF0\x9F\x98\x80z\xC3", kPromptTokens);
   GenerateOptions options = options_for({"raw"});
