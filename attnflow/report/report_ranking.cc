@@ -157,7 +157,8 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
 }
 
 bool carries_nothing(const Report& report, std::size_t output_token, std::size_t layer) {
-  if (mixing_info(report.settings.mixing).rule != ResidualRule::kContainedNormalized) return false;
+  // A generation's rows hold the prompt's part alone: what is missing there fell on generated tokens.
+  if (report.generation || mixing_info(report.settings.mixing).rule != ResidualRule::kContainedNormalized) return false;
   const auto is_zero = [](double value) { return value == 0.0; };
   if (const auto row = row_index(report.output_tokens, output_token); row && !report.raw.empty()) {
     const auto values = report.raw[layer][*row].span();

@@ -52,7 +52,7 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
 
 // Whether relevance reaches nothing of an output token after a layer (a position in settings.layers): its row of
 // relevance is all zero. Rollout then holds 1 on the token itself, which lets layers above pass through it, and by
-// itself means nothing.
+// itself means nothing. Never of a generation.
 bool carries_nothing(const Report& report, std::size_t output_token, std::size_t layer);
 // "The output token carries no relevance at layer 3: there is nothing to rank." The page says the same.
 std::string carries_nothing_line(const Report& report, std::size_t layer);
