@@ -39,7 +39,12 @@ struct InputText {
   std::vector<InputToken> tokens;
 };
 
-// What a token is shown as: the user's own characters where there are some, else the tokenizer's piece.
+// The user's own characters where a token stands for some, whole ones, else the tokenizer's piece. Several tokens may
+// stand for one character.
+std::string own_text(const InputText& input, std::size_t token);
+
+// What a token is shown as: the same, but "é (1/2)" where it is a part of a character, and "\xC3" where the others are
+// missing (shown_token.h).
 std::string display_text(const InputText& input, std::size_t token);
 
 }  // namespace attnflow

@@ -27,7 +27,7 @@ std::vector<std::size_t> last_tokens(const std::vector<TextWord>& words, const s
 std::vector<std::size_t> find_pieces(const InputText& input, const std::string& text) {
   std::vector<std::size_t> found;
   for (std::size_t t = 0; t < input.tokens.size(); ++t) {
-    const bool same = input.tokens[t].text == text || without_leading_spaces(display_text(input, t)) == text;
+    const bool same = input.tokens[t].text == text || without_leading_spaces(own_text(input, t)) == text;
     if (same) found.push_back(t);
   }
   return found;

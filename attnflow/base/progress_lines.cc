@@ -21,17 +21,21 @@ std::string duration_text(double seconds) {
 ProgressLines::ProgressLines(std::string what, double every) : what_(std::move(what)), every_(every) {}
 
 std::optional<std::string> ProgressLines::update(double seconds, std::size_t done, std::size_t total) {
-  if (!start_) {
+  if (!start_ || done < done_) {
     start_ = last_ = seconds;
     done_at_start_ = done;
+    estimated_ = false;
   }
+  done_ = done;
   if (done >= total || done <= done_at_start_) return std::nullopt;
-  constexpr double kSure = 1.0;         // seconds, after which an estimate is one
+  constexpr double kSure = 1.0;         // seconds, after which an estimate is one, and before the end no line
   constexpr double kOfTheWhole = 0.05;  // between two lines
   const double elapsed = seconds - *start_;
   const double left = elapsed / static_cast<double>(done - done_at_start_) * static_cast<double>(total - done);
   const bool estimates = !estimated_ && elapsed >= kSure && left >= every_;
-  if (!estimates && seconds - last_ < std::max(every_, kOfTheWhole * (elapsed + left))) return std::nullopt;
+  if (!estimates && (left < kSure || seconds - last_ < std::max(every_, kOfTheWhole * (elapsed + left)))) {
+    return std::nullopt;
+  }
   last_ = seconds;
   estimated_ = true;
   return fmt::format("{}: {} of {}, about {} left", what_, done, total, duration_text(left));

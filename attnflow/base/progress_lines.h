@@ -12,11 +12,12 @@ class ProgressLines {
  public:
   // `what` is counted: "samples". The first line is an estimate: it comes after a second and the first unit, where
   // `every` seconds or more are left. Later ones come when `every` seconds have passed since the last, or a twentieth
-  // of the whole time where that is more. So short work says nothing, and long work does not fill a log.
+  // of the whole time where that is more, but not in the last second. So short work says nothing, and long work does
+  // not fill a log.
   explicit ProgressLines(std::string what, double every = 10.0);
 
   // At `seconds` of any clock `done` of `total` are done: "samples: 40 of 200, about 2 min left", or nothing. The first
-  // call is the beginning of the work.
+  // call is the beginning of the work; one with less done than before is that of other work, which counts the same.
   std::optional<std::string> update(double seconds, std::size_t done, std::size_t total);
 
  private:
@@ -24,6 +25,7 @@ class ProgressLines {
   double every_;
   std::optional<double> start_;
   std::size_t done_at_start_ = 0;
+  std::size_t done_ = 0;  // at the last call
   double last_ = 0.0;
   bool estimated_ = false;
 };

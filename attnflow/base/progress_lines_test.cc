@@ -49,5 +49,20 @@ TEST(ProgressLines, SaysNothingOfWorkThatIsDoneOrHasNotMoved) {
   EXPECT_EQ(lines.update(50.0, 10, 10), std::nullopt);
 }
 
+TEST(ProgressLines, SaysNothingInTheLastSecond) {
+  ProgressLines lines("prompt tokens read");
+  EXPECT_EQ(lines.update(0.0, 0, 841), std::nullopt);
+  EXPECT_EQ(lines.update(10.2, 821, 841), std::nullopt);
+}
+
+TEST(ProgressLines, LessDoneThanBeforeIsOtherWork) {
+  ProgressLines lines("generated tokens");
+  EXPECT_EQ(lines.update(0.0, 0, 10), std::nullopt);
+  EXPECT_EQ(lines.update(3.0, 1, 10), "generated tokens: 1 of 10, about 27 s left");
+  EXPECT_EQ(lines.update(30.0, 10, 10), std::nullopt);
+  EXPECT_EQ(lines.update(31.0, 1, 10), std::nullopt);  // where it begins
+  EXPECT_EQ(lines.update(33.0, 2, 10), "generated tokens: 2 of 10, about 16 s left");
+}
+
 }  // namespace
 }  // namespace attnflow::internal::progress_lines_test

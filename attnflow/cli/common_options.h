@@ -95,6 +95,8 @@ void add_multiline(CLI::App* command, bool& multiline);
 
 // Columns of the terminal that standard output is; nothing when it is none or does not say.
 std::optional<std::size_t> terminal_width();
+// Columns where it is none.
+inline constexpr std::size_t kUsualWidth = 80;
 
 }  // namespace attnflow
 

@@ -54,9 +54,6 @@ std::string positive_class(const ModelInfo& info) {
           fmt::join(info.labels, ", "), info.labels.empty() ? "CLASS" : info.labels.back()));
 }
 
-// Columns where standard output is no terminal.
-constexpr std::size_t kUsualWidth = 80;
-
 struct Samples {
   std::vector<EvaluationSample> samples;
   SampleCounts data;

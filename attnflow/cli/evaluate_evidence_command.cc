@@ -55,7 +55,7 @@ void run_evidence(EvidenceArguments& arguments) {
   if (arguments.json) {
     fmt::print("{}", evidence_json(report));
   } else if (arguments.outputs.empty()) {
-    fmt::print("{}", evidence_table(report));
+    fmt::print("{}", evidence_table(report, terminal_width().value_or(kUsualWidth)));
   } else {
     for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_written(output);

@@ -80,7 +80,7 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   if (arguments.json) {
     fmt::print("{}", image_evaluation_json(report));
   } else if (arguments.outputs.empty()) {
-    fmt::print("{}", image_evaluation_table(report));
+    fmt::print("{}", image_evaluation_table(report, terminal_width().value_or(kUsualWidth)));
   } else {
     for (const std::string& output : arguments.outputs) print_written(output);
   }

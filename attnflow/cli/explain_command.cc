@@ -148,7 +148,9 @@ void run_explain(ExplainArguments& arguments) {
   if (arguments.json) {
     fmt::print("{}", report_to_json(report));
   } else if (arguments.outputs.empty()) {
-    fmt::print("{}", terminal_table(report, terminal_options()));
+    TableOptions table = terminal_options();
+    table.every_layer = !arguments.options.settings.layers.empty();
+    fmt::print("{}", terminal_table(report, table));
     if (report.all_output_tokens) {
       print_message("note: the table shows one output token; -o FILE and --json include all of them");
     }

@@ -118,11 +118,17 @@ void run_generate(GenerateArguments& arguments) {
                                               {arguments.device, options.threads});
   const bool terminal = isatty(STDOUT_FILENO) != 0;
   const bool prints_text = !arguments.json && !to_stdout;
+  ProgressBar reading("prompt tokens read");
+  options.reading = reading.function();
+  ProgressBar generating("tokens generated");
   if (prints_text) {
-    options.on_text = [terminal](std::string_view text) {
+    options.on_text = [terminal, &reading](std::string_view text) {
+      reading.finish();
       fmt::print("{}", terminal ? for_terminal(text) : std::string(text));
       std::fflush(stdout);
     };
+  } else {  // the text is progress, too
+    options.generating = generating.function();
   }
   // A page shows what each generated token took from those before it, while that is little beside the rest.
   constexpr std::size_t kFewValues = 1'000'000;
@@ -136,6 +142,8 @@ void run_generate(GenerateArguments& arguments) {
   options.stop_token = signals.token();
   const Report report = generate(model.decoder(), model.codec(), arguments.prompt, options);
   const bool interrupted = report.generation->stopped == "interrupted" || signals.token().stop_requested();
+  reading.finish();
+  generating.finish();
   bar.finish();
   if (prints_text) {
     fmt::print("\n");

@@ -77,12 +77,15 @@ void run_image(ImageArguments& arguments) {
   const Picture picture = read_picture(arguments.picture, limits);
   const ModelFiles files = open_image_model(arguments.model, {arguments.allow_unused_weights});
   const ImageModel model = load_image_model(files, {arguments.device, options.threads});
+  ProgressBar reading("patches read");
+  options.reading = reading.function();
   ProgressBar bar("flow");
   options.progress = bar.function();
   Phases scoring;
   options.phases = [&](std::string_view phase) { return scoring.start(phase); };
   const Report report = explain_image(*model.model, model.processor, picture,
                                       std::filesystem::path(arguments.picture).filename().string(), options);
+  reading.finish();
   bar.finish();
   scoring.finish();
   for (const std::string& output : arguments.outputs) write_report(output, report, {}, arguments.figure);
@@ -91,6 +94,7 @@ void run_image(ImageArguments& arguments) {
   } else if (arguments.outputs.empty()) {
     TableOptions table;
     table.width = terminal_width().value_or(table.width);
+    table.every_layer = !options.settings.layers.empty();
     fmt::print("{}", terminal_table(report, table));
   } else {
     if (!arguments.model) {

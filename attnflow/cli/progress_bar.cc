@@ -29,10 +29,11 @@ ProgressFunction ProgressBar::function() {
 void ProgressBar::update(std::size_t done, std::size_t total) {
   using std::chrono::duration;
   const auto now = std::chrono::steady_clock::now();
-  if (!start_) {
+  if (!start_ || done < done_) {
     start_ = now;
     done_at_start_ = done;
   }
+  done_ = done;
   const double elapsed = duration<double>(now - *start_).count();
   if (elapsed < 1.0 || done <= done_at_start_ || (done != total && duration<double>(now - last_).count() < 0.1)) {
     return;

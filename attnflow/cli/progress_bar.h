@@ -37,6 +37,7 @@ class ProgressBar {
   std::optional<std::chrono::steady_clock::time_point> start_;
   std::chrono::steady_clock::time_point last_;
   std::size_t done_at_start_ = 0;
+  std::size_t done_ = 0;  // at the last call: less of it begins other work
   bool shown_ = false;
 };
 

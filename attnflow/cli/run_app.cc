@@ -48,9 +48,11 @@ const CLI::App& named_command(const CLI::App& app, const std::vector<std::string
     if (names.empty() || name.starts_with('-')) break;
     const CLI::App* const found = find_command(*command, name);
     if (found == nullptr) {
+      std::vector<std::string> meant = names;
+      if (command == &app) meant.emplace_back("help");  // read_help_command() knows it
       throw Error(ErrorKind::kUsage, fmt::format("expected a command of {0} ({1}), found '{2}'{3} (see '{0} --help')",
                                                  command_path(*command), fmt::join(names, ", "), name,
-                                                 internal::did_you_mean(name, names)));
+                                                 internal::did_you_mean(name, meant)));
     }
     command = found;
   }

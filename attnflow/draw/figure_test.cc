@@ -423,7 +423,7 @@ TEST(FigureSvg, PiecesOfOneEmojiShareItsPlaceInTheStrip) {
   const SvgDocument svg = read_svg(figure_svg(report, view("strip")));
   EXPECT_EQ(std::count(svg.texts.begin(), svg.texts.end(), "👩‍🔬"), 3);  // once in each of the three strips
   EXPECT_TRUE(std::any_of(svg.titles.begin(), svg.titles.end(),
-                          [](const std::string& title) { return title.starts_with("👩‍🔬 (position 2): "); }));
+                          [](const std::string& title) { return title.starts_with("👩‍🔬 (2/2) (position 2): "); }));
 }
 
 TEST(FigureSvg, TokensWithoutTextAreNamed) {

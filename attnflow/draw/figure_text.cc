@@ -119,7 +119,7 @@ Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
   // Words wrap in steps, so a wider page may need more than a narrower one.
   while (excess(least.pixels() / size.scale) > kTolerance && least.pixels() < 10000.0) least.value += step;
   throw Error(ErrorKind::kUsage,
-              fmt::format("width: expected at least {} for this figure and text of {:.3g} points, found {}; choose a "
+              fmt::format("--width: expected at least {} for this figure and text of {:.3g} points, found {}; choose a "
                           "wider figure, smaller text, or a view with less in it",
                           to_text(least), size.scale * kLabelPoints, to_text(size.width)));
 }

@@ -65,11 +65,11 @@ PageSize page_size(const Length& width, double font_size) {
   constexpr double kMostWidth = 10000.0;
   if (!(width.pixels() >= kLeastWidth && width.pixels() <= kMostWidth)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("width: expected a figure between 0.1in and 10000px wide, found {}", to_text(width)));
+                fmt::format("--width: expected a figure between 0.1in and 10000px wide, found {}", to_text(width)));
   }
   if (!(font_size >= kLeastFont && font_size <= kMostFont)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("font size: expected {} to {} points, found {}", kLeastFont, kMostFont, font_size));
+                fmt::format("--font-size: expected {} to {} points, found {}", kLeastFont, kMostFont, font_size));
   }
   return {width, font_size / kLabelPoints, width.on_paper() ? kPaperMargin : kScreenMargin};
 }

@@ -49,6 +49,21 @@ TEST(PaperTest, LengthsHaveUnits) {
   }
 }
 
+// Messages name options as they are typed.
+TEST(PaperTest, SizesHaveLimits) {
+  for (const Length& width : {Length(0.05, LengthUnit::kInches), Length(20'000.0)}) {
+    test::expect_error(ErrorKind::kUsage, {"--width: expected a figure", "found " + to_text(width)},
+                       [&] { internal::page_size(width, kLabelPoints); });
+  }
+  for (const double points : {1.0, 100.0}) {
+    test::expect_error(ErrorKind::kUsage, {"--font-size: expected 2 to 72 points"},
+                       [&] { internal::page_size(900.0, points); });
+  }
+  const Report report = internal::synthetic_report(internal::english_pieces(8), 4);
+  test::expect_error(ErrorKind::kUsage, {"--width: expected at least", "found 0.3in"},
+                     [&] { figure_svg(report, on_paper("0.3in", 8.0, FigureView::kStrip)); });
+}
+
 // A file on paper has the width and the text that were asked for.
 TEST(PaperTest, FilesHaveThatSize) {
   const Report report = internal::synthetic_report(internal::english_pieces(8), 4);

@@ -209,6 +209,7 @@ std::vector<Summary> summarize_rows(TensorView<const double> values, const Sampl
                        .left_out = rows.samples - present.size(),
                        .mean = mean(present),
                        .std = standard_deviation(present),
+                       .median = median(present),
                        .low = intervals[cell].low,
                        .high = intervals[cell].high};
   }
@@ -222,6 +223,14 @@ TensorView<const double> one_cell(std::span<const double> values) { return {valu
 double mean(std::span<const double> values) {
   if (values.empty()) return kMissing;
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double median(std::span<const double> values) {
+  if (values.empty()) return kMissing;
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2.0;
 }
 
 double standard_deviation(std::span<const double> values) {

@@ -75,6 +75,9 @@ inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 // The mean; NaN for no values. A NaN among the values makes it NaN (so for standard_deviation).
 double mean(std::span<const double> values);
 
+// The median, of an even number of values the mean of the two in the middle; NaN for no values. None may be NaN.
+double median(std::span<const double> values);
+
 // The sample standard deviation (divisor n - 1); NaN for fewer than two values.
 double standard_deviation(std::span<const double> values);
 
@@ -110,6 +113,7 @@ struct Summary {
   std::size_t left_out = 0;  // samples without one
   double mean = kMissing;    // NaN when count is 0
   double std = kMissing;     // NaN when count is below 2
+  double median = kMissing;  // NaN when count is 0
   double low = kMissing;     // the bootstrap interval of the mean; NaN when count is 0
   double high = kMissing;
 };

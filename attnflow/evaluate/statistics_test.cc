@@ -25,7 +25,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 bool same(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 bool same(const Summary& a, const Summary& b) {
   return a.count == b.count && a.left_out == b.left_out && same(a.mean, b.mean) && same(a.std, b.std) &&
-         same(a.low, b.low) && same(a.high, b.high);
+         same(a.median, b.median) && same(a.low, b.low) && same(a.high, b.high);
 }
 
 Tensor<double> random_cells(std::size_t cells, std::size_t samples, double missing, std::uint64_t seed) {
@@ -44,6 +44,10 @@ TEST(Statistics, MeanAndStandardDeviation) {
   EXPECT_TRUE(std::isnan(mean({})));
   EXPECT_TRUE(std::isnan(standard_deviation(Values{1})));
   EXPECT_EQ(standard_deviation(Values{2, 2}), 0.0);
+  EXPECT_EQ(median(Values{3, 1, 2}), 2.0);
+  EXPECT_EQ(median(Values{4, 1, 2, 9}), 3.0);
+  EXPECT_TRUE(std::isnan(median({})));
+  EXPECT_EQ(summarize(Values{3, kMissing, 1, 2, 2}, {}).median, 2.0);
 }
 
 TEST(Statistics, WilsonAgreesWithSciPy) {

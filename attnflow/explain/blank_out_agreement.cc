@@ -39,6 +39,8 @@ std::optional<Map> map_of(const Report& report, Method method, std::size_t outpu
   map.is_for_target = report.settings.has_target();  // its positive part
   const std::size_t last = found.layers->size() - 1;
   map.layer = (*found.layers)[last];
+  const std::optional<std::size_t> place = layer_index(report, *map.layer);
+  if (place && carries_nothing(report, output_token, *place)) return std::nullopt;  // ranks no token
   for (std::size_t j = 0; j < found.values->extent(2); ++j) {
     map.values.push_back((*found.values)(last, *row, j));
     if (method == Method::kFlow && !report.flow_gap.empty()) map.gaps.push_back(report.flow_gap(last, *row, j));

@@ -62,6 +62,18 @@ TEST(BlankOutAgreement, LeavesOutTheMaskThatIsPredicted) {
   EXPECT_EQ(agreement.maps[0].rank_correlation, -1.0);
 }
 
+// Rollout onto the token itself is all that is left where relevance does not reach it: that ranks nothing.
+TEST(BlankOutAgreement, LeavesOutARowThatCarriesNothing) {
+  Report report = sample();
+  report.settings.mixing = Mixing::kRelevance;
+  report.settings.methods = {Method::kRaw, Method::kRollout};
+  report.raw = Tensor<double>({1, 1, 6}, {0.0, 0.0, 0.1, 0.0, 0.0, 0.0});
+  const BlankOut found{.value = 5.0, .blanked = {5.0, 1.0, 4.0, 3.0, 2.0, 5.0}};
+  EXPECT_EQ(blank_out_agreement(report, 0, found, input_of(report)).maps.size(), 2U);
+  report.raw(0, 0, 2) = 0.0;
+  EXPECT_TRUE(blank_out_agreement(report, 0, found, input_of(report)).maps.empty());
+}
+
 TEST(BlankOutAgreementNote, SaysItInOneSentence) {
   const NoteValues values = {
       {"method", "rollout"}, {"layer", std::size_t{6}},        {"token", "Sara"},          {"before", 3.2},

@@ -40,8 +40,8 @@ struct ExplainOptions {
   std::size_t threads = 0;         // 0: one per hardware thread
   std::size_t max_memory = 0;      // bytes of the report's matrices; 0: what the machine has
   ProgressFunction progress = {};  // of the flow computation, in input tokens; with only_output_token also in layers
-  ProgressFunction reading = {};   // with only_output_token: of the model's own pass, in tokens
-  // Progress of the methods beside the graph and of the check, one phase after another.
+  ProgressFunction reading = {};   // of the model's own pass, in tokens (of a picture: patches and what stands by them)
+  // Progress of the pass back, of the methods beside the graph and of the check, one phase after another.
   PhaseStart phases = {};
   std::stop_token stop_token = {};
 };

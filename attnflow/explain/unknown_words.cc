@@ -23,7 +23,7 @@ void mark_unknown_words(Report& report) {
   for (std::size_t t = 0; t < report.input.tokens.size(); ++t) {
     InputToken& token = report.input.tokens[t];
     token.unknown =
-        !token.special && token.begin && is_unknown_piece(token.text) && display_text(report.input, t) != token.text;
+        !token.special && token.begin && is_unknown_piece(token.text) && own_text(report.input, t) != token.text;
     if (!token.unknown) continue;
     // Several unknown pieces of one word are one word.
     const bool same_word = last != nullptr && token.word && last->word == token.word;

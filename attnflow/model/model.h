@@ -112,6 +112,8 @@ struct RunOptions {
   // Whose logits are wanted, of heads that have some for each position. Of a decoder that classifies: where it does so,
   // in the place of the last token that is not padding.
   std::vector<std::size_t> logit_positions;
+  // Of decoders, which read a long text in chunks: in tokens.
+  ProgressFunction progress = {};
 };
 
 // What is explained of a model's output: one number that follows from its logits. They are those of a classifier's

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <string_view>
+
+#include "attnflow/attribution/shown_token.h"
 
 namespace attnflow {
 namespace {
@@ -75,11 +78,14 @@ std::size_t scored_prediction(const Report& report, std::size_t position) {
 }
 
 std::string generated_text(const Generation& generation, std::size_t token) {
-  const GeneratedToken& shown = generation.tokens[token];
-  if (shown.begin < shown.end && shown.end <= generation.text.size()) {
-    return generation.text.substr(shown.begin, shown.end - shown.begin);
-  }
-  return shown.text;
+  return internal::shown_token(generation.tokens.size(), token, [&](std::size_t t) -> internal::TokenPiece {
+    const GeneratedToken& one = generation.tokens[t];
+    const bool has_range = one.begin < one.end && one.end <= generation.text.size();
+    const std::string_view text = generation.text;
+    return {.own = has_range ? text.substr(one.begin, one.end - one.begin) : std::string_view(),
+            .piece = one.text,
+            .begin = one.begin};
+  });
 }
 
 }  // namespace attnflow

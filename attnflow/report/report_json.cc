@@ -76,6 +76,20 @@ Json scores_json(const Report& report) {
   return json;
 }
 
+// With what a token is shown as where that is not its own text: a part of a character.
+Json generation_json(const Generation& generation) {
+  Json json = json_of(generation);
+  for (std::size_t t = 0; t < generation.tokens.size(); ++t) {
+    const GeneratedToken& token = generation.tokens[t];
+    const bool has_range = token.begin < token.end && token.end <= generation.text.size();
+    const std::string own = has_range ? generation.text.substr(token.begin, token.end - token.begin) : token.text;
+    if (const std::string shown = generated_text(generation, t); shown != own) {
+      json["tokens"][t]["shown"] = valid_utf8(shown);
+    }
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string internal::report_head(const Report& report, const std::vector<Note>& more_notes) {
@@ -87,6 +101,10 @@ std::string internal::report_head(const Report& report, const std::vector<Note>&
   field("model", json_of(report.model));
   Json input = json_of(report.input);
   if (report.input.image) input["image"] = image_json(*report.input.image);
+  for (std::size_t t = 0; t < report.input.tokens.size(); ++t) {
+    const std::string shown = display_text(report.input, t);
+    if (shown != own_text(report.input, t)) input["tokens"][t]["shown"] = valid_utf8(shown);
+  }
   field("input", input);
   field("predictions", json_of(report.predictions));
   if (report.target) field("target", json_of(*report.target));
@@ -106,7 +124,7 @@ std::string internal::report_head(const Report& report, const std::vector<Note>&
   if (report.agreement) field("agreement", json_of(*report.agreement));
   if (!report.certificates.empty()) field("certificates", json_of(report.certificates));
   if (!report.referents.empty()) field("referents", json_of(report.referents));
-  if (report.generation) field("generation", json_of(*report.generation));
+  if (report.generation) field("generation", generation_json(*report.generation));
   std::vector<Note> notes = report.notes;
   notes.insert(notes.end(), more_notes.begin(), more_notes.end());
   field("notes", internal::notes_json(notes));

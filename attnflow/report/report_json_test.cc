@@ -16,6 +16,7 @@
 #include "attnflow/base/error_for_test.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/report_array_table.h"
+#include "attnflow/report/report_for_test.h"
 
 namespace attnflow::report_json_test {
 namespace {
@@ -263,6 +264,22 @@ TEST(ReportJson, WrongPicturesAreRefused) {
   EXPECT_TRUE(refused_with(with("picture/data", "AAA"), "input.image.picture.data"));
   EXPECT_TRUE(refused_with(with("picture/data", "A==="), "input.image.picture.data"));
   EXPECT_TRUE(refused_with(with("picture", nullptr), "input.image"));
+}
+
+// Only parts of a character say what they are shown as: the page shows the same, and works it out nowhere else.
+TEST(ReportJson, PartsOfACharacterHaveTheirName) {
+  Report report = test::small_report();
+  report.input.text = "The é";
+  report.input.tokens[2] = {.text = "Ã", .begin = 4, .end = 6, .word = 1};
+  report.input.tokens[3] = {.text = "©", .begin = 4, .end = 6, .word = 1};
+  const std::string text = report_to_json(report);
+  const json tokens = json::parse(text).at("input").at("tokens");
+  EXPECT_FALSE(tokens.at(1).contains("shown"));
+  EXPECT_EQ(tokens.at(2).at("shown"), "é (1/2)");
+  EXPECT_EQ(tokens.at(2).at("text"), "Ã");
+  EXPECT_EQ(tokens.at(3).at("shown"), "é (2/2)");
+  EXPECT_EQ(tokens.at(3).at("begin"), 4);
+  EXPECT_EQ(report_to_json(report_from_json(text)), text);
 }
 
 TEST(ReportJson, IsJsonWithTheDocumentedFields) {

@@ -19,8 +19,15 @@ namespace {
 
 using internal::markdown_escaped;
 
-void append_ranking(std::string& out, const Report& report, const std::vector<Method>& methods,
-                    std::size_t output_token, std::size_t layer) {
+void append_ranking(std::string& out, const Report& report, std::vector<Method> methods, std::size_t output_token,
+                    std::size_t layer) {
+  const auto aggregates = [](Method method) { return method_info(method).aggregates(); };
+  if (std::any_of(methods.begin(), methods.end(), aggregates) && carries_nothing(report, output_token, layer)) {
+    out += markdown_escaped(carries_nothing_line(report, layer)) + "\n";
+    std::erase_if(methods, aggregates);
+    if (methods.empty()) return;
+    out += "\n";
+  }
   std::vector<std::vector<RankedToken>> columns;
   std::vector<RankedToken> all;
   std::size_t rows = 0;
@@ -116,16 +123,22 @@ std::string markdown_table(const Report& report) {
 
   const std::vector<Method> methods = ranked_methods(report);
   if (!methods.empty() && !report.settings.layers.empty()) {
-    const std::size_t layer = report.settings.layers.size() - 1;
+    // What has no layers stands below the last alone.
+    std::vector<Method> layered = methods;
+    std::erase_if(layered, [](Method method) { return !method_info(method).aggregates(); });
+    const std::vector<std::size_t> layers =
+        table_layers(report, layered.empty() ? TableLayers::kLast : TableLayers::kChosen);
     std::vector<std::size_t> outputs = {report.output_token};
     if (report.all_output_tokens)
       outputs = methods == std::vector<Method>{Method::kFlow} ? report.flow_output_tokens : report.output_tokens;
     const std::size_t to = report.settings.start_layer;
     for (const std::size_t output : outputs) {
-      out +=
-          fmt::format("\n## {}, layer {} to {}\n\n", markdown_escaped(output_token_title(report, output, "\u2026")),
-                      report.settings.layers[layer], to == 0 ? std::string("the input") : fmt::format("layer {}", to));
-      append_ranking(out, report, methods, output, layer);
+      for (const std::size_t layer : layers) {
+        out += fmt::format(
+            "\n## {}, layer {} to {}\n\n", markdown_escaped(output_token_title(report, output, "\u2026")),
+            report.settings.layers[layer], to == 0 ? std::string("the input") : fmt::format("layer {}", to));
+        append_ranking(out, report, layer == layers.back() ? methods : layered, output, layer);
+      }
     }
   }
   append_agreement(out, report);

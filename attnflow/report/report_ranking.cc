@@ -156,6 +156,32 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
   return ranked;
 }
 
+bool carries_nothing(const Report& report, std::size_t output_token, std::size_t layer) {
+  // A generation's rows hold the prompt's part alone: what is missing there fell on generated tokens.
+  if (report.generation || mixing_info(report.settings.mixing).rule != ResidualRule::kContainedNormalized) return false;
+  const auto is_zero = [](double value) { return value == 0.0; };
+  if (const auto row = row_index(report.output_tokens, output_token); row && !report.raw.empty()) {
+    const auto values = report.raw[layer][*row].span();
+    return std::all_of(values.begin(), values.end(), is_zero);
+  }
+  if (report.graph.empty()) return false;
+  const auto values = report.graph[report.settings.layers.at(layer) - 1][output_token].span();
+  return std::all_of(values.begin(), values.end(), is_zero);
+}
+
+std::string carries_nothing_line(const Report& report, std::size_t layer) {
+  return fmt::format("The output token carries no relevance at layer {}: there is nothing to rank.",
+                     report.settings.layers.at(layer));
+}
+
+std::vector<std::size_t> table_layers(const Report& report, TableLayers which) {
+  const std::size_t count = report.settings.layers.size();
+  if (count == 0) return {};
+  const bool chosen = count + report.settings.start_layer < report.model.layers;
+  if (which == TableLayers::kAll || (which == TableLayers::kChosen && chosen)) return all_or({}, count);
+  return {count - 1};
+}
+
 std::string marks_legend(const std::vector<RankedToken>& tokens, std::string_view star, std::string_view line,
                          std::string_view ring) {
   std::vector<std::string> entries;

@@ -50,6 +50,21 @@ bool sets_first_aside(const Report& report, Method method, std::size_t output_to
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
                                            const std::vector<std::size_t>& layers);
 
+// Whether relevance reaches nothing of an output token after a layer (a position in settings.layers): its row of
+// relevance is all zero. Rollout then holds 1 on the token itself, which lets layers above pass through it, and by
+// itself means nothing. Never of a generation.
+bool carries_nothing(const Report& report, std::size_t output_token, std::size_t layer);
+// "The output token carries no relevance at layer 3: there is nothing to rank." The page says the same.
+std::string carries_nothing_line(const Report& report, std::size_t layer);
+
+enum class TableLayers {
+  kLast,
+  kChosen,  // all where they are fewer than the model has above start_layer: then somebody chose them; else the last
+  kAll,
+};
+// The positions in settings.layers of the layers that tables show.
+std::vector<std::size_t> table_layers(const Report& report, TableLayers which);
+
 // What the marks beside ranked tokens mean, for those that any of these has; "" where none has. `star` marks special
 // tokens, `line` is what a token has in the table, `ring` marks degenerate flows.
 std::string marks_legend(const std::vector<RankedToken>& tokens, std::string_view star, std::string_view line,

@@ -49,6 +49,7 @@ class TableWriter {
         width_(std::max(options.width, kMinWidth)),
         color_(options.color),
         option_names_(options.option_names),
+        every_layer_(options.every_layer),
         marks_(options.ascii ? kAscii : kUnicode) {}
 
   std::string write() {
@@ -56,11 +57,11 @@ class TableWriter {
     if (const std::string picture = picture_line(report_); !picture.empty()) paragraph(picture);
     const std::vector<Method> methods = ranked_methods(report_);
     if (!methods.empty() && !report_.settings.layers.empty()) {
-      layer_ = report_.settings.layers.size() - 1;
+      choose_layers();
       const std::size_t to = report_.settings.start_layer;
-      const std::string span = fmt::format(
-          "{}, from layer {} down to {}. ", output_token_title(report_, report_.output_token, marks_.ellipsis),
-          report_.settings.layers[layer_], to == 0 ? std::string("the input") : fmt::format("layer {}", to));
+      const std::string span =
+          fmt::format("{}, from {} down to {}. ", output_token_title(report_, report_.output_token, marks_.ellipsis),
+                      layers_words(), to == 0 ? std::string("the input") : fmt::format("layer {}", to));
       paragraph((report_.settings.wants_aggregation() ? span : std::string()) + settings_line(report_));
     }
     for (const std::string& line : prediction_lines(report_)) paragraph(line);
@@ -176,19 +177,54 @@ class TableWriter {
     for (const std::string& arc : text.arcs) paragraph("- " + arc);
   }
 
-  void rankings(const std::vector<Method>& methods) {
+  void choose_layers() {
+    layers_ = table_layers(report_, !report_.settings.wants_aggregation() ? TableLayers::kLast
+                                    : every_layer_                        ? TableLayers::kAll
+                                                                          : TableLayers::kChosen);
+    left_out_ = layers_.size() - std::min(layers_.size(), kMostTableLayers);
+    layers_.erase(layers_.begin(), layers_.begin() + static_cast<std::ptrdiff_t>(left_out_));
+  }
+
+  // "layer 6", "each of the layers 3, 4 and 6".
+  std::string layers_words() const {
+    const std::vector<std::size_t>& numbers = report_.settings.layers;
+    if (layers_.size() == 1) return fmt::format("layer {}", numbers[layers_.front()]);
+    std::string words;
+    for (const std::size_t layer : layers_) {
+      if (!words.empty()) words += layer == layers_.back() ? " and " : ", ";
+      words += std::to_string(numbers[layer]);
+    }
+    return "each of the layers " + words;
+  }
+
+  // The methods' rankings at a layer. What has no layers stands beside the last.
+  std::vector<Column> columns_at(const std::vector<Method>& methods, std::size_t layer) const {
     std::vector<Column> columns;
     for (const Method method : methods) {
+      const bool aggregates = method_info(method).aggregates();
+      if (aggregates ? carries_nothing(report_, report_.output_token, layer) : layer != layers_.back()) continue;
       Column column;
-      column.title = method_title(report_, method, layer_);
-      column.tokens = rank_input_tokens(report_, method, report_.output_token, {layer_});
+      column.title = method_title(report_, method, layer);
+      column.tokens = rank_input_tokens(report_, method, report_.output_token, {layer});
       column.values = format_values(column.tokens);
       columns.push_back(std::move(column));
+    }
+    return columns;
+  }
+
+  void rankings(const std::vector<Method>& methods) {
+    std::vector<std::vector<Column>> blocks;
+    std::vector<Column> all;
+    std::size_t most = 1;
+    for (const std::size_t layer : layers_) {
+      blocks.push_back(columns_at(methods, layer));
+      all.insert(all.end(), blocks.back().begin(), blocks.back().end());
+      most = std::max(most, blocks.back().size());
     }
 
     Layout layout;
     std::size_t longest = kMinToken;
-    for (const Column& column : columns) {
+    for (const Column& column : all) {
       for (std::size_t i = 0; i < column.tokens.size(); ++i) {
         layout.position = std::max(layout.position, std::to_string(column.tokens[i].token).size());
         layout.value = std::max(layout.value, column.values[i].size());
@@ -196,23 +232,44 @@ class TableWriter {
       }
     }
     // Side by side when every method gets its smallest layout; what is left goes to the tokens, then to the bars.
-    const std::size_t gaps = kGap * (columns.size() - 1);
-    const bool beside = layout.total() * columns.size() + gaps <= width_;
-    const std::size_t available = beside ? (width_ - gaps) / columns.size() : width_;
+    const std::size_t gaps = kGap * (most - 1);
+    const bool beside = layout.total() * most + gaps <= width_;
+    const std::size_t available = beside ? (width_ - gaps) / most : width_;
     if (available > layout.total()) {
       layout.token += std::min(available - layout.total(), std::min(longest, kMaxToken) - layout.token);
       layout.bar += std::min(available - layout.total(), kMaxBar - kMinBar);
     }
+    if (left_out_ > 0) {
+      out_ += '\n';
+      paragraph(
+          fmt::format("Shown are the last {} of {} layers. To see others, choose at most {} with {}; files "
+                      "(.html, .csv, .json, .md) hold all of them.",
+                      layers_.size(), left_out_ + layers_.size(), kMostTableLayers,
+                      option_names_ == OptionNames::kFields ? "layers" : "--layers"));
+    }
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const bool aggregates =
+          std::any_of(methods.begin(), methods.end(), [](Method method) { return method_info(method).aggregates(); });
+      if (aggregates && carries_nothing(report_, report_.output_token, layers_[i])) {
+        out_ += '\n';
+        paragraph(carries_nothing_line(report_, layers_[i]));
+      }
+      write_block(blocks[i], layout, beside);
+    }
+    legend(all);
+  }
+
+  void write_block(const std::vector<Column>& columns, const Layout& layout, bool beside) {
+    if (columns.empty()) return;
     if (beside) {
       out_ += '\n';
       write_lines(columns, layout);
-    } else {
-      for (const Column& column : columns) {
-        out_ += '\n';
-        write_lines({column}, layout);
-      }
+      return;
     }
-    legend(columns);
+    for (const Column& column : columns) {
+      out_ += '\n';
+      write_lines({column}, layout);
+    }
   }
 
   // Four decimals where they show something; else the same number of significant digits for all.
@@ -294,8 +351,10 @@ class TableWriter {
   std::size_t width_;
   bool color_;
   OptionNames option_names_;
+  bool every_layer_;
   const Marks& marks_;
-  std::size_t layer_ = 0;  // index in settings.layers
+  std::vector<std::size_t> layers_;  // that are shown: positions in settings.layers
+  std::size_t left_out_ = 0;         // layers before them that were asked for
   std::string out_;
 };
 

@@ -24,12 +24,16 @@ struct TableOptions {
   bool color = false;                              // ANSI escape sequences
   bool ascii = false;                              // bars and marks in ASCII; tokens keep their own characters
   OptionNames option_names = OptionNames::kShell;  // in notes
+  // Every layer of settings.layers gets a table, not the last alone. So it is anyway where they are not all that there
+  // are: then somebody chose them.
+  bool every_layer = false;
 };
 
-// Lines: the model; the output token, the layer looked at (the last of settings.layers) and the settings in words; the
-// predictions; for each method the settings.top_k tokens with value and bar, side by side where `width` allows; what
-// the marks mean; what blank-out says of the methods; the weights on the referents, by layer; the certificates; the
-// other notes. Every line ends with "\n" and takes at most `width` cells.
+// Lines: the model; the output token, the layer looked at (the last of settings.layers, or up to kMostTableLayers of
+// them) and the settings in words; the predictions; for each layer and method the settings.top_k tokens with value and
+// bar, side by side where `width` allows, or that the output token carries no relevance there; what the marks mean;
+// what blank-out says of the methods; the weights on the referents, by layer; the certificates; the other notes. Every
+// line ends with "\n" and takes at most `width` cells.
 //
 // Marks: * behind a special token, = before a value that ties with the one above, and a ring (d in ASCII) behind a flow
 // value that is degenerate, which is to say set by the first or last layer alone. Bars are relative to the longest of
@@ -40,10 +44,11 @@ struct TableOptions {
 // it, else of its first method; what was excluded from the rankings; the notes.
 //
 // Tokens are printed by clean_line(): nothing in the input can move the cursor or reorder the line.
+inline constexpr std::size_t kMostTableLayers = 6;
 std::string terminal_table(const Report& report, const TableOptions& options = {});
 
 // The same content as Markdown (GitHub's dialect), without bars; one table for each output token when
-// report.all_output_tokens.
+// report.all_output_tokens, and for each layer, however many, when somebody chose them.
 std::string markdown_table(const Report& report);
 
 }  // namespace attnflow

@@ -234,6 +234,71 @@ TEST(TerminalTable, SmallReport) {
             "Note: A note.\n");
 }
 
+// A report of `layers` layers of a model of `all`, each as the first of small_report().
+Report layered_report(std::size_t layers, std::size_t all) {
+  Report report = small_report();
+  report.model.layers = all;
+  report.settings.layers.clear();
+  report.settings.methods = {Method::kRaw, Method::kRollout};
+  report.flow = report.flow_gap = {};
+  report.flow_degenerate = {};
+  for (std::size_t l = 0; l < layers; ++l) report.settings.layers.push_back(all - layers + l + 1);
+  report.raw = report.rollout = Tensor<double>({layers, 4, 4}, std::vector<double>(16 * layers, 0.25));
+  return report;
+}
+
+TEST(TerminalTable, ShowsEveryLayerThatSomebodyChose) {
+  const Report chosen = layered_report(4, 6);
+  const std::string table = terminal_table(chosen);
+  EXPECT_TRUE(contains(table, "from each of the layers 3, 4, 5 and 6 down to the")) << table;
+  for (const char* const title : {"raw, layer 3 ", "rollout, layers 1-3\n", "raw, layer 4 ", "raw, layer 5 ",
+                                  "raw, layer 6 ", "rollout, layers 1-6\n"}) {
+    EXPECT_TRUE(contains(table, title)) << title << "\n" << table;
+  }
+  EXPECT_FALSE(contains(table, "Shown are")) << table;
+  const std::string page = markdown_table(chosen);
+  for (const char* const title : {", layer 3 to the input\n", ", layer 6 to the input\n"}) {
+    EXPECT_TRUE(contains(page, title)) << title << "\n" << page;
+  }
+  // Nobody chose all that there are, unless the command says so.
+  const Report all = layered_report(6, 6);
+  EXPECT_TRUE(contains(terminal_table(all), "from layer 6 down")) << terminal_table(all);
+  EXPECT_FALSE(contains(terminal_table(all), "raw, layer 5"));
+  EXPECT_FALSE(contains(markdown_table(all), "layer 5 to"));
+  EXPECT_TRUE(contains(terminal_table(all, {.every_layer = true}), "raw, layer 1 "));
+}
+
+TEST(TerminalTable, SaysWhichLayersItLeavesOut) {
+  const Report report = layered_report(20, 30);
+  const std::string table = terminal_table(report);
+  const std::string wide = terminal_table(report, {.width = 200});
+  EXPECT_TRUE(contains(wide, "Shown are the last 6 of 20 layers. To see others, choose at most 6 with --layers;"))
+      << wide;
+  EXPECT_FALSE(contains(table, "raw, layer 24 ")) << table;
+  EXPECT_TRUE(contains(table, "raw, layer 25 ")) << table;
+  EXPECT_TRUE(
+      contains(terminal_table(report, {.width = 200, .option_names = OptionNames::kFields}), "at most 6 with layers;"));
+  EXPECT_TRUE(contains(markdown_table(report), ", layer 11 to the input\n"));
+  for (const std::string& line : lines_of(table)) EXPECT_LE(display_width(line), 80U) << line;
+}
+
+TEST(TerminalTable, SaysWhereTheOutputTokenCarriesNoRelevance) {
+  Report report = layered_report(2, 6);
+  report.settings.mixing = Mixing::kRelevance;
+  const std::string line = "The output token carries no relevance at layer 5: there is nothing to rank.";
+  EXPECT_FALSE(contains(terminal_table(report), line));
+  for (std::size_t j = 0; j < 4; ++j) report.raw(0, report.output_token, j) = 0.0;
+  for (const std::string& text : {terminal_table(report), markdown_table(report)}) {
+    const std::size_t at = text.find(line);
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_EQ(text.find(line, at + 1), std::string::npos) << text;
+    EXPECT_FALSE(contains(text, "rollout, layers 1-5")) << text;
+    EXPECT_TRUE(contains(text, "rollout, layers 1-6")) << text;
+  }
+  report.settings.mixing = Mixing::kAttention;  // whose rows of zeros say something else
+  EXPECT_FALSE(contains(terminal_table(report), line));
+}
+
 TEST(TerminalTable, MarksWordsThatTheVocabularyLacks) {
   Report report = small_report();
   EXPECT_FALSE(contains(terminal_table(report, {}), "vocabulary"));

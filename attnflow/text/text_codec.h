@@ -68,7 +68,7 @@ class TextCodec {
   // The piece as the vocabulary spells it ("##ets"), as in EncodedToken::text. An id without a piece gives "<id 123>".
   virtual std::string spelled(std::int64_t id) const = 0;
   // Text of one piece for people: "##ets" -> "ets", byte-level pieces decoded to UTF-8 where they are whole characters
-  // and shown as <0xF0> where not. An id without a piece gives "<id 123>".
+  // and shown as \xF0 where not. An id without a piece gives "<id 123>".
   virtual std::string readable(std::int64_t id) const = 0;
   // The bytes that a token adds to a running text, leading space included; they need not be whole characters. Special
   // tokens (ends, roles of a chat) add none.

@@ -125,6 +125,17 @@ std::string repair_utf8(std::string_view text, std::string_view replacement) {
   return out;
 }
 
+std::string escape_invalid_utf8(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    const bool valid = next_code_point(text, at).has_value();
+    out += valid ? std::string(text.substr(begin, at - begin))
+                 : fmt::format("\\x{:02X}", static_cast<unsigned char>(text[begin]));
+  }
+  return out;
+}
+
 CharacterClass character_class(char32_t c) {
   switch (property(c).category) {
     case UTF8PROC_CATEGORY_LU:

@@ -60,6 +60,9 @@ std::size_t code_point_begin(std::string_view text, std::size_t at);
 // How many bytes at the end, 0 to 3, are the beginning of a character whose rest has not come yet.
 std::size_t incomplete_utf8(std::string_view bytes);
 
+// The text with each byte that is not UTF-8 written in hexadecimal: "a\xC3".
+std::string escape_invalid_utf8(std::string_view text);
+
 // Appends the UTF-8 form of a scalar value.
 void append_utf8(std::string& text, char32_t c);
 

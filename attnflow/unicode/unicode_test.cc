@@ -87,6 +87,8 @@ TEST(Utf8, EveryBadByteIsOneReplacementCharacter) {
   EXPECT_EQ(decode_utf8("\x80"), U"\uFFFD");
   EXPECT_EQ(repair_utf8("a\xFFz\xE4\xB8"), "a\uFFFDz\uFFFD\uFFFD");
   EXPECT_EQ(repair_utf8("\xED\xA0\x80\u4E2D", "?"), "???\u4E2D");
+  EXPECT_EQ(escape_invalid_utf8("a\xFFz\xE4\xB8"), "a\\xFFz\\xE4\\xB8");
+  EXPECT_EQ(escape_invalid_utf8("\u4E2D"), "\u4E2D");
   EXPECT_EQ(map_code_points("ab\xFF", [](char32_t c) { return c == U'b' ? U'\u4E2D' : c; }), "a\u4E2D\uFFFD");
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -320,20 +321,27 @@ def readable(tokenizer: Any, token: int) -> str:
         text = text[1:]
     if text and "\ufffd" not in text:
         return text
-    byte = _byte_of(str(piece))
-    return str(piece) if byte is None else f"<0x{byte:02X}>"
+    spelled = _bytes_of(str(piece))
+    return str(piece) if spelled is None else _shown_bytes(spelled)
 
 
-def _byte_of(piece: str) -> int | None:
-    """The byte that a character stands for where tokenizers write bytes as characters (GPT-2's table)."""
-    if len(piece) != 1:
-        return None
+def _bytes_of(piece: str) -> bytes | None:
+    """The bytes that a piece stands for by byte fallback ("<0xC3>"), or where tokenizers write bytes as characters
+    (GPT-2's table)."""
+    if re.fullmatch("<0x[0-9A-Fa-f]{2}>", piece):
+        return bytes([int(piece[3:5], 16)])
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    if ord(piece) in shown:
-        return ord(piece)
     hidden = [byte for byte in range(256) if byte not in shown]
-    place = ord(piece) - 256
-    return hidden[place] if 0 <= place < len(hidden) else None
+    table = {chr(byte): byte for byte in shown} | {chr(256 + place): byte for place, byte in enumerate(hidden)}
+    spelled = [table.get(character) for character in piece]
+    return None if None in spelled else bytes(byte for byte in spelled if byte is not None)
+
+
+def _shown_bytes(spelled: bytes) -> str:
+    """Characters, and bytes that are none as "\\xC3"."""
+    text = spelled.decode(errors="surrogateescape")
+    text = re.sub("[\udc80-\udcff]", lambda found: f"\\x{ord(found[0]) - 0xDC00:02X}", text)
+    return text[1:] if len(text) > 1 and text.startswith(" ") else text
 
 
 def is_special(tokenizer: Any, token: int) -> bool:

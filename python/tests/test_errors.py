@@ -148,6 +148,10 @@ class Errors(PackageTest):
             report.to_svg(layers=2)  # type: ignore[call-overload]
         with self.assertRaisesRegex(attnflow.Error, "width: expected a length above 0 with its unit.*found '3.3'"):
             report.to_svg(width="3.3")
+        with self.assertRaisesRegex(attnflow.Error, "^width: expected at least .*found 0.3in"):
+            report.to_svg(width="0.3in")
+        with self.assertRaisesRegex(attnflow.Error, "^font_size: expected 2 to 72 points, found 100"):
+            report.to_svg(font_size=100)
         with self.assertRaisesRegex(attnflow.Error, "expected view as a text, .* found font_size='8'"):
             report.to_svg(font_size="8")  # type: ignore[call-overload]
         with self.assertRaisesRegex(attnflow.Error, "expected only a report, found tokens as well"):

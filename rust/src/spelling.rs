@@ -68,7 +68,7 @@ impl Spelling {
     }
 
     /// The characters that `piece` puts on the page, without marks of its place in a word. Bytes that are no whole
-    /// character are written as "<0xF0>". A piece that is nothing but a space is shown as one.
+    /// character are written as "\xF0". A piece that is nothing but a space is shown as one.
     pub fn readable(&self, piece: &str) -> String {
         let mut rest = self.without_prefix(piece).unwrap_or(piece);
         rest = self.without_suffix(rest).unwrap_or(rest);
@@ -184,7 +184,7 @@ fn show_bytes(bytes: &[u8]) -> String {
     for chunk in bytes.utf8_chunks() {
         shown.push_str(chunk.valid());
         for byte in chunk.invalid() {
-            shown.push_str(&format!("<0x{byte:02X}>"));
+            shown.push_str(&format!("\\x{byte:02X}"));
         }
     }
     shown
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(byte_level().readable("Ġ"), " ");
         assert_eq!(byte_level().readable("Ċ"), "\n");
         assert_eq!(byte_level().readable("Ã©t"), "ét");
-        assert_eq!(byte_level().readable("ðŁ"), "<0xF0><0x9F>");
-        assert_eq!(byte_level().readable("Ã©ðŁ"), "é<0xF0><0x9F>");
+        assert_eq!(byte_level().readable("ðŁ"), "\\xF0\\x9F");
+        assert_eq!(byte_level().readable("Ã©ðŁ"), "é\\xF0\\x9F");
         assert_eq!(byte_level().readable("日"), "日"); // outside the alphabet: shown as it is
     }
 
@@ -237,7 +237,7 @@ mod tests {
         );
         assert_eq!(spelling.readable("_the"), "the");
         assert_eq!(spelling.readable("<0x41>"), "A");
-        assert_eq!(spelling.readable("<0xF0>"), "<0xF0>");
+        assert_eq!(spelling.readable("<0xF0>"), "\\xF0");
         assert_eq!(spelling.readable("<0xZZ>"), "<0xZZ>");
         let replacing = Spelling::new(
             &json!({}),

@@ -229,6 +229,28 @@ class SmallModelTest(AllKindsMixin, CommandTest):
         self.assertIn("rollout", table)
         self.assertEqual(table, self.run_program("explain", self.TEXT, "--model", BERT).stdout)
 
+    def test_the_table_shows_every_layer_that_was_asked_for(self):
+        explain = ("explain", self.TEXT, "--model", BERT, "--method", "rollout")
+        table = self.run_program(*explain, "--layers", "1-2").stdout
+        self.assertIn("from each of the layers 1 and 2 down to the input", table)
+        self.assertIn("rollout, layer 1\n", table)
+        self.assertIn("rollout, layers 1-2\n", table)
+        self.assertNotIn("rollout, layer 1\n", self.run_program(*explain).stdout)
+
+    def test_parts_of_a_character_are_shown_as_such(self):
+        explain = ("explain", "a café", "--model", MODELS / "roberta_masked_lm")
+        table = self.run_program(*explain).stdout
+        self.assertIn("é (1/2)", table)
+        self.assertIn("é (2/2)", table)
+        self.assertNotIn("Ã", table)
+        tokens = json.loads(self.run_program(*explain, "--json").stdout)["input"]["tokens"]
+        parts = [token for token in tokens if "shown" in token]
+        self.assertEqual([(token["text"], token["begin"], token["end"]) for token in parts], [("Ã", 5, 7), ("©", 5, 7)])
+        self.assertEqual([token["shown"] for token in parts], ["é (1/2)", "é (2/2)"])
+        self.run_program(*explain, "-o", "a.svg", "--view", "strip", "-o", "a.md")
+        for name in ("a.svg", "a.md"):
+            self.assertIn("é (1/2)", (self.folder / name).read_text(encoding="utf-8"))
+
     def test_csv_is_read_back(self):
         self.run_program("explain", 'a "key", the', "--model", BERT, "--output-token", "all", "-o", "a.csv")
         self.run_program("explain", 'a "key", the', "--model", BERT, "--output-token", "all", "-o", "a.npz")

@@ -25,6 +25,7 @@ class Shell(CommandTest):
     def test_what_was_meant(self):
         for arguments, meant in (
             (["explian"], "explain"),
+            (["hepl"], "help"),
             (["help", "generat"], "generate"),
             (["evaluate", "sentimant"], "sentiment"),
             (["explain", "a", "--metod", "flow"], "--method"),

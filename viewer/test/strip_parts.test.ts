@@ -33,3 +33,20 @@ test("pieces of a character stand after the word whose joined letters they would
     ]),
   ).toEqual(["0", "+1", "2"]);
 });
+
+test("a part of a character is called what the document says", async () => {
+  const plain = (JSON.parse(causal) as { report: ReportDocument }).report;
+  const tokens = [
+    { text: "Ã", begin: 0, end: 2, shown: "é (1/2)" },
+    { text: "©", begin: 0, end: 2, shown: "é (2/2)" },
+    { text: "b", begin: 2, end: 3 },
+  ];
+  const input = { kind: "text" as const, text: "éb", tokens };
+  const none = { predictions: [], notes: [], output_token: 0, output_tokens: [], flow_output_tokens: [], arrays: {} };
+  const report = await Report.read({ ...plain, ...none, input });
+  expect(report.tokens.map(({ label, piece }) => [label, piece])).toEqual([
+    ["é (1/2)", "Ã"],
+    ["é (2/2)", "©"],
+    ["b", "b"],
+  ]);
+});

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "attnflow/graph/random_stack_for_test.h"
 #include "attnflow/model/prediction.h"
 #include "attnflow/rollout/rollout.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow::evaluate_correlations_test {
 namespace {
@@ -307,6 +309,41 @@ TEST(Correlations, FewSamplesHaveNoInterval) {
   EXPECT_NE(correlations_table(enough, 400).find("intervals of the means: at most ±"), std::string::npos);
 }
 
+// What somebody looks for stands first: how many texts, how well each method agrees, and which agrees best.
+TEST(Correlations, ASummaryComesFirst) {
+  BagModel model;
+  const CorrelationReport report = evaluate(model, few_resamples());
+  const std::string table = correlations_table(report, 80);
+  const std::size_t begin = table.find("Summary: do methods rank tokens");
+  const std::size_t end = table.find("Correlation of what the output token depends on");
+  ASSERT_NE(begin, std::string::npos) << table;
+  ASSERT_LT(begin, end) << table;
+  EXPECT_LE(std::count(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(begin), '\n'), 6);
+  const std::string summary = table.substr(begin, end - begin);
+  EXPECT_NE(summary.find(fmt::format("over {} texts", report.data.used)), std::string::npos) << summary;
+  for (const ScoreName& score : report.scores) {
+    EXPECT_NE(summary.find(fmt::format("with {} at layer 4", score.score)), std::string::npos) << summary;
+    const CorrelationCell* best = nullptr;
+    for (const CorrelationCell& cell : report.cells) {
+      if (cell.score != score.score || cell.tokens != "without-special" || cell.formula != "spearman") continue;
+      if (best == nullptr || cell.summary.mean > best->summary.mean) best = &cell;
+    }
+    ASSERT_NE(best, nullptr);
+    EXPECT_NE(
+        summary.find(fmt::format("Best: {} at layer {} ({:.2f}).", best->method, best->layer, best->summary.mean)),
+        std::string::npos)
+        << summary;
+    const CorrelationCell* const last =
+        find_cell(report, {"row", score.score, score.target, "without-special", "spearman", "rollout", 4, {}});
+    ASSERT_NE(last, nullptr);
+    EXPECT_NE(summary.find(fmt::format("rollout  {:>7.2f}{:>9.2f}  ", last->summary.mean, last->summary.median)),
+              std::string::npos)
+        << summary;
+  }
+  std::istringstream lines(summary);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
+}
+
 TEST(Correlations, NothingIsPrintedAsMinusZero) {
   CorrelationReport report;
   report.options.settings.methods = {Method::kRaw};
@@ -500,6 +537,8 @@ TEST(Correlations, FilesHaveEveryCell) {
   // Layers go into blocks where a line is short.
   const std::string narrow = correlations_table(report, 40);
   EXPECT_EQ(narrow.find("layer 2    layer 3    layer 4"), std::string::npos);
+  std::istringstream lines(narrow);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 44U) << line;
   EXPECT_NE(correlations_table(report, 80).find("layer 2    layer 3    layer 4"), std::string::npos);
 
   const test::TempFolder folder;

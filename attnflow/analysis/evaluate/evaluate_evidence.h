@@ -137,7 +137,8 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
 std::string evidence_json(const EvidenceReport& report);
 std::string evidence_csv(const EvidenceReport& report);
 std::string evidence_markdown(const EvidenceReport& report);
-std::string evidence_table(const EvidenceReport& report);
+// Prose takes lines of at most `width` cells.
+std::string evidence_table(const EvidenceReport& report, std::size_t width = 80);
 void write_evidence(const std::filesystem::path& path, const EvidenceReport& report);
 
 }  // namespace attnflow

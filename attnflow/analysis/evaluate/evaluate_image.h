@@ -136,7 +136,8 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
 std::string image_evaluation_json(const ImageEvaluationReport& report);
 std::string image_evaluation_csv(const ImageEvaluationReport& report);
 std::string image_evaluation_markdown(const ImageEvaluationReport& report);
-std::string image_evaluation_table(const ImageEvaluationReport& report);
+// Prose takes lines of at most `width` cells.
+std::string image_evaluation_table(const ImageEvaluationReport& report, std::size_t width = 80);
 void write_image_evaluation(const std::filesystem::path& path, const ImageEvaluationReport& report);
 
 }  // namespace attnflow

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/image/encode_png.h"
 #include "attnflow/model/prediction.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow::evaluate_image_test {
 namespace {
@@ -440,7 +442,7 @@ TEST(ImageEvaluationOutput, TablesNameEveryMethod) {
   EXPECT_TRUE(csv.starts_with("method,mixing,removed,deletion,insertion\nraw,attention,0,"));
   EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')),
             1 + report.curves.size() * report.removed.size());
-  for (const std::string& text : {image_evaluation_markdown(report), image_evaluation_table(report)}) {
+  for (const std::string& text : {image_evaluation_markdown(report), image_evaluation_table(report, 400)}) {
     for (const char* const name : {"raw over attention", "rollout over gradient", "rollout over relevance", "random",
                                    "Difference from rollout over gradient"}) {
       EXPECT_NE(text.find(name), std::string::npos) << text;
@@ -453,6 +455,8 @@ TEST(ImageEvaluationOutput, TablesNameEveryMethod) {
   EXPECT_NE(plain.find("\nraw  "), std::string::npos) << plain;
   EXPECT_EQ(plain.find("over attention"), std::string::npos) << plain;
   EXPECT_EQ(plain.find("Difference"), std::string::npos) << plain;
+  std::istringstream lines(plain);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
   // A name that a terminal would take for a command.
   ImageEvaluationReport hostile = report;
   hostile.source = "\x1b[2J";

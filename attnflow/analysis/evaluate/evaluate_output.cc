@@ -61,6 +61,7 @@ Json data_json(const SampleCounts& data) {
 void add_summary(Json& json, const Summary& summary) {
   json["mean"] = summary.mean;
   json["std"] = summary.std;
+  json["median"] = summary.median;
   json["low"] = summary.low;
   json["high"] = summary.high;
   json["count"] = summary.count;

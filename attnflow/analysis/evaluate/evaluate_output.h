@@ -25,9 +25,10 @@ std::string correlations_csv(const CorrelationReport& report);
 // with intervals, the formula of the paper's code, paired tests, accuracy, degeneracy and settings.
 std::string correlations_markdown(const CorrelationReport& report);
 
-// The tables in the form of the paper, mean and standard deviation, with all tokens and without special ones, one for
-// each mixing and one for what stands beside the graph; then what must be known to read them. Lines take at most
-// `width` cells, as far as layers can be split into blocks.
+// A summary first: for each score, each method's mean and median at the last layer, the layer with its highest mean,
+// and what did best. Then the tables in the form of the paper, mean and standard deviation, with all tokens and without
+// special ones, one for each mixing and one for what stands beside the graph; then what must be known to read them.
+// Lines take at most `width` cells, as far as layers can be split into blocks.
 std::string correlations_table(const CorrelationReport& report, std::size_t width = 80);
 
 // The endings are those of evaluation_file.h.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "attnflow/analysis/evaluate/evaluate_output.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
+#include "attnflow/analysis/evaluate/paragraph.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -167,24 +169,6 @@ std::string padded(const std::string& text, std::size_t cells) {
   return width < cells ? std::string(cells - width, ' ') + text : text;
 }
 
-// Lines of at most `width` cells, broken at spaces; a longer word has a line of its own.
-std::string wrapped(std::string_view text, std::size_t width) {
-  std::string result;
-  std::string line;
-  while (!text.empty()) {
-    const std::size_t space = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, space);
-    text.remove_prefix(std::min(text.size(), space + 1));
-    if (!line.empty() && display_width(line) + 1 + display_width(word) > width) {
-      result += line + '\n';
-      line.clear();
-    }
-    if (!line.empty()) line += ' ';
-    line += word;
-  }
-  return result + line + '\n';
-}
-
 constexpr std::size_t kNameCells = 9;  // at least
 constexpr std::size_t kNumberCells = 11;
 
@@ -241,6 +225,86 @@ std::string terminal_list(const std::vector<std::string>& names, const Cell& cel
   for (std::size_t row = 0; row < names.size(); ++row) {
     text += fmt::format("{:<{}}{}\n", names[row], name_cells(names), padded(cell(row), kNumberCells));
   }
+  return text;
+}
+
+// The layer with the highest mean, as a place in CorrelationSeries::layers; nothing where no layer has a mean.
+std::optional<std::size_t> best_layer(const Block& block, const CorrelationReport& report, std::size_t series) {
+  std::optional<std::size_t> best;
+  for (std::size_t l = 0; l < report.series[series].layers.size(); ++l) {
+    const double mean = block.at(series, l).mean;
+    if (!std::isnan(mean) && (!best || mean > block.at(series, *best).mean)) best = l;
+  }
+  return best;
+}
+
+std::string at_layer(std::size_t layer) { return layer == 0 ? "" : fmt::format(" at layer {}", layer); }
+
+// "blank-out", with what tells it from the report's other scores of that name.
+std::string summary_title(const CorrelationReport& report, const std::string& relevance, const ScoreName& score) {
+  std::string title = score_title(score);
+  const auto same = [&](const ScoreName& other) { return other.score == score.score; };
+  if (std::count_if(report.scores.begin(), report.scores.end(), same) > 1) {
+    title += fmt::format(" of the {}", target_words(score.target));
+  }
+  return report.options.relevance.size() > 1 ? fmt::format("{} ({})", title, relevance_title(relevance)) : title;
+}
+
+// Each method in a line or two, and what did best: what somebody looks for first.
+std::string summary_lines(const CorrelationReport& report, std::size_t width) {
+  constexpr std::size_t kMost = 12;  // methods
+  const char* const tokens = report.data.special_tokens > 0 ? "without-special" : "all";
+  std::string text = paragraph(
+      fmt::format("Summary: do methods rank tokens as they matter to the model? Mean and median over {} text{} of the "
+                  "rank correlation (1: the same order, 0: unrelated orders){}. Tables of every layer are below.",
+                  report.data.used, report.data.used == 1 ? "" : "s",
+                  report.data.special_tokens > 0 ? ", special tokens left out" : ""),
+      width);
+  std::vector<std::string> names;
+  for (const CorrelationSeries& series : report.series) {
+    names.push_back(mixed_name(series.method, series.mixing, report.options.mixings));
+  }
+  const std::size_t last = report.options.settings.layers.empty() ? 0 : report.options.settings.layers.back();
+  each_question(report, [&](const std::string& relevance, const ScoreName& score) {
+    const Block block(report, relevance, score, tokens, "spearman");
+    const std::string title = summary_title(report, relevance, score);
+    const auto value = [&](std::size_t series) { return block.at(series, report.series[series].layers.size() - 1); };
+    std::vector<std::size_t> places(report.series.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    // Of many methods those that agree most.
+    std::size_t left_out = 0;
+    if (places.size() > kMost) {
+      std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+        const auto key = [&](std::size_t s) { return std::isnan(value(s).mean) ? -2.0 : value(s).mean; };
+        return key(a) > key(b);
+      });
+      left_out = places.size() - kMost;
+      places.resize(kMost);
+    }
+    std::optional<std::pair<std::size_t, std::size_t>> best;
+    for (std::size_t s = 0; s < report.series.size(); ++s) {
+      const std::optional<std::size_t> layer = best_layer(block, report, s);
+      if (layer && (!best || block.at(s, *layer).mean > block.at(best->first, best->second).mean)) best = {s, *layer};
+    }
+    text += '\n' + paragraph(fmt::format("with {}{}", title, at_layer(last)), width);
+    const std::size_t indent = name_cells(names);
+    text += fmt::format("{:<{}}{:>{}}{:>{}}  {}\n", "", indent, "mean", 7, "median", 9, "best layer");
+    for (const std::size_t s : places) {
+      const std::optional<std::size_t> layer = best_layer(block, report, s);
+      const std::string at = layer ? at_layer(report.series[s].layers[*layer]) : "";
+      std::string line =
+          fmt::format("{:<{}}{:>{}}{:>{}}  {}", names[s], indent, two_places(value(s).mean), 7,
+                      two_places(value(s).median), 9, at.empty() ? "" : two_places(block.at(s, *layer).mean) + at);
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + '\n';
+    }
+    if (left_out > 0) text += paragraph(fmt::format("and {} others, which agree less", left_out), width);
+    if (!best) return;
+    text += paragraph(
+        fmt::format("Best: {}{} ({}).", names[best->first], at_layer(report.series[best->first].layers[best->second]),
+                    two_places(block.at(best->first, best->second).mean)),
+        width);
+  });
   return text;
 }
 
@@ -345,18 +409,19 @@ std::string comparison_markdown(const CorrelationReport& report, const std::stri
 std::string correlations_table(const CorrelationReport& report, std::size_t width) {
   const std::vector<SeriesGroup> groups = series_groups(report);
   const SampleCounts& data = report.data;
-  std::string text = wrapped(fmt::format("{}: {} of {} samples from {}, model {}", report.task, data.used, data.found,
-                                         clean_line(data.source), clean_line(report.model.name)),
-                             width);
+  std::string text = paragraph(fmt::format("{}: {} of {} samples from {}, model {}", report.task, data.used, data.found,
+                                           clean_line(data.source), clean_line(report.model.name)),
+                               width);
   for (const Accuracy& one : report.accuracy) {
-    text += wrapped(fmt::format("accuracy{}: {}{}", one.group.empty() ? "" : ", " + clean_line(one.group),
-                                accuracy_words(one), data.caveat.empty() ? "" : "; " + clean_line(data.caveat)),
-                    width);
+    text += paragraph(fmt::format("accuracy{}: {}{}", one.group.empty() ? "" : ", " + clean_line(one.group),
+                                  accuracy_words(one), data.caveat.empty() ? "" : "; " + clean_line(data.caveat)),
+                      width);
   }
+  text += '\n' + summary_lines(report, width);
   each_question(report, [&](const std::string& relevance, const ScoreName& score) {
-    text +=
-        '\n' + wrapped(fmt::format("Correlation of {} with {}", relevance_title(relevance), score_title(score)), width);
-    text += wrapped(fmt::format("({})", score_words(score)), width);
+    text += '\n' +
+            paragraph(fmt::format("Correlation of {} with {}", relevance_title(relevance), score_title(score)), width);
+    text += paragraph(fmt::format("({})", score_words(score)), width);
     for (const char* const tokens : {"all", "without-special"}) {
       const Block block(report, relevance, score, tokens, "spearman");
       for (const SeriesGroup& group : groups) {
@@ -368,24 +433,24 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
     }
   });
   const double widest = widest_interval(report);
-  text += '\n' + wrapped(fmt::format("Mean and standard deviation over samples of Spearman's rank correlation: 1 if "
-                                     "both put the tokens in the same order, 0 if the orders are unrelated. "
-                                     "{:g}% intervals of the means: {}.",
-                                     100.0 * report.options.confidence,
-                                     std::isnan(widest) ? "-" : fmt::format("at most ±{:.3f}", widest)),
-                         width);
+  text += '\n' + paragraph(fmt::format("Mean and standard deviation over samples of Spearman's rank correlation: 1 if "
+                                       "both put the tokens in the same order, 0 if the orders are unrelated. "
+                                       "{:g}% intervals of the means: {}.",
+                                       100.0 * report.options.confidence,
+                                       std::isnan(widest) ? "-" : fmt::format("at most ±{:.3f}", widest)),
+                           width);
   if (const std::size_t most = most_left_out(report); most > 0) {
     text +=
-        wrapped(fmt::format("Up to {} of {} samples are left out of a cell, because all of their values are the same "
-                            "and rank no token.",
-                            most, data.used),
-                width);
+        paragraph(fmt::format("Up to {} of {} samples are left out of a cell, because all of their values are the same "
+                              "and rank no token.",
+                              most, data.used),
+                  width);
   }
   for (const SeriesGroup& group : groups) {
     if (!group.mixing) continue;
-    text += '\n' + wrapped(fmt::format("Weight of the output token on itself{} (mean over samples)",
-                                       group_words(report, group)),
-                           width);
+    text += '\n' + paragraph(fmt::format("Weight of the output token on itself{} (mean over samples)",
+                                         group_words(report, group)),
+                             width);
     text += terminal_rows(report, group.methods, width, [&](std::size_t m, std::size_t l) {
       return two_places(own_share(report, group.places[m], l));
     });
@@ -394,16 +459,16 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
     const auto rows = degeneracy_rows(report);
     std::vector<std::string> names;
     for (const auto& [mixing, counts] : rows) names.push_back(rows.size() == 1 ? "flow" : to_text(mixing));
-    text += "\nFlow values set by the first or last layer alone (degenerate)\n";
+    text += '\n' + paragraph("Flow values set by the first or last layer alone (degenerate)", width);
     text += terminal_rows(report, names, width, [&](std::size_t row, std::size_t l) {
       const DegeneracyCounts& one = rows[row].second[l];
       return percent(one.degenerate(), one.values);
     });
   }
   if (!report.impossible.empty()) text += '\n';
-  for (const std::string& line : impossible_texts(report.impossible)) text += wrapped(line, width);
+  for (const std::string& line : impossible_texts(report.impossible)) text += paragraph(line, width);
   if (!report.notes.empty()) text += '\n';
-  for (const Note& note : report.notes) text += wrapped("note: " + clean_line(note_text(note)), width);
+  for (const Note& note : report.notes) text += paragraph("note: " + clean_line(note_text(note)), width);
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
+#include "attnflow/analysis/evaluate/paragraph.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json_parts.h"
@@ -155,21 +156,21 @@ std::string evidence_markdown(const EvidenceReport& report) {
   return out;
 }
 
-std::string evidence_table(const EvidenceReport& report) {
+std::string evidence_table(const EvidenceReport& report, std::size_t width) {
   const std::vector<TableRow> rows = table_rows(report);
-  std::size_t width = 10;
-  for (const TableRow& row : rows) width = std::max(width, row.name.size());
-  std::string out =
-      evidence_about(report) + "\n\nMean reciprocal rank of the deciding word (1: always first), 95% interval\n";
-  out += fmt::format("{:<{}}  {:<24}  {:<24}  {}\n", "ranked by", width, "mean over layers", "last layer",
+  std::size_t name_cells = 10;
+  for (const TableRow& row : rows) name_cells = std::max(name_cells, row.name.size());
+  std::string out = paragraph(evidence_about(report), width) + "\n" +
+                    paragraph("Mean reciprocal rank of the deciding word (1: always first), 95% interval", width);
+  out += fmt::format("{:<{}}  {:<24}  {:<24}  {}\n", "ranked by", name_cells, "mean over layers", "last layer",
                      "above position alone");
   for (const TableRow& row : rows) {
-    std::string line = fmt::format("{:<{}}  {:<24}  {:<24}  {}", row.name, width, value_text(row.mean),
+    std::string line = fmt::format("{:<{}}  {:<24}  {:<24}  {}", row.name, name_cells, value_text(row.mean),
                                    value_text(row.last), difference_text(judged(row).above_position));
     while (line.back() == ' ') line.pop_back();
     out += line + "\n";
   }
-  for (const std::string& line : remarks(report)) out += line + "\n";
+  for (const std::string& line : remarks(report)) out += paragraph(line, width);
   return out;
 }
 

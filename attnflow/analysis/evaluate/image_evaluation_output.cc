@@ -9,6 +9,7 @@
 #include "attnflow/analysis/evaluate/evaluate_image.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
+#include "attnflow/analysis/evaluate/paragraph.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json_parts.h"
@@ -153,19 +154,20 @@ std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
   return out;
 }
 
-std::string image_evaluation_table(const ImageEvaluationReport& report) {
-  std::size_t width = 10;
-  for (const ImageOrderCurves& curve : report.curves) width = std::max(width, order_name(report, curve).size());
+std::string image_evaluation_table(const ImageEvaluationReport& report, std::size_t width) {
+  std::size_t name_cells = 10;
+  for (const ImageOrderCurves& curve : report.curves)
+    name_cells = std::max(name_cells, order_name(report, curve).size());
   const auto row = [&](const std::string& name, const std::string& deletion, const std::string& insertion) {
-    return fmt::format("{:<{}}  {:<26}  {}\n", name, width, deletion, insertion);
+    return fmt::format("{:<{}}  {:<26}  {}\n", name, name_cells, deletion, insertion);
   };
-  std::string out =
-      fmt::format("{}\n\n{}\n{}", image_evaluation_about(report), kWhat, row("ordered by", "deletion", "insertion"));
+  std::string out = fmt::format("{}\n{}{}", paragraph(image_evaluation_about(report), width), paragraph(kWhat, width),
+                                row("ordered by", "deletion", "insertion"));
   for (const ImageOrderCurves& curve : report.curves) {
     out += row(order_name(report, curve), area_text(curve.deletion.area), area_text(curve.insertion.area));
   }
   if (compares_with_gradient(report)) {
-    out += fmt::format("\n{}\n{}", kFromGradient, row("ordered by", "deletion", "insertion"));
+    out += fmt::format("\n{}{}", paragraph(kFromGradient, width), row("ordered by", "deletion", "insertion"));
     for (const ImageOrderCurves& curve : report.curves) {
       if (!curve.deletion.from_gradient) continue;
       out += row(order_name(report, curve), difference_text(*curve.deletion.from_gradient),
@@ -173,7 +175,7 @@ std::string image_evaluation_table(const ImageEvaluationReport& report) {
     }
     out += '\n';
   }
-  for (const std::string& line : remarks_of(report)) out += line + "\n";
+  for (const std::string& line : remarks_of(report)) out += paragraph(line, width);
   return out;
 }
 

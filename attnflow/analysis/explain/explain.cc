@@ -393,7 +393,9 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
                                  .in_chunks = info.causal,
                                  .threads = options.threads,
                                  .stop_token = options.stop_token,
-                                 .run = run},
+                                 .run = run,
+                                 .reading = options.reading,
+                                 .phases = options.phases},
                                 [&](const ModelOutput& found) {
                                   output = found;
                                   note_output();

@@ -136,6 +136,21 @@ TEST(ExplainText, BlankedTokensAreUnknownToTheModelAlone) {
   EXPECT_THROW(explain(model, "the key to the [MASK]", options), Error);
 }
 
+TEST(ExplainText, SaysHowFarTheModelIs) {
+  MadeUpModel model(ModelHead::kNone, 1000);
+  ExplainOptions options;
+  std::vector<std::size_t> read;
+  std::size_t tokens = 0;
+  options.reading = [&](std::size_t done, std::size_t total) {
+    read.push_back(done);
+    tokens = total;
+  };
+  const Report report = explain(model, "the key is on a table", options);
+  EXPECT_EQ(tokens, report.input.tokens.size());
+  // Before the model runs, then after each of four layers.
+  EXPECT_EQ(read, (std::vector<std::size_t>{0, tokens / 4, tokens / 2, 3 * tokens / 4, tokens}));
+}
+
 TEST(ExplainText, StopsBetweenLayers) {
   MadeUpModel model(ModelHead::kNone, 1000);
   std::stop_source stop;

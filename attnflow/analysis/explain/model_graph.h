@@ -26,6 +26,8 @@ struct ModelGraphQuestion {
   std::size_t threads = 0;
   std::stop_token stop_token = {};
   RunOptions run = {};
+  ProgressFunction reading = {};  // of the model's pass, in tokens
+  PhaseStart phases = {};         // of the pass back, in layers
 };
 
 struct ModelGraph {
@@ -59,8 +61,11 @@ ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGra
   }
   if (keeps_stack) sinks.push_back(&stack.emplace(layers, question.tokens));
   const bool looks = !sinks.empty();
-  StopSink together(std::move(sinks), question.stop_token);
-  const auto target = target_of(model.run(input, looks ? &together : nullptr, question.run));
+  RunOptions run = question.run;
+  if (!looks) run.progress = question.reading;
+  StopSink together(std::move(sinks), question.stop_token,
+                    PassProgress(looks ? question.reading : ProgressFunction(), layers, question.tokens));
+  const auto target = target_of(model.run(input, looks ? &together : nullptr, run));
   ModelGraph result;
   if (contributions) result.graph = contributions->take();
   if (attention) result.graph = attention->take();
@@ -70,7 +75,8 @@ ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGra
     if (question.keep_attention) result.attention = kept.weights();
   }
   if (needs == MixingNeeds::kGradients) {
-    TargetGraph found = target_graph(model, input, *target, question.mixing, question.stop_token);
+    TargetGraph found = target_graph(model, input, *target, question.mixing, question.stop_token,
+                                     question.phases ? question.phases("layers passed back") : ProgressFunction());
     result.graph = std::move(found.graph);
     result.negative_share = found.negative_share;
   }

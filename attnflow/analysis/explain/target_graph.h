@@ -27,12 +27,13 @@ struct TargetGraph {
 };
 
 // A pass forward and one back: O(L n^2) memory, and what the model takes. Throws as Gradients::attention_gradients()
-// and the sinks do; Cancelled.
+// and the sinks do; Cancelled. Progress is in layers.
 template <typename Input>
 TargetGraph target_graph(ModelOf<Input>& model, const Input& input, const ReportTarget& target,
-                         const ResolvedMixing& mixing, const std::stop_token& stop_token) {
+                         const ResolvedMixing& mixing, const std::stop_token& stop_token,
+                         const ProgressFunction& progress = {}) {
   const std::unique_ptr<GraphOfGradientsSink> sink = gradients_sink(model.info().layers, mixing);
-  StopGradientSink stoppable({sink.get()}, stop_token);
+  StopGradientSink stoppable({sink.get()}, stop_token, progress, model.info().layers);
   gradients_of(model).attention_gradients(input, score_target(target), stoppable, backward_rule(mixing.kind));
   const std::optional<double> share = sink->negative_share();
   return {sink->take(), share};

@@ -17,6 +17,7 @@
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_choices.h"
 #include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/generate/chat_prompt.h"
 #include "attnflow/analysis/generate/generated_text.h"
@@ -204,9 +205,9 @@ std::vector<ExcludedTokens> excluded_tokens(const InputText& input, const TokenF
   std::vector<FilterToken> tokens;
   for (const auto& group : word_groups(input.tokens)) {
     std::string word;
-    for (const std::size_t j : group) word += display_text(input, j);
+    for (const std::size_t j : group) word += own_text(input, j);
     for (const std::size_t j : group) {
-      tokens.push_back({display_text(input, j), group.size() > 1 ? word : std::string(), input.tokens[j].special});
+      tokens.push_back({own_text(input, j), group.size() > 1 ? word : std::string(), input.tokens[j].special});
     }
   }
   std::vector<ExcludedTokens> excluded;
@@ -317,7 +318,12 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     Tensor<float> logits;
     std::size_t id = 0;
     try {
-      logits = decoder.append(next, &sink, tokens.empty() ? first.get_token() : std::stop_token());
+      if (tokens.empty()) {
+        StopSink prompt_sink({&sink}, {}, PassProgress(options.reading, decoder.info().layers, next.size()));
+        logits = decoder.append(next, &prompt_sink, first.get_token());
+      } else {
+        logits = decoder.append(next, &sink);
+      }
       // Drawn for tokens that are given, too, so that a branch goes on with the random numbers of what it left.
       id = sampler.choose(logits.span());
     } catch (const std::exception& error) {
@@ -330,6 +336,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     if (tokens.size() < options.begin_with.size()) id = options.begin_with[tokens.size()];
     sampler.keep(id);
     tokens.push_back(generated_token(codec, id, logits.span(), options.choices));
+    if (options.generating) options.generating(tokens.size(), most);
     if (options.settings.mixing != Mixing::kAttention || options.settings.explains_prediction() ||
         !options.check_tokens.empty()) {
       const auto against =
@@ -379,9 +386,9 @@ GenerationSources sources_of(Decoder& decoder, const GenerateOptions& options, c
     ids.push_back(token.id);
     targets.push_back(*token.target);
   }
-  return internal::relevance_sources(decoder, ids, targets,
-                                     resolve_mixing(options.settings, prompt.tokens, decoder.info().heads),
-                                     options.threads, options.stop_token, report.notes);
+  return internal::relevance_sources(
+      decoder, ids, targets, resolve_mixing(options.settings, prompt.tokens, decoder.info().heads),
+      {.threads = options.threads, .progress = options.progress, .stop_token = options.stop_token}, report.notes);
 }
 
 void drop_values(Report& report) {

@@ -78,7 +78,9 @@ struct GenerateOptions {
   std::function<void(const GenerationStep&)> on_token = {};
   bool as_it_runs = false;  // Mixing::kAuto stands for edges that a step can show, not for relevance
   std::size_t integration_steps = kIntegrationSteps;  // on the way from the blank input
-  ProgressFunction progress = {};                     // of flow, then of scores, in generated tokens
+  ProgressFunction reading = {};                      // of the model's pass over the prompt, in tokens
+  ProgressFunction generating = {};                   // of the text, in generated tokens
+  ProgressFunction progress = {};                     // of relevance, then flow, then scores, in generated tokens
   PhaseStart phases = {};                             // of check_tokens: inputs with a blank
   std::stop_token enough = {};                        // ends the text; what is there is analyzed as usual
   std::stop_token stop_token = {};                    // ends the generation; what is there is kept

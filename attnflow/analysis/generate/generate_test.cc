@@ -276,6 +276,24 @@ TEST(Generate, RulesThatLeaveNoTokenKeepWhatIsWritten) {
   EXPECT_EQ(test::notes_of(report.notes, NoteCode::kModelStopped).size(), 1U);
 }
 
+TEST(Generate, SaysHowFarItIs) {
+  ScriptedDecoder decoder("abc", kPromptTokens, /*chunk=*/2);
+  GenerateOptions options = options_for({"raw"});
+  std::vector<std::size_t> read;
+  options.reading = [&](std::size_t done, std::size_t total) {
+    EXPECT_EQ(total, kPromptTokens);
+    read.push_back(done);
+  };
+  std::vector<std::size_t> generated;
+  options.generating = [&](std::size_t done, std::size_t) { generated.push_back(done); };
+  generate(decoder, ByteCodec(), kPrompt, options);
+  ASSERT_GE(read.size(), 3U);
+  EXPECT_EQ(read.front(), 0U);  // before the first chunk
+  EXPECT_TRUE(std::is_sorted(read.begin(), read.end()));
+  EXPECT_EQ(read.back(), kPromptTokens);
+  EXPECT_EQ(generated, (std::vector<std::size_t>{1, 2, 3, 4}));  // the end, too
+}
+
 TEST(Generate, StreamsWholeCharacters) {
   ScriptedDecoder decoder("a\xF0\x9F\x98\x80z\xC3", kPromptTokens);
   GenerateOptions options = options_for({"raw"});
@@ -284,8 +302,11 @@ TEST(Generate, StreamsWholeCharacters) {
   const Report report = generate(decoder, ByteCodec(), kPrompt, options);
   EXPECT_EQ(pieces, (std::vector<std::string>{"a", "\xF0\x9F\x98\x80", "z", "\xEF\xBF\xBD"}));
   EXPECT_EQ(report.generation->text, "a\xF0\x9F\x98\x80z\xEF\xBF\xBD");
-  for (std::size_t t = 1; t <= 4; ++t) EXPECT_EQ(generated_text(*report.generation, t), "\xF0\x9F\x98\x80");
+  for (std::size_t t = 1; t <= 4; ++t) {
+    EXPECT_EQ(generated_text(*report.generation, t), fmt::format("\xF0\x9F\x98\x80 ({}/4)", t));
+  }
   EXPECT_EQ(generated_text(*report.generation, 5), "z");
+  EXPECT_EQ(generated_text(*report.generation, 6), "\\xC3");
   EXPECT_EQ(generated_text(*report.generation, 7), "<end>");
 }
 

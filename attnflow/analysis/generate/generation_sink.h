@@ -12,6 +12,7 @@
 
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/source.h"
+#include "attnflow/base/parallel_for.h"
 #include "attnflow/graph/attention_sink.h"
 #include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/graph/mixing.h"
@@ -95,11 +96,11 @@ class GenerationSource : public AttentionSource {
 // The graphs of generated tokens by relevance (graph/relevance_mixing.h): each token's own, since each is a prediction
 // of its own. `ids`: prompt and generated tokens. Each target's position chose its token and sees the ids up to it. The
 // sources, in the order of the targets, know the positions up to their own. About four passes of the model over those
-// positions for each target, shared out among threads; O(L n^2) memory for each. Throws as target_graph(), and
-// Cancelled.
+// positions for each target, shared out among threads; O(L n^2) memory for each. Progress is in targets. Throws as
+// target_graph(), and Cancelled.
 std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     ModelOf<TextInput>& model, const std::vector<std::int64_t>& ids, const std::vector<ReportTarget>& targets,
-    const ResolvedMixing& mixing, std::size_t threads, const std::stop_token& stop_token, std::vector<Note>& notes);
+    const ResolvedMixing& mixing, const ParallelOptions& parallel, std::vector<Note>& notes);
 
 }  // namespace attnflow::internal
 

@@ -202,7 +202,9 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                                  .keep_attention = options.keep_attention,
                                  .tokens = n,
                                  .threads = options.threads,
-                                 .stop_token = options.stop_token},
+                                 .stop_token = options.stop_token,
+                                 .reading = options.reading,
+                                 .phases = options.phases},
                                 [&](const ModelOutput& output) {
                                   add_prediction(report, info, output, options);
                                   if (!explains && !checks) return std::optional<ReportTarget>();

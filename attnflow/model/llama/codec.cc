@@ -37,20 +37,6 @@ std::string metadata(const llama_model& model, const char* key) {
   return value;
 }
 
-// Bytes that are no character as <0xF0>.
-std::string show(std::string_view bytes) {
-  std::string shown;
-  for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t begin = at;
-    if (next_code_point(bytes, at)) {
-      shown += bytes.substr(begin, at - begin);
-    } else {
-      shown += fmt::format("<0x{:02X}>", static_cast<unsigned char>(bytes[begin]));
-    }
-  }
-  return shown;
-}
-
 }  // namespace
 
 LlamaCodec::LlamaCodec(const LlamaWeights& weights)
@@ -188,7 +174,7 @@ std::string LlamaCodec::spelled(std::int64_t id) const {
 std::string LlamaCodec::readable(std::int64_t id) const {
   if (!has(id)) return fmt::format("<id {}>", id);
   const auto token = static_cast<llama_token>(id);
-  std::string text = show(piece(token, Specials::kWritten));
+  std::string text = escape_invalid_utf8(piece(token, Specials::kWritten));
   if (text.size() > 1 && text.front() == ' ') text.erase(0, 1);
   return text.empty() ? spelled(id) : text;
 }

@@ -119,7 +119,7 @@ TEST(LlamaCodec, PiecesForPeople) {
   const TextCodec& codec = *decoder->codec();
   std::vector<std::string> shown;
   for (const EncodedToken& token : codec.encode("a \xF0\x9F\x99\x82").tokens) shown.push_back(codec.readable(token.id));
-  EXPECT_EQ(shown, (std::vector<std::string>{"<|endoftext|>", "a", " ", "<0xF0>", "<0x9F>", "<0x99>", "<0x82>"}));
+  EXPECT_EQ(shown, (std::vector<std::string>{"<|endoftext|>", "a", " ", "\\xF0", "\\x9F", "\\x99", "\\x82"}));
   const std::vector<std::int64_t> word = codec.word_to_ids("the");
   ASSERT_EQ(word.size(), 1U);
   EXPECT_EQ(codec.readable(word[0]), "the");

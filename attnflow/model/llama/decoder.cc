@@ -92,7 +92,7 @@ ModelOutput LlamaDecoder::run(const TextInput& input, AttentionSink* sink, const
   clear();
   std::vector<std::int8_t> wanted(input.ids.size(), 0);
   for (const std::size_t position : options.logit_positions) wanted[position] = 1;
-  const std::vector<float> rows = append_wanted(input.ids, wanted, sink, nullptr, {});
+  const std::vector<float> rows = append_wanted(input.ids, wanted, sink, nullptr, {}, options.progress);
 
   // The library gives each position once and in order; they may be asked for in any.
   std::vector<std::size_t> row_of(wanted.size(), 0);

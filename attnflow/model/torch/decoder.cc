@@ -236,7 +236,8 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     const bool of_class = predicts_classes(info_.head);
     std::vector<std::size_t> positions = options.logit_positions;
     if (of_class) positions.resize(1, reading_position(info_, input.ids));
-    const at::Tensor logits = run_pass({.ids = input.ids, .sink = sink, .positions = positions});
+    const at::Tensor logits =
+        run_pass({.ids = input.ids, .sink = sink, .positions = positions, .progress = options.progress});
     return {to_host(of_class ? logits[0] : logits)};
   }
 

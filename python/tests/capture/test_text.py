@@ -6,13 +6,14 @@ import json
 import sys
 import unittest
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 import transformers
 
 import attnflow
+from attnflow.text import readable
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support import ROOT, PackageTest  # noqa: E402
@@ -114,6 +115,27 @@ class SameAsProgram(PackageTest):
     def test_classes(self) -> None:
         self.check("bert_classification", transformers.AutoModelForSequenceClassification)
         self.check("roberta_classification", transformers.AutoModelForSequenceClassification, SHORT_TEXTS)
+
+
+class Readable(PackageTest):
+    """Bytes that are no whole character have one form, that of the program, however a tokenizer spells them."""
+
+    def test_parts_of_characters(self) -> None:
+        byte_level = transformers.AutoTokenizer.from_pretrained(MODELS / "roberta_masked_lm")
+        for piece, shown in (("\u00c3", "\\xC3"), ("\u0120", " "), ("a", "a")):
+            self.assertEqual(readable(byte_level, byte_level.convert_tokens_to_ids(piece)), shown)
+
+        class Fallback:
+            added_tokens_decoder: ClassVar[dict[int, str]] = {}
+
+            def convert_ids_to_tokens(self, token: int) -> str:
+                return f"<0x{token:02X}>"
+
+            def convert_tokens_to_string(self, pieces: list[str]) -> str:
+                return bytes(int(piece[3:5], 16) for piece in pieces).decode(errors="replace")
+
+        self.assertEqual(readable(Fallback(), 0xC3), "\\xC3")
+        self.assertEqual(readable(Fallback(), 0x41), "A")
 
 
 class Text(PackageTest):

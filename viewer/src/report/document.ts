@@ -95,6 +95,8 @@ export interface TokenFields {
   segment?: number;
   unknown?: boolean;
   role?: string;
+  /** of a part of a character: what people read in its place, "é (1/2)" or "\xC3" */
+  shown?: string;
 }
 
 export interface ImageFields {
@@ -182,6 +184,8 @@ export interface GeneratedToken {
   begin: number;
   end: number;
   special?: boolean;
+  /** as of TokenFields */
+  shown?: string;
   probability: number;
   choices: Choice[];
   /** with a mixing that explains predictions: that of this token */

@@ -125,8 +125,8 @@ export class Report {
     return token < this.m ? token : token - this.m;
   }
 
-  private named({ text, role, segment = 0, begin, end, unknown }: TokenFields, index: number) {
-    const own = this.slice(segment, begin ?? 0, end ?? begin ?? 0);
+  private named({ text, role, segment = 0, begin, end, unknown, shown }: TokenFields, index: number) {
+    const own = shown ?? this.slice(segment, begin ?? 0, end ?? begin ?? 0);
     if (this.document.input.kind === "generation") {
       const { text: label, space } = pieceName(own, text, this.placeOf(index));
       return { label, short: label, space };

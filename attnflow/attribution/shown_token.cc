@@ -1,0 +1,123 @@
+#include "attnflow/attribution/shown_token.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "attnflow/unicode/unicode.h"
+
+namespace attnflow::internal {
+namespace {
+
+constexpr std::size_t kMostBytes = 4;  // of a character
+
+// Byte-level BPE's alphabet (GPT-2; rust/src/spelling.rs): printable Latin-1 bytes stand for themselves, the others for
+// the characters from U+0100 on, in order.
+constexpr char32_t kAlphabetEnd = 0x144;
+constexpr std::uint16_t kNoByte = 0x100;
+
+constexpr std::array<std::uint16_t, kAlphabetEnd> make_alphabet() {
+  std::array<std::uint16_t, kAlphabetEnd> bytes{};
+  for (std::uint16_t& byte : bytes) byte = kNoByte;
+  char32_t next = 0x100;
+  for (std::uint16_t byte = 0; byte < 0x100; ++byte) {
+    const bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+    bytes[printable ? byte : next++] = byte;
+  }
+  return bytes;
+}
+constexpr std::array<std::uint16_t, kAlphabetEnd> kAlphabet = make_alphabet();
+
+// "<0xC3>".
+std::optional<std::string> fallback_byte(std::string_view piece) {
+  constexpr std::string_view kDigits = "0123456789ABCDEFabcdef";
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return std::nullopt;
+  const std::string digits(piece.substr(3, 2));
+  if (digits.find_first_not_of(kDigits) != std::string::npos) return std::nullopt;
+  return std::string(1, static_cast<char>(std::stoi(digits, nullptr, 16)));
+}
+
+// "ðŁ" as what byte-level BPE writes so, without a space before it.
+std::optional<std::string> byte_level_bytes(std::string_view piece) {
+  std::string bytes;
+  for (std::size_t at = 0; at < piece.size();) {
+    const std::optional<char32_t> c = next_code_point(piece, at);
+    if (!c || *c >= kAlphabetEnd || kAlphabet[*c] == kNoByte) return std::nullopt;
+    bytes += static_cast<char>(kAlphabet[*c]);
+  }
+  return bytes.starts_with(' ') ? bytes.substr(1) : bytes;
+}
+
+// The bytes of a piece that are no whole characters.
+std::optional<std::string> cut_bytes(std::string_view piece) {
+  if (find_invalid_utf8(piece)) return std::string(piece);
+  std::optional<std::string> bytes = fallback_byte(piece);
+  if (!bytes) bytes = byte_level_bytes(piece);
+  return bytes && find_invalid_utf8(*bytes) ? bytes : std::nullopt;
+}
+
+// A piece that is nothing but a space in front of others: the character behind it stands for it, too.
+bool is_space(std::string_view piece) {
+  return piece == "\u2581" || piece == "\u0120" || piece.find_first_not_of(' ') == std::string_view::npos;
+}
+
+// A byte that is no character has become this in the text.
+bool is_lost(std::string_view own) { return own.find("\uFFFD") != std::string_view::npos; }
+
+std::string part_of(std::string_view character, std::size_t first, std::size_t token, std::size_t last) {
+  return fmt::format("{} ({}/{})", character, token - first + 1, last - first + 1);
+}
+
+}  // namespace
+
+std::string shown_token(std::size_t count, std::size_t token, const std::function<TokenPiece(std::size_t)>& at) {
+  const TokenPiece one = at(token);
+  if (!one.own.empty() && !is_lost(one.own)) {
+    const auto shares = [&](std::size_t other) {
+      const TokenPiece two = at(other);
+      return two.own.size() == one.own.size() && two.begin == one.begin && two.segment == one.segment &&
+             !is_space(two.piece);
+    };
+    if (is_space(one.piece)) return std::string(one.own);
+    std::size_t first = token;
+    std::size_t last = token;
+    while (first > 0 && shares(first - 1)) --first;
+    while (last + 1 < count && shares(last + 1)) ++last;
+    return first == last ? std::string(one.own) : part_of(one.own, first, token, last);
+  }
+
+  const std::optional<std::string> bytes = cut_bytes(one.piece);
+  if (!bytes) return std::string(one.own.empty() ? one.piece : one.own);
+  const auto bytes_at = [&](std::size_t other) -> std::optional<std::string> {
+    const TokenPiece two = at(other);
+    if (two.segment != one.segment || (!two.own.empty() && !is_lost(two.own))) return std::nullopt;
+    return cut_bytes(two.piece);
+  };
+  // The character that begins with one of the tokens before it, and goes on to this one.
+  for (std::size_t first = token + 1; first-- > 0 && token - first < kMostBytes;) {
+    std::string character;
+    for (std::size_t last = first; last < count && character.size() < kMostBytes; ++last) {
+      const std::optional<std::string> more = bytes_at(last);
+      if (!more) break;
+      character += *more;
+      std::size_t end = 0;
+      const bool whole = next_code_point(character, end) && end == character.size();
+      if (whole && last >= token) return part_of(character, first, token, last);
+    }
+    if (!bytes_at(first)) break;
+  }
+  // Alone, "Ã" may be a letter: it is a byte where others of the tokens are spelled in that alphabet.
+  const auto is_byte_level = [&] {
+    for (std::size_t other = 0; other < count; ++other) {
+      const std::string_view piece = at(other).piece;
+      if (piece.starts_with("\u0120") || piece.starts_with("\u010A")) return true;
+    }
+    return false;
+  };
+  const bool sure = !one.own.empty() || fallback_byte(one.piece) || is_byte_level();
+  return sure ? escape_invalid_utf8(*bytes) : std::string(one.piece);
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,73 @@
+#include "attnflow/attribution/shown_token.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "attnflow/attribution/input.h"
+
+namespace attnflow::shown_token_test {
+namespace {
+
+struct Token {
+  std::string piece;
+  std::size_t begin = 0;
+  std::size_t end = 0;  // begin: no characters of its own
+};
+
+InputText input_of(const std::string& text, const std::vector<Token>& tokens) {
+  InputText input;
+  input.text = text;
+  for (const Token& token : tokens) {
+    InputToken& one = input.tokens.emplace_back();
+    one.text = token.piece;
+    if (token.end > token.begin) one.begin = token.begin, one.end = token.end;
+  }
+  return input;
+}
+
+std::vector<std::string> shown(const InputText& input) {
+  std::vector<std::string> texts;
+  for (std::size_t t = 0; t < input.tokens.size(); ++t) texts.push_back(display_text(input, t));
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(ShownToken, PartsOfACharacterOfTheText) {
+  const InputText bytes = input_of("a é", {{"a", 0, 1}, {"ĠÃ", 2, 4}, {"©", 2, 4}});
+  EXPECT_EQ(shown(bytes), (Texts{"a", "é (1/2)", "é (2/2)"}));
+  EXPECT_EQ(own_text(bytes, 1), "é");
+  EXPECT_EQ(shown(input_of("éé", {{"<0xC3>", 0, 2}, {"<0xA9>", 0, 2}, {"<0xC3>", 2, 4}, {"<0xA9>", 2, 4}})),
+            (Texts{"é (1/2)", "é (2/2)", "é (1/2)", "é (2/2)"}));
+  // A mark of a space has the range of what follows it, and is no part of that.
+  EXPECT_EQ(shown(input_of("日", {{"▁", 0, 3}, {"日", 0, 3}})), (Texts{"日", "日"}));
+  // Words of one byte range in two texts are two words.
+  InputText pair = input_of("a", {{"a", 0, 1}, {"a", 0, 1}});
+  pair.text_pair = "a";
+  pair.tokens[1].segment = 1;
+  EXPECT_EQ(shown(pair), (Texts{"a", "a"}));
+}
+
+TEST(ShownToken, PartsOfACharacterWithoutAText) {
+  EXPECT_EQ(shown(input_of("", {{"Ġcaf"}, {"Ã"}, {"©"}, {"ĠðŁ"}, {"ĻĤ"}})),
+            (Texts{"Ġcaf", "é (1/2)", "é (2/2)", "🙂 (1/2)", "🙂 (2/2)"}));
+  EXPECT_EQ(shown(input_of("", {{"<0xF0>"}, {"<0x9F>"}, {"<0x99>"}, {"<0x82>"}, {"b"}})),
+            (Texts{"🙂 (1/4)", "🙂 (2/4)", "🙂 (3/4)", "🙂 (4/4)", "b"}));
+}
+
+TEST(ShownToken, BytesWhoseCharacterIsNotAllThere) {
+  EXPECT_EQ(shown(input_of("", {{"<0xC3>"}, {"b"}, {"<0xA9>"}})), (Texts{"\\xC3", "b", "\\xA9"}));
+  EXPECT_EQ(shown(input_of("", {{"<0xF0>"}, {"<0x9F>"}, {"<0x99>"}})), (Texts{"\\xF0", "\\x9F", "\\x99"}));
+  EXPECT_EQ(shown(input_of("", {{"Ġa"}, {"Ã"}, {"b"}})), (Texts{"Ġa", "\\xC3", "b"}));
+  EXPECT_EQ(shown(input_of("", {{"Ġa"}, {"aÃ"}, {"©b"}})), (Texts{"Ġa", "a\\xC3", "\\xA9b"}));
+  // A letter, where nothing says that it is a byte.
+  EXPECT_EQ(shown(input_of("", {{"a"}, {"Ã"}, {"b"}})), (Texts{"a", "Ã", "b"}));
+  // What became of it in a generated text.
+  EXPECT_EQ(shown(input_of("\uFFFDb", {{"Ã", 0, 3}, {"b", 3, 4}})), (Texts{"\\xC3", "b"}));
+  EXPECT_EQ(shown(input_of("\uFFFD", {{"ï", 0, 3}, {"¿½", 0, 3}})), (Texts{"\uFFFD (1/2)", "\uFFFD (2/2)"}));
+}
+
+}  // namespace
+}  // namespace attnflow::shown_token_test
