@@ -170,7 +170,7 @@ bool carries_nothing(const Report& report, std::size_t output_token, std::size_t
 }
 
 std::string carries_nothing_line(const Report& report, std::size_t layer) {
-  return fmt::format("The output token carries no relevance at layer {}: there is nothing to rank.",
+  return fmt::format("The output token carries no relevance in favor of the prediction at layer {}: there is nothing to rank.",
                      report.settings.layers.at(layer));
 }
 

@@ -54,7 +54,7 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
 // relevance is all zero. Rollout then holds 1 on the token itself, which lets layers above pass through it, and by
 // itself means nothing. Never of a generation.
 bool carries_nothing(const Report& report, std::size_t output_token, std::size_t layer);
-// "The output token carries no relevance at layer 3: there is nothing to rank." The page says the same.
+// "The output token carries no relevance in favor of the prediction at layer 3: there is nothing to rank." The page says the same.
 std::string carries_nothing_line(const Report& report, std::size_t layer);
 
 enum class TableLayers {

@@ -285,7 +285,7 @@ TEST(TerminalTable, SaysWhichLayersItLeavesOut) {
 TEST(TerminalTable, SaysWhereTheOutputTokenCarriesNoRelevance) {
   Report report = layered_report(2, 6);
   report.settings.mixing = Mixing::kRelevance;
-  const std::string line = "The output token carries no relevance at layer 5: there is nothing to rank.";
+  const std::string line = "The output token carries no relevance in favor of the prediction at layer 5: there is nothing to rank.";
   EXPECT_FALSE(contains(terminal_table(report), line));
   for (std::size_t j = 0; j < 4; ++j) report.raw(0, report.output_token, j) = 0.0;
   for (const std::string& text : {terminal_table(report), markdown_table(report)}) {

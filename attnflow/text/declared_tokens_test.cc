@@ -161,6 +161,15 @@ TEST_F(DeclaredTokens, OfAClassOfItsOwnAreThoseOfTheDecoder) {
   EXPECT_EQ(ids("the [ENT] key", "bert"), (Ids{2, 5, 1, 1, 1, 6, 3}));
 }
 
+// transformers reads the newest file that its own version knows.
+TEST_F(DeclaredTokens, OfSeveralFilesAreRefused) {
+  write_tokenizer();
+  declare({{kConfig, {{"fast_tokenizer_files", {"tokenizer.json"}}}}});
+  EXPECT_EQ(ids("the key"), (Ids{2, 5, 6, 3}));
+  declare({{kConfig, {{"fast_tokenizer_files", {"tokenizer.json", "tokenizer.4.0.json"}}}}});
+  expect_mentions(load_error(), "tokenizer.json alone as fast_tokenizer_files, found \"tokenizer.4.0.json\"");
+}
+
 TEST_F(DeclaredTokens, BesideVocabularyFiles) {
   write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nkey\n");
   declare({{kConfig, {{"additional_special_tokens", {"[ENT]"}}, {"bos_token", "<a>"}}}});

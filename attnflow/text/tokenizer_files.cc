@@ -154,7 +154,22 @@ TokenizerDocument read_byte_level_bpe(const Folder& folder, const std::string& m
   return finish_document(vocabulary, settings, std::move(document));
 }
 
+// Of several files for versions of transformers, which one it reads depends on its own version.
+void refuse_files_by_version(const Folder& folder) {
+  const SettingsFile file(folder, "tokenizer_config.json");
+  const json config = read_optional_json_object(file);
+  const auto found = config.find("fast_tokenizer_files");
+  if (found == config.end() || !found->is_array()) return;
+  for (const json& entry : *found) {
+    if (!entry.is_string() || entry == "tokenizer.json") continue;
+    fail_settings(file.label(), "tokenizer.json alone as fast_tokenizer_files",
+                  quote_name(entry.get<std::string>()) + " beside it",
+                  "copy the file that fits the model to tokenizer.json, and remove the setting");
+  }
+}
+
 TokenizerDocument read_complete(const Folder& folder, const std::string& model_type) {
+  refuse_files_by_version(folder);
   const SettingsFile file(folder, "tokenizer.json");
   const TokenizerSettings settings(folder);
   std::string document = read_utf8(file);
