@@ -31,10 +31,11 @@ Folder find_model(const std::string& reference, std::span<const BuiltinModel> mo
   if (reference.find('/') != std::string::npos && !hub_name) return reference;  // a path: its reader says what is wrong
   std::vector<std::string> names;
   for (const BuiltinModel& model : models) names.emplace_back(model.name);
+  const std::string meant = internal::did_you_mean(reference, names);
   std::string message = fmt::format(
       "{}: expected the folder of a model, or the name of a built-in one ({}), found nothing of that name{}",
-      reference.empty() ? "\"\"" : reference, builtin_model_names(models), internal::did_you_mean(reference, names));
-  if (hub_name) {
+      reference.empty() ? "\"\"" : reference, builtin_model_names(models), meant);
+  if (hub_name && meant.empty()) {
     message += fmt::format(
         "{}. attnflow does not download models: run 'hf download {}' (pip install huggingface_hub), then the same "
         "command again, or give the model's folder",
