@@ -72,6 +72,7 @@ struct Settings {
   bool discard_keep_special = false;  // the columns of special tokens are kept by discard
   ColumnMask column_mask = {};
   std::vector<std::size_t> layers = {};  // the l, increasing, 1-based; before resolving, empty: all above start_layer
+  bool layers_named = false;             // after resolving: somebody asked for these, so tables show each of them
   std::size_t start_layer = 0;           // m
   OutputToken output_token = {};
   Normalization normalization = Normalization::kNone;

@@ -50,6 +50,9 @@ std::optional<std::string> byte_level_bytes(std::string_view piece) {
   return bytes.starts_with(' ') ? bytes.substr(1) : bytes;
 }
 
+// Letters of a byte-level alphabet, as far as one can see, and not bytes or the name of one.
+bool is_of_alphabet(std::string_view piece) { return !find_invalid_utf8(piece) && !fallback_byte(piece); }
+
 // The bytes of a piece that are no whole characters.
 std::optional<std::string> cut_bytes(std::string_view piece) {
   if (find_invalid_utf8(piece)) return std::string(piece);
@@ -66,6 +69,14 @@ bool is_space(std::string_view piece) {
 // A byte that is no character has become this in the text.
 bool is_lost(std::string_view own) { return own.find("\uFFFD") != std::string_view::npos; }
 
+// A token's characters may begin with the space in front of it.
+TokenPiece without_spaces(TokenPiece token) {
+  const std::size_t spaces = std::min(token.own.find_first_not_of(' '), token.own.size());
+  token.own.remove_prefix(spaces);
+  token.begin += spaces;
+  return token;
+}
+
 std::string part_of(std::string_view character, std::size_t first, std::size_t token, std::size_t last) {
   return fmt::format("{} ({}/{})", character, token - first + 1, last - first + 1);
 }
@@ -75,21 +86,33 @@ std::string part_of(std::string_view character, std::size_t first, std::size_t t
 std::string shown_token(std::size_t count, std::size_t token, const std::function<TokenPiece(std::size_t)>& at) {
   const TokenPiece one = at(token);
   if (!one.own.empty() && !is_lost(one.own)) {
-    const auto shares = [&](std::size_t other) {
-      const TokenPiece two = at(other);
-      return two.own.size() == one.own.size() && two.begin == one.begin && two.segment == one.segment &&
-             !is_space(two.piece);
+    // Tokens whose characters overlap have cut one of them.
+    const auto meet = [&](std::size_t before) {
+      const TokenPiece left = without_spaces(at(before));
+      const TokenPiece right = without_spaces(at(before + 1));
+      return left.segment == right.segment && !left.own.empty() && !right.own.empty() && !is_space(left.piece) &&
+             !is_space(right.piece) && left.begin <= right.begin && right.begin < left.begin + left.own.size();
     };
-    if (is_space(one.piece)) return std::string(one.own);
+    const std::string_view own = without_spaces(one).own;
+    if (own.empty() || is_space(one.piece)) return std::string(one.own);
     std::size_t first = token;
     std::size_t last = token;
-    while (first > 0 && shares(first - 1)) --first;
-    while (last + 1 < count && shares(last + 1)) ++last;
-    return first == last ? std::string(one.own) : part_of(one.own, first, token, last);
+    while (first > 0 && meet(first - 1)) --first;
+    while (last + 1 < count && meet(last)) ++last;
+    return first == last ? std::string(one.own) : part_of(own, first, token, last);
   }
 
-  const std::optional<std::string> bytes = cut_bytes(one.piece);
-  if (!bytes) return std::string(one.own.empty() ? one.piece : one.own);
+  // Alone, "Ã" may be a letter: it is a byte where others of the tokens are spelled in that alphabet.
+  const auto spells_bytes = [&] {
+    for (std::size_t other = 0; other < count; ++other) {
+      const std::string_view piece = at(other).piece;
+      if (piece.starts_with("\u0120") || piece.starts_with("\u010A")) return true;
+    }
+    return false;
+  };
+  std::optional<std::string> bytes = cut_bytes(one.piece);
+  const bool sure = !one.own.empty() || !bytes || !is_of_alphabet(one.piece) || spells_bytes();
+  if (!bytes || !sure) return std::string(one.own.empty() ? one.piece : one.own);
   const auto bytes_at = [&](std::size_t other) -> std::optional<std::string> {
     const TokenPiece two = at(other);
     if (two.segment != one.segment || (!two.own.empty() && !is_lost(two.own))) return std::nullopt;
@@ -108,16 +131,7 @@ std::string shown_token(std::size_t count, std::size_t token, const std::functio
     }
     if (!bytes_at(first)) break;
   }
-  // Alone, "Ã" may be a letter: it is a byte where others of the tokens are spelled in that alphabet.
-  const auto is_byte_level = [&] {
-    for (std::size_t other = 0; other < count; ++other) {
-      const std::string_view piece = at(other).piece;
-      if (piece.starts_with("\u0120") || piece.starts_with("\u010A")) return true;
-    }
-    return false;
-  };
-  const bool sure = !one.own.empty() || fallback_byte(one.piece) || is_byte_level();
-  return sure ? escape_invalid_utf8(*bytes) : std::string(one.piece);
+  return escape_invalid_utf8(*bytes);
 }
 
 }  // namespace attnflow::internal

@@ -41,6 +41,9 @@ TEST(ShownToken, PartsOfACharacterOfTheText) {
   EXPECT_EQ(own_text(bytes, 1), "é");
   EXPECT_EQ(shown(input_of("éé", {{"<0xC3>", 0, 2}, {"<0xA9>", 0, 2}, {"<0xC3>", 2, 4}, {"<0xA9>", 2, 4}})),
             (Texts{"é (1/2)", "é (2/2)", "é (1/2)", "é (2/2)"}));
+  // Of a generated text, whose tokens have the space in front of them; and beside whole characters.
+  EXPECT_EQ(shown(input_of(" ☃", {{"Ġâ", 0, 4}, {"ĺ", 1, 4}, {"ĥ", 1, 4}})), (Texts{"☃ (1/3)", "☃ (2/3)", "☃ (3/3)"}));
+  EXPECT_EQ(shown(input_of("aéb c", {{"aÃ", 0, 3}, {"©b", 1, 4}, {"Ġc", 4, 6}})), (Texts{"aé (1/2)", "éb (2/2)", "c"}));
   // A mark of a space has the range of what follows it, and is no part of that.
   EXPECT_EQ(shown(input_of("日", {{"▁", 0, 3}, {"日", 0, 3}})), (Texts{"日", "日"}));
   // Words of one byte range in two texts are two words.
@@ -62,7 +65,8 @@ TEST(ShownToken, BytesWhoseCharacterIsNotAllThere) {
   EXPECT_EQ(shown(input_of("", {{"<0xF0>"}, {"<0x9F>"}, {"<0x99>"}})), (Texts{"\\xF0", "\\x9F", "\\x99"}));
   EXPECT_EQ(shown(input_of("", {{"Ġa"}, {"Ã"}, {"b"}})), (Texts{"Ġa", "\\xC3", "b"}));
   EXPECT_EQ(shown(input_of("", {{"Ġa"}, {"aÃ"}, {"©b"}})), (Texts{"Ġa", "a\\xC3", "\\xA9b"}));
-  // A letter, where nothing says that it is a byte.
+  // Letters, where nothing says that they are bytes.
+  EXPECT_EQ(shown(input_of("", {{"«"}, {"É"}, {"»"}, {"Ö"}, {"³"}})), (Texts{"«", "É", "»", "Ö", "³"}));
   EXPECT_EQ(shown(input_of("", {{"a"}, {"Ã"}, {"b"}})), (Texts{"a", "Ã", "b"}));
   // What became of it in a generated text.
   EXPECT_EQ(shown(input_of("\uFFFDb", {{"Ã", 0, 3}, {"b", 3, 4}})), (Texts{"\\xC3", "b"}));

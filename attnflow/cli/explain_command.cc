@@ -149,7 +149,6 @@ void run_explain(ExplainArguments& arguments) {
     fmt::print("{}", report_to_json(report));
   } else if (arguments.outputs.empty()) {
     TableOptions table = terminal_options();
-    table.every_layer = !arguments.options.settings.layers.empty();
     fmt::print("{}", terminal_table(report, table));
     if (report.all_output_tokens) {
       print_message("note: the table shows one output token; -o FILE and --json include all of them");

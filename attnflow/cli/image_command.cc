@@ -94,7 +94,6 @@ void run_image(ImageArguments& arguments) {
   } else if (arguments.outputs.empty()) {
     TableOptions table;
     table.width = terminal_width().value_or(table.width);
-    table.every_layer = !options.settings.layers.empty();
     fmt::print("{}", terminal_table(report, table));
   } else {
     if (!arguments.model) {

@@ -422,8 +422,9 @@ TEST(FigureSvg, PiecesOfOneEmojiShareItsPlaceInTheStrip) {
   report.input.tokens[2].end = report.input.tokens[1].end;
   const SvgDocument svg = read_svg(figure_svg(report, view("strip")));
   EXPECT_EQ(std::count(svg.texts.begin(), svg.texts.end(), "👩‍🔬"), 3);  // once in each of the three strips
-  EXPECT_TRUE(std::any_of(svg.titles.begin(), svg.titles.end(),
-                          [](const std::string& title) { return title.starts_with("👩‍🔬 (2/2) (position 2): "); }));
+  EXPECT_TRUE(std::any_of(svg.titles.begin(), svg.titles.end(), [](const std::string& title) {
+    return title.starts_with("👩‍🔬 (2/2) (position 2): ");
+  }));
 }
 
 TEST(FigureSvg, TokensWithoutTextAreNamed) {

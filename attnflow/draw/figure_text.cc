@@ -120,7 +120,9 @@ Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
   const double step = least.unit == LengthUnit::kInches || least.unit == LengthUnit::kCentimeters ? 0.05 : 1.0;
   least.value = std::ceil(least.value / step) * step;
   // Words wrap in steps, so a wider page may need more than a narrower one.
-  while (excess(least.pixels() / size.scale) > kTolerance && least.pixels() < 10000.0) least.value += step;
+  while (excess(least.pixels() / size.scale) > kTolerance && least.pixels() / size.scale < 10000.0) {
+    least.value = std::ceil(least.value * 1.02 / step) * step;
+  }
   throw Error(ErrorKind::kUsage,
               fmt::format("--width: expected at least {} for this figure and text of {:.3g} points, found {}; choose a "
                           "wider figure, smaller text, or a view with less in it",

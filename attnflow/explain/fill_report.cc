@@ -143,6 +143,7 @@ void fill_report_of_stack(Report& report, BasicAttentionStack<Weight> stack, con
 
 // What the settings mean for the input goes into the report. Returns the output token.
 std::size_t take_settings(Report& report, const ResolvedSettings& resolved) {
+  report.settings.layers_named = !report.settings.layers.empty();
   report.settings.layers = resolved.layers;
   report.all_output_tokens = report.settings.output_token.kind == OutputToken::Kind::kAll;
   report.notes.insert(report.notes.end(), resolved.notes.begin(), resolved.notes.end());

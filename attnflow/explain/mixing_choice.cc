@@ -56,7 +56,7 @@ void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQ
   const char* const reason = for_target                              ? "because a target is named"
                              : settings.mixing == Mixing::kRelevance ? "the default for decoders"
                              : question.as_it_runs ? "the default where values are shown as the text is written"
-                                                                     : "the default for long generations";
+                                                   : "the default for long generations";
   notes.push_back({NoteCode::kDefaultMixing,
                    {{"mixing", std::string(mixing_info(settings.mixing).weights)}, {"reason", std::string(reason)}}});
 }

@@ -170,15 +170,16 @@ bool carries_nothing(const Report& report, std::size_t output_token, std::size_t
 }
 
 std::string carries_nothing_line(const Report& report, std::size_t layer) {
-  return fmt::format("The output token carries no relevance in favor of the prediction at layer {}: there is nothing to rank.",
-                     report.settings.layers.at(layer));
+  return fmt::format(
+      "The output token carries no relevance in favor of the prediction at layer {}: there is nothing to rank.",
+      report.settings.layers.at(layer));
 }
 
 std::vector<std::size_t> table_layers(const Report& report, TableLayers which) {
   const std::size_t count = report.settings.layers.size();
   if (count == 0) return {};
-  const bool chosen = count + report.settings.start_layer < report.model.layers;
-  if (which == TableLayers::kAll || (which == TableLayers::kChosen && chosen)) return all_or({}, count);
+  const bool chosen = report.settings.layers_named || count + report.settings.start_layer < report.model.layers;
+  if (which == TableLayers::kChosen && chosen) return all_or({}, count);
   return {count - 1};
 }
 

@@ -50,17 +50,17 @@ bool sets_first_aside(const Report& report, Method method, std::size_t output_to
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
                                            const std::vector<std::size_t>& layers);
 
-// Whether relevance reaches nothing of an output token after a layer (a position in settings.layers): its row of
-// relevance is all zero. Rollout then holds 1 on the token itself, which lets layers above pass through it, and by
-// itself means nothing. Never of a generation.
+// Whether no relevance in favor of the prediction reaches an output token after a layer (a position in
+// settings.layers): its row of relevance is all zero. Rollout then holds 1 on the token itself, which lets layers above
+// pass through it, and by itself means nothing. Never of a generation.
 bool carries_nothing(const Report& report, std::size_t output_token, std::size_t layer);
-// "The output token carries no relevance in favor of the prediction at layer 3: there is nothing to rank." The page says the same.
+// "The output token carries no relevance in favor of the prediction at layer 3: there is nothing to rank.", as on the
+// page.
 std::string carries_nothing_line(const Report& report, std::size_t layer);
 
 enum class TableLayers {
   kLast,
-  kChosen,  // all where they are fewer than the model has above start_layer: then somebody chose them; else the last
-  kAll,
+  kChosen,  // all where somebody chose them (named, or fewer than the model has above start_layer); else the last
 };
 // The positions in settings.layers of the layers that tables show.
 std::vector<std::size_t> table_layers(const Report& report, TableLayers which);

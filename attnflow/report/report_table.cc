@@ -49,7 +49,6 @@ class TableWriter {
         width_(std::max(options.width, kMinWidth)),
         color_(options.color),
         option_names_(options.option_names),
-        every_layer_(options.every_layer),
         marks_(options.ascii ? kAscii : kUnicode) {}
 
   std::string write() {
@@ -178,9 +177,7 @@ class TableWriter {
   }
 
   void choose_layers() {
-    layers_ = table_layers(report_, !report_.settings.wants_aggregation() ? TableLayers::kLast
-                                    : every_layer_                        ? TableLayers::kAll
-                                                                          : TableLayers::kChosen);
+    layers_ = table_layers(report_, report_.settings.wants_aggregation() ? TableLayers::kChosen : TableLayers::kLast);
     left_out_ = layers_.size() - std::min(layers_.size(), kMostTableLayers);
     layers_.erase(layers_.begin(), layers_.begin() + static_cast<std::ptrdiff_t>(left_out_));
   }
@@ -351,7 +348,6 @@ class TableWriter {
   std::size_t width_;
   bool color_;
   OptionNames option_names_;
-  bool every_layer_;
   const Marks& marks_;
   std::vector<std::size_t> layers_;  // that are shown: positions in settings.layers
   std::size_t left_out_ = 0;         // layers before them that were asked for

@@ -24,9 +24,6 @@ struct TableOptions {
   bool color = false;                              // ANSI escape sequences
   bool ascii = false;                              // bars and marks in ASCII; tokens keep their own characters
   OptionNames option_names = OptionNames::kShell;  // in notes
-  // Every layer of settings.layers gets a table, not the last alone. So it is anyway where they are not all that there
-  // are: then somebody chose them.
-  bool every_layer = false;
 };
 
 // Lines: the model; the output token, the layer looked at (the last of settings.layers, or up to kMostTableLayers of

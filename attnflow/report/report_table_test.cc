@@ -261,11 +261,13 @@ TEST(TerminalTable, ShowsEveryLayerThatSomebodyChose) {
     EXPECT_TRUE(contains(page, title)) << title << "\n" << page;
   }
   // Nobody chose all that there are, unless the command says so.
-  const Report all = layered_report(6, 6);
+  Report all = layered_report(6, 6);
   EXPECT_TRUE(contains(terminal_table(all), "from layer 6 down")) << terminal_table(all);
   EXPECT_FALSE(contains(terminal_table(all), "raw, layer 5"));
   EXPECT_FALSE(contains(markdown_table(all), "layer 5 to"));
-  EXPECT_TRUE(contains(terminal_table(all, {.every_layer = true}), "raw, layer 1 "));
+  all.settings.layers_named = true;
+  EXPECT_TRUE(contains(terminal_table(all), "raw, layer 1 "));
+  EXPECT_TRUE(contains(markdown_table(all), "layer 5 to"));
 }
 
 TEST(TerminalTable, SaysWhichLayersItLeavesOut) {
@@ -285,7 +287,8 @@ TEST(TerminalTable, SaysWhichLayersItLeavesOut) {
 TEST(TerminalTable, SaysWhereTheOutputTokenCarriesNoRelevance) {
   Report report = layered_report(2, 6);
   report.settings.mixing = Mixing::kRelevance;
-  const std::string line = "The output token carries no relevance in favor of the prediction at layer 5: there is nothing to rank.";
+  const std::string line =
+      "The output token carries no relevance in favor of the prediction at layer 5: there is nothing to rank.";
   EXPECT_FALSE(contains(terminal_table(report), line));
   for (std::size_t j = 0; j < 4; ++j) report.raw(0, report.output_token, j) = 0.0;
   for (const std::string& text : {terminal_table(report), markdown_table(report)}) {

@@ -64,7 +64,7 @@ def encode(
         ids = list(encoding["input_ids"])
         check(ids)
         flags = tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
-        tokens = [readable(tokenizer, token) for token in ids]
+        tokens = [spelled(tokenizer, token) for token in ids]
         return Encoded(ids, tokens, [bool(flag) for flag in flags], None, types=_types(encoding))
     encoding = _tokenized(tokenizer, given | {"return_offsets_mapping": True})
     ids = list(encoding["input_ids"])
@@ -127,7 +127,7 @@ def encode_ids(
                 found.types = None if types is None else list(types)  # as the model would be given them
                 return found
     special = [is_special(tokenizer, token) for token in ids]
-    tokens = [readable(tokenizer, token) for token in ids]
+    tokens = [spelled(tokenizer, token) for token in ids]
     places: list[tuple[int, int, int] | None] = []
     text = ""
     for at, token in enumerate(ids):
@@ -136,7 +136,9 @@ def encode_ids(
             places.append(None)
             continue
         so_far = tokenizer.decode([one for one, other in zip(ids[: at + 1], special, strict=False) if not other])
-        text = so_far if so_far.startswith(text) else text + readable(tokenizer, token)
+        # Of a character that is cut, its replacement: the report shows the bytes of such a token.
+        is_cut = _cut_bytes(tokenizer, token) is not None
+        text = so_far if so_far.startswith(text) else text + ("\ufffd" if is_cut else readable(tokenizer, token))
         places.append((begin, len(text), at))
     return Encoded(ids, tokens, special, (text, places), types=None if types is None else list(types))
 
@@ -323,6 +325,21 @@ def readable(tokenizer: Any, token: int) -> str:
         return text
     spelled = _bytes_of(str(piece))
     return str(piece) if spelled is None else _shown_bytes(spelled)
+
+
+def spelled(tokenizer: Any, token: int) -> str:
+    """A token of a report, which joins the bytes of a character itself: they stay as the tokenizer writes them."""
+    piece = _cut_bytes(tokenizer, token)
+    return readable(tokenizer, token) if piece is None else piece
+
+
+def _cut_bytes(tokenizer: Any, token: int) -> str | None:
+    """The piece of a token that is bytes, of which not all are whole characters."""
+    piece = tokenizer.convert_ids_to_tokens(int(token))
+    found = None if piece is None else _bytes_of(str(piece))
+    if found is None or "\ufffd" not in found.decode(errors="replace"):
+        return None
+    return str(piece) if readable(tokenizer, token) == _shown_bytes(found) else None
 
 
 def _bytes_of(piece: str) -> bytes | None:

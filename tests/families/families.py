@@ -441,10 +441,6 @@ class Outcome:
     gradient: float = 0.0
     contributions: float = 0.0
 
-    @property
-    def worst(self) -> float:
-        return max(self.attention, self.prediction, self.gradient, self.contributions)
-
 
 def layers_of(model: Any) -> Any:
     return next(m for m in model.modules() if isinstance(m, torch.nn.ModuleList))

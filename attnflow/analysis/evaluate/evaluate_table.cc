@@ -271,11 +271,14 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
     const auto value = [&](std::size_t series) { return block.at(series, report.series[series].layers.size() - 1); };
     std::vector<std::size_t> places(report.series.size());
     std::iota(places.begin(), places.end(), std::size_t{0});
-    // Of many methods those that agree most.
+    // Of many methods those that agree most, each at its best layer.
     std::size_t left_out = 0;
     if (places.size() > kMost) {
       std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
-        const auto key = [&](std::size_t s) { return std::isnan(value(s).mean) ? -2.0 : value(s).mean; };
+        const auto key = [&](std::size_t s) {
+          const std::optional<std::size_t> layer = best_layer(block, report, s);
+          return layer ? block.at(s, *layer).mean : -2.0;
+        };
         return key(a) > key(b);
       });
       left_out = places.size() - kMost;
@@ -298,7 +301,12 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
       line.erase(line.find_last_not_of(' ') + 1);
       text += line + '\n';
     }
-    if (left_out > 0) text += paragraph(fmt::format("and {} others, which agree less", left_out), width);
+    if (left_out > 0) {
+      text += paragraph(
+          fmt::format("and {} {}", left_out,
+                      left_out == 1 ? "other, whose best layer agrees less" : "others, whose best layers agree less"),
+          width);
+    }
     if (!best) return;
     text += paragraph(
         fmt::format("Best: {}{} ({}).", names[best->first], at_layer(report.series[best->first].layers[best->second]),

@@ -13,7 +13,7 @@ import torch
 import transformers
 
 import attnflow
-from attnflow.text import readable
+from attnflow.text import readable, spelled
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support import ROOT, PackageTest  # noqa: E402
@@ -136,6 +136,8 @@ class Readable(PackageTest):
 
         self.assertEqual(readable(Fallback(), 0xC3), "\\xC3")
         self.assertEqual(readable(Fallback(), 0x41), "A")
+        # A report joins bytes itself.
+        self.assertEqual([spelled(Fallback(), byte) for byte in (0xC3, 0xA9, 0x41)], ["<0xC3>", "<0xA9>", "A"])
 
 
 class Text(PackageTest):
