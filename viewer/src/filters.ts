@@ -105,12 +105,12 @@ export function reasonsExcluded(report: Report, filters: Filters): string[] {
   for (const [k, { rule, tokens: held }] of excluded.entries()) {
     for (const j of held) if (filters.rules[k] && rule !== SPECIAL) reasons[j] ||= rule;
   }
-  for (const [j, { label }] of tokens.entries()) {
-    if (filters.stopWords && !special.has(j) && (isStopWord(label) || isPunctuation(label))) {
+  for (const [j, { own }] of tokens.entries()) {
+    if (filters.stopWords && !special.has(j) && (isStopWord(own) || isPunctuation(own))) {
       reasons[j] ||= "stop words and punctuation";
     }
-    if (filters.punctuation && !special.has(j) && isPunctuation(label)) reasons[j] ||= "punctuation";
-    if (filters.pattern && matches(filters.pattern, label)) reasons[j] ||= "the expression";
+    if (filters.punctuation && !special.has(j) && isPunctuation(own)) reasons[j] ||= "punctuation";
+    if (filters.pattern && matches(filters.pattern, own)) reasons[j] ||= "the expression";
     const byClick = filters.byHand.get(j);
     if (byClick !== undefined) reasons[j] = byClick ? "by hand" : "";
   }

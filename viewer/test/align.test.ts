@@ -2,7 +2,9 @@
 import { expect, test } from "vitest";
 import { alignTokens, heldLayerBeside, layerBeside, overSpans, spanText } from "../src/compute/align";
 import type { ReportDocument } from "../src/report/document";
+import { reasonsExcluded } from "../src/filters";
 import { Report } from "../src/report/report";
+import { WordReport } from "../src/report/words";
 import { difference, rankAgreement } from "../src/views/compare_difference";
 import { depthWords, explanationOf, sideOf, targetsApart, withSpans, type Side } from "../src/views/compare_sides";
 
@@ -120,6 +122,61 @@ test("a target begins with padding in one model and with what ends a text in ano
   const a = await cut({ pieces: ["a", "</s>"], pair: ["<pad>", "b"] });
   const b = await cut({ pieces: ["<s>", "a", "</s>"], pair: ["</s>", "b"], name: "b" });
   expect([...alignTokens(a, b).match]).toEqual([1, 2, 3, 4]);
+});
+
+test("tokens without a text are matched by position where most are the same", async () => {
+  const listed = async (pieces: string[], name: string) => {
+    const more = {
+      input: { kind: "attention" as const, text: "", tokens: pieces.map((text) => ({ text, special: false })) },
+    };
+    return cut({ pieces, name, more });
+  };
+  const ours = await listed(["the", "key", "is", "on", "a", "table"], "a");
+  const theirs = await listed(["the", "key", "is", "on", "a", "chair"], "b");
+  expect([...alignTokens(ours, theirs).match]).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
+/** "écran —", whose dash and first letter are two tokens each. */
+async function cutCharacters() {
+  const report = await cut({ pieces: ["écran", " —"] });
+  const parts: [string, number, number, number, string?][] = [
+    ["Ã", 0, 2, 0, "é (1/2)"],
+    ["©", 0, 2, 0, "é (2/2)"],
+    ["cran", 2, 6, 0],
+    ["Ġâ", 7, 10, 1, "— (1/2)"],
+    ["ĢĶ", 7, 10, 1, "— (2/2)"],
+  ];
+  const tokens = parts.map(([text, begin, end, word, shown]) => ({ text, begin, end, word, shown, special: false }));
+  return Report.read({
+    ...report.document,
+    output_tokens: tokens.map((_, i) => i),
+    input: { ...report.document.input, tokens },
+    arrays: { rollout: { shape: [2, 5, 5], dtype: "f64", encoding: "base64", data: btoa("\0".repeat(8 * 50)) } },
+  });
+}
+
+test("rules look at the whole character of its parts, and words have no parts", async () => {
+  const report = await cutCharacters();
+  expect(report.tokens.map(({ label }) => label)).toEqual(["é (1/2)", "é (2/2)", "cran", "— (1/2)", "— (2/2)"]);
+  const filters = {
+    ...{
+      special: false,
+      stopWords: false,
+      generated: false,
+      sink: false,
+      rules: [],
+      byHand: new Map<number, boolean>(),
+    },
+    ...{ punctuation: true, pattern: /^é$|\d/u },
+  };
+  expect(reasonsExcluded(report, filters)).toEqual([
+    "the expression",
+    "the expression",
+    "",
+    "punctuation",
+    "punctuation",
+  ]);
+  expect(WordReport.of(report)?.tokens.map(({ label }) => label)).toEqual(["écran", "—"]);
 });
 
 test("sums over the same characters are compared, each once", async () => {

@@ -110,8 +110,8 @@ function First() {
     );
   }
   // Of encoders whose last layer gathers at a full stop the first word says more.
-  const word = isPunctuation(viewer.report.tokens[token].label)
-    ? ranking.find((one) => !isPunctuation(viewer.report.tokens[one.token].label))
+  const word = isPunctuation(viewer.report.tokens[token].own)
+    ? ranking.find((one) => !isPunctuation(viewer.report.tokens[one.token].own))
     : undefined;
   return (
     <>

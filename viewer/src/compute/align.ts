@@ -180,7 +180,7 @@ function byPieces(a: Report, b: Report): Int32Array {
   const same = (i: number, j: number) => ours[i] === theirs[j];
   if (n === m) {
     let kept = 0;
-    const counts = ({ begin, end }: Token) => !foreign || begin < end; // every model has special tokens
+    const counts = ({ special }: Token) => !foreign || !special; // every model has special tokens
     for (let i = 0; i < n; ++i) if (same(i, i) && counts(a.tokens[i])) ++kept;
     if (2 * kept >= n) return match.map((_, i) => i);
   }

@@ -21,6 +21,8 @@ export interface Token {
   index: number;
   /** What people read: the user's own characters where there are some. */
   label: string;
+  /** The text that it covers, else its piece: what rules about words look at. A part of a character has it whole. */
+  own: string;
   /** As the tokenizer spells it. */
   piece: string;
   /** The label where there is little room: of a patch its row and column, counted from 1: "5,6". */
@@ -126,17 +128,20 @@ export class Report {
   }
 
   private named({ text, role, segment = 0, begin, end, unknown, shown }: TokenFields, index: number) {
-    const own = shown ?? this.slice(segment, begin ?? 0, end ?? begin ?? 0);
+    const covered = this.slice(segment, begin ?? 0, end ?? begin ?? 0);
     if (this.document.input.kind === "generation") {
-      const { text: label, space } = pieceName(own, text, this.placeOf(index));
-      return { label, short: label, space };
+      const { text: own } = pieceName(covered, text, this.placeOf(index));
+      const { text: label, space } = pieceName(shown ?? covered, text, this.placeOf(index));
+      return { label, own, short: label, space };
     }
-    const label = (visible(own || text) || `#${index}`) + (unknown ? " [?]" : "");
+    const own = visible(covered || text) || `#${index}`;
+    const label = (visible((shown ?? covered) || text) || `#${index}`) + (unknown ? " [?]" : "");
     // "4,5" in files: a row and a column, counted from 0. People read them counted from 1.
     const [, row, column] = (role === "patch" && /^(\d+),(\d+)$/.exec(text)) || [];
-    if (row === undefined || column === undefined) return { label, short: label, space: false };
+    if (row === undefined || column === undefined) return { label, own, short: label, space: false };
     const [r, c] = [Number(row) + 1, Number(column) + 1];
-    return { label: `row ${r}, column ${c}`, short: `${r},${c}`, space: false };
+    const place = `row ${r}, column ${c}`;
+    return { label: place, own: place, short: `${r},${c}`, space: false };
   }
 
   /** Reads a parsed document. Throws with a sentence for the user. */

@@ -71,7 +71,8 @@ export class WordReport extends Report {
       const [first, last] = [document.input.tokens[group[0]], document.input.tokens[group.at(-1) ?? 0]];
       if (group.length === 1) return first;
       const text = group.map((piece) => document.input.tokens[piece].text).join("");
-      return { ...first, end: last.end, text, unknown: group.some((piece) => report.tokens[piece].unknown) };
+      const unknown = group.some((piece) => report.tokens[piece].unknown);
+      return { ...first, end: last.end, text, unknown, shown: undefined }; // a word cuts no character
     });
     const arrays = new Map<string, Values>();
     // Normalised values are no longer those of the pieces together.
