@@ -289,9 +289,10 @@ TEST(TerminalTable, SaysWhereTheOutputTokenCarriesNoRelevance) {
   report.settings.mixing = Mixing::kRelevance;
   const std::string line =
       "The output token carries no relevance in favor of the prediction at layer 5: there is nothing to rank.";
-  EXPECT_FALSE(contains(terminal_table(report), line));
+  const TableOptions wide = {.width = 120};
+  EXPECT_FALSE(contains(terminal_table(report, wide), line));
   for (std::size_t j = 0; j < 4; ++j) report.raw(0, report.output_token, j) = 0.0;
-  for (const std::string& text : {terminal_table(report), markdown_table(report)}) {
+  for (const std::string& text : {terminal_table(report, wide), markdown_table(report)}) {
     const std::size_t at = text.find(line);
     ASSERT_NE(at, std::string::npos) << text;
     EXPECT_EQ(text.find(line, at + 1), std::string::npos) << text;
