@@ -43,7 +43,8 @@ TEST(ShownToken, PartsOfACharacterOfTheText) {
             (Texts{"é (1/2)", "é (2/2)", "é (1/2)", "é (2/2)"}));
   // Of a generated text, whose tokens have the space in front of them; and beside whole characters.
   EXPECT_EQ(shown(input_of(" ☃", {{"Ġâ", 0, 4}, {"ĺ", 1, 4}, {"ĥ", 1, 4}})), (Texts{"☃ (1/3)", "☃ (2/3)", "☃ (3/3)"}));
-  EXPECT_EQ(shown(input_of("aéb c", {{"aÃ", 0, 3}, {"©b", 1, 4}, {"Ġc", 4, 6}})), (Texts{"aé (1/2)", "éb (2/2)", " c"}));
+  EXPECT_EQ(shown(input_of("aéb c", {{"aÃ", 0, 3}, {"©b", 1, 4}, {"Ġc", 4, 6}})),
+            (Texts{"aé (1/2)", "éb (2/2)", " c"}));
   // A mark of a space has the range of what follows it, and is no part of that.
   EXPECT_EQ(shown(input_of("日", {{"▁", 0, 3}, {"日", 0, 3}})), (Texts{"日", "日"}));
   // Words of one byte range in two texts are two words.

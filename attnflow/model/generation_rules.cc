@@ -137,10 +137,11 @@ std::vector<Note> RuledSampler::notes(std::size_t generated, bool ended_by_n) co
   }
   std::vector<std::string> left;
   for (const GenerationRules::Left& row : rules_.not_followed) {
-    using When = GenerationRules::Left::When;
+    using LeftWhen = GenerationRules::Left::When;
     const std::size_t length = generated + (row.with_prompt ? prompt_ : 0);
-    const bool counts = row.when == When::kAlways || (row.when == When::kGreedy && !sampled) ||
-                        (row.when == When::kEnds && ended_by_n) || (row.when == When::kBeyond && length > row.most);
+    const bool counts = row.when == LeftWhen::kAlways || (row.when == LeftWhen::kGreedy && !sampled) ||
+                        (row.when == LeftWhen::kEnds && ended_by_n) ||
+                        (row.when == LeftWhen::kBeyond && length > row.most);
     if (counts) left.push_back(row.text);
   }
   if (!left.empty()) {
