@@ -43,7 +43,7 @@ struct InputText {
 // stand for one character.
 std::string own_text(const InputText& input, std::size_t token);
 
-// What a token is shown as: the same, but "é (1/2)" where it is a part of a character, and "\xC3" where the others are
+// A token's label: its own text, but "é (1/2)" where it is a part of a character, and "\xC3" where the others are
 // missing (shown_token.h).
 std::string display_text(const InputText& input, std::size_t token);
 

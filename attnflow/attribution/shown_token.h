@@ -1,4 +1,4 @@
-// What tokens are shown as where one character is spread over several: the bytes of "é" in byte-level BPE ("Ã", "©") or
+// Labels for tokens that share one character: the bytes of "é" in byte-level BPE ("Ã", "©") or
 // by byte fallback ("<0xC3>", "<0xA9>"), the code points of an emoji. Each is shown as the whole character and its
 // place in it, "é (1/2)". Bytes whose character is not all there are shown in hexadecimal, "\xC3".
 #ifndef ATTNFLOW_ATTRIBUTION_SHOWN_TOKEN_H_

@@ -41,7 +41,7 @@ TEST(ShownToken, PartsOfACharacterOfTheText) {
   EXPECT_EQ(own_text(bytes, 1), "é");
   EXPECT_EQ(shown(input_of("éé", {{"<0xC3>", 0, 2}, {"<0xA9>", 0, 2}, {"<0xC3>", 2, 4}, {"<0xA9>", 2, 4}})),
             (Texts{"é (1/2)", "é (2/2)", "é (1/2)", "é (2/2)"}));
-  // Of a generated text, whose tokens have the space in front of them; and beside whole characters.
+  // Tokens of a generated text include the space in front of them; a token may also hold whole characters.
   EXPECT_EQ(shown(input_of(" ☃", {{"Ġâ", 0, 4}, {"ĺ", 1, 4}, {"ĥ", 1, 4}})), (Texts{"☃ (1/3)", "☃ (2/3)", "☃ (3/3)"}));
   EXPECT_EQ(shown(input_of("aéb c", {{"aÃ", 0, 3}, {"©b", 1, 4}, {"Ġc", 4, 6}})),
             (Texts{"aé (1/2)", "éb (2/2)", " c"}));
@@ -69,7 +69,7 @@ TEST(ShownToken, BytesWhoseCharacterIsNotAllThere) {
   // Letters, where nothing says that they are bytes.
   EXPECT_EQ(shown(input_of("", {{"«"}, {"É"}, {"»"}, {"Ö"}, {"³"}})), (Texts{"«", "É", "»", "Ö", "³"}));
   EXPECT_EQ(shown(input_of("", {{"a"}, {"Ã"}, {"b"}})), (Texts{"a", "Ã", "b"}));
-  // What became of it in a generated text.
+  // A generated text has U+FFFD in place of the missing character.
   EXPECT_EQ(shown(input_of("\uFFFDb", {{"Ã", 0, 3}, {"b", 3, 4}})), (Texts{"\\xC3", "b"}));
   EXPECT_EQ(shown(input_of("\uFFFD", {{"ï", 0, 3}, {"¿½", 0, 3}})), (Texts{"\uFFFD (1/2)", "\uFFFD (2/2)"}));
 }

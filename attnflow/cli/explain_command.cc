@@ -148,8 +148,7 @@ void run_explain(ExplainArguments& arguments) {
   if (arguments.json) {
     fmt::print("{}", report_to_json(report));
   } else if (arguments.outputs.empty()) {
-    TableOptions table = terminal_options();
-    fmt::print("{}", terminal_table(report, table));
+    fmt::print("{}", terminal_table(report, terminal_options()));
     if (report.all_output_tokens) {
       print_message("note: the table shows one output token; -o FILE and --json include all of them");
     }

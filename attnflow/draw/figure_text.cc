@@ -25,10 +25,8 @@ std::string prediction_line(const ReportPrediction& prediction, const FigureData
   const auto list = [&](const std::vector<ReportChoice>& choices) {
     std::string text;
     for (std::size_t i = 0; i < std::min(kMost, choices.size()); ++i) {
-      std::string label = clean_text(choices[i].label);
-      // Isolated, so that the numbers beside it stay where they are.
-      if (runs_right_to_left(label)) label = "\u2068" + label + "\u2069";
-      text += fmt::format("{}{} {}", i == 0 ? "" : ", ", label, percent_text(choices[i].probability));
+      text += fmt::format("{}{} {}", i == 0 ? "" : ", ", isolated(clean_text(choices[i].label)),
+                          percent_text(choices[i].probability));
     }
     return text;
   };

@@ -86,7 +86,7 @@ class RulesReader {
     return found;
   }
 
-  // Of a sequence that stands there twice the last counts, as in transformers.
+  // If a sequence is listed twice, its last bias counts, as in transformers.
   std::vector<std::pair<GenerationRules::Ids, float>> biases(std::string_view key) {
     std::map<GenerationRules::Ids, float> found;
     const Json* const value = reader_.find(key);

@@ -112,7 +112,7 @@ struct RunOptions {
   // Whose logits are wanted, of heads that have some for each position. Of a decoder that classifies: where it does so,
   // in the place of the last token that is not padding.
   std::vector<std::size_t> logit_positions;
-  // Of decoders, which read a long text in chunks: in tokens.
+  // Counts the tokens read so far; only decoders report it, because they read a long text in chunks.
   ProgressFunction progress = {};
 };
 

@@ -170,8 +170,8 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
       bool first = true;
       for (const RankedToken& ranked : line.ranking) {
         if (ranked.sink) break;  // told of below the table
-        std::string name = shorten(clean_line(display_text(report.input, ranked.token)), kMaxGeneratedToken, ellipsis);
-        if (runs_right_to_left(name)) name = "\u2068" + name + "\u2069";
+        const std::string name =
+            isolated(shorten(clean_line(display_text(report.input, ranked.token)), kMaxGeneratedToken, ellipsis));
         const std::string piece = fmt::format("{}{} {:.3f}", first ? "" : ", ", name, ranked.value);
         if (used + display_width(piece) > width) break;
         text += piece;

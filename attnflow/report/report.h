@@ -252,7 +252,7 @@ std::size_t chosen_token(const Report& report, std::size_t position);
 // Of the predictions that scores are of, that of the output at `position`: of a generation its token, else the only
 // one.
 std::size_t scored_prediction(const Report& report, std::size_t position);
-// What a generated token is shown as: the characters of the text, else the piece; a part of a character as
+// A generated token's label: the characters of the text, else the piece; a part of a character as
 // display_text() shows it.
 std::string generated_text(const Generation& generation, std::size_t token);
 

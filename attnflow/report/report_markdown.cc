@@ -123,7 +123,7 @@ std::string markdown_table(const Report& report) {
 
   const std::vector<Method> methods = ranked_methods(report);
   if (!methods.empty() && !report.settings.layers.empty()) {
-    // What has no layers stands below the last alone.
+    // Methods without layers are shown below the last layer alone.
     std::vector<Method> layered = methods;
     std::erase_if(layered, [](Method method) { return !method_info(method).aggregates(); });
     const std::vector<std::size_t> layers =

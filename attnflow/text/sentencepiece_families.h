@@ -23,8 +23,8 @@ enum class PieceNumbering : std::uint8_t {
   kListed,     // by vocab.json
 };
 
-// What the files beside a vocabulary may declare. transformers 5 builds the vocabularies of some families from the
-// names of their special tokens, so that other names and more tokens get ids that no earlier version gave them.
+// The tokens that files beside a vocabulary may declare. transformers 5 builds the vocabularies of some families from
+// the names of their special tokens, so that other names and more tokens get ids that no earlier version gave them.
 enum class DeclaredTokens : std::uint8_t {
   kOwn,   // the family's own special tokens, and pieces of the file
   kMore,  // further tokens behind the vocabulary as well

@@ -154,7 +154,7 @@ TokenizerDocument read_byte_level_bpe(const Folder& folder, const std::string& m
   return finish_document(vocabulary, settings, std::move(document));
 }
 
-// Of several files for versions of transformers, which one it reads depends on its own version.
+// If a folder has a tokenizer file per version of transformers, the installed version decides which one it reads.
 void refuse_files_by_version(const Folder& folder) {
   const SettingsFile file(folder, "tokenizer_config.json");
   const json config = read_optional_json_object(file);

@@ -102,11 +102,11 @@ bool runs_right_to_left(std::string_view text) {
   return false;
 }
 
+std::string isolated(std::string text) { return runs_right_to_left(text) ? "\u2068" + text + "\u2069" : text; }
+
 std::string fit_to_cells(std::string_view text, std::size_t cells, std::string_view ellipsis) {
   const std::string shown = shorten(text, cells, ellipsis);
-  const std::string padding(cells - display_width(shown), ' ');
-  if (runs_right_to_left(shown)) return "\u2068" + shown + "\u2069" + padding;
-  return shown + padding;
+  return isolated(shown) + std::string(cells - display_width(shown), ' ');
 }
 
 }  // namespace attnflow

@@ -38,8 +38,11 @@ std::string shorten(std::string_view text, std::size_t cells, std::string_view e
 // True when the text holds a character of a script that runs from right to left.
 bool runs_right_to_left(std::string_view text);
 
-// Clean text that takes exactly `cells`: shortened, then filled with spaces on the right. Text that runs from right to
-// left is isolated (U+2068 ... U+2069), so that the numbers beside it stay where they are.
+// The text; isolated (U+2068 ... U+2069) if it runs from right to left, so that the numbers beside it stay where they
+// are.
+std::string isolated(std::string text);
+
+// Clean text that takes exactly `cells`: shortened, isolated, then filled with spaces on the right.
 std::string fit_to_cells(std::string_view text, std::size_t cells, std::string_view ellipsis);
 
 }  // namespace attnflow

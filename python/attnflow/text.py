@@ -136,7 +136,7 @@ def encode_ids(
             places.append(None)
             continue
         so_far = tokenizer.decode([one for one, other in zip(ids[: at + 1], special, strict=False) if not other])
-        # Of a character that is cut, its replacement: the report shows the bytes of such a token.
+        # A cut character becomes U+FFFD in the text; the report then shows the token's bytes.
         is_cut = _cut_bytes(tokenizer, token) is not None
         text = so_far if so_far.startswith(text) else text + ("\ufffd" if is_cut else readable(tokenizer, token))
         places.append((begin, len(text), at))

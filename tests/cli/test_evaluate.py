@@ -55,7 +55,7 @@ class SentencesTest(EvaluateTest):
         self.assertIn("7 of 7 samples from samples.tsv", done.stdout)
         self.assertIn("accuracy: ", done.stdout)
         self.assertTrue(all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout)
-        # What somebody looks for comes before the tables.
+        # The summary comes before the tables.
         summary = done.stdout.index("Summary: ")
         self.assertLess(summary, done.stdout.index("Correlation of"))
         self.assertIn("Mean and median\nover 7 texts", done.stdout)

@@ -309,7 +309,7 @@ TEST(Correlations, FewSamplesHaveNoInterval) {
   EXPECT_NE(correlations_table(enough, 400).find("intervals of the means: at most ±"), std::string::npos);
 }
 
-// What somebody looks for stands first: how many texts, how well each method agrees, and which agrees best.
+// The summary comes first: how many texts there are, how well each method agrees, and which agrees best.
 TEST(Correlations, ASummaryComesFirst) {
   BagModel model;
   const CorrelationReport report = evaluate(model, few_resamples());

@@ -250,7 +250,7 @@ std::string summary_title(const CorrelationReport& report, const std::string& re
   return report.options.relevance.size() > 1 ? fmt::format("{} ({})", title, relevance_title(relevance)) : title;
 }
 
-// Each method in a line or two, and what did best: what somebody looks for first.
+// The answer before the tables: a line for each method, then the one that agrees best.
 std::string summary_lines(const CorrelationReport& report, std::size_t width) {
   constexpr std::size_t kMost = 12;  // methods
   const char* const tokens = report.data.special_tokens > 0 ? "without-special" : "all";
@@ -271,29 +271,25 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
     const auto value = [&](std::size_t series) { return block.at(series, report.series[series].layers.size() - 1); };
     std::vector<std::size_t> places(report.series.size());
     std::iota(places.begin(), places.end(), std::size_t{0});
-    // Of many methods those that agree most, each at its best layer.
+    if (places.empty()) return;
+    std::vector<std::optional<std::size_t>> best_layers;
+    for (const std::size_t s : places) best_layers.push_back(best_layer(block, report, s));
+    // A series without a mean comes last; of equal ones the first is the best.
+    const auto agreement = [&](std::size_t s) { return best_layers[s] ? block.at(s, *best_layers[s]).mean : -2.0; };
+    const auto agrees_more = [&](std::size_t a, std::size_t b) { return agreement(a) > agreement(b); };
+    const std::size_t best = *std::min_element(places.begin(), places.end(), agrees_more);
+    // If there are many methods, only those that agree most are listed.
     std::size_t left_out = 0;
     if (places.size() > kMost) {
-      std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
-        const auto key = [&](std::size_t s) {
-          const std::optional<std::size_t> layer = best_layer(block, report, s);
-          return layer ? block.at(s, *layer).mean : -2.0;
-        };
-        return key(a) > key(b);
-      });
+      std::stable_sort(places.begin(), places.end(), agrees_more);
       left_out = places.size() - kMost;
       places.resize(kMost);
-    }
-    std::optional<std::pair<std::size_t, std::size_t>> best;
-    for (std::size_t s = 0; s < report.series.size(); ++s) {
-      const std::optional<std::size_t> layer = best_layer(block, report, s);
-      if (layer && (!best || block.at(s, *layer).mean > block.at(best->first, best->second).mean)) best = {s, *layer};
     }
     text += '\n' + paragraph(fmt::format("with {}{}", title, at_layer(last)), width);
     const std::size_t indent = name_cells(names);
     text += fmt::format("{:<{}}{:>{}}{:>{}}  {}\n", "", indent, "mean", 7, "median", 9, "best layer");
     for (const std::size_t s : places) {
-      const std::optional<std::size_t> layer = best_layer(block, report, s);
+      const std::optional<std::size_t> layer = best_layers[s];
       const std::string at = layer ? at_layer(report.series[s].layers[*layer]) : "";
       std::string line =
           fmt::format("{:<{}}{:>{}}{:>{}}  {}", names[s], indent, two_places(value(s).mean), 7,
@@ -307,11 +303,11 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
                       left_out == 1 ? "other, whose best layer agrees less" : "others, whose best layers agree less"),
           width);
     }
-    if (!best) return;
-    text += paragraph(
-        fmt::format("Best: {}{} ({}).", names[best->first], at_layer(report.series[best->first].layers[best->second]),
-                    two_places(block.at(best->first, best->second).mean)),
-        width);
+    if (!best_layers[best]) return;
+    text +=
+        paragraph(fmt::format("Best: {}{} ({}).", names[best], at_layer(report.series[best].layers[*best_layers[best]]),
+                              two_places(agreement(best))),
+                  width);
   });
   return text;
 }
