@@ -1,5 +1,6 @@
 #include "attnflow/unicode/display_width.h"
 
+#include <fmt/format.h>
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -102,7 +103,9 @@ bool runs_right_to_left(std::string_view text) {
   return false;
 }
 
-std::string isolated(std::string text) { return runs_right_to_left(text) ? "\u2068" + text + "\u2069" : text; }
+std::string isolated(std::string_view text) {
+  return runs_right_to_left(text) ? fmt::format("\u2068{}\u2069", text) : std::string(text);
+}
 
 std::string fit_to_cells(std::string_view text, std::size_t cells, std::string_view ellipsis) {
   const std::string shown = shorten(text, cells, ellipsis);

@@ -40,7 +40,7 @@ bool runs_right_to_left(std::string_view text);
 
 // The text; isolated (U+2068 ... U+2069) if it runs from right to left, so that the numbers beside it stay where they
 // are.
-std::string isolated(std::string text);
+std::string isolated(std::string_view text);
 
 // Clean text that takes exactly `cells`: shortened, isolated, then filled with spaces on the right.
 std::string fit_to_cells(std::string_view text, std::size_t cells, std::string_view ellipsis);
