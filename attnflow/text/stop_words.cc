@@ -132,7 +132,7 @@ std::vector<std::string_view> stop_words(std::string_view language) {
       begin = end + 1;
     }
   }
-  // Some words stand in two classes.
+  // Some words are in two classes.
   std::sort(words.begin(), words.end());
   words.erase(std::unique(words.begin(), words.end()), words.end());
   return words;
