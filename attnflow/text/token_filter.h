@@ -14,8 +14,8 @@
 //                  symbols, emoji, white space. A single-byte piece ("<0xF0>") is judged by the word it belongs to, and
 //                  stays if that is unknown;
 //   patterns       a regular expression matches somewhere in its text: "^the$", "(?i)^d", "\d". The syntax is that of
-//                  Rust's regex crate, which is that of ECMAScript without look-around and backreferences; without
-//                  these a search takes linear time, whatever the expression;
+//                  Rust's regex crate, and of ECMAScript except for look-around and backreferences; without these a
+//                  search takes linear time, whatever the expression;
 //   indices        its position, counted from 0, is listed: "0", "3-7" (both ends included).
 //
 // Cost: O(b (p + 1)) for b bytes of text and p patterns. Deterministic and independent of the locale.
