@@ -1,6 +1,6 @@
 // Memory in large pages, which saves the kernel work for large arrays.
 //
-// Problem: the kernel provides memory in pages of 4 KiB, each when it is first touched. For an array of gigabytes, that
+// Problem. The kernel provides memory in pages of 4 KiB, each when it is first touched. For an array of gigabytes, that
 // takes a few hundred thousand steps, which cost as much as filling the array. With pages of 2 MiB, it takes a few
 // hundred.
 //

@@ -1,6 +1,6 @@
 // The flow of one pair in the network of one sink, by a greedy pass and then augmenting paths.
 //
-// Problem: the maximum flow from a source, with arcs to the nodes of layer depth - 1, to the sink, with arcs from the
+// Problem. The maximum flow from a source, with arcs to the nodes of layer depth - 1, to the sink, with arcs from the
 // nodes of layer 1, through dense blocks of arcs between the layers. All capacities are in units (FixedPoint).
 //
 // Method:

@@ -1,6 +1,6 @@
 // Attention flow: how much of each input token can reach each output token when attention weights are capacities.
 //
-// Problem: given the mixing matrices A_1 ... A_L of a Transformer (graph/mixing.h), an output token i after layer l and
+// Problem. Given the mixing matrices A_1 ... A_L of a Transformer (graph/mixing.h), an output token i after layer l and
 // an input token j after layer m < l, how much can flow from i down to j if no arc (k, p) -> (k - 1, q) carries more
 // than A_k[p, q]?
 //
@@ -22,12 +22,12 @@
 //     so it costs at least t; the arcs from i to nodes outside X cost at least those to nodes with a larger flow.
 //   * The same lower bound holds at a lower layer, for any amounts at its nodes that some flow from i brings there.
 //
-// Degeneracy: with increasing depth the minimum cut moves to one end of the network, and the layers in between stop
+// Degeneracy. With increasing depth the minimum cut moves to one end of the network, and the layers in between stop
 // mattering. In encoders it moves to the first layer's column (every output token then has the same row), in decoders
 // to the top row. A pair is degenerate when l - m > 1 and its value equals one of these two end cuts within the
 // tolerance; each value is marked accordingly.
 //
-// Method: capacities are scaled to integers of 2^-60 (FixedPoint), and all arithmetic on them is exact. Input tokens
+// Method. Capacities are scaled to integers of 2^-60 (FixedPoint), and all arithmetic on them is exact. Input tokens
 // (the sinks) are independent of each other and divided among threads. For one sink, levels are processed from the
 // bottom up, so that the values one layer down are known; a pair is settled by the first of these that succeeds: the
 // two bounds above; the lower bound at a lower layer; a greedy pass; a cut of a shape that settled another pair;
@@ -36,22 +36,22 @@
 // bounds for all of them together take O(n^2) per layer; a flow that attains them is mostly found in the lowest few
 // layers (flow/row_flow.h).
 //
-// Wider enclosures: with max_gap, a value of one output token is settled as soon as its bounds, the largest flow and
+// Wider enclosures. With max_gap, a value of one output token is settled as soon as its bounds, the largest flow and
 // the smallest cut found so far, are that close. When all pairs of a layer are computed, they are exact regardless of
 // max_gap, because they would gain nothing from it.
 //
-// Enclosure: rounding capacities down loses less than one unit per arc of a minimum cut, so the true value lies in
+// Enclosure. Rounding capacities down loses less than one unit per arc of a minimum cut, so the true value lies in
 // [flow, flow + flow_gap] with a gap of at most (n^2 ceil((L - 2) / 2) + 2 n) 2^-60 and two roundings: below 1e-12 for
 // 12 layers of 256 tokens, or 6 of 512. (One layer down the value is the capacity, and the gap is 0.) The enclosure
 // does not depend on a solver tolerance: there is none (except max_gap).
 //
-// Complexity: O(L n^2) to search one pair, of which there are L n^2; most pairs are settled in O(n) or by one greedy
+// Complexity. O(L n^2) to search one pair, of which there are L n^2; most pairs are settled in O(n) or by one greedy
 // pass. Measurements: docs/flow.md. Memory: 8 bytes per arc (L n^2 of them) and 17 bytes per value; in addition, for
 // each thread, 16 bytes per arc of the layers between the first and the last and up to 16 MiB, or, for one output
 // token, up to three times the former. The total is O(L n^2) for all pairs of all layers, and known before the work
 // starts: flow/flow_memory.h.
 //
-// Time: after `deadline` the remaining pairs keep the bounds that O(n) per pair gives: mostly wide enclosures, all of
+// Time. After `deadline` the remaining pairs keep the bounds that O(n) per pair gives: mostly wide enclosures, all of
 // them valid. How many pairs this affects depends on the machine.
 //
 // Determinism: the same input gives the same bits for any thread count and vector width, unless a deadline passes.

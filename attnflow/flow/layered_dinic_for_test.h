@@ -1,7 +1,7 @@
 // Dinic's algorithm on a layered network with dense blocks: one source, one sink, integer capacities. A simple,
 // independent solver for tests at sizes where flow/naive_flow_for_test.h is too slow.
 //
-// Problem: the source is a node of layer `depth` with arcs to every node of layer depth - 1; the sink is node s of
+// Problem. The source is a node of layer `depth` with arcs to every node of layer depth - 1; the sink is node s of
 // layer 0. Find a maximum flow.
 //
 // Method (E. A. Dinic, 1970): phases in which a breadth-first search from the source over arcs with residual capacity

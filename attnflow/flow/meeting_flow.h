@@ -1,10 +1,10 @@
 // Builds a flow from both ends, which meet at one layer.
 //
-// Problem: in a causal network (arcs lead to the same or earlier positions), the nodes of layer k hold amounts x[p],
+// Problem. In a causal network (arcs lead to the same or earlier positions), the nodes of layer k hold amounts x[p],
 // all at the same time. How much of the total can reach a given input token j? The result is a lower bound; with some
 // slack in the network, it is mostly the whole amount.
 //
-// Method: from below, b_1[p] = A_1[p, j] is what the nodes of layer 1 can pass on simultaneously. If the nodes of layer
+// Method. From below, b_1[p] = A_1[p, j] is what the nodes of layer 1 can pass on simultaneously. If the nodes of layer
 // k-1 can pass on b[q], and each divides that among its incoming arcs in proportion to their capacities, then a node of
 // layer k can pass on the total that it is assigned:
 //   b_k[p] = sum over q of A_k[p, q] min(1, b_(k-1)[q] / sum over r of A_k[r, q]).

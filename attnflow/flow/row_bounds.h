@@ -1,16 +1,16 @@
 // Bounds on the flow from one output token to every input token, computed all at once.
 //
-// Problem: one node above layer D - 1, with arcs of capacity top[p] to its nodes, and arcs (k, p) -> (k - 1, q) below
+// Problem. One node above layer D - 1, with arcs of capacity top[p] to its nodes, and arcs (k, p) -> (k - 1, q) below
 // as in LayeredNetwork. Bound the maximum flow f_k(q) from that node to (k, q) for every q.
 //
-// Method: proceed from the top down, one layer at a time, using the proofs of flow/flow.h upside down. A flow that ends
+// Method. Proceed from the top down, one layer at a time, using the proofs of flow/flow.h upside down. A flow that ends
 // in (k, q) arrives there through the nodes p of layer k + 1, each of which can bring at most its arc's capacity and
 // the flow that reaches it. So
 //   f_k(q) <= sum_p min(A_(k+1)[p, q], high_(k+1)(p)),  and at most the top arcs to nodes from which q can be reached,
 //   f_k(q) >= min over t in {0} and {low_(k+1)(p)} of t + sum of A_(k+1)[p, q] over the p with low_(k+1)(p) > t.
 // Two layers below the output the sum is exact, since its arcs are not shared with other nodes.
 //
-// Chains: the source side of a cut may be the output token's own position in the uppermost layers, which often keeps
+// Chains. The source side of a cut may be the output token's own position in the uppermost layers, which often keeps
 // more than half of the token's flow. Such a cut costs what those nodes send to others that reach (k, q), plus the
 // straight arc below the last of them. In causal stacks, nodes that reach (k, q) are at no earlier position than the
 // first one with an arc to it, so suffix sums over one row per layer give all these cuts, in O(n).

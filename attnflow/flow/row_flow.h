@@ -5,7 +5,7 @@
 // them. An upper bound of every value is computed first, in O(n^2) per layer (flow/row_bounds.h). It remains to find a
 // flow that attains it, and in deep causal networks the lowest layers usually suffice for that:
 //
-// Few layers: let some flow bring amounts to the nodes of layer k, all at the same time. With these as arcs of the
+// Few layers. Let some flow bring amounts to the nodes of layer k, all at the same time. With these as arcs of the
 // output token, layers 1 ... k are a separate network, and each of its flows, combined with that first one, is a flow
 // of the whole: the two parts share no arc. If it attains the upper bound, the pair is settled exactly. Suitable
 // amounts take O(n) per layer to find. In the uppermost layers the output token's flow is evened out: a node that holds
@@ -13,7 +13,7 @@
 // arcs (k, p) -> (k - 1, p), except that every node with an arc to the node at the input token's own position gives it
 // as much as its straight arcs can carry.
 //
-// Parts: amounts at positions before j cannot reach input token j. So input tokens are processed in parts [b, e) of
+// Parts. Amounts at positions before j cannot reach input token j. So input tokens are processed in parts [b, e) of
 // neighbors, which get shorter toward the end; for each part, mass is evened out over positions from e - 1 on, which
 // can reach all of them, and nodes before b are left out. The upper layers are needed only by pairs that have a cut
 // there: mostly the last tokens, whose networks are small.

@@ -1,6 +1,6 @@
 // Turns a picture into a vision model's input, as its preprocessor_config.json specifies.
 //
-// Definition: the steps of the Hugging Face transformers processors for ViT, DeiT, DINOv2 (BitImageProcessor), CLIP and
+// Definition. The steps of the Hugging Face transformers processors for ViT, DeiT, DINOv2 (BitImageProcessor), CLIP and
 // SigLIP, in this order, each only if the configuration enables it:
 //
 //   1. resize     to size {height, width}; or so that the shorter edge is shortest_edge and the longer one is

@@ -4,7 +4,7 @@
 // blends them with the picture. The caller provides the color scale, which should be perceptually uniform, readable for
 // color-blind people, and the one shown in the color bar.
 //
-// Definition of the map: pixel (x, y) of a picture drawn w x h stands for the point ((x + 1/2) W / w, (y + 1/2) H / h)
+// Definition of the map. Pixel (x, y) of a picture drawn w x h stands for the point ((x + 1/2) W / w, (y + 1/2) H / h)
 // of the original of W x H pixels; the geometry locates that point in the patch grid. Then
 //   kPatches   the value of the patch that sees the point: what was computed, and nothing else;
 //   kBilinear  linear between the four nearest patch centers; constant beyond the outermost centers. Smoother, but it
@@ -12,7 +12,7 @@
 // Pixels that no patch sees (cropped, or in a strip narrower than a patch at an edge) have no value: NaN, in both
 // cases. A patch value of NaN means that the patch has no value; neither does any pixel that it would contribute to.
 //
-// Definition of the overlay: with position t = clamp((v - low) / (high - low), 0, 1) on the scale,
+// Definition of the overlay. With position t = clamp((v - low) / (high - low), 0, 1) on the scale,
 //   pixel' = round((1 - opacity) pixel + opacity color(t)),  where there is a value;
 //   pixel' = round((1 - fade) pixel + fade 255),             where there is none, to show what was not seen.
 // 8-bit sRGB values are blended, as drawing programs do. `pixel` is the picture's color, or its gray value, over which

@@ -1,6 +1,6 @@
 // Locates the patches of a vision transformer in the picture.
 //
-// Definition: an input of h x w pixels (image_processor.h) is cut into non-overlapping patches of p_h x p_w pixels: R =
+// Definition. An input of h x w pixels (image_processor.h) is cut into non-overlapping patches of p_h x p_w pixels: R =
 // floor(h / p_h) rows of C = floor(w / p_w) patches. Patch (r, c) covers the input pixels
 //   [c p_w, (c + 1) p_w] x [r p_h, (r + 1) p_h],
 // and, in the picture, the rectangle that InputGeometry maps these to. The remainder on the right and at the bottom,

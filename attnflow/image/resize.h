@@ -3,7 +3,7 @@
 // Vision models are trained on pictures that PIL scaled down, so its filters, rounding and borders are part of the
 // model.
 //
-// Definition: a row of n samples x becomes a row of m. With s = n / m, and a filter f of support r that is widened by t
+// Definition. A row of n samples x becomes a row of m. With s = n / m, and a filter f of support r that is widened by t
 // = max(s, 1) if the row shrinks (antialiasing), output i is centered at c = (i + 1/2) s and is
 //
 //   y_i = round( sum_j w_ij x_j ),   w_ij = f((j + 1/2 - c) / t) / sum_j f((j + 1/2 - c) / t),
