@@ -16,7 +16,7 @@
 // residual capacity) and the one nearest the input token (its sink side is what still reaches the sink). If the two
 // agree, the minimum cut is unique. (In units: capacities that agree to 2^-60 count as equal.)
 //
-// Location of a cut. Cut_shares() computes the share of its capacity in each layer. If all of it is at one end, the
+// Location of a cut. cut_shares() computes the share of its capacity in each layer. If all of it is at one end, the
 // pair is degenerate (flow/flow.h). Otherwise interpret it with care: an interior minimum cut usually has a small part
 // in every layer, and another one of the same capacity may be divided differently, so "the" layer of a cut means
 // nothing.
