@@ -3,9 +3,8 @@
 // Problem. Raw attention, rollout and flow give a value for every pair of an output token i and an input token j. A
 // reference score (importance.h) has one number for each j. There are three ways to reduce the matrix:
 //
-//     of one output token   R_j = V[i, j], i being the token that the prediction is read from (CLS, mask, last). Used
-//     in
-//                           the verb-number tables of Abnar & Zuidema (2020), with i = CLS.
+//     of one output token   R_j = V[i, j], where the prediction is read from token i (CLS, mask, last). Used in the
+//                           verb-number tables of Abnar & Zuidema (2020), with i = CLS.
 //     maximum               R_j = max_i V[i, j], over all output tokens. Used in their SST-2 table.
 //     sum                   R_j = sum_i V[i, j].
 //
