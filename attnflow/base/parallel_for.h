@@ -18,7 +18,7 @@
 //
 //     std::vector<double> squares(1000);
 //     parallel_for(squares.size(), {}, [&squares](std::size_t index, std::size_t) {
-// no other call writes there
+//       squares[index] = static_cast<double>(index) * static_cast<double>(index);  // no other call writes there
 //     });
 //     assert(squares[999] == 998001.0);
 #ifndef ATTNFLOW_BASE_PARALLEL_FOR_H_

@@ -4,12 +4,12 @@
 //
 //     std::stop_source stop;
 //     const ProgressFunction progress = [&stop](std::size_t done, std::size_t) {
-// or from another thread, when the user cancels
+//       if (done == 2) stop.request_stop();  // or from another thread, when the user cancels
 //     };
 //     try {
 //       attention_flow(graph, {.threads = 1, .progress = progress, .stop_token = stop.get_token()});  // flow/flow.h
-//     } catch (const Cancelled&) {  // nothing is left half-written
-// no output is left half-written
+//     } catch (const Cancelled&) {  // no output is left half-written
+//     }
 #ifndef ATTNFLOW_BASE_PROGRESS_H_
 #define ATTNFLOW_BASE_PROGRESS_H_
 

@@ -27,10 +27,10 @@
 //
 // Example:
 //
-// for 4 patches
+//     const std::vector<double> values = {0.1, 0.6, 0.3, 0.2};  // for 4 patches
 //     assert((importance_order(values, /*seed=*/1) == std::vector<std::size_t>{1, 2, 3, 0}));
-// with 0, 2 and 4 of them blanked
-// of the class, given by the model
+//     const std::vector<std::size_t> points = curve_points(4, 2);  // with 0, 2 and 4 of them blanked
+//     const std::vector<double> probabilities = {1.0, 0.5, 0.25};  // of the class, given by the model
 //     assert(area_under_curve(points, probabilities) == 0.5625);   // deletion
 #ifndef ATTNFLOW_EVALUATE_PERTURBATION_CURVE_H_
 #define ATTNFLOW_EVALUATE_PERTURBATION_CURVE_H_

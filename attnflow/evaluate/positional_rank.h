@@ -21,7 +21,7 @@
 //
 // Example:
 //
-// Two sentences, with the deciding word first in one and last in the other: preferring early words finds one.
+//     // Two sentences, with the deciding word first in one and last in the other: preferring early words finds one.
 //     const std::vector<RankedWords> samples = {{{0.9, 0.1}, 0}, {{0.8, 0.2}, 1}};
 //     const std::vector<double> ranks = positional_reciprocal_ranks(samples, PlaceFrom::kStart);
 //     assert(ranks[0] == 1.0 && ranks[1] == 0.5);

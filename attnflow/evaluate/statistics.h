@@ -49,7 +49,7 @@
 //
 //     const Interval accuracy = wilson_interval(90, 100);  // 0.826 to 0.945
 //     assert(accuracy.low > 0.825 && accuracy.high < 0.945);
-// one value per sample
+//     const std::vector<double> raw = {0.1, 0.3, kMissing, 0.2}, rolled = {0.4, 0.6, 0.5, 0.3};  // one per sample
 //     const Summary summary = summarize(rolled);
 //     std::printf("%.2f in [%.2f, %.2f]\n", summary.mean, summary.low, summary.high);
 //     const PairedComparison comparison = compare_paired(rolled, raw, {.seed = 1});

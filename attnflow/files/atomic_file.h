@@ -6,7 +6,7 @@
 //       AtomicFile file("words.csv");
 //       file.write("word,weight\n");
 //       file.write("key,0.75\n");
-// not reached if something throws first: then words.csv is unchanged
+//       file.commit();  // not reached if something throws first: then words.csv is unchanged
 //     }
 //     assert(read_file("words.csv") == "word,weight\nkey,0.75\n");
 #ifndef ATTNFLOW_FILES_ATOMIC_FILE_H_

@@ -7,7 +7,7 @@
 //
 // References:
 //   The instructions: Lib/pickletools.py of CPython
-//   What PyTorch writes with them: torch/serialization.py and torch/_utils.py
+//   The pickles that PyTorch writes: torch/serialization.py and torch/_utils.py
 #ifndef ATTNFLOW_FILES_PICKLE_H_
 #define ATTNFLOW_FILES_PICKLE_H_
 

@@ -14,7 +14,7 @@
 //       network.set_row(layer, 1, std::vector<double>{0.25, 0.75});
 //     }
 //     const FlowResult result = attention_flow(network, {.layers = {2}, .output_token = 1});
-// 0.25 through each of the two nodes
+//     assert(result.flow(0, 0, 0) == 0.5);  // 0.25 through each of the two nodes
 #ifndef ATTNFLOW_FLOW_CAUSAL_NETWORK_H_
 #define ATTNFLOW_FLOW_CAUSAL_NETWORK_H_
 

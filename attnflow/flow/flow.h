@@ -68,9 +68,9 @@
 // Example:
 //
 //     const AttentionGraph graph = attention_graph(stack);
-// [layer, output_token, input_token]
-// one row, much faster
-// encloses the maximum flow
+//     const FlowResult all = attention_flow(graph);  // [layer, output_token, input_token]
+//     const FlowResult one = attention_flow(graph, {.layers = {6}, .output_token = 0});  // one row, much faster
+//     const double low = one.flow(0, 0, 3), high = low + one.flow_gap(0, 0, 3);  // enclose the maximum flow
 //     assert(all.flow(5, 0, 3) <= high && low <= all.flow(5, 0, 3) + all.flow_gap(5, 0, 3));
 //     if (one.degenerate(0, 0, 3) != 0) std::puts("set by the first or last layer alone");
 #ifndef ATTNFLOW_FLOW_FLOW_H_

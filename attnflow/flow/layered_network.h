@@ -7,7 +7,7 @@
 //                       Tensor<double>({1, 2}, {0.75, 0.25})};
 //     validate_network(network);
 //     assert(network.depth() == 2);
-// flow/pair_flow.h: 0.5 via one node, 0.25 via the other
+//     assert(flow_of_pair(network, 0, 0).flow == 0.75);  // flow/pair_flow.h: 0.5 via one node, 0.25 via the other
 #ifndef ATTNFLOW_FLOW_LAYERED_NETWORK_H_
 #define ATTNFLOW_FLOW_LAYERED_NETWORK_H_
 

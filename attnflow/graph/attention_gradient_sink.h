@@ -12,7 +12,7 @@
 //         for (const float slope : gradients.attention_gradient.span()) largest = std::max(largest, slope);
 //       }
 //     };
-// as a model does, with arrays of [layer, head, query, key]:
+//     LargestGradient sink;  // as a model does, with arrays of [layer, head, query, key]:
 //     for (std::size_t l = attention.extent(0); l > 0; --l) {
 //       sink.layer({.layer = l, .attention = attention[l - 1], .attention_gradient = gradient[l - 1]});
 //     }

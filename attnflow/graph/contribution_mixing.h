@@ -42,7 +42,7 @@
 // Example:
 //
 //     ContributionGraphSink sink(kLayers, {.contribution = Contribution::kAlti});
-// as a model does
+//     for (std::size_t l = 1; l <= kLayers; ++l) sink.terms(terms(l));  // as a model does
 //     const AttentionGraph contributions = sink.take();                 // rows sum to 1
 //     const Tensor<double> all = rollout(contributions);                // rollout/rollout.h
 //     assert(completeness_error(terms(1)) < 1e-6);

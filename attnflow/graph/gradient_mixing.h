@@ -45,7 +45,7 @@
 // Example:
 //
 //     GradientGraphSink sink(attention.extent(0), {.residual_rule = ResidualRule::kAddedNormalized});
-// as a model does: layers from the top
+//     for (std::size_t l = attention.extent(0); l > 0; --l) {  // as a model does: layers from the top
 //       sink.layer({.layer = l, .attention = attention[l - 1], .attention_gradient = gradient[l - 1]});
 //     }
 //     const AttentionGraph evidence = sink.take();

@@ -11,7 +11,7 @@
 // If an RMS norm is applied to the block's output before it is added (Gemma 2), T_ij is the result of that norm with
 // its actual sigma_i: its scale is folded into O^h, and T_ij must be multiplied by block_scale_i = 1 / sigma_i.
 //
-// In layers whose norm comes before the block (GPT-2, Llama, ViT), y_i is the block's output; in those whose norm comes
+// In layers whose norm comes before the block (GPT-2, Llama, ViT), y_i is passed on as it is; in those whose norm comes
 // after it (BERT), y_i is the input of that norm. Contributions (graph/contribution_mixing.h) are computed from these
 // terms.
 //
@@ -30,7 +30,7 @@
 //       }
 //     };
 //     LargestValue sink;
-// as a model does
+//     for (std::size_t l = 1; l <= kLayers; ++l) sink.terms(terms(l));  // as a model does
 //     assert(sink.largest > 0.0F);
 #ifndef ATTNFLOW_GRAPH_LAYER_TERMS_H_
 #define ATTNFLOW_GRAPH_LAYER_TERMS_H_

@@ -43,7 +43,7 @@
 //     assert(without_first.weights(5, 1, 0) == 0.0);  // W_6: nothing comes from position 0
 //     const Tensor<double> matrix = paper.top(6);     // A_6, [query, key], with the residual
 //
-// the same while a model runs, without keeping all heads
+//     GraphSink sink(stack.layers(), MixingOptions{});  // the same while a model runs, without keeping all heads
 //     stack.send_to(sink);
 //     assert(sink.take().weights == paper.weights);
 #ifndef ATTNFLOW_GRAPH_MIXING_H_

@@ -8,8 +8,8 @@
 //
 // Example:
 //
-// one output token over "key", "##s", "rust"
-// over "keys", "rust": 3, 1
+//     const Tensor<double> pieces({1, 3}, {1.0, 2.0, 1.0});              // one output token over "key", "##s", "rust"
+//     Tensor<double> words = sum_columns(pieces.view(), {{0, 1}, {2}});  // over "keys", "rust": 3, 1
 //     normalize_rows(words.view());
 //     assert(words(0, 0) == 0.75 && words(0, 1) == 0.25);
 #ifndef ATTNFLOW_GRAPH_NORMALIZE_H_

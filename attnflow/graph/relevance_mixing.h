@@ -51,7 +51,7 @@
 // Example:
 //
 //     RelevanceGraphSink sink(kLayers);
-// as a model does: layers from the top, by AttnLRP's rules
+//     for (std::size_t l = kLayers; l > 0; --l) {  // as a model does: layers from the top, by AttnLRP's rules
 //       sink.layer({.layer = l,
 //                   .attention = attention[l - 1],
 //                   .attention_gradient = gradient[l - 1],

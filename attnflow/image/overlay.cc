@@ -43,7 +43,7 @@ std::vector<Source> sources_of(const Side& side, MapInterpolation interpolation)
       source.first = source.second = std::min(static_cast<std::size_t>(place), side.patches - 1);
       continue;
     }
-    const double between = std::clamp(place - 0.5, 0.0, patches - 1.0);  // 0 is the first patch's centre
+    const double between = std::clamp(place - 0.5, 0.0, patches - 1.0);  // 0 is the first patch's center
     source.first = std::min(static_cast<std::size_t>(between), side.patches - 1);
     source.second = std::min(source.first + 1, side.patches - 1);
     source.weight = between - static_cast<double>(source.first);

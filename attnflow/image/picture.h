@@ -24,7 +24,7 @@
 //     gray;
 //   - more than PictureOptions::max_pixels, checked against the header before anything is decoded or allocated, and a
 //     JPEG of more than 100 scans, another kind of bomb;
-//   - a side of no pixels;
+//   - a side of 0 pixels;
 //   - animations (APNG and WebP with more than one frame): a map belongs to one picture, and it is unknown which frame
 //     is meant.
 //

@@ -35,7 +35,7 @@
 //
 // Example:
 //
-// for a prompt of 4 tokens
+//     IncrementalRollout sink({.layers = 6, .columns = 4});   // for a prompt of 4 tokens
 //     decoder_stack.send_to(sink);                            // a model: the prompt, then each new token
 //     const std::span<const double> shares = sink.row(6, 5);  // position 5 after layer 6 <- prompt token j: shares[j]
 //     assert(sink.tokens() == 6 && shares.size() == 4);

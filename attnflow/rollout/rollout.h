@@ -32,7 +32,7 @@
 //
 //     const AttentionGraph graph = attention_graph(stack);       // graph/mixing.h
 //     const Tensor<double> all = rollout(graph);                 // [layer, output_token, input_token]
-// token 0 after layer 6, without all others
+//     const std::vector<double> row = rollout_row(graph, 0, 6);  // token 0 after layer 6, without all others
 //     assert(std::abs(row[3] - all(5, 0, 3)) < 1e-12);
 //
 //     RolloutSink sink(MixingOptions{});  // while a model runs, without keeping its attention

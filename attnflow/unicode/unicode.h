@@ -13,7 +13,7 @@
 //
 // Example:
 //
-// an e with a separate accent, and "!"
+//     const std::string text = "e\u0301!";  // an e with a separate accent, and "!"
 //     std::size_t code_points = 0, characters = 0;
 //     for (std::size_t at = 0; at < text.size(); next_code_point(text, at)) ++code_points;
 //     for (std::size_t at = 0; at < text.size(); at = grapheme_end(text, at)) ++characters;
