@@ -12,8 +12,8 @@
 // both in float32 as a backward pass computes them. One backward pass gives all tokens; it is the slope at the input
 // itself and says nothing about the effect of replacing a token entirely.
 //   * L2 norm: sqrt(sum_d g[j, d]^2), the rate at which y changes when e[j] moves in the worst direction. The default.
-//   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of the loss when e[j] is
-//     set to zero; signed, or its absolute value.
+//   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of the decrease when e[j]
+//     is set to zero; signed, or its absolute value.
 //   * sum: |sum_d g[j, d]|, as computed by the code of Abnar & Zuidema. It is the slope along the direction (1, 1, ...,
 //     1), which has no special significance. Worse, layer normalization subtracts the mean over d, so if every path
 //     from e to y begins with one (pre-layer-norm models; embeddings before their own norm), moving e[j] along that

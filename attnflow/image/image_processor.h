@@ -20,8 +20,8 @@
 // same pixels here as in transformers: golden files match to the last bit if the decoder gives the same picture.
 //
 // Only PIL's filters and these settings are supported. Any other setting is an error that names it, unless it is
-// switched off or known not to change any pixel: no map is better than a map of a picture unlike the model's training
-// data.
+// switched off or known not to change any pixel: giving no map is better than giving one for a picture unlike those
+// that the model was trained on.
 //
 // Source: transformers 5.23, image_processing_backends.py (PilBackend) and image_transforms.py.
 // Cost: that of resize(), limited to the pixels that the crop keeps; O(input pixels) for the rest. Deterministic.
