@@ -128,10 +128,10 @@ set(ATTNFLOW_TEST_BATCH 4) # more would leave one processor waiting for the last
 set(ATTNFLOW_COLD_OPTIONS
     "$<$<CONFIG:Release>:-O1;$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow>>")
 
-# attnflow_precompile(<target> <owner> <header> [LIBRARIES ...]): compiles the target with a precompiled header, which belongs
+# attnflow_precompile(<target> <owner> <header> [OPTIONS ...] [LIBRARIES ...]): compiles the target with a precompiled header, which belongs
 # to a target of its own: of a library or program, as the first target that asks for it.
 function(attnflow_precompile target owner header)
-  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "OPTIONS;LIBRARIES")
   if(ATTNFLOW_BATCH EQUAL 0 OR NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang)$")
     return()
   endif()
@@ -145,7 +145,7 @@ function(attnflow_precompile target owner header)
     set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cc)
     file(CONFIGURE OUTPUT ${source} CONTENT "// A precompiled header belongs to a target, and a target has a source.\n")
     add_library(${owner} OBJECT ${source})
-    target_compile_options(${owner} PRIVATE ${ATTNFLOW_COLD_OPTIONS} ${looked_into})
+    target_compile_options(${owner} PRIVATE ${arg_OPTIONS} ${looked_into})
     target_link_libraries(${owner} PRIVATE attnflow_flags fmt::fmt nlohmann_json::nlohmann_json ${arg_LIBRARIES})
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "EXECUTABLE")
@@ -167,18 +167,20 @@ function(attnflow_compile target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTNFLOW_BATCH})
   endif()
   if(arg_PRECOMPILED)
-    attnflow_precompile(${target} attnflow_precompiled precompiled.h)
+    attnflow_precompile(${target} attnflow_precompiled precompiled.h OPTIONS ${ATTNFLOW_COLD_OPTIONS})
   endif()
 endfunction()
 
 # attnflow_compile_tests(<target>): a test program, its sources in small batches (each file has a namespace of its own, since
-# the tests of one module use the same names for other things), with the headers that all of them have precompiled.
+# the tests of one module use the same names for other things), with the headers that all of them have precompiled. Tests
+# spend their time in the library, so the compiler spends none on optimizing them.
 function(attnflow_compile_tests target)
-  target_compile_options(${target} PRIVATE ${ATTNFLOW_COLD_OPTIONS})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
   if(ATTNFLOW_BATCH GREATER 0)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTNFLOW_TEST_BATCH})
   endif()
-  attnflow_precompile(${target} attnflow_precompiled_for_tests precompiled_for_tests.h LIBRARIES GTest::gtest)
+  attnflow_precompile(${target} attnflow_precompiled_for_tests precompiled_for_tests.h OPTIONS $<$<CONFIG:Release>:-O0>
+                      LIBRARIES GTest::gtest)
 endfunction()
 
 # attnflow_optimise(<patterns> <options> <source>...): compiles the sources whose path below attnflow/ has one of the

@@ -1,16 +1,12 @@
 #include "attnflow/cli/common_options.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <list>
 #include <memory>
 #include <type_traits>
@@ -20,6 +16,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/parse_number.h"
 #include "attnflow/base/suggestion.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/files/command_files.h"
 #include "attnflow/files/output_target.h"
@@ -215,25 +212,6 @@ std::string read_text_from_standard_input(bool multiline) {
                   "attnflow ...; done",
                   lines));
   return text;
-}
-
-std::string read_standard_input() {
-  std::string text;
-  std::array<char, 1 << 12> chunk{};
-  while (const std::size_t read = std::fread(chunk.data(), 1, chunk.size(), stdin)) text.append(chunk.data(), read);
-  if (std::ferror(stdin) != 0) {
-    throw Error(ErrorKind::kOther, "standard input cannot be read; is it closed?");
-  }
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text;
-}
-
-std::optional<std::size_t> terminal_width() {
-  winsize window{};
-  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0) {
-    return std::nullopt;
-  }
-  return window.ws_col;
 }
 
 }  // namespace attnflow

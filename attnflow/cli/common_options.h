@@ -84,17 +84,12 @@ void print_written(const std::string& output);
 // The same for an option that names the one file that a command writes.
 void add_output(CLI::Option* option);
 
-// All of standard input, without the ends of line behind it: shells end input with one, which is no part of the text.
-std::string read_standard_input();
-
-// The same of a text: throws Error(kUsage) for several lines, unless they are to be one text.
+// One text from the console's input (read_standard_input()). Throws Error(kUsage) for several lines, unless `multiline`
+// says that they are one text.
 std::string read_text_from_standard_input(bool multiline);
 
 // --multiline
 void add_multiline(CLI::App* command, bool& multiline);
-
-// Columns of the terminal that standard output is; nothing when it is none or does not say.
-std::optional<std::size_t> terminal_width();
 // Columns where it is none.
 inline constexpr std::size_t kUsualWidth = 80;
 

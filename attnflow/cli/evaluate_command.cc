@@ -20,6 +20,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
@@ -109,9 +110,9 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
 
   for (const std::string& output : arguments.outputs) write_correlations(output, report);
   if (arguments.json) {
-    fmt::print("{}", correlations_json(report));
+    fmt::print(console().out, "{}", correlations_json(report));
   } else if (arguments.outputs.empty()) {
-    fmt::print("{}", correlations_table(report, terminal_width().value_or(kUsualWidth)));
+    fmt::print(console().out, "{}", correlations_table(report, terminal_width().value_or(kUsualWidth)));
   } else {
     for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_written(output);

@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 
+#include "attnflow/cli/console.h"
 #include "attnflow/unicode/escape_text.h"
 
 namespace attnflow {
@@ -21,8 +22,8 @@ void print_message(std::string_view text) noexcept {
 }
 
 void print_raw_message(std::string_view text) noexcept {
-  (void)std::fwrite(text.data(), 1, text.size(), stderr);
-  (void)std::fflush(stderr);
+  (void)std::fwrite(text.data(), 1, text.size(), console().err);
+  (void)std::fflush(console().err);
 }
 
 void reserve_standard_descriptors() noexcept {

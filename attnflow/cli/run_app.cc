@@ -13,6 +13,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/suggestion.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/usage_error.h"
 #include "attnflow/files/command_files.h"
@@ -68,8 +69,10 @@ void read_help_command(const CLI::App& app, std::vector<std::string>& arguments)
 
 }  // namespace
 
-int run_app(CLI::App& app, int argc, char** argv) {
-  reserve_standard_descriptors();
+std::vector<std::string> command_arguments(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
+
+int run_app(CLI::App& app, std::vector<std::string> arguments, const Console& streams) {
+  const ConsoleScope scope(streams);
   const auto fail = [&](const std::string& message, int code) {
     print_message(fmt::format("{}: {}", app.get_name(), message));
     return code;
@@ -77,7 +80,6 @@ int run_app(CLI::App& app, int argc, char** argv) {
   const std::string lost = "standard output could not be written";
   try {
     internal::CommandFiles files;
-    std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
     read_help_command(app, arguments);
     const CLI::App& command = named_command(app, arguments);
     const bool has_option = std::any_of(arguments.begin(), arguments.end(),
@@ -95,7 +97,7 @@ int run_app(CLI::App& app, int argc, char** argv) {
     } catch (const CLI::Success& success) {  // --help, --version
       std::ostringstream text;
       app.exit(success, text);
-      fmt::print("{}", text.str());
+      fmt::print(console().out, "{}", text.str());
     }
   } catch (const CLI::ParseError& e) {
     return fail(usage_message(app, e), static_cast<int>(ErrorKind::kUsage));
@@ -104,10 +106,11 @@ int run_app(CLI::App& app, int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return fail("out of memory for this input; shorten it or request less", static_cast<int>(ErrorKind::kOther));
   } catch (const std::exception& e) {
-    return fail(std::ferror(stdout) != 0 ? lost : e.what(), static_cast<int>(ErrorKind::kOther));
+    return fail(std::ferror(streams.out) != 0 ? lost : e.what(), static_cast<int>(ErrorKind::kOther));
   }
   // What was printed must have arrived.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail(lost, static_cast<int>(ErrorKind::kOther));
+  if (std::fflush(streams.out) != 0 || std::ferror(streams.out) != 0)
+    return fail(lost, static_cast<int>(ErrorKind::kOther));
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "attnflow/base/parse_number.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/stop_on_signal.h"
 #include "attnflow/serve/serve.h"
@@ -35,8 +36,8 @@ void run_serve(ServeArguments& arguments) {
   check_serve_options(arguments.options);
   const StopOnSignal signals;
   serve(arguments.options, signals.token(), [](const std::string& url) {
-    fmt::print("attnflow serves {}\n", url);
-    std::fflush(stdout);
+    fmt::print(console().out, "attnflow serves {}\n", url);
+    std::fflush(console().out);
   });
 }
 

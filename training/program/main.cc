@@ -83,5 +83,6 @@ int main(int argc, char** argv) {
   attnflow::add_prose_commands(app);
   attnflow::add_sentiment_command(app);
   attnflow::add_fashion_command(app);
-  return attnflow::run_app(app, argc, argv);
+  attnflow::reserve_standard_descriptors();
+  return attnflow::run_app(app, attnflow::command_arguments(argc, argv));
 }
