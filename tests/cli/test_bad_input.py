@@ -11,7 +11,7 @@ import unittest
 import zipfile
 
 import numpy as np
-from support import BAD_FILE, MODELS, OTHER, PROGRAM, ROOT, TOO_LONG, UNSUPPORTED, USAGE, CommandTest, random_attention
+from support import BAD_FILE, MODELS, OTHER, PROGRAM, UNSUPPORTED, USAGE, CommandTest, random_attention
 
 BERT = str(MODELS / "bert_masked_lm")
 CLASSIFIER = str(MODELS / "bert_classification")
