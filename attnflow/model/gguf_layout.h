@@ -3,9 +3,8 @@
 // GGUF uses the same names for a decoder's parts in all architectures (blk.3.attn_q.weight) and puts its settings under
 // the architecture's name (llama.block_count). The torch backend also runs three of its architectures: llama (including
 // SmolLM2 and Mistral), qwen2 and gpt2. Tensors keep their values but not their order:
-//   llama   Rotary embedding rotates pairs of a query's (or key's) d numbers. GGUF stores the two of a pair next to
-//   each
-//           other, (2i, 2i + 1), Hugging Face at (i, i + d/2): row h d + 2i + j of a query or key matrix becomes row
+//   llama   Rotary embedding rotates pairs of a query's (or key's) d numbers. GGUF stores a pair as neighbors,
+//           (2i, 2i + 1), Hugging Face at (i, i + d/2): row h d + 2i + j of a query or key matrix becomes row
 //           h d + j d/2 + i, for head h, i in [0, d/2), j in {0, 1}.
 //   gpt2    The matrices inside layers are stored [out, in], Hugging Face's [in, out].
 // A tensor or a setting that has no counterpart is an error, as in reading config.json (decoder_config.h).
