@@ -19,15 +19,15 @@
 
 namespace {
 
-// Ends a program whose work is done, without the destructors of global objects: libtorch's take a tenth of a small run.
-// Everything of ours is written and closed by now. A sanitizer looks for leaks after main(), so there it returns.
+// Ends the finished program without the destructors of global objects: libtorch's take a tenth of a small run. All of
+// our files are written and closed by now. A sanitizer looks for leaks after main(), so this function then returns.
 void leave() {
 #ifndef ATTNFLOW_SANITIZE
   std::_Exit(0);
 #endif
 }
 
-// Not in the help: it tells people who knew the command where it is. `where` goes on behind "found 'train'; ".
+// Hidden from the help: tells users of a former command where it is now. `where` follows "found 'train'; ".
 void refuse_command(CLI::App& app, const std::string& name, const std::string& where) {
   CLI::App* command = app.add_subcommand(name)->group("")->prefix_command();
   command->set_help_flag();
@@ -37,7 +37,7 @@ void refuse_command(CLI::App& app, const std::string& name, const std::string& w
   });
 }
 
-// The version alone in the first line; below it what a report of a fault should say.
+// Prints the version alone in the first line, followed by the details that a bug report should include.
 std::string version() {
   std::string text = ATTNFLOW_VERSION;
 #ifdef ATTNFLOW_COMMIT
