@@ -171,14 +171,14 @@ struct DecoderArchitecture {
   QueryKeyValueOrder query_key_value_order = QueryKeyValueOrder::kSideBySide;
   bool head_norms = true;  // query_norm and key_norm apply to each head separately, else to all heads concatenated
   bool rotary_neighbors = false;    // numbers 2i and 2i + 1 are rotated together, else i and i + half
-  bool parallel = false;            // both halves of a layer have the same input, unless config.json says
+  bool parallel = false;            // both halves of a layer have the same input, if config.json does not set it
   bool shared_norm = false;         // and share a norm, if they do
   bool rotary_in_windows = false;   // only layers with a window rotate queries and keys
   bool scaled_alibi = false;        // ALiBi is rounded to bfloat16 and scaled like q k^T
   bool partial_rotary = false;      // config.json may limit rotation to a part of each head
   bool divided_scores = true;       // by the square root of the head width
-  bool root_embedding = false;      // embeddings are multiplied by sqrt(hidden), unless config.json says
-  bool root_logits = false;         // logits are divided by sqrt(hidden), unless config.json says
+  bool root_embedding = false;      // embeddings are multiplied by sqrt(hidden), if config.json does not set it
+  bool root_logits = false;         // logits are divided by sqrt(hidden), if config.json does not set it
   bool gelu_is_tanh = false;        // the name "gelu" means its tanh approximation
   std::size_t position_offset = 0;  // rows of the position table before that of position 0
   // Defaults if config.json has none.

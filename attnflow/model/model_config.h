@@ -31,7 +31,7 @@ struct ModelConfig {
   std::size_t heads = 0;
   std::size_t hidden = 0;          // a multiple of heads
   std::size_t embedding = 0;       // width of the embedding tables; equals hidden if there is no projection
-  std::size_t intermediate = 0;    // width inside the feed-forward net
+  std::size_t intermediate = 0;    // width inside the feed-forward network
   std::size_t vocabulary = 0;      // rows of the word embedding; 0 for an image model
   std::size_t positions = 0;       // rows of the position embedding
   bool position_input = true;      // token embeddings include the position
