@@ -223,8 +223,7 @@ struct Architecture {
   bool biases = true;      // of maps and norms, except for the last map of a head
   bool key_bias = true;    // if ConfigKeys::key_bias is absent
   QueryKeyValueOrder query_key_value_order = QueryKeyValueOrder::kSideBySide;
-  std::optional<Activation> gated_activation =
-      {};                            // of a gated network, regardless of config.json; absent: as config.json says
+  std::optional<Activation> gated_activation = {};  // for a gated network, overriding config.json; absent: no override
   bool gated = false;                // the feed-forward network is gated; otherwise as ConfigKeys::gated says
   std::string_view final_norm = {};  // under the base prefix; with NormPlace::kBefore
   // Added to every layer's scores: a number for each distance bucket (distance_bucket.h) and each head.

@@ -136,8 +136,7 @@ struct DecoderNames {
   std::string_view cross_norm = {};
   std::string_view cross_query_key_value = {};
   std::string_view cross_output = {};
-  std::string_view feed_forward_norm =
-      "post_attention_layernorm";  // empty: none; in parallel layers, the attention norm
+  std::string_view feed_forward_norm = "post_attention_layernorm";  // empty: none; in parallel, the attention norm
   // Both, for layers whose halves have the same input and separate norms, if the names differ.
   std::string_view parallel_attention_norm = {};
   std::string_view parallel_feed_forward_norm = {};

@@ -53,13 +53,12 @@ struct DecoderConfig {
 
   std::size_t layers = 0;
   std::size_t hidden = 0;
-  std::size_t heads = 0;  // a multiple of key_value_heads
-  std::size_t key_value_heads =
-      0;  // with g = heads / key_value_heads, heads h * g to (h + 1) * g - 1 share key-value head h
-  std::size_t head_width = 0;    // numbers in a query, a key or a value
-  std::size_t rotary_width = 0;  // the number of leading ones that are rotated; with PositionKind::kRotary
-  std::size_t intermediate = 0;  // width inside the feed-forward network
-  std::size_t vocabulary = 0;    // rows of the word embedding
+  std::size_t heads = 0;            // a multiple of key_value_heads
+  std::size_t key_value_heads = 0;  // g = heads / key_value_heads heads, from h * g on, share key-value head h
+  std::size_t head_width = 0;       // numbers in a query, a key or a value
+  std::size_t rotary_width = 0;     // the number of leading ones that are rotated; with PositionKind::kRotary
+  std::size_t intermediate = 0;     // width inside the feed-forward network
+  std::size_t vocabulary = 0;       // rows of the word embedding
   PositionKind position_kind = PositionKind::kRotary;
   std::size_t positions = 0;        // maximum tokens in a sequence
   std::size_t position_offset = 0;  // rows of the position table before that of position 0

@@ -132,8 +132,7 @@ struct ScoreTarget {
   Kind kind = Kind::kProbability;
   std::size_t label = 0;  // a class, a token id, or the position of the token at which an answer begins
   std::size_t other = 0;
-  std::optional<std::size_t> position =
-      {};  // absent: the last position; unused for answers and for an encoder's whole-input classes
+  std::optional<std::size_t> position = {};  // absent: the last; unused for answers and whole-input encoder classes
 
   bool has_other() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
 };

@@ -49,8 +49,7 @@ struct ModelConfig {
   // tokens see all others, and in those whose tokens see a window. 0: no rotation.
   double theta = 0.0;
   double local_theta = 0.0;
-  std::vector<std::size_t>
-      windows;  // [layers]: a token sees those at a smaller distance; 0, or an empty list: all tokens
+  std::vector<std::size_t> windows;  // [layers]: a token sees those at a smaller distance; 0, or empty list: all
 
   double norm_eps = 0.0;
   Activation activation = Activation::kGelu;

@@ -64,8 +64,7 @@ class LlamaSession {
   LlamaContextHandle context_;  // destroyed before the threads that it uses
   std::size_t positions_ = 0;   // room
   std::size_t length_ = 0;
-  std::vector<llama_token>
-      ids_;  // ids of the sequence, and how many were computed together; used only with a sliding window
+  std::vector<llama_token> ids_;  // the ids, and below how many ran together; only with a sliding window
   std::vector<std::size_t> chunks_;
   bool has_window_ = false;
 };
