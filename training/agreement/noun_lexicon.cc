@@ -75,7 +75,7 @@ bool is_adverb_or_participle(std::string_view word) {
 
 enum class Cue { kNone, kSingular, kNoun, kVerb };
 
-// What a word indicates about the next word.
+// The clue that a word gives about the next word.
 Cue cue_of(std::string_view word) {
   static const WordSet kSingular = word_set("a an another each every");
   static const WordSet kNoun = word_set(

@@ -16,8 +16,8 @@
 
 namespace attnflow {
 
-// Queries computed together. A chunk's attention takes heads * kChunk * (positions of the sequence) numbers, twice in
-// the library and once here; longer chunks are hardly faster on a CPU.
+// Queries computed together. A chunk's attention takes heads * kLlamaChunk * (positions of the sequence) numbers, twice
+// in the library and once here; longer chunks are hardly faster on a CPU.
 inline constexpr std::size_t kLlamaChunk = 128;
 
 class LlamaSession {

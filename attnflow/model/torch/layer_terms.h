@@ -12,7 +12,7 @@
 
 namespace attnflow::internal {
 
-// What a policy (transformer_layer.h) knows of a layer after attention: for one sequence, T positions from
+// A layer after attention, as a policy (transformer_layer.h) knows it: for one sequence, T positions from
 // `query_begin` on.
 struct AttendedLayer {
   std::size_t index = 0;  // from 0
