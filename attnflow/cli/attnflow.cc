@@ -16,7 +16,7 @@
 namespace attnflow {
 namespace {
 
-// Not in the help: it tells people who knew the command where it is. `where` goes on behind "found 'train'; ".
+// Hidden from the help: tells users of a former command where it is now. `where` follows "found 'train'; ".
 void refuse_command(CLI::App& app, const std::string& name, const std::string& where) {
   CLI::App* command = app.add_subcommand(name)->group("")->prefix_command();
   command->set_help_flag();
@@ -25,7 +25,7 @@ void refuse_command(CLI::App& app, const std::string& name, const std::string& w
   });
 }
 
-// The version alone in the first line; below it what a report of a fault should say.
+// Returns the version alone in the first line, followed by the details that a bug report should include.
 std::string version() {
   std::string text = ATTNFLOW_VERSION;
 #ifdef ATTNFLOW_COMMIT

@@ -80,7 +80,7 @@ ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUs
     const std::string help = own == helps.end() ? option.help : own->second;
     const std::string name = "--" + option.dashed();
     Given& given = all->emplace_back(Given{&option, nullptr, option.get(defaults)});
-    // Layers are a text here; all of them have no name.
+    // Layers are given as text here, and no word stands for all of them.
     const bool layers = std::holds_alternative<std::vector<std::size_t>>(given.value);
     if (layers) given.value = std::string();
     given.argument = std::visit(
@@ -95,7 +95,7 @@ ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUs
           } else if constexpr (!std::is_same_v<Value, std::vector<std::size_t>>) {
             return command->add_option(name, value, help);
           } else {
-            return nullptr;  // became a text above
+            return nullptr;  // converted to text above
           }
         },
         given.value);
@@ -173,7 +173,7 @@ void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std
   CLI::Option* force = command->add_flag("--force")->description("Allow -o to overwrite an input file");
   option->check([force](const std::string&) {
     command_list().say_how_to_replace("--force");
-    // All arguments have been seen when the first is checked, wherever --force stands.
+    // All arguments have been parsed when the first is checked, wherever --force appears.
     if (force->count() > 0) command_list().allow_replacing_inputs();
     return std::string();
   });

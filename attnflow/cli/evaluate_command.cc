@@ -43,10 +43,10 @@ struct EvaluateArguments {
   CorrelationOptions options;
 };
 
-// The class that a sentiment model calls positive; of two classes without names, the second.
+// Returns the class that a sentiment model calls positive, or the second of two unnamed classes.
 std::string positive_class(const ModelInfo& info) {
   if (label_named("positive", info.labels)) return "positive";
-  // LABEL_0 and LABEL_1: transformers' names for classes without any.
+  // LABEL_0 and LABEL_1: transformers' names for unnamed classes.
   if (info.labels.size() == 2 && info.labels[1].starts_with("LABEL_")) return info.labels[1];
   throw Error(
       ErrorKind::kUsage,
@@ -88,7 +88,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
             "--per-sample requires -o FILE.json or --json");
   validate_options(options);
 
-  // Small things first: wrong data is found before the weights are mapped.
+  // Cheap checks first: invalid data is found before the weights are mapped.
   const ModelFiles files = open_text_model(arguments.model, {arguments.allow_unused_weights});
   const ModelInfo& info = files.info();
   check_classifier(info);
@@ -169,7 +169,7 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
   command->option_defaults()->group("Runtime");
   add_machine(command, options.threads, ". Does not change the results", arguments.device);
   add_unused_weights_option(command, arguments.allow_unused_weights);
-  command->option_defaults()->group("Options");  // what a task adds
+  command->option_defaults()->group("Options");  // the group for options that a task adds
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// attnflow evaluate evidence: which method finds the word that decides what a language model says?
+// attnflow evaluate evidence: which method finds the word that determines a language model's prediction?
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// attnflow evaluate image: which method finds the patches that a picture's class depends on?
+// attnflow evaluate image: which method finds the patches that an image's class depends on?
 
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ struct ImageEvaluationArguments {
   ImageEvaluationOptions options;
 };
 
-// A list of pictures, or the folder of Fashion-MNIST's files, whose test pictures are taken.
+// Reads a list of images, or the test images from the folder of Fashion-MNIST's files.
 PictureSet read_pictures(const std::string& data, const ModelInfo& info, const PictureOptions& limits) {
   std::error_code error;
   if (!std::filesystem::is_directory(data, error)) return read_picture_list(data, info, limits);

@@ -52,7 +52,7 @@ struct GenerateArguments {
   GenerateOptions options;
 };
 
-// On a terminal nothing that a model says may move the cursor, colour the screen or turn a line around. Whole lines.
+// Makes model output safe for a terminal: it must not move the cursor, color the screen or reverse a line. Whole lines.
 std::string for_terminal(std::string_view text) {
   std::string safe;
   while (true) {
@@ -127,10 +127,11 @@ void run_generate(GenerateArguments& arguments) {
       fmt::print(console().out, "{}", terminal ? for_terminal(text) : std::string(text));
       std::fflush(console().out);
     };
-  } else {  // the text is progress, too
+  } else {  // the text itself shows progress
     options.generating = generating.function();
   }
-  // A page shows what each generated token took from those before it, while that is little beside the rest.
+  // A page shows how much each generated token took from those before it, if those values are few compared with the
+  // rest.
   constexpr std::size_t kFewValues = 1'000'000;
   const bool few = options.tokens <= kFewValues / options.tokens / model.decoder().info().layers;
   const bool page = std::any_of(arguments.outputs.begin(), arguments.outputs.end(),
@@ -147,9 +148,9 @@ void run_generate(GenerateArguments& arguments) {
   bar.finish();
   if (prints_text) {
     fmt::print(console().out, "\n");
-    std::fflush(console().out);  // before what is said on standard error
+    std::fflush(console().out);  // before any output on standard error
   }
-  // A generation costs minutes: one file that cannot be written must not take the others with it.
+  // Generation may take minutes: one file that cannot be written must not prevent the others.
   std::exception_ptr failure;
   for (const std::string& output : arguments.outputs) {
     try {

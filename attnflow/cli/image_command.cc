@@ -1,4 +1,4 @@
-// attnflow image: which patches of a picture did a vision model draw on?
+// attnflow image: which patches of an image did a vision model draw on?
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// attnflow model: what a model is, and which are built in; a GGUF file as a Hugging Face folder.
+// attnflow model: describes a model, lists the built-in ones, and converts a GGUF file to a Hugging Face folder.
 
 #include <fmt/format.h>
 
@@ -55,7 +55,7 @@ const char* head_name(ModelHead head) {
   return "none";
 }
 
-// Of all its files: what a built-in model adds to the program.
+// Total size of its files, which a built-in model adds to the program.
 std::string size_of(const BuiltinModel& model) {
   std::size_t bytes = 0;
   for (const MemoryFile& file : model.files) bytes += file.bytes.size();
@@ -160,7 +160,7 @@ void describe_model(const Folder& folder, const OpenOptions& options) {
   print_notes(info.notes);
 }
 
-// The file's own words may hold anything: clean_line() keeps a terminal as it is.
+// The file's own strings may hold anything: clean_line() makes them safe for a terminal.
 void print_gguf(const std::string& file) {
   const GgufInfo info = gguf_info(file, internal::read_gguf(file));
   const auto of_layers = [](const std::vector<std::size_t>& counts) {

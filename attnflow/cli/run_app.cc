@@ -21,7 +21,7 @@
 namespace attnflow {
 namespace {
 
-// Those that the help names: a command without a group is not in it.
+// Returns the commands shown in the help, which are those that have a group.
 std::vector<std::string> visible_commands(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) {
@@ -41,7 +41,8 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
-// The command, or task of a command, that the arguments begin with. CLI11 would only say that a subcommand is missing.
+// Returns the command, or a command's task, that the arguments begin with. CLI11 would only report a missing
+// subcommand.
 const CLI::App& named_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* command = &app;
   for (const std::string& name : arguments) {
@@ -50,7 +51,7 @@ const CLI::App& named_command(const CLI::App& app, const std::vector<std::string
     const CLI::App* const found = find_command(*command, name);
     if (found == nullptr) {
       std::vector<std::string> meant = names;
-      if (command == &app) meant.emplace_back("help");  // read_help_command() knows it
+      if (command == &app) meant.emplace_back("help");  // read_help_command() handles it
       throw Error(ErrorKind::kUsage, fmt::format("expected a command of {0} ({1}), found '{2}'{3} (see '{0} --help')",
                                                  command_path(*command), fmt::join(names, ", "), name,
                                                  internal::did_you_mean(name, meant)));
@@ -84,7 +85,7 @@ int run_app(CLI::App& app, std::vector<std::string> arguments, const Console& st
     const CLI::App& command = named_command(app, arguments);
     const bool has_option = std::any_of(arguments.begin(), arguments.end(),
                                         [](const std::string& argument) { return argument.starts_with('-'); });
-    // A script should hear that there is nothing to do, and a person what there is to choose from.
+    // A script should learn that there is nothing to do, and a person what the choices are.
     if (!has_option && !visible_commands(command).empty()) {
       const CLI::App* const parent = command.get_parent();
       return fail(fmt::format("expected a command of {}, found none\n\n{}", command_path(command),
@@ -92,7 +93,7 @@ int run_app(CLI::App& app, std::vector<std::string> arguments, const Console& st
                   static_cast<int>(ErrorKind::kUsage));
     }
     try {
-      std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+      std::reverse(arguments.begin(), arguments.end());  // in the order that CLI11 expects
       app.parse(std::move(arguments));
     } catch (const CLI::Success& success) {  // --help, --version
       std::ostringstream text;
@@ -108,7 +109,7 @@ int run_app(CLI::App& app, std::vector<std::string> arguments, const Console& st
   } catch (const std::exception& e) {
     return fail(std::ferror(streams.out) != 0 ? lost : e.what(), static_cast<int>(ErrorKind::kOther));
   }
-  // What was printed must have arrived.
+  // Printed output must have been written successfully.
   if (std::fflush(streams.out) != 0 || std::ferror(streams.out) != 0)
     return fail(lost, static_cast<int>(ErrorKind::kOther));
   return 0;

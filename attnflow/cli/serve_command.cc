@@ -20,7 +20,7 @@ namespace attnflow {
 namespace {
 
 std::string port_number(const std::string& text) {
-  // A 0 in front would be read as an octal number.
+  // A leading 0 would be read as an octal number.
   if (internal::parse_number<std::uint16_t>(text) && (text.size() == 1 || text[0] != '0')) return "";
   return fmt::format("expected a port from 0 to 65535, found '{}'", text);
 }
