@@ -128,11 +128,11 @@ set(ATTNFLOW_TEST_BATCH 4) # more would leave one processor waiting for the last
 set(ATTNFLOW_COLD_OPTIONS
     "$<$<CONFIG:Release>:-O1;$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow>>")
 
-# attnflow_precompile(<target> <owner> <header> [LIBRARIES ...]): compiles the target with a precompiled header that
-# belongs to the separate target <owner>, which is built like a library or program, depending on the first target that
-# uses it.
+# attnflow_precompile(<target> <owner> <header> [OPTIONS ...] [LIBRARIES ...]): compiles the target with a precompiled
+# header that belongs to the separate target <owner>, which is built like a library or program, depending on the first
+# target that uses it.
 function(attnflow_precompile target owner header)
-  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "OPTIONS;LIBRARIES")
   if(ATTNFLOW_BATCH EQUAL 0 OR NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang)$")
     return()
   endif()
@@ -146,7 +146,7 @@ function(attnflow_precompile target owner header)
     set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cc)
     file(CONFIGURE OUTPUT ${source} CONTENT "// A precompiled header belongs to a target, and a target has a source.\n")
     add_library(${owner} OBJECT ${source})
-    target_compile_options(${owner} PRIVATE ${ATTNFLOW_COLD_OPTIONS} ${looked_into})
+    target_compile_options(${owner} PRIVATE ${arg_OPTIONS} ${looked_into})
     target_link_libraries(${owner} PRIVATE attnflow_flags fmt::fmt nlohmann_json::nlohmann_json ${arg_LIBRARIES})
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "EXECUTABLE")
@@ -168,18 +168,20 @@ function(attnflow_compile target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTNFLOW_BATCH})
   endif()
   if(arg_PRECOMPILED)
-    attnflow_precompile(${target} attnflow_precompiled precompiled.h)
+    attnflow_precompile(${target} attnflow_precompiled precompiled.h OPTIONS ${ATTNFLOW_COLD_OPTIONS})
   endif()
 endfunction()
 
 # attnflow_compile_tests(<target>): compiles a test program in small batches (each file has its own namespace, because
 # the tests of a module use the same names for different things), with the headers common to all tests precompiled.
+# Tests spend their time in the library, so optimizing the tests themselves would only cost build time.
 function(attnflow_compile_tests target)
-  target_compile_options(${target} PRIVATE ${ATTNFLOW_COLD_OPTIONS})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
   if(ATTNFLOW_BATCH GREATER 0)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTNFLOW_TEST_BATCH})
   endif()
-  attnflow_precompile(${target} attnflow_precompiled_for_tests precompiled_for_tests.h LIBRARIES GTest::gtest)
+  attnflow_precompile(${target} attnflow_precompiled_for_tests precompiled_for_tests.h OPTIONS $<$<CONFIG:Release>:-O0>
+                      LIBRARIES GTest::gtest)
 endfunction()
 
 # attnflow_optimise(<patterns> <options> <source>...): compiles the sources whose path below attnflow/ matches one of

@@ -223,12 +223,6 @@ class SmallModelTest(AllKindsMixin, CommandTest):
         )
         self.assertAlmostEqual(sum(c["probability"] for c in report["predictions"][0]["choices"]), 1.0, places=12)
 
-    def test_standard_input_and_table(self):
-        table = self.run_program("explain", "-", "--model", BERT, stdin=self.TEXT.encode() + b"\n").stdout
-        self.assertIn("cabinet", table)
-        self.assertIn("rollout", table)
-        self.assertEqual(table, self.run_program("explain", self.TEXT, "--model", BERT).stdout)
-
     def test_the_table_shows_every_layer_that_was_asked_for(self):
         explain = ("explain", self.TEXT, "--model", BERT, "--method", "rollout")
         table = self.run_program(*explain, "--layers", "1-2").stdout
@@ -265,20 +259,10 @@ class SmallModelTest(AllKindsMixin, CommandTest):
     def test_model_command(self):
         self.assertIn("masked language model", self.run_program("model", BERT).stdout)
 
-    def test_an_existing_file_survives_a_failure(self):
-        (self.folder / "a.npz").write_bytes(b"mine")
-        self.run_program("explain", "", "--model", BERT, "-o", "a.npz", code=2)
-        self.assertEqual((self.folder / "a.npz").read_bytes(), b"mine")
-
     def test_endings_in_capitals(self):
         outputs = [part for kind in KINDS for part in ("-o", f"A.{kind.upper()}")]
         self.run_program("explain", self.TEXT, "--model", BERT, *outputs)
         self.assertEqual(len(list(self.folder.iterdir())), len(KINDS))
-
-    def test_help_names_every_option_of_the_design(self):
-        text = self.run_program("explain", "--help").stdout
-        for option in ("method", "heads", "residual", "layers", "start-layer", "output-token", "normalize", "discard"):
-            self.assertIn(f"--{option}", text)
 
 
 class AttentionFileTest(CommandTest):

@@ -141,6 +141,17 @@ class ModelFolders(CommandTest):
 
 
 class Streams(CommandTest):
+    process = True
+
+    def test_later_output_of_other_commands_comes_after_the_report(self):
+        attention = self.save_attention(random_attention())
+        command = ["explain", "--attention", attention, "-o", "-.csv"]
+        report = self.run_program(*command).stdout
+        with (self.folder / "shared.csv").open("w") as shared:
+            subprocess.run([PROGRAM, *map(str, command)], stdout=shared, stderr=subprocess.DEVNULL, check=True)
+            subprocess.run(["echo", "next"], stdout=shared, check=True)
+        self.assertEqual((self.folder / "shared.csv").read_text(), report + "next\n")
+
     def run_shell(self, command, code):
         """`command` in a shell, with $A for the program; what reaches descriptors 1 and 2."""
         done = subprocess.run(
@@ -229,6 +240,8 @@ class Streams(CommandTest):
 
 class SpecialFiles(CommandTest):
     """Pipes without a writer wait for ever, /dev/zero never ends: both are refused at once."""
+
+    process = True
 
     def special(self, kind, path):
         path.unlink(missing_ok=True)

@@ -13,6 +13,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class ModelFolderTest(CommandTest):
+    process = True  # HF_HUB_CACHE is read from the environment
+
     def setUp(self):
         super().setUp()
         cache = self.folder / "hub"
