@@ -1,6 +1,6 @@
 // A generation in progress: tokens appear as the server sends them, with the prompt colored by what the newest drew on;
-// the report, once it arrives, adds the other methods and views to the same page. The server's client
-// (src/server/) makes a GenerationLive, shows it and feeds it:
+// the report, once it arrives, adds the other methods and views to the same page. The server's client (src/server/)
+// makes a GenerationLive, shows it and feeds it:
 //
 //     const live = new GenerationLive(prompt, { asked });
 //     render(<GenerationLiveApp live={live} />, root);
