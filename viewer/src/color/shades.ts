@@ -4,11 +4,11 @@ import { BEYOND_STEP, type DivergingScale, type Rgb, type Scale } from "./scale"
 
 export interface ShadesOf {
   scale: Scale;
-  /** the value of the weakest colour */
+  /** the value of the weakest color */
   low: number;
   /** the value of the strongest */
   top: number;
-  /** smaller values are drawn as the weakest colour */
+  /** smaller values are drawn in the weakest color */
   threshold: number;
   /** equal ratios of values, rather than equal differences, are equally far apart */
   log?: boolean;

@@ -30,7 +30,7 @@ export interface HalfTextProps {
   of: string;
   report: Report;
   values: ArrayLike<number> | null;
-  /** which tokens are coloured */
+  /** which tokens are colored */
   counts: readonly boolean[];
   colours: { css(value: number): string; ink(value: number): string; beyond(value: number): boolean };
   /** number of tokens present, for a text that grows */

@@ -47,7 +47,7 @@ interface ScaleBarProps {
   marked: boolean;
 }
 
-/** A colour bar between its ends. */
+/** A color bar between its ends. */
 export function ScaleBar({ of, from, to, bar, beyond, marked }: ScaleBarProps) {
   return (
     <div class="legend">
