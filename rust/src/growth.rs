@@ -26,7 +26,7 @@ fn dearest(cost: &Costs) -> f64 {
     cost.iter().copied().fold(0.0, f64::max)
 }
 
-/// The fewest bytes that a regular expression matches. 0 if it uses syntax that regex-syntax lacks, such as
+/// The fewest bytes that a regular expression matches. 0 if regex-syntax cannot tell, as with look-around.
 /// look-around.
 fn fewest_bytes(pattern: &str) -> usize {
     regex_syntax::parse(pattern)

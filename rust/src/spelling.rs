@@ -10,8 +10,8 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Byte-level BPE's alphabet (GPT-2): printable Latin-1 bytes represent themselves, the others the characters from
-/// U+0100 on, in order.
+/// Byte-level BPE's alphabet (GPT-2): printable Latin-1 bytes are written as themselves, the others as the characters
+/// from U+0100 on, in order.
 static BYTE_OF_CHAR: LazyLock<HashMap<char, u8>> = LazyLock::new(|| {
     let mut next_free = 0x100_u32;
     (0..=u8::MAX)

@@ -2,7 +2,8 @@
 
     run_unittest.py FOLDER TALLY_FILE
 
-Names the slowest cases at the end. Ends with status 1 when a case fails, when a file cannot be imported, or when there is no case at all.
+Names the slowest cases at the end. Exits with status 1 if a case fails, a file cannot be imported, or there are no
+cases.
 """
 
 import sys
@@ -10,7 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
-SLOWEST = 15  # cases that are named
+SLOWEST = 15  # number of cases to name
 
 
 class CountingResult(unittest.TextTestResult):
