@@ -1,4 +1,4 @@
-"""What the tests of the command line share: the program, small models, and attention files made on the spot."""
+"""Shared by the tests of the command line: the program, small models, and attention files made on the fly."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def note_codes(document: dict) -> list[str]:
 
 
 class CommandTest(unittest.TestCase):
-    """Runs the program in an empty folder of its own, self.folder."""
+    """Runs the program in a separate empty folder, self.folder."""
 
     program = PROGRAM
 
@@ -67,7 +67,8 @@ class CommandTest(unittest.TestCase):
         return done
 
     def refuse(self, code, words, *arguments, stdin=None) -> str:
-        """The program must end with `code`, print nothing on standard output, say each of `words`, leave no file."""
+        """The program must exit with `code`, print nothing on standard output, say each of `words`, and leave no
+        file."""
         before = sorted(self.folder.rglob("*"))
         done = self.run_program(*arguments, code=code, stdin=stdin)
         self.assertEqual(done.stdout, "")

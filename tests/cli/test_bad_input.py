@@ -1,5 +1,5 @@
 """Bad input of every kind: the message says what was expected and found, the exit code is the right one, and no file is
-left behind."""
+left."""
 
 import io
 import json
@@ -303,7 +303,7 @@ class ModelTest(CommandTest):
 
 
 class UsageTest(CommandTest):
-    """What is wrong whatever the input is."""
+    """Errors that do not depend on the input."""
 
     def test_command_lines(self):
         for arguments, words in (
@@ -332,7 +332,7 @@ class UsageTest(CommandTest):
         return self.refuse(code, words, "explain", "a b", "--model", BERT, *arguments)
 
     def test_what_is_said_first(self):
-        # Help and version come before what a command requires; a name that is wrong before a value that is.
+        # Help and version come before a command's requirements; a wrong name is reported before a wrong value.
         self.assertIn("Usage: attnflow", self.run_program("--help", "image").stdout)
         self.assertIn("sentiment", self.run_program("evaluate", "--help", "sentiment").stdout)
         self.assertRegex(self.run_program("--version", "generate").stdout, r"^\D*\d+\.\d+\.\d+")
@@ -399,11 +399,11 @@ class UsageTest(CommandTest):
         self.explain(["folder.png"], "-o", "folder.png", code=USAGE)
 
     def test_output_folder_that_is_read_only(self):
-        """By a user who is not root: root may write anywhere."""
+        """As a user who is not root: root may write anywhere."""
         self.save_attention(random_attention())
         locked = self.folder / "locked"
         locked.mkdir(mode=0o555)
-        # Where the other user can reach it.
+        # In a place that the other user can access.
         program = self.folder / "attnflow"
         shutil.copy(PROGRAM, program)
         self.folder.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What notes advise can be done."""
+"""The advice in notes can be followed."""
 
 import re
 import unittest
