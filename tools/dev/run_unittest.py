@@ -6,7 +6,8 @@
 case, a class or a module (test_wheel.Wheel.test_index, test_wheel.Wheel, test_wheel); a name that no test has is an
 error, so that the list stays true.
 
-Names the slowest cases at the end. Ends with status 1 when a case fails, when a file cannot be imported, or when there is no case at all.
+Names the slowest cases at the end. Exits with status 1 if a case fails, a file cannot be imported, or there are no
+cases.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import time
 import unittest
 from pathlib import Path
 
-SLOWEST = 15  # cases that are named
+SLOWEST = 15  # number of cases to name
 
 
 class CountingResult(unittest.TextTestResult):

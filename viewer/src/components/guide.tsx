@@ -1,5 +1,5 @@
-// "How to read this": what each method and control means and does not mean, in the page itself; opened at its place by the
-// (i) beside a control.
+// "How to read this": what each method and control means and does not mean, in the page itself. The (i) next to a
+// control opens it at that entry.
 import { AGREEMENT } from "../figures";
 import { Dialog, openDialog } from "./dialog";
 
@@ -9,7 +9,7 @@ export type GuidePlace = "example" | "methods" | "trust" | "mixing" | "recompute
 interface Section {
   place: GuidePlace;
   title: string;
-  /** what each means, in the order in which they stand there */
+  /** what each term means, in display order */
   terms: Readonly<Record<string, string>>;
 }
 
@@ -98,7 +98,7 @@ const GUIDE: readonly Section[] = [
   },
 ];
 
-/** @param place what it opens at; absent: the beginning */
+/** @param place the entry to open at; absent: the beginning */
 export function showGuide(place?: GuidePlace) {
   const dialog = openDialog("guide");
   if (!place) return;

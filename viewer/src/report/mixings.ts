@@ -1,9 +1,9 @@
-// What the layers' matrices may be made of: the page's half of attnflow/attribution/mixings.cc.
+// What the layers' matrices may be made of: the page's counterpart of attnflow/attribution/mixings.cc.
 
-/** How the residual enters a layer's matrix of weights W (attnflow/graph/mixing.h, ResidualRule). */
+/** How the residual connection enters a layer's matrix of weights W (attnflow/graph/mixing.h, ResidualRule). */
 export type ResidualRule = "convex" | "added" | "added-normalized" | "contained" | "contained-normalized";
 
-/** What a model hands over for it. */
+/** What the model must provide for it. */
 type Needs = "attention" | "terms" | "gradients";
 
 export const MIXING_NAMES = [
@@ -17,9 +17,9 @@ export interface MixingInfo {
   needs: Needs;
   /** what captions call a layer's weights */
   weights: string;
-  /** of rollout */
+  /** for rollout */
   rule: ResidualRule;
-  /** a clause for those who choose */
+  /** a clause that helps to choose */
   help: string;
 }
 
@@ -71,9 +71,11 @@ export const MIXINGS: readonly MixingInfo[] = [
   ),
 ];
 
-/** Of a name in a document; attention where the page does not know it. */
+/** The mixing with a document's name for it; attention if the page does not know it. */
 export const mixingInfo = (name: string): MixingInfo => MIXINGS.find((one) => one.name === name) ?? MIXINGS[0];
 
-/** The rule by which flow takes such matrices: capacities of I + W are shares, those of relevance keep their size. */
+/**
+ * The rule that flow uses for such matrices: capacities of I + W are shares, while those of relevance keep their size.
+ */
 export const flowRule = (rule: ResidualRule): ResidualRule =>
   rule === "added" ? "added-normalized" : rule === "contained-normalized" ? "contained" : rule;
