@@ -86,6 +86,7 @@ function(attnflow_dependencies)
 
   configure_file(attnflow/base/version.h.in ${PROJECT_BINARY_DIR}/generated/attnflow/base/version.h @ONLY)
   attnflow_figures()
+  attnflow_mixings()
 
   add_library(attnflow_core STATIC)
   add_library(attnflow::core ALIAS attnflow_core)
@@ -371,8 +372,11 @@ function(attnflow_install)
     attnflow_public_headers(${module} headers)
     install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnflow/${module})
   endforeach()
-  install(FILES ${PROJECT_BINARY_DIR}/generated/attnflow/base/version.h
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnflow/base)
+  foreach(header base/version.h attribution/mixing_names.h)
+    cmake_path(GET header PARENT_PATH module)
+    install(FILES ${PROJECT_BINARY_DIR}/generated/attnflow/${header}
+            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnflow/${module})
+  endforeach()
   install(
     EXPORT attnflow-targets
     NAMESPACE attnflow::

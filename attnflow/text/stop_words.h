@@ -10,6 +10,10 @@
 // is read for: 1,298 English words, among them "computer", "fire" and "world". The NLTK lists omit many function words:
 // "could", "must" and "without" in English, "où", "quand" and "alors" in French (81 of the 172 here), "wij" and
 // "waarom" in Dutch.
+//
+// stop_words.json, beside this file, holds the lists, one text for each word class: articles and determiners, pronouns,
+// prepositions, conjunctions, verbs, particles, contractions. The build embeds it in the program, and the page reads
+// the same file.
 #ifndef ATTNFLOW_TEXT_STOP_WORDS_H_
 #define ATTNFLOW_TEXT_STOP_WORDS_H_
 

@@ -1,5 +1,6 @@
 // The frame of every page, and the page of one text or picture report. Generations have their own page
 // (generation_app.tsx).
+import { hasTarget } from "./report/mixings";
 import { effect } from "@preact/signals";
 import { Fragment, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
@@ -203,7 +204,7 @@ function Explained() {
   return (
     <p id="explained">
       {mixing.weights[0].toUpperCase() + mixing.weights.slice(1)}
-      {mixing.needs === "gradients" && target && (
+      {hasTarget(mixing) && target && (
         <>
           {" "}
           for <Own text={targetWords(report, target)} most={120} /> ({unit} {amount(logit ?? 0)})

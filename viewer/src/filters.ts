@@ -1,17 +1,10 @@
 // Which tokens are excluded from rankings and color scales, and why: by kind, by the report's rules, by an expression,
 // or by hand. They still take part in every computation.
+import { en } from "../../attnflow/text/stop_words.json";
 import type { Report } from "./report/report";
 
-const STOP_WORDS = new Set(
-  (
-    "a about above after again against all am an and any are as at be because been before being below between both but by can " +
-    "could did do does doing down during each few for from further had has have having he her here hers herself him himself his " +
-    "how i if in into is it its itself just me more most my myself no nor not now of off on once only or other our ours " +
-    "ourselves out over own same she should so some such than that the their theirs them themselves then there these they " +
-    "this those through to too under until up very was we were what when where which while who whom why will with would you " +
-    "your yours yourself yourselves"
-  ).split(" "),
-);
+// The program's list (attnflow/text/stop_words.h).
+const STOP_WORDS = new Set(en.join(" ").split(" "));
 
 /** Whether a label consists only of punctuation, symbols and white space; emoji count as content. */
 export const isPunctuation = (label: string): boolean =>

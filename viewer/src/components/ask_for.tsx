@@ -2,7 +2,7 @@
 import { useViewer } from "../context";
 import { unusualIn, type Recipe } from "../report/recipe";
 import { isScore, METHODS, type Method } from "../report/document";
-import { mixingInfo, type MixingName } from "../report/mixings";
+import { hasTarget, mixingInfo, type MixingName } from "../report/mixings";
 import type { Report } from "../report/report";
 import { copyText } from "./copy_text";
 
@@ -78,13 +78,14 @@ export function commandFor(
     const [piece] = report.piecesOf(token);
     parts.push("--output-token", report.settings.words ? quoted(report.tokens[token].label) : String(piece));
   }
-  const { needs, rule } = mixingInfo(mixing);
+  const info = mixingInfo(mixing);
+  const { needs, rule } = info;
   // The default mixing of decoders that support it is not attention.
   if (mixing !== "attention" || model.causal) parts.push("--mixing", mixing);
-  if (needs === "gradients" || isScore(method) || settings.method.some(isScore)) {
+  if (hasTarget(info) || isScore(method) || settings.method.some(isScore)) {
     for (const name of ["target", "against"] as const) {
       const asked = settings[name] ?? "auto";
-      if (asked !== "auto" || (name === "target" && needs === "gradients")) parts.push(`--${name}`, quoted(asked));
+      if (asked !== "auto" || (name === "target" && hasTarget(info))) parts.push(`--${name}`, quoted(asked));
     }
   }
   for (const name of unusualIn(recipe)) {

@@ -6,8 +6,8 @@ import { Close, Command, commandFor } from "./ask_for";
 import { Choice } from "./fields";
 import { Info } from "./guide";
 
-/** Mixings that a model of this kind may have; "globenc" is for BERT-like encoders. */
-const fitsModel = ({ name }: MixingInfo, causal: boolean): boolean => name !== "globenc" || !causal;
+/** Mixings that a model of this kind may have; decoders normalize before each residual connection. */
+const fitsModel = ({ norms_after }: MixingInfo, causal: boolean): boolean => !norms_after || !causal;
 
 /** The mixings the report could have been made with; for numbers from a file there is no other. */
 export function mixingsOf({ report, askMixing }: Viewer): readonly MixingInfo[] {

@@ -5,6 +5,7 @@
 // by these steps renormalized. The residual connection is added when rows are used (rollout.ts, max_flow.ts). Choosing
 // one head means that head in the layer looked at and the mean over heads in the layers below it, so there are two
 // kinds of rows.
+import { hasTarget } from "../report/mixings";
 import type { Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
 import { sum, type Numbers, type Values } from "../report/values";
@@ -316,7 +317,7 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
   const top = weights(recipe.heads, true);
   const below = isHead(recipe.heads) ? weights("mean", false) : top;
   if (top && below) return { n, error: Math.max(top.error, below.error), top, below };
-  if (report.mixing.needs === "gradients") return "The report keeps gradients for its own settings only.";
+  if (hasTarget(report.mixing)) return "The report keeps gradients for its own settings only.";
   if (report.mixing.needs === "terms") return "The report keeps contributions for its own settings only.";
   if (!report.hasGraph) return "The report does not hold the layers' attention.";
   return recipe.heads !== settings.heads

@@ -10,7 +10,7 @@ import {
   type ReportDocument,
   type TokenFields,
 } from "./document";
-import { flowRule, mixingInfo, type MixingInfo } from "./mixings";
+import { hasTarget, flowRule, mixingInfo, type MixingInfo } from "./mixings";
 import { pieceName } from "./piece";
 import { visible } from "./text";
 import { decodeUpgraded, upgraded } from "./upgrade";
@@ -222,8 +222,8 @@ export class Report {
    */
   inLogits(array: string): boolean {
     if (isScoreArray(array)) return true;
-    const { needs, rule } = this.mixing;
-    if (this.settings.normalize !== "none" || array.endsWith("_normalized") || needs !== "gradients") return false;
+    const { rule } = this.mixing;
+    if (this.settings.normalize !== "none" || array.endsWith("_normalized") || !hasTarget(this.mixing)) return false;
     return array.startsWith("raw") || (array.startsWith("flow") && flowRule(rule) === "contained");
   }
 

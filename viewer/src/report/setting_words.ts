@@ -1,4 +1,5 @@
 // Settings in words, the same in the settings cards, in captions of saved pictures and on printed pages.
+import { hasTarget } from "./mixings";
 import type { Target } from "./document";
 import type { Report } from "./report";
 import { visible } from "./text";
@@ -66,9 +67,9 @@ export function targetWords({ document }: Report, target: Target | undefined = d
 
 /** "relevance for the next token “Angie” against “Yvette”": what the layers' matrices are made of; "" for attention. */
 export function mixingWords(report: Report): string {
-  const { name, needs, weights, rule } = report.mixing;
+  const { name, weights, rule } = report.mixing;
   if (name === "attention") return "";
-  const of = needs === "gradients" && report.document.target ? ` for ${targetWords(report)}` : "";
+  const of = hasTarget(report.mixing) && report.document.target ? ` for ${targetWords(report)}` : "";
   if (rule === "added") return `${weights}${of}; identity added, for flow, rows divided by their sums`;
   return `${weights}${of}${rule === "added-normalized" ? "; identity added, rows divided by their sums" : ""}`;
 }

@@ -1,4 +1,5 @@
 // The two sides of a comparison: their rows, and why a row may be missing.
+import { hasTarget } from "../report/mixings";
 import { heldLayerBeside, overSpans, type Span } from "../compute/align";
 import { Explanation } from "../explanation";
 import { recipeOf } from "../report/recipe";
@@ -114,7 +115,7 @@ export const SPAN_WORDS =
 /** Which predictions two sides explain, if they differ; otherwise "". */
 export function targetsApart(sides: readonly [Side, Side]): string {
   const words = sides.map(({ report, method }) => {
-    const target = report.mixing.needs === "gradients" || isScore(method) ? report.document.target : undefined;
+    const target = hasTarget(report.mixing) || isScore(method) ? report.document.target : undefined;
     return target ? targetWords(report, target) : "no prediction";
   });
   return words[0] === words[1] ? "" : `A explains ${words[0]}; B explains ${words[1]}.`;

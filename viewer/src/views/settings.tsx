@@ -1,4 +1,5 @@
 // How the numbers shown were made, in words, and how that differs from the report's settings.
+import { hasTarget } from "../report/mixings";
 import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
 import { arrayName } from "../report/document";
@@ -148,8 +149,7 @@ export function generationSettings(report: GenerationReport): Setting[] {
     ["Methods", settings.method.join(", ")],
     [
       "Mixing",
-      mixingWords(report) &&
-        `${mixing.weights}${mixing.needs === "gradients" ? ", for each token against its runner-up" : ""}`,
+      mixingWords(report) && `${mixing.weights}${hasTarget(mixing) ? ", for each token against its runner-up" : ""}`,
     ],
     ["Heads", mixing.needs === "attention" ? headsWords(settings.heads) : ""],
     ["Residual", mixing.rule === "convex" ? residualWords(settings.residual) : ""],
