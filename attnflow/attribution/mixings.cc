@@ -9,13 +9,13 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/suggestion.h"
+#include "attnflow/words/lists.h"
 
 namespace attnflow {
 namespace {
 
 constexpr MixingInfo kMixings[] = {
 #include "attnflow/attribution/mixing_rows.h"
-#include "attnflow/words/lists.h"
 };
 
 }  // namespace

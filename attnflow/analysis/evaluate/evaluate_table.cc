@@ -559,7 +559,7 @@ std::string correlations_markdown(const CorrelationReport& report) {
     }
     text += layer_table(report, names, [&](std::size_t row, std::size_t l) {
       const DegeneracyCounts& one = rows[row / 2].second[l];
-      return percent(row % 2 == 0 ? one.first_layer_column : one.top_row, one.values);
+      return internal::percent_of(row % 2 == 0 ? one.first_layer_column : one.top_row, one.values);
     });
   }
   if (!report.impossible.empty()) {
