@@ -8,7 +8,6 @@ import {
   click,
   drawn,
   fill,
-  goTo,
   has,
   near,
   numberOf,
@@ -283,25 +282,6 @@ describe("of a generation", () => {
     expect([has("#methods-card"), one("#compare-button").disabled]).toEqual([false, true]);
   });
 
-  test("the scale may begin at the least value, and small values may stay blank", async () => {
-    await open(document);
-    await say(last);
-    await click("#look-button");
-    await fill("#threshold", 0.5);
-    const top = numberOf(texts("#text-card .legend span")[2]);
-    const small = all("#prompt .token:not(.excluded)").filter(({ dataset }) => Number(dataset.value) < 0.4 * top);
-    const weakest = /rgb\([^)]*\)/u.exec(one("#text-card .legend .ramp").style.cssText)?.[0];
-    expect(small.length).toBeGreaterThan(0);
-    expect(new Set(small.map(({ style }) => style.backgroundColor))).toEqual(new Set([weakest]));
-    await fill("#threshold", 0);
-    await click("#from-least");
-    const counted = [...shown("#prompt .token"), ...shown("#generated .token")].filter(
-      (value, j) => value !== null && !excluded().includes(j),
-    );
-    const [low] = texts("#text-card .legend span")[0].split(" ");
-    expect(numberOf(low)).toBeCloseTo(Math.min(...(counted as number[])), 3);
-  });
-
   test("flow values are no shares, and degenerate ones are marked", async () => {
     await openWhole(document);
     await choose("flow");
@@ -339,20 +319,6 @@ describe("of a generation", () => {
     expect([has("#text-readout .piece .space"), has("#rank .piece .space")]).toEqual([true, false]);
   });
 
-  test("the address keeps what is chosen, and takes nothing that does not fit", async () => {
-    await open(document);
-    await say(last);
-    await click(prompted(0), { ctrlKey: true });
-    await fill("#layers", "one");
-    await fill("#from-layer", report.settings.layers.at(-1)!);
-    await until(() => /l=/u.test(location.hash) && /x=/u.test(location.hash));
-    const [{ hash }, before] = [location, [shown("#prompt .token"), excluded(), selected()]];
-    await open(document, hash);
-    expect([shown("#prompt .token"), excluded(), selected()]).toEqual(before);
-    await goTo("#v=1&m=nothing&t=99999&l=7-x&f=2&x=-&re=%28");
-    expect(selected()).toEqual([0]);
-  });
-
   test("files hold the numbers of every token", async () => {
     await openWhole(document);
     await say(last);
@@ -362,18 +328,6 @@ describe("of a generation", () => {
     ]);
     const row = lines.filter(({ output_token: token, part }) => token === "0" && part === "prompt");
     near(row.map((line) => Number(line.value)), numbers.row("rollout", 0)); // prettier-ignore
-  });
-
-  test("what is excluded is said alike in the panel and below the text", async () => {
-    await openWhole(document);
-    await say(0);
-    await click(prompted(0), { ctrlKey: true });
-    await click("#filters-button");
-    const [, count, part] = /^(\d+ of \d+ tokens) are excluded, (\S+|(?:under|over) \S+) of the total\.$/u.exec(
-      text("#excluded-of-all"),
-    )!;
-    expect(count).toMatch(/^\d+ of \d+ tokens$/u);
-    expect(text("#excluded-share")).toBe(part);
   });
 });
 

@@ -4,12 +4,9 @@ import { describe, expect, test } from "vitest";
 import {
   all,
   cells,
-  check,
-  checked,
   choose,
   click,
   fill,
-  goTo,
   has,
   idle,
   near,
@@ -23,10 +20,8 @@ import {
   share,
   sum,
   text,
-  texts,
   tokens,
   until,
-  value,
 } from "./page";
 import { embeddedOf, Numbers, precisionOf, reportOf } from "./samples";
 
@@ -97,7 +92,7 @@ describe.each(["small", "around", "least"])("%s", (name) => {
 });
 
 describe("of a picture", () => {
-  const { numbers, first, rows, columns, patches, document, map, layers, last } = sampleOf("small");
+  const { numbers, first, rows, columns, document, map, layers, last } = sampleOf("small");
   const { report } = numbers;
   const output = report.output_token;
 
@@ -179,59 +174,6 @@ describe("of a picture", () => {
     expect(has(".pointed-patch")).toBe(true);
     const said = numberOf(text("#picture-readout b"));
     expect(said).toBeCloseTo(numbers.row("rollout", output, [last])![line], 3);
-  });
-
-  test("the address keeps what is chosen", async () => {
-    await openWhole(document);
-    await chooseToken(patches[0]);
-    await check("#smooth");
-    await fill("#opacity", 40);
-    await click('#overlay input[value="outline"]');
-    await until(() => /iv=outline/u.test(location.hash));
-    expect([one("#opacity").disabled, one("#smooth").disabled]).toEqual([true, true]);
-    const { hash } = location;
-    await open(document);
-    await goTo(hash);
-    expect([selected(), checked("#smooth"), value("#opacity"), value("#overlay input:checked")]).toEqual([
-      [patches[0]],
-      true,
-      "40",
-      "outline",
-    ]);
-  });
-
-  test("outlines hold as much as they say", async () => {
-    await openWhole(document, "#v=1&iv=outline");
-    await chooseToken(output);
-    const values = map("rollout", output, last)!;
-    const order = values.toSorted((a, b) => b - a);
-    const held = (count: number) => sum(order.slice(0, count));
-    const outlined = all("#stages .contours g").map(({ dataset }) => [Number(dataset.share), Number(dataset.patches)]);
-    expect(outlined.map(([part]) => part).sort()).toEqual([0.5, 0.8, 0.95]);
-    for (const [part, count] of outlined) {
-      expect(held(count)).toBeGreaterThanOrEqual(part * sum(values) * (1 - 1e-3));
-      // As many fewer as are as large as the last, and one less, hold less.
-      const fewer = order.findIndex((value) => value <= order[count - 1] * (1 + 1e-3));
-      expect(held(fewer)).toBeLessThan(part * sum(values) * (1 + 1e-3));
-      const said = text(`#stages .legend [data-share="${part}"]`).trim();
-      expect(said).toBe(`${100 * part}%: ${count} ${count === 1 ? "patch" : "patches"}`);
-    }
-    expect(has("#stages figure .map")).toBe(false);
-  });
-
-  test("the legend ends where the others do, where one patch towers", async () => {
-    await openWhole(document, "#v=1&iv=colour");
-    await choose("raw");
-    await chooseToken(output);
-    const values = map("raw", output, last)!;
-    const rest = Math.max(...values.filter((_, p) => first + p !== output));
-    const most = Math.max(...values);
-    const legend = () => texts('#stages figure[data-method="raw"] > .legend span').filter(Boolean).map(numberOf);
-    const top = most > 2 * rest && rest > 0 ? rest : most;
-    expect(legend()[0]).toBe(0);
-    expect(legend()[1]).toBeCloseTo(top, 4);
-    await click("#least");
-    expect(legend()[0]).toBeCloseTo(Math.min(...values), 4);
   });
 
   test("a file has the patches' numbers", async () => {

@@ -232,11 +232,7 @@ describe("what is chosen", () => {
 
   test.each([
     "v=1&m=constructor&l=99&t=-1&h=%3Cscript%3E&r=2&p=red&x=1.2.99999&b=flow.7&c=Infinity&i=8&hd=12",
-    "v=2&m=flow&l=1",
-    `v=1&m=__proto__&toString=1&re=${"a".repeat(200)}`,
-    `v=1&re=${encodeURIComponent("(a+)+$")}&t=${"9".repeat(400)}`,
     "%E0%A4%A&v=1&&&=&==",
-    `v=1&d=99&x=${"1.".repeat(5000)}`,
   ])("a link from anyone changes nothing that does not fit: %.40s", async (link) => {
     await open(reportOf("", "short"));
     const before = all("#strip .token").map(looksOf);
@@ -312,22 +308,6 @@ describe("what is chosen", () => {
     one("#pattern").focus();
     await press("1", "c");
     expect([method(), has("#compare-card")]).toEqual(["flow", false]);
-  });
-
-  test("palettes differ, and grey is grey", async () => {
-    await open(reportOf("", "short"));
-    const colours = () => all("#strip .token:not(.above)").map(({ style }) => style.backgroundColor);
-    const seen = new Set<string>();
-    await click("#look-button");
-    for (const palette of ["blue", "cividis", "grey"]) {
-      await click(`#palettes input[value="${palette}"]`);
-      seen.add(colours().join());
-    }
-    expect(seen.size).toBe(3);
-    for (const colour of colours().filter(Boolean)) {
-      const rgb = (colour.match(/\d+/g) ?? []).map(Number);
-      expect(Math.max(...rgb) - Math.min(...rgb)).toBeLessThanOrEqual(1);
-    }
   });
 });
 
