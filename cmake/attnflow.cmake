@@ -1,8 +1,8 @@
-# Functions that the build is made of. A module is a folder attnflow/<name>/; its sources are *.cc, its tests *_test.cc
-# and its benchmarks *_benchmark.cc, all beside each other, so adding a file needs no change here.
+# Functions used by the build. A module is a folder attnflow/<name>/; its sources are *.cc, its tests *_test.cc and its
+# benchmarks *_benchmark.cc, all in the same folder, so adding a file needs no change here.
 
-# attnflow_libraries(): those of the core. All that are missing are named at once, by their Debian packages: whoever
-# builds the Python package has not asked for C++.
+# attnflow_libraries(): finds the libraries of the core. All missing ones are reported at once, by their Debian
+# packages, because users who build the Python package may be unaware that it needs C++ libraries.
 macro(attnflow_libraries)
   find_package(PkgConfig REQUIRED)
   find_package(Threads REQUIRED)
@@ -48,11 +48,11 @@ function(attnflow_dependencies)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${ATTNFLOW_CCACHE} PARENT_SCOPE)
   endif()
 
-  # Flags of our own targets, not of those that include us.
+  # Flags for our own targets, not for projects that include us.
   add_library(attnflow_flags INTERFACE)
   target_compile_options(attnflow_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
                                                   -Woverloaded-virtual -ffp-contract=off -pthread)
-  # Functions that nothing calls stay out of programs and backends.
+  # Functions that are never called are left out of programs and backends.
   target_compile_options(attnflow_flags INTERFACE -ffunction-sections -fdata-sections)
   target_link_options(attnflow_flags INTERFACE LINKER:--gc-sections)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -60,17 +60,17 @@ function(attnflow_dependencies)
     target_compile_options(attnflow_flags INTERFACE -Wno-restrict)
   endif()
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    # g++ does not count it to -Wconversion in C++ either.
+    # g++ does not include it in -Wconversion for C++ either.
     target_compile_options(attnflow_flags INTERFACE -Wno-sign-conversion)
   endif()
   if(ATTNFLOW_WERROR)
     target_compile_options(attnflow_flags INTERFACE -Werror)
   endif()
   if(ATTNFLOW_SANITIZE)
-    # Everything linked together must agree, so these are global.
+    # Everything that is linked together must agree, so these are global.
     add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-      # Types of functions differ between a program and what it opens with RTLD_LOCAL, as it does its backends.
+      # Function types differ between a program and the objects it opens with RTLD_LOCAL, such as its backends.
       add_compile_options(-fno-sanitize=function)
     endif()
     add_link_options(-fsanitize=address,undefined)
@@ -80,12 +80,13 @@ function(attnflow_dependencies)
       message(FATAL_ERROR "ATTNFLOW_FUZZ needs clang (libFuzzer); the compiler is ${CMAKE_CXX_COMPILER_ID}. "
                           "Use the preset: cmake --preset fuzz")
     endif()
-    # Coverage in everything; the fuzzer's own main() only in the fuzzers.
+    # Coverage instrumentation for everything; the fuzzer's own main() only for the fuzzers.
     add_compile_options(-fsanitize=fuzzer-no-link)
   endif()
 
   configure_file(attnflow/base/version.h.in ${PROJECT_BINARY_DIR}/generated/attnflow/base/version.h @ONLY)
   attnflow_figures()
+  attnflow_mixings()
 
   add_library(attnflow_core STATIC)
   add_library(attnflow::core ALIAS attnflow_core)
@@ -102,40 +103,41 @@ function(attnflow_dependencies)
   attnflow_compile(attnflow_core PRECOMPILED)
 endfunction()
 
-# How long a build takes is decided here (docs/building.md has the measurements).
+# The settings that determine build time (docs/building.md has the measurements).
 #
-# Optimisation. A release compiles the sources with hot loops at -O3 and all others at -O1, which takes two thirds of the
-# time: they call libraries and write text. The sanitizers' build optimises the hot sources alone, to -O2: clang inlines
-# nothing at -O1.
+# Optimization. A release compiles the sources with hot loops at -O3 and all others, which call libraries and write
+# text, at -O1, which takes two thirds of the time. The sanitizers' build optimizes only the hot sources, at -O2: clang
+# inlines nothing at -O1.
 # Regular expressions over paths below attnflow/.
 set(ATTNFLOW_HOT_SOURCES "^(tensor|graph|rollout|flow|evaluate)/" "^files/array"
                          "^image/(image_processor|overlay|picture|resample_filter|resize)\\." "^model/llama/")
 
-# What the sanitizers' build optimises beside those, because its tests spend minutes there otherwise: sources, and of some
-# modules all tests and what makes a library of its own.
+# Also optimized in the sanitizers' build, because tests would otherwise spend minutes there: sources, and for some
+# modules all tests and the parts built as separate libraries.
 set(ATTNFLOW_SLOW_SOURCES "^report/compact_" "^unicode/unicode_test\\." "^graph/contribution_mixing_test\\.")
 set(ATTNFLOW_SLOW_MODULES flow draw)
 
-# Batches. Reading the standard library, fmt and JSON takes longer than compiling what most files say, so that the cold
-# sources of a module are compiled several at a time, as if they were one file, and those headers are precompiled.
-# Names at the top of a file therefore differ within a module. Every file still includes what it uses: clang-tidy compiles
-# each by itself. 0: no batches.
+# Batches. Reading the standard library, fmt and JSON takes longer than compiling the content of most files, so the cold
+# sources of a module are compiled several at a time, as if they were one file, and those headers are precompiled. Names
+# at the top of a file must therefore be unique within a module. Every file still includes what it uses: clang-tidy
+# compiles each file separately. 0: no batches.
 set(ATTNFLOW_BATCH 8 CACHE STRING "Source files that are compiled at a time; 0: each alone")
 set(ATTNFLOW_TEST_BATCH 4) # more would leave one processor waiting for the last batch of another
 
-# What cold sources are compiled with. g++ at -O1 sees less of the standard library's code than at -O3 and takes what it
-# does not see for mistakes (GCC bugs 105329 and 80635); the hot sources and clang-tidy keep these warnings.
+# Options for compiling cold sources. At -O1, g++ sees less of the standard library's code than at -O3 and reports false
+# errors in the rest (GCC bugs 105329 and 80635); the hot sources and clang-tidy keep these warnings.
 set(ATTNFLOW_COLD_OPTIONS
     "$<$<CONFIG:Release>:-O1;$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-stringop-overflow>>")
 
-# attnflow_precompile(<target> <owner> <header> [LIBRARIES ...]): compiles the target with a precompiled header, which belongs
-# to a target of its own: of a library or program, as the first target that asks for it.
+# attnflow_precompile(<target> <owner> <header> [OPTIONS ...] [LIBRARIES ...]): compiles the target with a precompiled
+# header that belongs to the separate target <owner>, which is built like a library or program, depending on the first
+# target that uses it.
 function(attnflow_precompile target owner header)
-  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "OPTIONS;LIBRARIES")
   if(ATTNFLOW_BATCH EQUAL 0 OR NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang)$")
     return()
   endif()
-  # What ccache needs to look into precompiled headers, beside the sloppiness that ./dev sets.
+  # Needed for ccache to look into precompiled headers, in addition to the sloppiness set by ./dev.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(looked_into -fpch-preprocess)
   else()
@@ -145,7 +147,7 @@ function(attnflow_precompile target owner header)
     set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cc)
     file(CONFIGURE OUTPUT ${source} CONTENT "// A precompiled header belongs to a target, and a target has a source.\n")
     add_library(${owner} OBJECT ${source})
-    target_compile_options(${owner} PRIVATE ${ATTNFLOW_COLD_OPTIONS} ${looked_into})
+    target_compile_options(${owner} PRIVATE ${arg_OPTIONS} ${looked_into})
     target_link_libraries(${owner} PRIVATE attnflow_flags fmt::fmt nlohmann_json::nlohmann_json ${arg_LIBRARIES})
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "EXECUTABLE")
@@ -158,8 +160,8 @@ function(attnflow_precompile target owner header)
   target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()
 
-# attnflow_compile(<target> [PRECOMPILED]): compiles the target's cold sources as such, in batches. PRECOMPILED: a library
-# that needs no other macros than fmt's.
+# attnflow_compile(<target> [PRECOMPILED]): compiles the target's sources as cold ones, in batches. PRECOMPILED: for a
+# library that needs no macros other than fmt's.
 function(attnflow_compile target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "PRECOMPILED" "" "")
   target_compile_options(${target} PRIVATE ${ATTNFLOW_COLD_OPTIONS})
@@ -167,23 +169,25 @@ function(attnflow_compile target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTNFLOW_BATCH})
   endif()
   if(arg_PRECOMPILED)
-    attnflow_precompile(${target} attnflow_precompiled precompiled.h)
+    attnflow_precompile(${target} attnflow_precompiled precompiled.h OPTIONS ${ATTNFLOW_COLD_OPTIONS})
   endif()
 endfunction()
 
-# attnflow_compile_tests(<target>): a test program, its sources in small batches (each file has a namespace of its own, since
-# the tests of one module use the same names for other things), with the headers that all of them have precompiled.
+# attnflow_compile_tests(<target>): compiles a test program in small batches (each file has its own namespace, because
+# the tests of a module use the same names for different things), with the headers common to all tests precompiled.
+# Tests spend their time in the library, so optimizing the tests themselves would only cost build time.
 function(attnflow_compile_tests target)
-  target_compile_options(${target} PRIVATE ${ATTNFLOW_COLD_OPTIONS})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
   if(ATTNFLOW_BATCH GREATER 0)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTNFLOW_TEST_BATCH})
   endif()
-  attnflow_precompile(${target} attnflow_precompiled_for_tests precompiled_for_tests.h LIBRARIES GTest::gtest)
+  attnflow_precompile(${target} attnflow_precompiled_for_tests precompiled_for_tests.h OPTIONS $<$<CONFIG:Release>:-O0>
+                      LIBRARIES GTest::gtest)
 endfunction()
 
-# attnflow_optimise(<patterns> <options> <source>...): compiles the sources whose path below attnflow/ has one of the
-# patterns by themselves, with the options. Properties of sources hold in the folder that sets them, so this is called where
-# the target is made.
+# attnflow_optimise(<patterns> <options> <source>...): compiles the sources whose path below attnflow/ matches one of
+# the patterns separately, with the options. Source properties apply in the folder that sets them, so this is called
+# where the target is made.
 function(attnflow_optimise patterns options)
   foreach(source ${ARGN})
     file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/attnflow ${source})
@@ -197,19 +201,19 @@ function(attnflow_optimise patterns options)
   endforeach()
 endfunction()
 
-# attnflow_hot_sources(<source>...): optimises the hot ones among them.
+# attnflow_hot_sources(<source>...): optimizes the hot ones among them.
 function(attnflow_hot_sources)
   attnflow_optimise("${ATTNFLOW_HOT_SOURCES}" "$<$<CONFIG:Release>:-O3>;$<$<BOOL:${ATTNFLOW_SANITIZE}>:-O2>" ${ARGN})
 endfunction()
 
-# attnflow_slow_sources(<source>...): the same for those that are slow under the sanitizers.
+# attnflow_slow_sources(<source>...): optimizes those that are slow under the sanitizers.
 function(attnflow_slow_sources)
   if(ATTNFLOW_SANITIZE)
     attnflow_optimise("${ATTNFLOW_SLOW_SOURCES}" -O2 ${ARGN})
   endif()
 endfunction()
 
-# attnflow_slow_module(<module> <target>): the same for all that a target of such a module is made of.
+# attnflow_slow_module(<module> <target>): likewise for all sources of a target of such a module.
 function(attnflow_slow_module module target)
   if(ATTNFLOW_SANITIZE AND module IN_LIST ATTNFLOW_SLOW_MODULES)
     target_compile_options(${target} PRIVATE -O2)
@@ -217,10 +221,10 @@ function(attnflow_slow_module module target)
   endif()
 endfunction()
 
-# Folders of a module that are no libraries of their own.
+# Folders of a module that are not separate libraries.
 set(ATTNFLOW_ROOMS_analysis evaluate explain generate image methods)
 
-# attnflow_glob(<module> <pattern> <out>): files of a module and its rooms.
+# attnflow_glob(<module> <pattern> <out>): files of a module, including the folders above.
 function(attnflow_glob module pattern out)
   set(patterns ${PROJECT_SOURCE_DIR}/attnflow/${module}/${pattern})
   foreach(room ${ATTNFLOW_ROOMS_${module}})
@@ -230,15 +234,15 @@ function(attnflow_glob module pattern out)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# attnflow_sources(<module> <out>): the module's sources without tests and benchmarks.
+# attnflow_sources(<module> <out>): the module's sources without tests, benchmarks and fuzzers.
 function(attnflow_sources module out)
   attnflow_glob(${module} *.cc sources)
   list(FILTER sources EXCLUDE REGEX "_(test|benchmark|fuzz)\\.cc$")
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
-# attnflow_tests(<module> [FOLDER ...] [LABELS ...] [LIBRARIES ...]): one test program of all the module's *_test.cc,
-# which lie in <folder> (a pattern) where the module is not a folder of attnflow/.
+# attnflow_tests(<module> [FOLDER ...] [LABELS ...] [LIBRARIES ...]): one test program from all of the module's
+# *_test.cc, which are in <folder> (a pattern) if the module is not a folder of attnflow/.
 function(attnflow_tests module)
   if(NOT ATTNFLOW_TESTS)
     return()
@@ -268,7 +272,7 @@ function(attnflow_tests module)
   set_tests_properties(${target} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 900)
 endfunction()
 
-# attnflow_benchmarks(<module> [LIBRARIES ...]): one program of all the module's *_benchmark.cc.
+# attnflow_benchmarks(<module> [LIBRARIES ...]): one program from all of the module's *_benchmark.cc.
 function(attnflow_benchmarks module)
   if(NOT ATTNFLOW_BENCHMARKS)
     return()
@@ -282,7 +286,8 @@ function(attnflow_benchmarks module)
   endif()
 endfunction()
 
-# attnflow_fuzzers(<module> [LIBRARIES ...]): one program of each of the module's *_fuzz.cc, where ./dev fuzz looks.
+# attnflow_fuzzers(<module> [LIBRARIES ...]): one program from each of the module's *_fuzz.cc, placed where ./dev fuzz
+# looks.
 function(attnflow_fuzzers module)
   if(NOT ATTNFLOW_FUZZ)
     return()
@@ -310,7 +315,7 @@ function(attnflow_core_module module)
 endfunction()
 
 # attnflow_module(<module> LIBRARIES ... WITHOUT ...): a folder that becomes the static library attnflow_<module>,
-# without the sources that are a library of their own.
+# without the sources that form separate libraries.
 function(attnflow_module module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;PRIVATE_LIBRARIES;TEST_LABELS;WITHOUT")
   attnflow_sources(${module} sources)
@@ -330,8 +335,8 @@ function(attnflow_module module)
   attnflow_fuzzers(${module} LIBRARIES attnflow_${module})
 endfunction()
 
-# attnflow_public_headers(<module> <out>): the module's headers that users may include: neither test helpers nor
-# headers of the namespace attnflow::internal.
+# attnflow_public_headers(<module> <out>): the module's public headers: neither test helpers nor headers of the
+# namespace attnflow::internal.
 function(attnflow_public_headers module out)
   file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attnflow/${module}/*.h)
   list(FILTER headers EXCLUDE REGEX "_for_test\\.h$")
@@ -344,9 +349,9 @@ function(attnflow_public_headers module out)
   set(${out} ${public} PARENT_SCOPE)
 endfunction()
 
-# attnflow_install_stripped(<target> <folder> <component>): installs a program or backend, if it was built, without the
-# names that only a debugger reads: they are a quarter of it, and the folder it was built in keeps them. The component is
-# the package that it belongs to (cmake/package.cmake).
+# attnflow_install_stripped(<target> <folder> <component>): installs a program or backend, if it was built, without
+# debug symbols: they make up a quarter of it, and the copy in the build folder keeps them. The component is the package
+# that it belongs to (cmake/package.cmake).
 function(attnflow_install_stripped target folder component)
   install(
     TARGETS ${target}
@@ -367,8 +372,11 @@ function(attnflow_install)
     attnflow_public_headers(${module} headers)
     install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnflow/${module})
   endforeach()
-  install(FILES ${PROJECT_BINARY_DIR}/generated/attnflow/base/version.h
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnflow/base)
+  foreach(header base/version.h attribution/mixing_names.h)
+    cmake_path(GET header PARENT_PATH module)
+    install(FILES ${PROJECT_BINARY_DIR}/generated/attnflow/${header}
+            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnflow/${module})
+  endforeach()
   install(
     EXPORT attnflow-targets
     NAMESPACE attnflow::

@@ -1,15 +1,16 @@
-# Models whose files become part of a program.
+# Models whose files are built into a program.
 
-# attnflow_builtin_models(<target> <folder>...): builds the models in these folders, each a Hugging Face folder and named
-# as its folder is, into <target>, a library that defines attnflow::builtin_models(). Called in the target's own folder.
+# attnflow_builtin_models(<target> <folder>...): builds the models in these folders, each a Hugging Face folder and
+# named like its folder, into <target>, a library that defines attnflow::builtin_models(). Called in the target's own
+# folder.
 #
 # The assembler copies the files in (.incbin), which takes no time and needs no generated array of millions of numbers.
-# ccache knows .incbin and steps aside; OBJECT_DEPENDS says to the build tool that the files are inputs.
+# ccache recognizes .incbin and steps aside; OBJECT_DEPENDS tells the build tool that the files are inputs.
 function(attnflow_builtin_models target)
   set(required config.json model.safetensors README.md)
-  # Of a model of text, or of pictures.
+  # For a text model, or for an image model.
   set(inputs tokenizer.json preprocessor_config.json)
-  # Of the last two, inputs to begin with.
+  # The last two are example inputs.
   set(optional tokenizer_config.json special_tokens_map.json training.json prefixes.tsv examples.txt example_*.png)
   set(dependencies "")
   set(assembly "")
@@ -31,7 +32,7 @@ function(attnflow_builtin_models target)
     string(APPEND models "      {\"${name}\",\n       {\n")
     set(has_input FALSE)
     foreach(pattern ${required} ${inputs} ${optional})
-      # Configure again when a file comes or goes; a new content only needs a build.
+      # Reconfigure when a file is added or removed; changed content only needs a build.
       file(GLOB found CONFIGURE_DEPENDS ${folder}/${pattern})
       if(NOT found)
         if(pattern IN_LIST required)
@@ -72,7 +73,7 @@ function(attnflow_builtin_models target)
   set(BUILTIN_MODELS "${models}")
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/builtin_model_files.cc)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/builtin_model_files.cc.in ${generated} @ONLY)
-  # In a batch with others its dependencies would not count.
+  # In a batch with other files its dependencies would be ignored.
   set_source_files_properties(${generated} PROPERTIES OBJECT_DEPENDS "${dependencies}" SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${generated})
 endfunction()

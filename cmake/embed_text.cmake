@@ -1,6 +1,6 @@
-# Texts as C++ byte arrays, and the hashes of styles and scripts in content security policies.
+# Embeds texts as C++ byte arrays, and computes the hashes of styles and scripts for content security policies.
 
-# base64 of a byte string given in hexadecimal, as content security policies want their hashes.
+# Base64 of a byte string given in hexadecimal, as content security policies require for hashes.
 function(base64_of_hex hex out)
   set(alphabet ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
   string(LENGTH "${hex}" digits)
@@ -33,7 +33,7 @@ function(csp_hash text out)
   set(${out} "sha256-${code}" PARENT_SCOPE)
 endfunction()
 
-# A constant with the bytes of `text`, 32 on a line.
+# Defines a constant with the bytes of `text`, 32 per line.
 function(byte_array name text out)
   string(HEX "${text}" hex)
   string(LENGTH "${hex}" digits)

@@ -1,4 +1,4 @@
-# attnflow_figures(): generated/attnflow/base/figures.h from the table that figures and the page share.
+# attnflow_figures(): makes generated/attnflow/base/figures.h from the table shared by the figures and the page.
 function(attnflow_figures)
   set(table ${PROJECT_SOURCE_DIR}/attnflow/base/figures.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})

@@ -1,7 +1,7 @@
-# Fuzzers of modules that the fuzzers' build leaves out: each with the sources that it needs, and no more.
+# Fuzzers of modules that are not part of the fuzzers' build: each with only the sources that it needs.
 
-# attnflow_lone_fuzzer(<folder>/<name> SOURCES ... [LIBRARIES ...]): of attnflow/<folder>/<name>_fuzz.cc, with sources of
-# that folder.
+# attnflow_lone_fuzzer(<folder>/<name> SOURCES ... [LIBRARIES ...]): builds attnflow/<folder>/<name>_fuzz.cc with
+# sources from that folder.
 function(attnflow_lone_fuzzer path)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   cmake_path(GET path PARENT_PATH folder)

@@ -1,24 +1,24 @@
-# libllama, which runs GGUF models: the one that tools/build/llama makes, or an installed one.
+# libllama, which runs GGUF models: the one built by tools/build/llama, or an installed one.
 
 set(ATTNFLOW_LLAMA AUTO CACHE STRING "Build the llama backend: ON, OFF, SYSTEM (an installed libllama), AUTO (if found)")
 set_property(CACHE ATTNFLOW_LLAMA PROPERTY STRINGS AUTO ON OFF SYSTEM)
 
 # attnflow_find_llama(<out>): sets <out> to whether the backend is to be built, and defines the target `llama` if so. A
-# libllama of the user's own is found by CMAKE_PREFIX_PATH or llama_DIR.
+# user-provided libllama is found through CMAKE_PREFIX_PATH or llama_DIR.
 function(attnflow_find_llama out)
   set(${out} FALSE PARENT_SCOPE)
   if(ATTNFLOW_LLAMA STREQUAL "OFF" OR NOT ATTNFLOW_LLAMA)
     return()
   endif()
   if(NOT ATTNFLOW_LLAMA STREQUAL "SYSTEM")
-    # The script is where the version is pinned.
+    # The version is pinned in the script.
     file(STRINGS ${PROJECT_SOURCE_DIR}/tools/build/llama version REGEX "^VERSION = ")
     string(REGEX MATCH "[0-9.]+" version "${version}")
     set(hints HINTS ${PROJECT_SOURCE_DIR}/.cache/llama/${version}/lib/cmake/llama)
   endif()
   find_package(llama CONFIG QUIET ${hints})
   if(llama_FOUND)
-    # What the backend uses and libraries of before autumn 2025 do not have.
+    # Used by the backend, and missing in libraries from before autumn 2025.
     file(STRINGS ${LLAMA_INCLUDE_DIR}/llama.h found REGEX "flash_attn_type;|llama_model_is_hybrid|swa_full;")
     list(LENGTH found count)
     if(count LESS 3)

@@ -1,5 +1,5 @@
-# Debian packages, which `./dev package` makes: the program, and each backend apart. What they depend on is found from what
-# they link.
+# Debian packages, built by `./dev package`: the program, and each backend separately. Dependencies are determined from
+# the linked libraries.
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME attnflow)
@@ -22,13 +22,13 @@ Saved attention is explained by this package alone; models need attnflow-torch o
 set(CPACK_DEBIAN_TORCH_PACKAGE_NAME attnflow-torch)
 set(CPACK_DEBIAN_TORCH_PACKAGE_DEPENDS "attnflow (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_TORCH_DESCRIPTION "Hugging Face models and the built-in ones in attnflow, by libtorch.")
-# Without it libtorch multiplies by the reference BLAS.
+# Without it, libtorch uses the reference BLAS for matrix products.
 set(CPACK_DEBIAN_TORCH_PACKAGE_RECOMMENDS libopenblas0-pthread)
 set(CPACK_DEBIAN_LLAMA_PACKAGE_NAME attnflow-llama)
 set(CPACK_DEBIAN_LLAMA_PACKAGE_DEPENDS "attnflow (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_LLAMA_DESCRIPTION "GGUF models in attnflow, by libllama, which is inside.")
 
-# What Debian wants to be told of licences, and what is inside (tools/build/sbom.py).
+# The license information that Debian requires, and the list of contents (tools/build/sbom.py).
 set(copyright ${PROJECT_BINARY_DIR}/copyright)
 file(READ LICENSE license)
 file(READ NOTICE notice)

@@ -1,4 +1,4 @@
-// What nearly every source includes, read once (cmake/attnflow.cmake). Each source still includes what it uses.
+// Headers included by nearly every source, precompiled (cmake/attnflow.cmake). Each source still includes what it uses.
 #include <fmt/format.h>
 
 #include <algorithm>

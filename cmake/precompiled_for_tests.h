@@ -1,4 +1,4 @@
-// What nearly every test includes, read once (cmake/attnflow.cmake). Each test still includes what it uses.
+// Headers included by nearly every test, precompiled (cmake/attnflow.cmake). Each test still includes what it uses.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 # Rust crates as static libraries, built by cargo into the build folder.
 
-# attnflow_find_cargo(<minimum version> <out cargo> <out rustc>): the first cargo whose compiler is new enough, with that
-# compiler. Debian 12's own rustc is too old; its packages cargo-web and rustc-web install a newer one as
-# /usr/bin/cargo and /usr/bin/rustc, so folders are searched, not names.
+# attnflow_find_cargo(<minimum version> <out cargo> <out rustc>): finds the first cargo whose compiler is new enough,
+# with that compiler. Debian 12's default rustc is too old; its packages cargo-web and rustc-web install a newer one as
+# /usr/bin/cargo and /usr/bin/rustc, so this searches folders, not names.
 function(attnflow_find_cargo minimum out_cargo out_rustc)
   cmake_path(CONVERT "$ENV{PATH}" TO_CMAKE_PATH_LIST folders)
   list(APPEND folders $ENV{CARGO_HOME}/bin $ENV{HOME}/.cargo/bin /usr/local/bin /usr/bin)
@@ -12,7 +12,7 @@ function(attnflow_find_cargo minimum out_cargo out_rustc)
     if(NOT EXISTS ${folder}/cargo OR NOT EXISTS ${folder}/rustc)
       continue()
     endif()
-    # A compiler manager's stand-in fails here when it has no compiler to stand in for.
+    # A compiler manager's proxy fails here if no compiler is installed.
     execute_process(
       COMMAND ${folder}/rustc --version
       RESULT_VARIABLE failed
@@ -36,8 +36,8 @@ function(attnflow_find_cargo minimum out_cargo out_rustc)
       "needs no Rust, configure with -DATTNFLOW_CORE_ONLY=ON.")
 endfunction()
 
-# attnflow_rust_library(<target> <folder>): the crate in <folder>, whose library is named <target>, as an imported static
-# library. Its compiler must be as new as its Cargo.toml's rust-version says.
+# attnflow_rust_library(<target> <folder>): the crate in <folder>, whose library is named <target>, as an imported
+# static library. Its compiler must be at least as new as the rust-version in its Cargo.toml.
 function(attnflow_rust_library target folder)
   if(NOT ATTNFLOW_CARGO OR NOT EXISTS "${ATTNFLOW_CARGO}")
     file(STRINGS ${folder}/Cargo.toml version REGEX "^rust-version = ")
@@ -47,8 +47,8 @@ function(attnflow_rust_library target folder)
     set(ATTNFLOW_RUSTC ${rustc} CACHE FILEPATH "rustc that belongs to ATTNFLOW_CARGO" FORCE)
   endif()
 
-  # Cargo decides by itself what is stale, but only an untouched library file keeps programs from being linked again:
-  # it is copied out only when it differs, and a stamp tells the build tool that cargo has run.
+  # Cargo decides itself what is out of date, but relinking of programs is avoided only if the library file is
+  # untouched: it is copied only if it differs, and a stamp tells the build tool that cargo has run.
   set(build ${PROJECT_BINARY_DIR}/rust)
   set(library ${build}/lib${target}.a)
   set(stamp ${build}/${target}.stamp)
@@ -73,9 +73,10 @@ function(attnflow_rust_library target folder)
 
   add_library(${target} STATIC IMPORTED GLOBAL)
   set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${library})
-  # What Rust's standard library asks for on Linux (rustc --print native-static-libs).
+  # Libraries needed by Rust's standard library on Linux (rustc --print native-static-libs).
   target_link_libraries(${target} INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m)
-  # Ninja sees from the file which links need the crate; a dependency of targets would keep what they compile waiting, too.
+  # Ninja derives from the file which links need the crate; a dependency between targets would also delay their
+  # compilation.
   if(NOT CMAKE_GENERATOR MATCHES "Ninja")
     add_dependencies(${target} ${target}_crate)
   endif()

@@ -1,8 +1,9 @@
-# The libtorch that the backend and attnflow-train are built with: sets TORCH_LIBRARIES.
+# The libtorch used to build the backend and attnflow-train: sets TORCH_LIBRARIES.
 
 set(ATTNFLOW_PYTORCH "" CACHE PATH "The folder of Python's package torch, to use its libtorch: for GPUs (docs/building.md)")
 
-# attnflow_pytorch(): that of the package, by hand: its own CMake files ask for the CUDA compiler, which nothing here needs.
+# attnflow_pytorch(): uses the libtorch of the Python package without its CMake files, which require the CUDA compiler
+# that nothing here needs.
 function(attnflow_pytorch)
   if(TARGET attnflow_pytorch)
     return()
@@ -12,15 +13,15 @@ function(attnflow_pytorch)
                         "found none in ${ATTNFLOW_PYTORCH}. python3 -c 'import torch; print(*torch.__path__)' prints it")
   endif()
   add_library(attnflow_pytorch INTERFACE)
-  # The package brings headers of a fmt without its library: ours come first.
+  # The package contains headers of an fmt without its library: ours must come first.
   find_path(ATTNFLOW_FMT_FOLDER fmt/core.h REQUIRED)
   set(before ${PROJECT_BINARY_DIR}/generated/before_pytorch)
   file(MAKE_DIRECTORY ${before})
   file(CREATE_LINK ${ATTNFLOW_FMT_FOLDER}/fmt ${before}/fmt SYMBOLIC)
   target_include_directories(attnflow_pytorch SYSTEM INTERFACE ${before} ${ATTNFLOW_PYTORCH}/include
                                                                ${ATTNFLOW_PYTORCH}/include/torch/csrc/api/include)
-  # Nothing calls libtorch_cuda by name: that it is loaded is what brings the GPU. The CUDA libraries are found when
-  # libtorch is loaded, not when a program is linked.
+  # Nothing calls libtorch_cuda by name: loading it is what enables the GPU. The CUDA libraries are found when libtorch
+  # is loaded, not when a program is linked.
   file(GLOB libraries ${ATTNFLOW_PYTORCH}/lib/libtorch.so ${ATTNFLOW_PYTORCH}/lib/libtorch_cpu.so
        ${ATTNFLOW_PYTORCH}/lib/libtorch_cuda.so ${ATTNFLOW_PYTORCH}/lib/libc10.so ${ATTNFLOW_PYTORCH}/lib/libc10_cuda.so)
   target_link_libraries(attnflow_pytorch INTERFACE -Wl,--push-state,--no-as-needed ${libraries} -Wl,--pop-state)

@@ -1,13 +1,13 @@
-# Loading a shared object without the libraries that its dependencies name and never use.
+# Loads a shared object without the libraries that its dependencies name but never use.
 
 option(ATTNFLOW_SKIP_UNUSED_LIBRARIES "Load backends without the libraries that they bring and do not use" ON)
 
-# attnflow_skip_unused_libraries(<module> <destination> <component>): after <module> is linked, tools/build/unused_libraries.py finds
-# those libraries (it says how, and what is left alone) and puts stand-ins into the folder `skipped` beside the module, in
-# the build tree and below <destination> where it is installed.
+# attnflow_skip_unused_libraries(<module> <destination> <component>): after <module> is linked,
+# tools/build/unused_libraries.py finds those libraries (it describes how, and which are left alone) and puts stubs into
+# the folder `skipped` next to the module, in the build tree and below <destination> where it is installed.
 #
-# In a program that opens the module, OpenCV and the like can afterwards not be opened by the same name; where they were
-# loaded before, they stay what they are. Programs of which that is asked switch the option off.
+# A program that has opened the module cannot later open OpenCV and the like by the same name; libraries loaded before
+# are unaffected. Programs that need to do so must turn the option off.
 function(attnflow_skip_unused_libraries module destination component)
   if(NOT ATTNFLOW_SKIP_UNUSED_LIBRARIES OR CMAKE_CROSSCOMPILING)
     return()
@@ -18,7 +18,7 @@ function(attnflow_skip_unused_libraries module destination component)
   add_library(${module}_nothing MODULE ${source})
   target_link_options(${module}_nothing PRIVATE -nostdlib)
   add_dependencies(${module} ${module}_nothing)
-  # Only DT_RPATH counts for what the module's dependencies load in turn, DT_RUNPATH does not.
+  # For libraries loaded by the module's dependencies, only DT_RPATH counts, not DT_RUNPATH.
   target_link_options(${module} PRIVATE LINKER:--disable-new-dtags)
   set_target_properties(${module} PROPERTIES INSTALL_RPATH "$ORIGIN/skipped" BUILD_WITH_INSTALL_RPATH ON)
   add_custom_command(

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks every #include below attnflow/, and in the programs beside it, against tools/layering.toml.
+"""Checks every #include below attnflow/, and in the programs next to it, against tools/layering.toml.
 
     layering.py [--root FOLDER] [--table FILE]
 
-Prints one line for each forbidden include, `file:line: what and why`, and ends with status 1 if there is any, if a
-folder is no module of the table, if the table itself points downward, or if nothing was scanned: a check that looked at
+Prints one line for each forbidden include, `file:line: what and why`, and exits with status 1 if there is any, if a
+folder is not in the table, if the table itself points downward, or if nothing was scanned: a check that looked at
 nothing has not passed.
 """
 
@@ -15,13 +15,13 @@ import tomllib
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
-# Headers of this namespace are not installed (cmake/attnflow.cmake), so no user sees what they include.
+# Headers of this namespace are not installed (cmake/attnflow.cmake), so users never see what they include.
 INTERNAL = re.compile(r"^namespace (attnflow::)?internal", re.MULTILINE)
 CPP_ENDINGS = {".h", ".cc", ".cpp", ".hpp", ".inc", ".in"}
 
 
 def table_problems(table: dict) -> list[str]:
-    """The table must point up only, name known modules only, and keep the core closed."""
+    """The table may only point up, must name known modules only, and must keep the core closed."""
     problems = []
     order = list(table["modules"])
     for position, (module, uses) in enumerate(table["modules"].items()):
@@ -41,7 +41,8 @@ def table_problems(table: dict) -> list[str]:
 def include_problem(
     table: dict, path: Path, quoted: str | None, angled: str | None, *, installed: bool = True
 ) -> str | None:
-    """Why a file (path relative to attnflow/, of a program to the root) may not have this include; None when it may."""
+    """Why a file (its path relative to attnflow/, or for a program to the root) may not have this include; None if it
+    may."""
     module = path.parts[0]
     is_test = any(path.match(pattern) for pattern in table["tests"]["files"])
     order = list(table["modules"])
@@ -78,7 +79,7 @@ def include_problem(
 
 
 def scan(root: Path, table: dict) -> tuple[list[str], int, int]:
-    """All problems of a tree, with the number of files and of includes that were looked at."""
+    """All problems of a tree, with the numbers of files and of includes checked."""
     problems = table_problems(table)
     files = includes = 0
     source = root / "attnflow"

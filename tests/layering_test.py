@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of layering.py itself, on small trees: what it must fail on, and that it passes on what is right."""
+"""Tests of layering.py itself on small trees: what must fail, and what must pass."""
 
 import tempfile
 import tomllib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of tensor_bundle.py and fetch_bert_base on a small checkpoint that is written here, whole and damaged."""
+"""Tests of tensor_bundle.py and fetch_bert_base on a small checkpoint created here, intact and damaged."""
 
 import importlib.machinery
 import importlib.util
@@ -99,7 +99,7 @@ def table_bytes(pairs, per_block=5, compression=0):
 
 
 def google_name(name):
-    """The name in Google's checkpoint of a tensor of the Hugging Face folder, and whether it is transposed there."""
+    """Google's checkpoint name for a tensor of the Hugging Face folder, and whether it is transposed there."""
     name = name.replace("encoder.layer.", "encoder.layer_")
     if name == "cls.predictions.bias":
         return "module/cls/predictions/output_bias", False
@@ -187,7 +187,7 @@ class TensorBundle(unittest.TestCase):
         self.refuse("at most 16 dimensions, found 17", entry_bytes((1,) * 17, 0))
         self.refuse("unknown rank", number_field(1, 1) + bytes_field(2, number_field(3, 1)))
         self.refuse("a field that holds bytes, found int", number_field(1, 1) + number_field(2, 1))
-        # A size that is negative, or that is far too much, is a number like any other.
+        # A size that is negative, or far too large, is an ordinary number.
         self.refuse("found 24 bytes", entry_bytes((2**64 - 1, 3), 0, size=24))
         with self.assertRaisesRegex(BundleError, "expected a header"):
             read_index(table_bytes([(b"a", good)]), 24)
@@ -212,7 +212,8 @@ class TensorBundle(unittest.TestCase):
                 found = read_index(bytes(damaged), len(shard))
             except BundleError:
                 continue
-            # What is not read is not checked: the block of nothing, and the footer's place of it and its filling.
+            # Unread parts are not checked: the empty metaindex block, its handle in the footer, and the footer's
+            # padding.
             self.assertEqual(found, whole, at)
 
 
@@ -293,7 +294,7 @@ class FetchBertBase(unittest.TestCase):
         self.assertFalse(fetch_bert_base.fetch(destination, self.folder / "none"))
         self.assertEqual([path.name for path in destination.parent.iterdir()], ["bert"])
         (destination / "vocab.txt").write_text("broken")
-        self.assertTrue(fetch_bert_base.fetch(destination, archive))  # a broken one is mended
+        self.assertTrue(fetch_bert_base.fetch(destination, archive))  # a broken one is repaired
         (destination / "vocab.txt").write_text("broken")
         (destination / "mine.txt").write_text("dear")
         with self.assertRaisesRegex(fetch_bert_base.FetchError, "holds other things"):

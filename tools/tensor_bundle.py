@@ -1,16 +1,17 @@
-"""Reads TensorFlow's checkpoints ("tensor bundles") with the standard library alone.
+"""Reads TensorFlow checkpoints ("tensor bundles") with the standard library alone.
 
-A bundle is an index and its shards. The index is a table in LevelDB's format whose keys are the tensors' names, in order,
-and whose values are protocol buffers (BundleEntryProto): number format, shape, shard, offset, size. The key "" holds the
-header: number of shards and byte order. A shard is the tensors' bytes behind one another.
+A bundle is an index and its shards. The index is a table in LevelDB's format whose keys are the tensors' names, sorted,
+and whose values are protocol buffers (BundleEntryProto): number format, shape, shard, offset, size. The key "" holds
+the header: number of shards and byte order. A shard is the concatenation of the tensors' bytes.
 
-The table: blocks, each followed by a byte that says how it is compressed and by a masked CRC-32C of both; then a footer of
-48 bytes with the places of two blocks, of which the second is the index, that of the blocks with the entries. In a block a
-key is stored without what it shares with the key before it.
+The table: blocks, each followed by a byte for its compression and by a masked CRC-32C of both; then a footer of 48
+bytes with the handles of two blocks, the second of which indexes the blocks with the entries. Within a block a key is
+stored without the prefix that it shares with the previous key.
 
-Only what is needed is read: uncompressed tables, one shard, float32, little-endian. Everything else, and whatever is cut
-off or damaged, raises BundleError with what was expected and what was found. The index is checked by its own checksums;
-those of the tensors are left to whoever has a checksum of the whole file, as a CRC-32C of 400 MB takes minutes here.
+Only what is needed is supported: uncompressed tables, one shard, float32, little-endian. Anything else, and anything
+truncated or damaged, raises BundleError with what was expected and what was found. The index is verified by its own
+checksums; those of the tensors are left to callers that have a checksum of the whole file, since a CRC-32C of 400 MB
+takes minutes here.
 
 Formats: github.com/google/leveldb/blob/main/doc/table_format.md,
 github.com/tensorflow/tensorflow/blob/master/tensorflow/core/protobuf/tensor_bundle.proto
@@ -22,8 +23,8 @@ from dataclasses import dataclass
 
 MAGIC = 0xDB4775248B80FB57
 FOOTER = 48
-TRAILER = 5  # a block's kind of compression and its checksum
-MAX_INDEX = 64 << 20  # of BERT it is 8 KB
+TRAILER = 5  # a block's compression type and checksum
+MAX_INDEX = 64 << 20  # BERT's is 8 KB
 MAX_DIMS = 16
 FLOAT = 1
 MASK_DELTA = 0xA282EAD8
@@ -35,7 +36,7 @@ class BundleError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a tensor lies in the shard: its bytes begin at `offset`, and there are `size` of them."""
+    """A tensor's position in the shard: its bytes begin at `offset`, and there are `size` of them."""
 
     shape: tuple[int, ...]
     offset: int
@@ -64,7 +65,7 @@ def masked_crc(data):
 
 
 class _Bytes:
-    """A reader of `data` that never leaves it."""
+    """A bounds-checked reader of `data`."""
 
     def __init__(self, data, what):
         self.data, self.at, self.what = data, 0, what
@@ -95,7 +96,7 @@ class _Bytes:
 
 
 def _block(data, offset, size, what):
-    """The entries of a block, as pairs of key and value."""
+    """The entries of a block, as (key, value) pairs."""
     if offset + size + TRAILER > len(data) - FOOTER:
         raise BundleError(
             f"{what}: expected it inside the table's {len(data)} bytes, found it at {offset} with {size} bytes; the file "
@@ -123,13 +124,13 @@ def _block(data, offset, size, what):
 
 
 def table_entries(data, what="the index"):
-    """All pairs of key and value of a table, keys increasing."""
+    """All (key, value) pairs of a table, in increasing order of keys."""
     if len(data) < FOOTER:
         raise BundleError(f"{what}: expected a table of at least {FOOTER} bytes, found {len(data)}")
     footer = _Bytes(data[-FOOTER:], f"{what}, footer")
     if (magic := int.from_bytes(data[-8:], "little")) != MAGIC:
         raise BundleError(f"{what}: expected a LevelDB table, which ends with {MAGIC:x}, found {magic:x}")
-    footer.varint(), footer.varint()  # a block that says what else there is: nothing
+    footer.varint(), footer.varint()  # the metaindex block, which is empty
     offset, size = footer.varint(), footer.varint()
     entries = []
     for number, (_, handle) in enumerate(_block(data, offset, size, f"{what}, block of blocks")):
@@ -142,7 +143,7 @@ def table_entries(data, what="the index"):
 
 
 def _fields(data, what):
-    """The fields of a protocol buffer, as pairs of number and value: an int, or bytes."""
+    """The fields of a protocol buffer, as (number, value) pairs; a value is an int or bytes."""
     reader = _Bytes(data, what)
     while not reader.done():
         tag = reader.varint()
@@ -173,7 +174,7 @@ def _shape(data, what):
             raise BundleError(f"{what}: expected a shape, found one of unknown rank")
         if field != 2:
             continue
-        # A size that is absent is 0, and negative ones are numbers of 64 bits.
+        # An absent size is 0, and negative ones are 64-bit numbers.
         size = 0
         for inner, number in _fields(_typed(value, bytes, what), what):
             size = _typed(number, int, what) if inner == 1 else size
@@ -209,7 +210,7 @@ def _entry(data, shard_size, what):
 
 
 def read_index(data, shard_size):
-    """The entries by name of the index `data`, whose one shard has so many bytes."""
+    """The entries, by name, of the index `data`, whose single shard has `shard_size` bytes."""
     if len(data) > MAX_INDEX:
         raise BundleError(f"the index: expected at most {MAX_INDEX} bytes, found {len(data)}")
     entries = {}
@@ -232,7 +233,7 @@ def read_index(data, shard_size):
 
 
 def read_tensor(shard, entry, transposed=False):
-    """The bytes of a tensor, from the seekable file `shard`; those of the transposed matrix, if asked."""
+    """The bytes of a tensor, read from the seekable file `shard`; those of the transposed matrix on request."""
     shard.seek(entry.offset)
     data = shard.read(entry.size)
     if len(data) != entry.size:

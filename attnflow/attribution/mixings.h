@@ -1,7 +1,19 @@
-// The kinds of matrix that a layer can be given, as a table: the one place that names them.
+// The table of mixings: the kinds of matrix that a layer can be given.
 //
-// What a mixing is stands in its header in graph/; here is what everything else must know of it: its name, what a model
-// has to hand over for it, and in what words captions speak of its weights.
+// Problem. The command, its messages, reports, the page and Python all have to know a mixing by name, know what a model
+// must provide for it, and have words for its weights. mixings.json holds these in one place; the build writes the C++
+// table from it, and the page reads the same file. How a mixing is computed stands in its header in graph/.
+//
+// Columns of mixings.json:
+//
+//     name         on the command line and in documents; the enumerator is this name in camel case
+//     needs        what a model provides: attention, terms (the parts of a layer's output), gradients (of a target with
+//                  respect to attention weights), or relevance (a pass back from the target under AttnLRP's rules)
+//     weights      what captions call a layer's weights
+//     rule         how the residual connection enters the matrix (ResidualRule)
+//     norms_after  true: only for layers that normalize after each residual connection, as BERT's do
+//     by_head      true: relevance is computed for each head separately
+//     help         a clause for --help and the page
 //
 // Example:
 //
@@ -17,58 +29,48 @@
 #include <string_view>
 #include <vector>
 
+#include "attnflow/attribution/mixing_names.h"
 #include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/graph/mixing.h"
 
 namespace attnflow {
 
-// What the matrices of the layers are made of.
-enum class Mixing : std::uint8_t {
-  kAuto,  // the default of the model: relevance where it can be had at once, in decoders; otherwise attention
-  kAttention,
-  kGradient,              // gradient-adjusted attention as published, rows renormalised for flow only
-  kGradientRenormalized,  // rows renormalised for rollout, too
-  kNorm,
-  kGlobenc,
-  kAlti,
-  kIfr,
-  kValueZeroing,
-  kRelevance,
-  kRelevanceByHead,
-};
-
-// What a model hands over for a mixing.
+// What a model provides for a mixing.
 enum class MixingNeeds : std::uint8_t {
   kAttention,  // AttentionSink::layer()
   kTerms,      // AttentionSink::terms()
-  kGradients,  // AttentionGradientSink, of a target
+  kGradients,  // AttentionGradientSink with BackwardRule::kGradient
+  kRelevance,  // AttentionGradientSink with BackwardRule::kAttnLrp
 };
 
+// One row of the table.
 struct MixingInfo {
   Mixing mixing = Mixing::kAttention;
-  const char* name = "";  // on the command line and in documents
+  const char* name = "";
   MixingNeeds needs = MixingNeeds::kAttention;
-  const char* weights = "";  // what a layer's weights are called in captions: "attention", "ALTI contributions"
-  const char* help = "";     // a clause of --help
-  ResidualRule rule = ResidualRule::kConvex;  // for rollout; flow_rule() of it for flow
+  const char* weights = "";
+  const char* help = "";
+  ResidualRule rule = ResidualRule::kConvex;        // for rollout; flow uses flow_rule(rule)
+  Contribution contribution = Contribution::kNorm;  // meaningful for kTerms
+  bool norms_after = false;
+  bool by_head = false;
 
-  Contribution contribution = Contribution::kNorm;  // of kTerms
-
-  // --residual has a meaning.
+  // Whether --residual has a meaning.
   bool takes_residual() const { return rule == ResidualRule::kConvex; }
-  // Whether it is attention weighted by a gradient.
-  bool weights_by_gradient() const { return rule == ResidualRule::kAdded || rule == ResidualRule::kAddedNormalized; }
-  // Whether it is made for one prediction.
-  bool has_target() const { return needs == MixingNeeds::kGradients; }
+  // Whether the mixing is made for one prediction.
+  bool has_target() const { return needs == MixingNeeds::kGradients || needs == MixingNeeds::kRelevance; }
 };
 
+// All rows, in the order of the enumeration and of every list that users see.
 std::span<const MixingInfo> all_mixings();
 const MixingInfo& mixing_info(Mixing mixing);
 
 std::string to_text(Mixing mixing);
 // The names of mixings, for messages and documents.
 std::vector<std::string> to_texts(const std::vector<Mixing>& mixings);
-// Throws Error(kUsage) for what is no mixing.
+// The names of the mixings that need the same, for messages: "norm, globenc, ... or value-zeroing".
+std::string mixings_that_need(MixingNeeds needs);
+// Throws Error(kUsage) for a name that no mixing has.
 Mixing parse_mixing(std::string_view text);
 
 }  // namespace attnflow

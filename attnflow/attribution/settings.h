@@ -92,7 +92,7 @@ struct Settings {
     return std::any_of(methods.begin(), methods.end(), [](Method method) { return method_info(method).aggregates(); });
   }
   // The gradient is what the attention is weighted with.
-  bool weights_by_gradient() const { return mixing_info(mixing).weights_by_gradient(); }
+  bool weights_by_gradient() const { return mixing_info(mixing).needs == MixingNeeds::kGradients; }
 };
 
 std::string to_text(const HeadChoice& heads);

@@ -23,7 +23,7 @@ std::optional<std::size_t> number(std::string_view text) {
   return value;
 }
 
-// The number that a file begins with; nothing for "max", and for a file that is not there.
+// The number at the start of a file; nothing for "max", or if the file does not exist.
 std::optional<std::size_t> number_in(const fs::path& path) {
   std::ifstream file(path);
   std::string word;
@@ -31,7 +31,7 @@ std::optional<std::size_t> number_in(const fs::path& path) {
   return number(word);
 }
 
-// The number after `name` in a file of lines "name number".
+// The number that follows `name` in a file of lines "name number".
 std::optional<std::size_t> entry_of(const fs::path& path, std::string_view name) {
   std::ifstream file(path);
   std::string line;
@@ -51,7 +51,7 @@ std::optional<std::size_t> least(std::optional<std::size_t> a, std::optional<std
   return std::min(*a, *b);
 }
 
-// The file caches that are counted as used are given up before anything fails.
+// File caches counted as used are released before an allocation fails.
 std::optional<std::size_t> left_in_group(const fs::path& folder, const char* limit_file, const char* used_file,
                                          const char* inactive, const char* active) {
   const auto limit = number_in(folder / limit_file);
@@ -62,7 +62,7 @@ std::optional<std::size_t> left_in_group(const fs::path& folder, const char* lim
   return difference(*limit, difference(*used, caches));
 }
 
-// A limit of a group holds for the groups inside it, so each folder on the way up counts.
+// A group's limit also applies to the groups inside it, so every folder on the way up counts.
 std::optional<std::size_t> left_in_control_groups(const fs::path& root) {
   std::optional<std::size_t> left;
   std::ifstream file(root / "proc/self/cgroup");

@@ -1,4 +1,4 @@
-// How much memory the machine could still give this process.
+// The memory that the machine could still give this process.
 #ifndef ATTNFLOW_BASE_AVAILABLE_MEMORY_H_
 #define ATTNFLOW_BASE_AVAILABLE_MEMORY_H_
 
@@ -8,11 +8,12 @@
 
 namespace attnflow {
 
-// Bytes that can be taken without swapping, or nothing where the system does not say. The least of
-//   * what the kernel calls available: free memory and caches that it would give up (Linux, /proc/meminfo);
-//   * what is left of the limits of the control groups that this process is in (versions 1 and 2);
-//   * what is left of the limit on its address space (ulimit -v).
-// An estimate: other processes take memory too. `root` is the root of the file system, for tests.
+// Returns the bytes that can be allocated without swapping, or nothing if the system does not report it. This is the
+// minimum of
+//   * the kernel's estimate of available memory: free memory and caches that it would release (Linux, /proc/meminfo);
+//   * the remainder of the limits of this process's control groups (versions 1 and 2);
+//   * the remainder of the limit on its address space (ulimit -v).
+// It is an estimate: other processes allocate memory too. `root` is the root of the file system, for tests.
 std::optional<std::size_t> available_memory(const std::filesystem::path& root = "/");
 
 }  // namespace attnflow

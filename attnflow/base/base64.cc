@@ -50,7 +50,7 @@ bool base64_decode(std::string_view code, std::span<std::byte> out) {
   const std::size_t whole = out.size() / 3;
   for (std::size_t g = 0; g < whole; ++g) {
     const std::uint8_t a = value(4 * g), b = value(4 * g + 1), c = value(4 * g + 2), d = value(4 * g + 3);
-    // Valid values are below 64, so the or of all four has a high bit only when one of them is kInvalid.
+    // Valid values are below 64, so the OR of all four has a high bit only if one of them is kInvalid.
     if (((a | b | c | d) & 0xc0) != 0) return false;
     const std::uint32_t group = static_cast<std::uint32_t>(a) << 18 | static_cast<std::uint32_t>(b) << 12 |
                                 static_cast<std::uint32_t>(c) << 6 | d;

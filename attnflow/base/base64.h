@@ -1,4 +1,4 @@
-// Base64 (RFC 4648, section 4): bytes as text, for the arrays of the report document among others.
+// Base64 (RFC 4648, section 4): bytes as text, used for the arrays of the report document among others.
 //
 // References:
 //   S. Josefsson, The Base16, Base32, and Base64 Data Encodings, RFC 4648: https://www.rfc-editor.org/rfc/rfc4648
@@ -21,15 +21,17 @@
 
 namespace attnflow {
 
-// Characters that `bytes` bytes take, padding included. `bytes` must be below 3/4 of the address space.
+// The number of characters that encode `bytes` bytes, including padding. `bytes` must be below 3/4 of the address
+// space.
 constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
 
-// Appends the code of `bytes` to `out`. Calls whose lengths are multiples of 3 can follow each other: together they
-// give the code of the concatenation.
+// Appends the encoding of `bytes` to `out`. If lengths are multiples of 3, successive calls give the encoding of the
+// concatenation.
 void base64_append(std::string& out, std::span<const std::byte> bytes);
 
-// Decodes `code` into `out`, whose size says how many bytes are expected. False when the length does not fit, a
-// character is outside the alphabet, the padding is wrong, or unused bits are set: one byte string has one code only.
+// Decodes `code` into `out`, whose size is the expected number of bytes. Returns false when the length does not match,
+// a character is outside the alphabet, the padding is wrong, or unused bits are set: each byte string has exactly one
+// encoding.
 bool base64_decode(std::string_view code, std::span<std::byte> out);
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// Sizes that come from outside are checked before they are multiplied.
+// Overflow checks for sizes from untrusted sources, before they are multiplied.
 #ifndef ATTNFLOW_BASE_CHECKED_SIZE_H_
 #define ATTNFLOW_BASE_CHECKED_SIZE_H_
 
@@ -9,14 +9,15 @@
 
 namespace attnflow {
 
-// a * b, or nothing when the product does not fit in std::size_t.
+// Returns a * b, or nothing if the product does not fit in std::size_t.
 constexpr std::optional<std::size_t> checked_multiply(std::size_t a, std::size_t b) {
   if (a != 0 && b > std::numeric_limits<std::size_t>::max() / a) return std::nullopt;
   return a * b;
 }
 
-// The product of all extents (1 for none), or nothing on overflow. An extent of 0 makes the product 0 only when the
-// others fit, so that a hostile shape such as [0, 2^63, 2^63] is refused and not taken for "empty".
+// Returns the product of all extents (1 for none), or nothing on overflow. An extent of 0 makes the product 0 only if
+// the other extents don't overflow, so that a hostile shape such as [0, 2^63, 2^63] is rejected rather than treated as
+// empty.
 constexpr std::optional<std::size_t> checked_product(std::span<const std::size_t> extents) {
   std::size_t product = 1;
   bool empty = false;

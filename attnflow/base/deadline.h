@@ -1,4 +1,4 @@
-// A point in time after which work that can be left is left.
+// A point in time after which optional work is skipped.
 //
 // Example:
 //
@@ -19,7 +19,7 @@ class Deadline {
 
   Deadline() = default;  // never
   explicit Deadline(Clock::time_point time) : time_(time) {}
-  // `seconds` from now; 0: never. Of more than a hundred years, never.
+  // `seconds` from now; 0 or more than a hundred years: never.
   static Deadline in(std::chrono::duration<double> seconds) {
     constexpr std::chrono::duration<double> kMost(3e9);
     if (!(seconds > seconds.zero()) || seconds > kMost) return {};

@@ -23,12 +23,12 @@ namespace attnflow {
 enum class ErrorKind : int {
   kOther = 1,             // anything else: disk full, output path that cannot be written, out of memory
   kUsage = 2,             // an option or argument with a wrong value
-  kBadFile = 3,           // an input file that is missing, truncated, malformed, or holds values that cannot be used
-  kUnsupportedModel = 4,  // a model that reads well but that no backend can run
+  kBadFile = 3,           // an input file that is missing, truncated or malformed, or holds unusable values
+  kUnsupportedModel = 4,  // a valid model that no backend can run
   kInputTooLong = 5,      // more tokens than the model has positions
 };
 
-// With \x00 for each NUL, at which what() would end: messages quote what users gave.
+// Replaces each NUL, at which what() would end, by \x00: messages quote user input.
 std::string without_nul(std::string message);
 
 class Error : public std::runtime_error {

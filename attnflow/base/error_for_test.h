@@ -1,4 +1,4 @@
-// That something is refused, with the kind of its Error and the words of its message.
+// Checks that an operation throws an Error of a given kind, with given words in its message.
 #ifndef ATTNFLOW_BASE_ERROR_FOR_TEST_H_
 #define ATTNFLOW_BASE_ERROR_FOR_TEST_H_
 
@@ -11,7 +11,7 @@
 
 namespace attnflow::test {
 
-// The message of the Error that `action` throws, which must be of `kind`.
+// Returns the message of the Error that `action` throws, which must be of `kind`.
 template <typename Action>
 std::string refusal(ErrorKind kind, const Action& action) {
   try {
@@ -24,7 +24,7 @@ std::string refusal(ErrorKind kind, const Action& action) {
   return "";
 }
 
-// Runs `action`, which must throw Error of `kind` with every one of `words` in its message.
+// Runs `action`, which must throw an Error of `kind` with all of `words` in its message.
 template <typename Action>
 void expect_error(ErrorKind kind, const std::vector<std::string>& words, const Action& action) {
   const std::string message = refusal(kind, action);

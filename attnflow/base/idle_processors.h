@@ -1,13 +1,13 @@
-// How many processors nothing else runs on.
+// The number of processors on which nothing else runs.
 //
 // Threads that wait for each other without sleeping (libllama's) lose most of their time when they share a processor
-// with something else: each of some hundred barriers a token then waits for the other thread's next turn, milliseconds
-// away. On two processors that four other processes use, SmolLM2 generates 20 to 60 times slower with two threads than
-// alone, with one 3 times slower. So who starts such threads asks first.
+// with another task: at each of a hundred or so barriers per token, they wait milliseconds for the other thread's next
+// time slice. On two processors used by four other processes, SmolLM2 generates 20 to 60 times slower with two threads
+// than alone, but only 3 times slower with one. So code that starts such threads calls this first.
 //
-// Source: the count of runnable tasks in /proc/loadavg (proc(5)), the least of a few readings. Where there is none, or
-// it counts tasks of other processors than this process may use (a container with a share of a machine), all that may
-// be used count as idle.
+// Source: the number of runnable tasks in /proc/loadavg (proc(5)), the minimum of a few readings. If it is unavailable,
+// or counts tasks of processors that this process may not use (a container with a share of a machine), all usable
+// processors count as idle.
 #ifndef ATTNFLOW_BASE_IDLE_PROCESSORS_H_
 #define ATTNFLOW_BASE_IDLE_PROCESSORS_H_
 
@@ -17,14 +17,14 @@
 
 namespace attnflow {
 
-// The 3 of "0.20 0.18 0.12 3/80 11206": tasks that run or could, the reader's own among them. Nothing where the text is
-// of another form.
+// Returns the 3 of "0.20 0.18 0.12 3/80 11206": the number of running or runnable tasks, including the reader. Nothing
+// if the text has another form.
 std::optional<std::size_t> runnable_tasks(std::string_view loadavg);
 
-// Processors that this process may use.
+// Number of processors that this process may use.
 std::size_t usable_processors();
 
-// From 1 to that number. Takes about two milliseconds.
+// From 1 to usable_processors(). Takes about two milliseconds.
 std::size_t idle_processors();
 
 }  // namespace attnflow

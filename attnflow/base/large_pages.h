@@ -1,11 +1,11 @@
-// Memory in large pages: less work for the kernel where arrays are large.
+// Memory in large pages, which saves the kernel work for large arrays.
 //
-// Problem. The kernel hands memory out in pages of 4 KiB, each when it is first touched. Filling an array of gigabytes
-// takes a few hundred thousand such steps, which cost as much as the filling. With pages of 2 MiB it takes a few
+// Problem. The kernel provides memory in pages of 4 KiB, each when it is first touched. For an array of gigabytes, that
+// takes a few hundred thousand steps, which cost as much as filling the array. With pages of 2 MiB, it takes a few
 // hundred.
 //
-// Linux uses them for ranges that ask for it (madvise(2), MADV_HUGEPAGE), where it has any, and only inside of a range;
-// what is stored and how much memory it takes stay the same. Elsewhere this does nothing.
+// Linux uses large pages for ranges that request them (madvise(2), MADV_HUGEPAGE), if it has any, and only within a
+// range; the content and the total memory stay the same. On other systems this does nothing.
 #ifndef ATTNFLOW_BASE_LARGE_PAGES_H_
 #define ATTNFLOW_BASE_LARGE_PAGES_H_
 
@@ -14,10 +14,10 @@
 
 namespace attnflow {
 
-// Asks for large pages, before the memory is first touched; of small arrays nothing.
+// Requests large pages, before the memory is first touched; does nothing for small arrays.
 void prefer_large_pages(const void* data, std::size_t bytes);
 
-// reserve(), in large pages.
+// Like reserve(), but in large pages.
 template <typename T>
 void reserve_in_large_pages(std::vector<T>& elements, std::size_t count) {
   elements.reserve(count);

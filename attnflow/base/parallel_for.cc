@@ -15,12 +15,12 @@
 namespace attnflow {
 namespace {
 
-// Does a worker's share of a loop. Must not throw.
+// Does one worker's share of a loop. Must not throw.
 using Work = std::function<void(std::size_t worker)>;
 
 class Helpers {
  public:
-  // Calls work(0) here and work(1) to work(workers - 1) on helpers, as far as these come before work(0) is done.
+  // Calls work(0) here and work(1) to work(workers - 1) on helpers, as far as these arrive before work(0) is done.
   void run(std::size_t workers, const Work& work) {
     Loop loop(work, workers - 1);
     std::size_t wake = 0;
@@ -38,28 +38,28 @@ class Helpers {
   }
 
  private:
-  // A loop that runs, on the stack of its caller. What changes in it is guarded by mutex_.
+  // A running loop, on its caller's stack. Its mutable state is guarded by mutex_.
   struct Loop {
     Loop(const Work& share, std::size_t helpers) : work(share), wanted(helpers) { std::fegetenv(&environment); }
 
     const Work& work;
     std::fenv_t environment;
-    std::size_t wanted;           // helpers that have not come yet; while there are any, it stands in loops_
-    std::size_t next_worker = 1;  // number of the next one that comes
-    std::size_t running = 0;      // helpers that have come and not left
+    std::size_t wanted;           // helpers that have not arrived yet; while positive, the loop is in loops_
+    std::size_t next_worker = 1;  // number of the next helper to arrive
+    std::size_t running = 0;      // helpers that have arrived and not left
     std::condition_variable left;
   };
 
-  // So that there are `count` helpers. Holds mutex_.
+  // Starts helpers until there are `count`. Called with mutex_ held.
   void start(std::size_t count) {
     try {
       for (; started_ < count; ++started_) std::thread([this] { help(); }).detach();
     } catch (const std::system_error&) {
-      // The system gives no more threads; those that there are do the work.
+      // The system provides no more threads; the existing ones do the work.
     }
   }
 
-  // What a helper does all its life.
+  // The main loop of a helper.
   [[noreturn]] void help() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -80,13 +80,13 @@ class Helpers {
 
   std::mutex mutex_;
   std::condition_variable called_;
-  std::vector<Loop*> loops_;  // that want helpers, the longest waiting first
+  std::vector<Loop*> loops_;  // loops that want helpers, longest-waiting first
   std::size_t started_ = 0;
   std::size_t asleep_ = 0;
 };
 
-// Never destroyed: the helpers sleep in it until the process ends. Absent before the first loop, and again in the child
-// of a fork, which has its parent's memory and not its threads.
+// Never destroyed: the helpers sleep in it until the process ends. Null before the first loop, and again in the child
+// of a fork, which has its parent's memory but not its threads.
 std::atomic<Helpers*> process_helpers = nullptr;
 
 Helpers& helpers() {

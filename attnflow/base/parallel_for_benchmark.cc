@@ -1,8 +1,9 @@
-// What a loop costs beside its bodies: parallel_for, whose helpers sleep between loops, and threads that are started
-// and joined for each loop. A forward pass is a row of such loops with work of one thread between them, so each loop
-// here comes behind a pause in which the helpers fall asleep; the pause is not counted.
+// Measures the overhead of a loop, for parallel_for, whose helpers sleep between loops, and for threads that are
+// started and joined for each loop. A forward pass is a sequence of such loops with single-threaded work in between, so
+// each loop here follows a pause in which the helpers fall asleep; the pause is not counted.
 //
-// Arguments: threads, and microseconds that each of as many bodies takes.
+// Arguments: the number of threads, and the microseconds taken by each of the bodies, of which there are as many as
+// threads.
 #include <benchmark/benchmark.h>
 
 #include <atomic>

@@ -37,8 +37,7 @@ TEST(ParallelFor, VisitsEveryIndexOnceWithItsOwnWorker) {
   parallel_for(0, {}, [](std::size_t, std::size_t) { FAIL() << "called for nothing"; });
 }
 
-// All bodies of a loop wait for each other, which they can only where each has a thread of its own; then each calls
-// body(index).
+// All bodies of a loop wait for each other, which works only if each has its own thread; then each calls body(index).
 bool all_at_once(
     std::size_t threads, const std::function<void(std::size_t)>& body = [](std::size_t) {}) {
   std::atomic<std::size_t> here{0};
@@ -78,7 +77,7 @@ TEST(ParallelFor, HelpersStayAndSleep) {
   const std::size_t threads = threads_of_this_process();
   for (int i = 0; i < 1000; ++i) parallel_for(4, {.threads = 4}, [](std::size_t, std::size_t) {});
   EXPECT_EQ(threads_of_this_process(), threads);
-  std::this_thread::sleep_for(20ms);         // until the last one that was woken sleeps again
+  std::this_thread::sleep_for(20ms);         // until the last thread that was woken sleeps again
   const std::clock_t before = std::clock();  // of all threads
   std::this_thread::sleep_for(200ms);
   EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 0.05);
@@ -130,7 +129,7 @@ TEST(ParallelFor, HelpersHaveTheRoundingModeOfTheCaller) {
   EXPECT_EQ(modes(), std::vector<int>(4, before));
 }
 
-// The sanitizer does not let a child of a process with threads start any.
+// The sanitizer does not let a child of a multithreaded process start threads.
 #if !defined(__SANITIZE_THREAD__)
 TEST(ParallelFor, AChildProcessStartsHelpersOfItsOwn) {
   ASSERT_TRUE(all_at_once(3));
@@ -164,7 +163,7 @@ TEST(ParallelFor, PassesOnTheFirstFailure) {
                               if (index == 13) throw std::runtime_error("13");
                             }),
                std::runtime_error);
-  // Whoever throws, and the next loop is as whole as any.
+  // Whichever body throws, the next loop is unaffected.
   for (int repeat = 0; repeat < 50; ++repeat) {
     EXPECT_THROW(parallel_for(4, {.threads = 4}, [](std::size_t, std::size_t) { throw std::runtime_error("all"); }),
                  std::runtime_error);

@@ -1,4 +1,4 @@
-// Numbers in texts; not part of the library's interface.
+// Parsing of numbers; not part of the library's interface.
 #ifndef ATTNFLOW_BASE_PARSE_NUMBER_H_
 #define ATTNFLOW_BASE_PARSE_NUMBER_H_
 
@@ -10,8 +10,8 @@
 
 namespace attnflow::internal {
 
-// The number that the whole text is, in decimal, without spaces or a plus; nothing for another text and for a number
-// that does not fit.
+// Parses the whole text as a decimal number without spaces or a plus sign; returns nothing for any other text and for a
+// number that does not fit.
 template <typename Number = std::size_t>
 std::optional<Number> parse_number(std::string_view text) {
   Number number{};

@@ -28,8 +28,8 @@ std::optional<std::string> ProgressLines::update(double seconds, std::size_t don
   }
   done_ = done;
   if (done >= total || done <= done_at_start_) return std::nullopt;
-  constexpr double kSure = 1.0;         // seconds, after which an estimate is one, and before the end no line
-  constexpr double kOfTheWhole = 0.05;  // between two lines
+  constexpr double kSure = 1.0;         // seconds, before the first estimate, and at the end without lines
+  constexpr double kOfTheWhole = 0.05;  // of the whole time, between two lines
   const double elapsed = seconds - *start_;
   const double left = elapsed / static_cast<double>(done - done_at_start_) * static_cast<double>(total - done);
   const bool estimates = !estimated_ && elapsed >= kSure && left >= every_;

@@ -1,4 +1,4 @@
-// Progress where no bar can be drawn: in a log, a line now and then.
+// Progress as occasional lines, for logs and other places without a progress bar.
 #ifndef ATTNFLOW_BASE_PROGRESS_LINES_H_
 #define ATTNFLOW_BASE_PROGRESS_LINES_H_
 
@@ -10,14 +10,15 @@ namespace attnflow::internal {
 
 class ProgressLines {
  public:
-  // `what` is counted: "samples". The first line is an estimate: it comes after a second and the first unit, where
-  // `every` seconds or more are left. Later ones come when `every` seconds have passed since the last, or a twentieth
-  // of the whole time where that is more, but not in the last second. So short work says nothing, and long work does
-  // not fill a log.
+  // `what` names the units: "samples". The first line is an estimate: it is written after one second and the first
+  // unit, if `every` seconds or more remain. Later lines follow when `every` seconds have passed since the last one, or
+  // a twentieth of the whole time if that is longer, but not in the last second. So short work writes nothing, and long
+  // work does not fill a log.
   explicit ProgressLines(std::string what, double every = 10.0);
 
-  // At `seconds` of any clock `done` of `total` are done: "samples: 40 of 200, about 2 min left", or nothing. The first
-  // call is the beginning of the work; one with less done than before is that of other work, which counts the same.
+  // Reports that `done` of `total` units are done at `seconds` of any clock. Returns a line "samples: 40 of 200, about
+  // 2 min left", or nothing. The first call marks the beginning of the work; a call with a smaller `done` than before
+  // begins new work with the same units.
   std::optional<std::string> update(double seconds, std::size_t done, std::size_t total);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 TEST(ProgressLines, AnEstimateThenALineEveryTenSecondsAndNoneForShortWork) {
   ProgressLines lines("samples");
   std::vector<std::string> said;
-  // A sample takes 3 s; the clock begins anywhere.
+  // A sample takes 3 s; the clock starts at an arbitrary time.
   for (std::size_t done = 1; done <= 20; ++done) {
     if (const auto line = lines.update(1000.0 + 3.0 * static_cast<double>(done), done, 20)) said.push_back(*line);
   }
@@ -44,7 +44,7 @@ TEST(ProgressLines, LongWorkInMinutesAndHours) {
 TEST(ProgressLines, SaysNothingOfWorkThatIsDoneOrHasNotMoved) {
   ProgressLines lines("samples", 1.0);
   EXPECT_EQ(lines.update(0.0, 3, 10), std::nullopt);
-  EXPECT_EQ(lines.update(5.0, 3, 10), std::nullopt);  // nothing to reckon with yet
+  EXPECT_EQ(lines.update(5.0, 3, 10), std::nullopt);  // no basis for an estimate yet
   EXPECT_EQ(lines.update(6.0, 4, 10), "samples: 4 of 10, about 36 s left");
   EXPECT_EQ(lines.update(50.0, 10, 10), std::nullopt);
 }
@@ -60,7 +60,7 @@ TEST(ProgressLines, LessDoneThanBeforeIsOtherWork) {
   EXPECT_EQ(lines.update(0.0, 0, 10), std::nullopt);
   EXPECT_EQ(lines.update(3.0, 1, 10), "generated tokens: 1 of 10, about 27 s left");
   EXPECT_EQ(lines.update(30.0, 10, 10), std::nullopt);
-  EXPECT_EQ(lines.update(31.0, 1, 10), std::nullopt);  // where it begins
+  EXPECT_EQ(lines.update(31.0, 1, 10), std::nullopt);  // new work begins
   EXPECT_EQ(lines.update(33.0, 2, 10), "generated tokens: 2 of 10, about 16 s left");
 }
 

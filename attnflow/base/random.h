@@ -1,19 +1,19 @@
 // Pseudo-random numbers that are the same on every machine.
 //
-// The standard library's distributions may differ between implementations, so a seed would not name a result. This
-// generator is fully specified here. It is for sampling, shuffling, initial weights and resampling tests, not for
+// The standard library's distributions may differ between implementations, so a seed would not identify a result. This
+// generator is fully specified here. It is meant for sampling, shuffling, initial weights and resampling tests, not for
 // secrets.
 //
 // Generator: xoshiro256** (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", ACM TOMS 2021): 256
 // bits of state, period 2^256 - 1. The seed is expanded to four words by SplitMix64 (Steele, Lea and Flood, OOPSLA
-// 2014), as its authors advise: similar seeds give unrelated states, and the state is never all zero.
+// 2014), as its authors recommend: similar seeds give unrelated states, and the state is never all zero.
 //
-// State: the four words of state() and nothing else (normal() keeps no spare value), so a computation that saves them
-// and sets them again goes on exactly where it stopped.
+// State: the four words of state() and nothing else (normal() keeps no spare value), so a computation that saves and
+// restores them continues exactly where it stopped.
 //
-// Determinism: next(), below(), uniform() and shuffle() are integer arithmetic, and one exact product. normal() returns
-// a quotient of doubles computed from exactly rounded operations; std::log is asked in about 1% of the tries, only for
-// a comparison.
+// Determinism: next(), below(), uniform() and shuffle() use integer arithmetic and one exact product. normal() returns
+// a quotient of doubles computed by correctly rounded operations; std::log is called in about 1% of the attempts, and
+// only for a comparison.
 //
 // References:
 //   D. Blackman and S. Vigna, Scrambled Linear Pseudorandom Number Generators, ACM TOMS 47, 2021:
@@ -44,7 +44,7 @@
 
 namespace attnflow {
 
-// One step of SplitMix64: advances `state` and returns the next of its 2^64 different outputs.
+// One step of SplitMix64: advances `state` and returns the next of its 2^64 distinct outputs.
 constexpr std::uint64_t splitmix64(std::uint64_t& state) {
   state += 0x9e3779b97f4a7c15U;
   std::uint64_t z = state;
@@ -54,21 +54,21 @@ constexpr std::uint64_t splitmix64(std::uint64_t& state) {
 }
 
 // The seed of stream number `stream` of a computation seeded with `seed`. Work that is split over threads seeds one
-// generator for each unit of work by it, so that the result does not depend on which thread does what.
+// generator per unit of work this way, so that the result does not depend on the assignment of work to threads.
 constexpr std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t stream) {
   std::uint64_t state = seed;
   state = splitmix64(state) ^ stream;
   return splitmix64(state);
 }
 
-// A number that names a text: FNV-1a, 64 bits.
+// Hash of a text: FNV-1a, 64 bits.
 constexpr std::uint64_t name_hash(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return hash;
 }
 
-// The seed of the stream of a named purpose: draws for one purpose do not depend on how many another makes.
+// The seed of the stream for a named purpose: draws for one purpose do not depend on the number of draws for another.
 constexpr std::uint64_t stream_seed(std::uint64_t seed, std::string_view purpose) {
   return stream_seed(seed, name_hash(purpose));
 }
@@ -92,8 +92,8 @@ class Random {
     return result;
   }
 
-  // A whole number in [0, n), each with the same probability. n must not be 0. The remainder of 64 bits, drawn again
-  // when they fall into the last block of n numbers, which 2^64 cuts short.
+  // A uniformly distributed integer in [0, n). n must not be 0. Computed as the remainder of 64 random bits, redrawn if
+  // they fall into the last block of n numbers, which is cut short by 2^64.
   std::uint64_t below(std::uint64_t n) {
     assert(n > 0);
     std::uint64_t bits = next();
@@ -105,11 +105,11 @@ class Random {
     return result;
   }
 
-  // A multiple of 2^-53 in [0, 1), each with the same probability.
+  // A uniformly distributed multiple of 2^-53 in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
   // Standard normal: mean 0, variance 1. Ratio of uniforms (Kinderman and Monahan, ACM TOMS 1977) with the quadratic
-  // bounds of Leva (ACM TOMS 1992), which decide nearly every try without a logarithm. The number of words drawn
+  // bounds of Leva (ACM TOMS 1992), which decide nearly every attempt without a logarithm. The number of words drawn
   // varies.
   double normal() {
     while (true) {
@@ -123,7 +123,7 @@ class Random {
     }
   }
 
-  // Puts the values into random order, each order with the same probability (Fisher and Yates).
+  // Puts the values into a random order, all orders being equally likely (Fisher and Yates).
   template <typename T>
   void shuffle(std::vector<T>& values) {
     for (std::size_t left = values.size(); left > 1; --left) {
@@ -132,7 +132,7 @@ class Random {
     }
   }
 
-  // What set_state() needs to go on from here.
+  // The state from which set_state() can continue.
   std::array<std::uint64_t, 4> state() const { return state_; }
 
   // Throws Error (kUsage) for four zeros, the one state that the generator cannot leave.

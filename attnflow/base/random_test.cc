@@ -14,7 +14,7 @@ namespace {
 
 using State = std::array<std::uint64_t, 4>;
 
-// The values that the authors' programs splitmix64.c and xoshiro256starstar.c print.
+// The values printed by the authors' programs splitmix64.c and xoshiro256starstar.c.
 TEST(Random, IsTheGeneratorThatItsAuthorsPublished) {
   EXPECT_EQ(Random(0).state(),
             (State{0xe220a8397b1dcdafU, 0x6e789e6aa1b965f4U, 0x06c45d188009454fU, 0xf88bb8a8724c81ecU}));
@@ -37,8 +37,8 @@ TEST(Random, GoesOnFromASavedState) {
   EXPECT_EQ(random.state(), other.state());
 }
 
-// Pearson's chi-squared statistic of k equally likely cells has mean k - 1 and variance 2 (k - 1); the seeds are
-// fixed, so six standard deviations tell a wrong generator from a right one without ever failing by chance.
+// Pearson's chi-squared statistic of k equally likely cells has mean k - 1 and variance 2 (k - 1); the seeds are fixed,
+// so a limit of six standard deviations detects a wrong generator without ever failing by chance.
 double standardised_chi_squared(const std::vector<std::size_t>& counts) {
   const double total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::size_t{0}));
   const double expected = total / static_cast<double>(counts.size());
@@ -61,7 +61,7 @@ TEST(Random, BelowIsUniform) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(random.below(1), 0U);
 }
 
-// With n = 3/4 of 2^64, a remainder without drawing again would hit the lowest third twice as often as the others.
+// With n = 3/4 of 2^64, a remainder without redrawing would hit the lowest third twice as often as the others.
 TEST(Random, BelowHasNoModuloBias) {
   Random random(2);
   const std::uint64_t n = std::uint64_t{3} << 62;
@@ -87,7 +87,7 @@ TEST(Random, UniformFillsTheHalfOpenInterval) {
 }
 
 // The largest distance between the empirical and the normal distribution function (Kolmogorov and Smirnov) is below
-// 1.95 / sqrt(count) but for one seed in a thousand; the moments see the tails.
+// 1.95 / sqrt(count) except for one seed in a thousand; the moments check the tails.
 TEST(Random, NormalIsNormal) {
   Random random(4);
   constexpr std::size_t kCount = 200000;
@@ -102,7 +102,7 @@ TEST(Random, NormalIsNormal) {
     for (std::size_t k = 1; k < moment.size(); ++k) moment[k] += std::pow(values[i], static_cast<double>(k)) / kCount;
   }
   EXPECT_LT(distance, 1.95 / std::sqrt(static_cast<double>(kCount)));
-  // The k-th moment of a sample of N varies by sqrt((E x^2k - (E x^k)^2) / N): six of those.
+  // The standard deviation of a sample's k-th moment is sqrt((E x^2k - (E x^k)^2) / N): the limit is six of those.
   const double unit = 6 / std::sqrt(static_cast<double>(kCount));
   EXPECT_NEAR(moment[1], 0, unit);
   EXPECT_NEAR(moment[2], 1, unit * std::sqrt(2.0));
@@ -116,7 +116,7 @@ TEST(Random, EveryOrderIsEquallyLikely) {
   for (int i = 0; i < 120000; ++i) {
     std::vector<int> order{0, 1, 2, 3};
     random.shuffle(order);
-    std::size_t number = 0;  // of the order: how many later elements are smaller, in the factorial number system
+    std::size_t number = 0;  // rank of the order, in the factorial number system: counts smaller later elements
     for (std::size_t a = 0; a < 4; ++a) {
       const auto smaller = std::count_if(order.begin() + static_cast<std::ptrdiff_t>(a), order.end(),
                                          [&](int value) { return value < order[a]; });
@@ -139,8 +139,8 @@ TEST(Random, StreamsDiffer) {
   EXPECT_EQ(std::adjacent_find(seeds.begin(), seeds.end()), seeds.end());
 }
 
-// Models, tables and figures are named by a seed: these must never change. Computed by a second implementation, on
-// Python's integers.
+// Models, tables and figures are identified by a seed, so these must never change. Computed by a second implementation,
+// with Python's integers.
 TEST(Random, ValuesOfASeedNeverChange) {
   Random random(2020);
   EXPECT_EQ(random.next(), 2536873039720582659U);

@@ -10,9 +10,9 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kMostLetters = 64;  // no name is longer, and the distance costs the product of both lengths
+constexpr std::size_t kMostLetters = 64;  // no name is longer; the distance takes time proportional to both lengths
 
-// Letters to insert, remove, replace, or exchange with their neighbor, to make one of the other.
+// Number of letters to insert, remove, replace, or swap with their neighbor to turn one into the other.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last;
   std::vector<std::size_t> last;
@@ -43,10 +43,10 @@ std::string plain(std::string_view name) {
 
 std::string nearest_name(std::string_view typed, const std::vector<std::string>& names) {
   const std::string asked = plain(typed);
-  // Dashes before an option are no letters.
+  // The dashes of an option are not letters.
   const std::size_t letters = asked.size() - std::min(asked.size(), asked.find_first_not_of('-'));
   std::string nearest;
-  if (letters < 2 || letters > kMostLetters) return nearest;  // a letter begins many
+  if (letters < 2 || letters > kMostLetters) return nearest;  // many names begin with any given letter
   std::size_t least = std::max<std::size_t>(1, letters / 3) + 1;
   for (const std::string& name : names) {
     const std::string other = plain(name);

@@ -1,4 +1,4 @@
-// The name that was likely meant where an unknown one was typed; not part of the library's interface.
+// Suggests the intended name when an unknown one was typed; not part of the library's interface.
 #ifndef ATTNFLOW_BASE_SUGGESTION_H_
 #define ATTNFLOW_BASE_SUGGESTION_H_
 
@@ -8,9 +8,9 @@
 
 namespace attnflow::internal {
 
-// The one of `names` that begins with what was typed, or differs from it in a third of its letters at most; the nearest
-// of several, the first of those that are equally near. Letter case does not count, nor does _ for -. Empty if none is
-// near.
+// Returns the one of `names` that begins with the typed text, or differs from it in at most a third of its letters; the
+// nearest if there are several, and the first among equally near ones. Ignores letter case, and the difference between
+// _ and -. Empty if none is near.
 std::string nearest_name(std::string_view typed, const std::vector<std::string>& names);
 
 // The end of an error message: "; did you mean rollout?", or nothing.

@@ -1,16 +1,12 @@
 #include "attnflow/cli/common_options.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <list>
 #include <memory>
 #include <type_traits>
@@ -20,6 +16,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/parse_number.h"
 #include "attnflow/base/suggestion.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/files/command_files.h"
 #include "attnflow/files/output_target.h"
@@ -83,7 +80,7 @@ ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUs
     const std::string help = own == helps.end() ? option.help : own->second;
     const std::string name = "--" + option.dashed();
     Given& given = all->emplace_back(Given{&option, nullptr, option.get(defaults)});
-    // Layers are a text here; all of them have no name.
+    // Layers are given as text here, and no word stands for all of them.
     const bool layers = std::holds_alternative<std::vector<std::size_t>>(given.value);
     if (layers) given.value = std::string();
     given.argument = std::visit(
@@ -98,7 +95,7 @@ ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUs
           } else if constexpr (!std::is_same_v<Value, std::vector<std::size_t>>) {
             return command->add_option(name, value, help);
           } else {
-            return nullptr;  // became a text above
+            return nullptr;  // converted to text above
           }
         },
         given.value);
@@ -176,7 +173,7 @@ void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std
   CLI::Option* force = command->add_flag("--force")->description("Allow -o to overwrite an input file");
   option->check([force](const std::string&) {
     command_list().say_how_to_replace("--force");
-    // All arguments have been seen when the first is checked, wherever --force stands.
+    // All arguments have been parsed when the first is checked, wherever --force appears.
     if (force->count() > 0) command_list().allow_replacing_inputs();
     return std::string();
   });
@@ -215,25 +212,6 @@ std::string read_text_from_standard_input(bool multiline) {
                   "attnflow ...; done",
                   lines));
   return text;
-}
-
-std::string read_standard_input() {
-  std::string text;
-  std::array<char, 1 << 12> chunk{};
-  while (const std::size_t read = std::fread(chunk.data(), 1, chunk.size(), stdin)) text.append(chunk.data(), read);
-  if (std::ferror(stdin) != 0) {
-    throw Error(ErrorKind::kOther, "standard input cannot be read; is it closed?");
-  }
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text;
-}
-
-std::optional<std::size_t> terminal_width() {
-  winsize window{};
-  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0) {
-    return std::nullopt;
-  }
-  return window.ws_col;
 }
 
 }  // namespace attnflow

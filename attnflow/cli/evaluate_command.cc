@@ -20,6 +20,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
@@ -42,10 +43,10 @@ struct EvaluateArguments {
   CorrelationOptions options;
 };
 
-// The class that a sentiment model calls positive; of two classes without names, the second.
+// Returns the class that a sentiment model calls positive, or the second of two unnamed classes.
 std::string positive_class(const ModelInfo& info) {
   if (label_named("positive", info.labels)) return "positive";
-  // LABEL_0 and LABEL_1: transformers' names for classes without any.
+  // LABEL_0 and LABEL_1: transformers' names for unnamed classes.
   if (info.labels.size() == 2 && info.labels[1].starts_with("LABEL_")) return info.labels[1];
   throw Error(
       ErrorKind::kUsage,
@@ -87,7 +88,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
             "--per-sample requires -o FILE.json or --json");
   validate_options(options);
 
-  // Small things first: wrong data is found before the weights are mapped.
+  // Cheap checks first: invalid data is found before the weights are mapped.
   const ModelFiles files = open_text_model(arguments.model, {arguments.allow_unused_weights});
   const ModelInfo& info = files.info();
   check_classifier(info);
@@ -109,9 +110,9 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
 
   for (const std::string& output : arguments.outputs) write_correlations(output, report);
   if (arguments.json) {
-    fmt::print("{}", correlations_json(report));
+    fmt::print(console().out, "{}", correlations_json(report));
   } else if (arguments.outputs.empty()) {
-    fmt::print("{}", correlations_table(report, terminal_width().value_or(kUsualWidth)));
+    fmt::print(console().out, "{}", correlations_table(report, terminal_width().value_or(kUsualWidth)));
   } else {
     for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_written(output);
@@ -168,7 +169,7 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
   command->option_defaults()->group("Runtime");
   add_machine(command, options.threads, ". Does not change the results", arguments.device);
   add_unused_weights_option(command, arguments.allow_unused_weights);
-  command->option_defaults()->group("Options");  // what a task adds
+  command->option_defaults()->group("Options");  // the group for options that a task adds
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// attnflow evaluate evidence: which method finds the word that decides what a language model says?
+// attnflow evaluate evidence: which method finds the word that determines a language model's prediction?
 
 #include <fmt/format.h>
 
@@ -16,6 +16,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
@@ -53,9 +54,9 @@ void run_evidence(EvidenceArguments& arguments) {
   report.file = std::filesystem::path(arguments.data).filename().string();
   for (const std::string& output : arguments.outputs) write_evidence(output, report);
   if (arguments.json) {
-    fmt::print("{}", evidence_json(report));
+    fmt::print(console().out, "{}", evidence_json(report));
   } else if (arguments.outputs.empty()) {
-    fmt::print("{}", evidence_table(report, terminal_width().value_or(kUsualWidth)));
+    fmt::print(console().out, "{}", evidence_table(report, terminal_width().value_or(kUsualWidth)));
   } else {
     for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_written(output);

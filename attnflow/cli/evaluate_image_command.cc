@@ -1,4 +1,4 @@
-// attnflow evaluate image: which method finds the patches that a picture's class depends on?
+// attnflow evaluate image: which method finds the patches that an image's class depends on?
 
 #include <fmt/format.h>
 
@@ -16,6 +16,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
@@ -38,7 +39,7 @@ struct ImageEvaluationArguments {
   ImageEvaluationOptions options;
 };
 
-// A list of pictures, or the folder of Fashion-MNIST's files, whose test pictures are taken.
+// Reads a list of images, or the test images from the folder of Fashion-MNIST's files.
 PictureSet read_pictures(const std::string& data, const ModelInfo& info, const PictureOptions& limits) {
   std::error_code error;
   if (!std::filesystem::is_directory(data, error)) return read_picture_list(data, info, limits);
@@ -78,9 +79,9 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   bar.finish();
   for (const std::string& output : arguments.outputs) write_image_evaluation(output, report);
   if (arguments.json) {
-    fmt::print("{}", image_evaluation_json(report));
+    fmt::print(console().out, "{}", image_evaluation_json(report));
   } else if (arguments.outputs.empty()) {
-    fmt::print("{}", image_evaluation_table(report, terminal_width().value_or(kUsualWidth)));
+    fmt::print(console().out, "{}", image_evaluation_table(report, terminal_width().value_or(kUsualWidth)));
   } else {
     for (const std::string& output : arguments.outputs) print_written(output);
   }

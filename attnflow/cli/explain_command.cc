@@ -1,7 +1,6 @@
 // attnflow explain: from a text and a model, or from an attention file, to a report.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include "attnflow/base/parse_number.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
@@ -42,7 +42,7 @@ struct ExplainArguments {
   bool allow_unused_weights = false;
   std::string blank;
   std::string view = "overview";
-  std::string arcs;  // of the graph; empty: as figures have them
+  std::string arcs;  // in the graph; empty: the default for figures
   bool json = false;
   bool multiline = false;
   ReadSettings read_settings;
@@ -69,7 +69,7 @@ TableOptions terminal_options() {
   TableOptions table;
   table.width = terminal_width().value_or(table.width);
   const char* no_color = std::getenv("NO_COLOR");
-  table.color = isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
+  table.color = is_terminal(console().out) && (no_color == nullptr || *no_color == '\0');
   return table;
 }
 
@@ -135,7 +135,7 @@ void run_explain(ExplainArguments& arguments) {
     report = explain_attention(read_attention(arguments.attention, options), options);
   } else {
     if (*arguments.text == "-") arguments.text = read_text_from_standard_input(arguments.multiline);
-    // Small things first: an unknown architecture or a bad tokenizer is found before the weights are mapped.
+    // Cheap checks first: an unknown architecture or a bad tokenizer is found before the weights are mapped.
     const ModelFiles files = open_text_model(arguments.model, {arguments.allow_unused_weights});
     const LoadedText loaded = load_text_model(files, {arguments.device, options.threads});
     report = explain_text(*loaded.model, loaded.codec(), *arguments.text, arguments.pair, options);
@@ -146,9 +146,9 @@ void run_explain(ExplainArguments& arguments) {
   scoring.finish();
   for (const std::string& output : arguments.outputs) write_report(output, report, figure);
   if (arguments.json) {
-    fmt::print("{}", report_to_json(report));
+    fmt::print(console().out, "{}", report_to_json(report));
   } else if (arguments.outputs.empty()) {
-    fmt::print("{}", terminal_table(report, terminal_options()));
+    fmt::print(console().out, "{}", terminal_table(report, terminal_options()));
     if (report.all_output_tokens) {
       print_message("note: the table shows one output token; -o FILE and --json include all of them");
     }

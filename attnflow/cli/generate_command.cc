@@ -1,7 +1,6 @@
 // attnflow generate: continue a prompt, and show what each generated token depends on.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -22,6 +21,7 @@
 #include "attnflow/base/suggestion.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
@@ -52,7 +52,7 @@ struct GenerateArguments {
   GenerateOptions options;
 };
 
-// On a terminal nothing that a model says may move the cursor, colour the screen or turn a line around. Whole lines.
+// Makes model output safe for a terminal: it must not move the cursor, color the screen or reverse a line. Whole lines.
 std::string for_terminal(std::string_view text) {
   std::string safe;
   while (true) {
@@ -116,7 +116,7 @@ void run_generate(GenerateArguments& arguments) {
 
   const LoadedText model = load_decoder_model(open_model(arguments.model, {arguments.allow_unused_weights}),
                                               {arguments.device, options.threads});
-  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  const bool terminal = is_terminal(console().out);
   const bool prints_text = !arguments.json && !to_stdout;
   ProgressBar reading("prompt tokens read");
   options.reading = reading.function();
@@ -124,13 +124,14 @@ void run_generate(GenerateArguments& arguments) {
   if (prints_text) {
     options.on_text = [terminal, &reading](std::string_view text) {
       reading.finish();
-      fmt::print("{}", terminal ? for_terminal(text) : std::string(text));
-      std::fflush(stdout);
+      fmt::print(console().out, "{}", terminal ? for_terminal(text) : std::string(text));
+      std::fflush(console().out);
     };
-  } else {  // the text is progress, too
+  } else {  // the text itself shows progress
     options.generating = generating.function();
   }
-  // A page shows what each generated token took from those before it, while that is little beside the rest.
+  // A page shows how much each generated token took from those before it, if those values are few compared with the
+  // rest.
   constexpr std::size_t kFewValues = 1'000'000;
   const bool few = options.tokens <= kFewValues / options.tokens / model.decoder().info().layers;
   const bool page = std::any_of(arguments.outputs.begin(), arguments.outputs.end(),
@@ -146,10 +147,10 @@ void run_generate(GenerateArguments& arguments) {
   generating.finish();
   bar.finish();
   if (prints_text) {
-    fmt::print("\n");
-    std::fflush(stdout);  // before what is said on standard error
+    fmt::print(console().out, "\n");
+    std::fflush(console().out);  // before any output on standard error
   }
-  // A generation costs minutes: one file that cannot be written must not take the others with it.
+  // Generation may take minutes: one file that cannot be written must not prevent the others.
   std::exception_ptr failure;
   for (const std::string& output : arguments.outputs) {
     try {
@@ -167,11 +168,11 @@ void run_generate(GenerateArguments& arguments) {
     }
   }
   if (arguments.json) {
-    fmt::print("{}", report_to_json(report));
+    fmt::print(console().out, "{}", report_to_json(report));
   } else if (arguments.outputs.empty()) {
     TableOptions table;
     table.width = terminal_width().value_or(table.width);
-    fmt::print("\n{}", terminal_table(report, table));
+    fmt::print(console().out, "\n{}", terminal_table(report, table));
   }
   if (!arguments.outputs.empty()) {
     for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);

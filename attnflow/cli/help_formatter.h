@@ -1,4 +1,4 @@
-// The help of a command as wide as the terminal: CLI11 leaves long lines to it, which breaks them anywhere.
+// Formats a command's help to the terminal's width: CLI11 leaves wrapping to the terminal, which breaks lines anywhere.
 #ifndef ATTNFLOW_CLI_HELP_FORMATTER_H_
 #define ATTNFLOW_CLI_HELP_FORMATTER_H_
 
@@ -7,7 +7,7 @@
 
 namespace attnflow {
 
-// Breaks descriptions at spaces, and gives each item of a list of choices, "a (...); b (...)", lines of its own.
+// Breaks descriptions at spaces, and puts each item of a list of choices, "a (...); b (...)", on its own lines.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_desc(const CLI::Option* option) const override;

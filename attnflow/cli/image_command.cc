@@ -1,4 +1,4 @@
-// attnflow image: which patches of a picture did a vision model draw on?
+// attnflow image: which patches of an image did a vision model draw on?
 
 #include <fmt/format.h>
 
@@ -18,6 +18,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
@@ -90,11 +91,11 @@ void run_image(ImageArguments& arguments) {
   scoring.finish();
   for (const std::string& output : arguments.outputs) write_report(output, report, {}, arguments.figure);
   if (arguments.json) {
-    fmt::print("{}", report_to_json(report));
+    fmt::print(console().out, "{}", report_to_json(report));
   } else if (arguments.outputs.empty()) {
     TableOptions table;
     table.width = terminal_width().value_or(table.width);
-    fmt::print("{}", terminal_table(report, table));
+    fmt::print(console().out, "{}", terminal_table(report, table));
   } else {
     if (!arguments.model) {
       print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));

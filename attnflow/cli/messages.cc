@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 
+#include "attnflow/cli/console.h"
 #include "attnflow/unicode/escape_text.h"
 
 namespace attnflow {
@@ -15,20 +16,20 @@ namespace attnflow {
 void print_message(std::string_view text) noexcept {
   try {
     print_raw_message(escape_text(text, "\n") + "\n");
-  } catch (const std::exception&) {  // no memory for a copy
+  } catch (const std::exception&) {  // not enough memory for a copy
     print_raw_message("attnflow: out of memory for a message\n");
   }
 }
 
 void print_raw_message(std::string_view text) noexcept {
-  (void)std::fwrite(text.data(), 1, text.size(), stderr);
-  (void)std::fflush(stderr);
+  (void)std::fwrite(text.data(), 1, text.size(), console().err);
+  (void)std::fflush(console().err);
 }
 
 void reserve_standard_descriptors() noexcept {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free descriptor is this one. Opened the other way round, so that using it is still an error.
+    // The lowest free descriptor is this one. The access mode is the opposite one, so that using it is still an error.
     (void)::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

@@ -1,7 +1,7 @@
-// Standard error: messages for people.
+// Prints messages for people to standard error.
 //
-// A message that cannot be written (a full disk, a closed descriptor) is lost and changes nothing else: what a command
-// has to give are its files and its exit code.
+// A message that cannot be written (a full disk, a closed descriptor) is lost and has no other effect: a command's
+// results are its files and its exit code.
 #ifndef ATTNFLOW_CLI_MESSAGES_H_
 #define ATTNFLOW_CLI_MESSAGES_H_
 
@@ -9,16 +9,16 @@
 
 namespace attnflow {
 
-// A line. Messages quote arguments, names of files and what is in them, which may hold any bytes: what a terminal would
-// obey, and what is not UTF-8, is shown as \xNN, ends of line excepted. Throws nothing.
+// Prints a line. Messages quote arguments, file names and file contents, which may hold any bytes: control sequences
+// for a terminal and bytes that are not UTF-8 are shown as \xNN, except line ends. Throws nothing.
 void print_message(std::string_view text) noexcept;
 
-// As it is, for what draws on a terminal. Throws nothing.
+// Prints the text unchanged, for drawing on a terminal. Throws nothing.
 void print_raw_message(std::string_view text) noexcept;
 
-// Gives the descriptors 0 to 2 to something when whoever started the program closed them: otherwise the next file that
-// is opened would get them, and messages would be written into it. Reading and writing them fails as before. To be
-// called before anything is opened.
+// Opens the descriptors 0 to 2 if they were closed when the program started: otherwise the next opened file would get
+// one of them, and messages would be written into it. Reading and writing them still fails. Must be called before any
+// file is opened.
 void reserve_standard_descriptors() noexcept;
 
 }  // namespace attnflow

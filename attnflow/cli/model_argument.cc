@@ -15,8 +15,8 @@ namespace attnflow {
 
 namespace {
 
-// The first that takes images, or texts; nothing when there is none. Reads configs and headers of weights, a
-// millisecond.
+// Opens the first built-in model that takes images, or text; nothing when there is none. Reads configs and weight
+// headers, which takes a millisecond.
 std::optional<ModelFiles> open_builtin_model(bool takes_images) {
   for (const BuiltinModel& model : builtin_models()) {
     ModelFiles files(model.folder());

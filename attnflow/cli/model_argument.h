@@ -1,4 +1,4 @@
-// The model that a command's argument stands for.
+// Resolves a command's model argument.
 #ifndef ATTNFLOW_CLI_MODEL_ARGUMENT_H_
 #define ATTNFLOW_CLI_MODEL_ARGUMENT_H_
 
@@ -10,18 +10,18 @@
 
 namespace attnflow {
 
-// What help and messages call the vision models of a folder.
+// The supported vision models in a folder, for help and messages.
 inline constexpr const char* kVisionFamilies = "ViT, DeiT, DINOv2, DINOv3, BEiT, data2vec-vision, CLIP or SigLIP";
 
-// A built-in model's name, or a path: find_model(), which says what wins. Where a folder of a built-in model's name
-// lies in the current one, a note on standard error says how to mean that.
+// Resolves a built-in model's name or a path as find_model() does, which defines the precedence. If the current
+// directory holds a folder with a built-in model's name, a note on standard error says how to refer to the folder.
 Folder resolve_model(const std::string& reference);
 
-// The model, opened: a GGUF file, or what resolve_model() takes.
+// Opens the model: a GGUF file, or a reference that resolve_model() accepts.
 ModelFiles open_model(const std::string& reference, const OpenOptions& options);
 
-// The model of a text, or of an image: where none is named, the first one built in that takes such. Throw Error(kUsage)
-// when there is none, or the one named takes the other.
+// Open the model for a text or for an image; without `reference`, the first suitable built-in one. Throw Error(kUsage)
+// if there is none, or if the named model takes the other kind of input.
 ModelFiles open_text_model(const std::optional<std::string>& reference, const OpenOptions& options);
 ModelFiles open_image_model(const std::optional<std::string>& reference, const OpenOptions& options);
 

@@ -1,4 +1,4 @@
-// attnflow model: what a model is, and which are built in; a GGUF file as a Hugging Face folder.
+// attnflow model: describes a model, lists the built-in ones, and converts a GGUF file to a Hugging Face folder.
 
 #include <fmt/format.h>
 
@@ -13,6 +13,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
@@ -54,7 +55,7 @@ const char* head_name(ModelHead head) {
   return "none";
 }
 
-// Of all its files: what a built-in model adds to the program.
+// Total size of its files, which a built-in model adds to the program.
 std::string size_of(const BuiltinModel& model) {
   std::size_t bytes = 0;
   for (const MemoryFile& file : model.files) bytes += file.bytes.size();
@@ -80,8 +81,8 @@ void list_models() {
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   }
   for (const auto& row : rows) {
-    for (std::size_t c = 0; c + 1 < row.size(); ++c) fmt::print("{:<{}}  ", row[c], widths[c]);
-    fmt::print("{}\n", row.back());
+    for (std::size_t c = 0; c + 1 < row.size(); ++c) fmt::print(console().out, "{:<{}}  ", row[c], widths[c]);
+    fmt::print(console().out, "{}\n", row.back());
   }
   if (!text_model.empty()) print_message(fmt::format("note: explain uses {} when no --model is given", text_model));
   if (!image_model.empty()) print_message(fmt::format("note: image uses {} when no --model is given", image_model));
@@ -104,9 +105,9 @@ std::string roles_of(const ImageTokens& tokens) {
 
 void print_text_input(const Folder& folder, const ModelInfo& info) {
   const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
-  fmt::print("vocabulary    {} (tokenizer: {})\n", info.vocabulary, tokenizer.vocabulary_size());
-  fmt::print("max tokens    {}\n", info.max_tokens);
-  if (info.target) fmt::print("max target    {}\n", info.target->max_tokens);
+  fmt::print(console().out, "vocabulary    {} (tokenizer: {})\n", info.vocabulary, tokenizer.vocabulary_size());
+  fmt::print(console().out, "max tokens    {}\n", info.max_tokens);
+  if (info.target) fmt::print(console().out, "max target    {}\n", info.target->max_tokens);
 }
 
 const char* attention_of(const ModelInfo& info) {
@@ -118,47 +119,48 @@ void print_image_input(const ImageInfo& image) {
   const std::size_t height = image.rows() * image.patch_height;
   const std::size_t width = image.columns() * image.patch_width;
   fmt::print(
+      console().out,
       "images        {} x {} pixels (height, width), {} channel{}; other sizes work, too (position embeddings are "
       "interpolated)\n",
       image.height, image.width, image.channels, image.channels == 1 ? "" : "s");
-  fmt::print("patches       {} x {} pixels: {} rows of {}\n", image.patch_height, image.patch_width, image.rows(),
-             image.columns());
+  fmt::print(console().out, "patches       {} x {} pixels: {} rows of {}\n", image.patch_height, image.patch_width,
+             image.rows(), image.columns());
   const ImageTokens tokens = image_tokens(image, height, width);
-  fmt::print("tokens        {}: {}\n", tokens.roles.size(), roles_of(tokens));
+  fmt::print(console().out, "tokens        {}: {}\n", tokens.roles.size(), roles_of(tokens));
 }
 
 void print_notes(const std::vector<ModelNote>& notes) {
-  for (const ModelNote& one : notes) fmt::print(stderr, "note: {}\n", note_text(one.note));
+  for (const ModelNote& one : notes) fmt::print(console().err, "note: {}\n", note_text(one.note));
 }
 
 void describe_model(const Folder& folder, const OpenOptions& options) {
   const ModelInfo info = ModelFiles(folder, options).info();
-  fmt::print("name          {}\n", info.name);
-  fmt::print("architecture  {}\n", info.architecture);
+  fmt::print(console().out, "name          {}\n", info.name);
+  fmt::print(console().out, "architecture  {}\n", info.architecture);
   if (info.target) {
-    fmt::print("layers        {} (encoder {}, decoder {} counted twice)\n", info.layers, info.target->encoder_layers,
-               info.target->decoder_layers);
+    fmt::print(console().out, "layers        {} (encoder {}, decoder {} counted twice)\n", info.layers,
+               info.target->encoder_layers, info.target->decoder_layers);
   } else {
-    fmt::print("layers        {}\n", info.layers);
+    fmt::print(console().out, "layers        {}\n", info.layers);
   }
-  fmt::print("heads         {}\n", info.heads);
-  fmt::print("hidden        {}\n", info.hidden);
+  fmt::print(console().out, "heads         {}\n", info.heads);
+  fmt::print(console().out, "hidden        {}\n", info.hidden);
   if (info.image) {
     print_image_input(*info.image);
   } else {
     print_text_input(folder, info);
   }
-  fmt::print("attention     {}\n", attention_of(info));
-  fmt::print("head          {}\n", head_name(info.head));
-  if (!info.labels.empty()) fmt::print("labels        {}\n", fmt::join(info.labels, ", "));
-  fmt::print("parameters    {}\n", info.parameters);
+  fmt::print(console().out, "attention     {}\n", attention_of(info));
+  fmt::print(console().out, "head          {}\n", head_name(info.head));
+  if (!info.labels.empty()) fmt::print(console().out, "labels        {}\n", fmt::join(info.labels, ", "));
+  fmt::print(console().out, "parameters    {}\n", info.parameters);
   const std::optional<ModelCard> card = read_model_card(folder);
-  if (card && !card->licence.empty()) fmt::print("license       {}\n", card->licence);
-  if (card && !card->summary.empty()) fmt::print("description   {}\n", card->summary);
+  if (card && !card->licence.empty()) fmt::print(console().out, "license       {}\n", card->licence);
+  if (card && !card->summary.empty()) fmt::print(console().out, "description   {}\n", card->summary);
   print_notes(info.notes);
 }
 
-// The file's own words may hold anything: clean_line() keeps a terminal as it is.
+// The file's own strings may hold anything: clean_line() makes them safe for a terminal.
 void print_gguf(const std::string& file) {
   const GgufInfo info = gguf_info(file, internal::read_gguf(file));
   const auto of_layers = [](const std::vector<std::size_t>& counts) {
@@ -168,21 +170,23 @@ void print_gguf(const std::string& file) {
   std::string heads = of_layers(info.heads);
   if (info.key_value_heads != info.heads)
     heads += fmt::format(" (key-value heads: {})", of_layers(info.key_value_heads));
-  fmt::print("name          {}\n", clean_line(info.name));
-  fmt::print("architecture  {}\n", clean_line(info.architecture));
-  fmt::print("layers        {}\n", info.layers);
-  fmt::print("heads         {}\n", heads);
-  fmt::print("hidden        {}\n", info.hidden);
-  fmt::print("vocabulary    {} (tokenizer in the file: {})\n", info.vocabulary,
+  fmt::print(console().out, "name          {}\n", clean_line(info.name));
+  fmt::print(console().out, "architecture  {}\n", clean_line(info.architecture));
+  fmt::print(console().out, "layers        {}\n", info.layers);
+  fmt::print(console().out, "heads         {}\n", heads);
+  fmt::print(console().out, "hidden        {}\n", info.hidden);
+  fmt::print(console().out, "vocabulary    {} (tokenizer in the file: {})\n", info.vocabulary,
              info.tokenizer.empty() ? "none" : clean_line(info.tokenizer));
-  fmt::print("max tokens    {}\n", info.context);
-  fmt::print("attention     {}\n", info.causal ? "causal" : "bidirectional");
-  if (info.sliding_window > 0) fmt::print("window        {} tokens, in some or all layers\n", info.sliding_window);
-  fmt::print("chat          {}\n", info.chat_template ? "has a template (generate --chat)" : "no template");
-  fmt::print("parameters    {}\n", info.parameters);
-  fmt::print("stored as     {}\n", storage_text(info));
-  fmt::print("file          GGUF, {:.1f} MB\n", static_cast<double>(info.bytes) / 1e6);
-  if (!info.licence.empty()) fmt::print("license       {}\n", clean_line(info.licence));
+  fmt::print(console().out, "max tokens    {}\n", info.context);
+  fmt::print(console().out, "attention     {}\n", info.causal ? "causal" : "bidirectional");
+  if (info.sliding_window > 0)
+    fmt::print(console().out, "window        {} tokens, in some or all layers\n", info.sliding_window);
+  fmt::print(console().out, "chat          {}\n",
+             info.chat_template ? "has a template (generate --chat)" : "no template");
+  fmt::print(console().out, "parameters    {}\n", info.parameters);
+  fmt::print(console().out, "stored as     {}\n", storage_text(info));
+  fmt::print(console().out, "file          GGUF, {:.1f} MB\n", static_cast<double>(info.bytes) / 1e6);
+  if (!info.licence.empty()) fmt::print(console().out, "license       {}\n", clean_line(info.licence));
   print_notes(info.notes);
 }
 
@@ -191,7 +195,7 @@ void print_card(const Folder& folder) {
   if (!card) {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a model card (README.md), found none", folder.label()));
   }
-  fmt::print("{}", card->text);
+  fmt::print(console().out, "{}", card->text);
 }
 
 void write_folder(const std::string& file, const std::string& folder) {

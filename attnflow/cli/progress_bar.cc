@@ -1,10 +1,10 @@
 #include "attnflow/cli/progress_bar.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <utility>
 
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 
 namespace attnflow {
@@ -17,7 +17,7 @@ void ProgressBar::finish() {
 }
 
 ProgressFunction ProgressBar::function() {
-  if (isatty(STDERR_FILENO) == 0) {
+  if (!is_terminal(console().err)) {
     return [this](std::size_t done, std::size_t total) {
       const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
       if (const auto line = lines_.update(now, done, total)) print_message(*line);

@@ -1,5 +1,5 @@
-// Progress on standard error: on a terminal a bar, for work that takes more than a second; elsewhere an estimate for
-// work that takes more than ten, then a line now and then (base/progress_lines.h).
+// Shows progress on standard error: on a terminal, a bar for work that takes more than a second; elsewhere, for work
+// that takes more than ten seconds, an estimate and then an occasional line (base/progress_lines.h).
 #ifndef ATTNFLOW_CLI_PROGRESS_BAR_H_
 #define ATTNFLOW_CLI_PROGRESS_BAR_H_
 
@@ -18,12 +18,12 @@ namespace attnflow {
 
 class ProgressBar {
  public:
-  // `what` is counted, or is done.
+  // `what` names the units counted, or the work done.
   explicit ProgressBar(std::string what);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar() { finish(); }
-  // Wipes the bar. Called before anything else is printed.
+  // Clears the bar. Must be called before anything else is printed.
   void finish();
   // Must not outlive the bar.
   ProgressFunction function();
@@ -33,21 +33,21 @@ class ProgressBar {
 
   std::string what_;
   internal::ProgressLines lines_;
-  // When the first unit of work was done: loading a model is not part of the work.
+  // When the first unit of work was done, because loading a model is not part of the work.
   std::optional<std::chrono::steady_clock::time_point> start_;
   std::chrono::steady_clock::time_point last_;
   std::size_t done_at_start_ = 0;
-  std::size_t done_ = 0;  // at the last call: less of it begins other work
+  std::size_t done_ = 0;  // at the last call; a smaller value starts other work
   bool shown_ = false;
 };
 
-// A bar for one phase of the work at a time, and how long each took.
+// Shows a bar for one phase of the work at a time, and records how long each took.
 class Phases {
  public:
-  // Ends the phase before.
+  // Ends the previous phase.
   ProgressFunction start(std::string_view phase);
   void finish();
-  // Says on standard error what each phase took, where they took a second together.
+  // Prints each phase's duration to standard error if they took at least a second in total.
   void print() const;
 
  private:

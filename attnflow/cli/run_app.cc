@@ -13,6 +13,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/suggestion.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/usage_error.h"
 #include "attnflow/files/command_files.h"
@@ -20,7 +21,7 @@
 namespace attnflow {
 namespace {
 
-// Those that the help names: a command without a group is not in it.
+// Returns the commands shown in the help, which are those that have a group.
 std::vector<std::string> visible_commands(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) {
@@ -40,7 +41,8 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
-// The command, or task of a command, that the arguments begin with. CLI11 would only say that a subcommand is missing.
+// Returns the command, or a command's task, that the arguments begin with. CLI11 would only report a missing
+// subcommand.
 const CLI::App& named_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* command = &app;
   for (const std::string& name : arguments) {
@@ -49,7 +51,7 @@ const CLI::App& named_command(const CLI::App& app, const std::vector<std::string
     const CLI::App* const found = find_command(*command, name);
     if (found == nullptr) {
       std::vector<std::string> meant = names;
-      if (command == &app) meant.emplace_back("help");  // read_help_command() knows it
+      if (command == &app) meant.emplace_back("help");  // read_help_command() handles it
       throw Error(ErrorKind::kUsage, fmt::format("expected a command of {0} ({1}), found '{2}'{3} (see '{0} --help')",
                                                  command_path(*command), fmt::join(names, ", "), name,
                                                  internal::did_you_mean(name, meant)));
@@ -68,8 +70,10 @@ void read_help_command(const CLI::App& app, std::vector<std::string>& arguments)
 
 }  // namespace
 
-int run_app(CLI::App& app, int argc, char** argv) {
-  reserve_standard_descriptors();
+std::vector<std::string> command_arguments(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
+
+int run_app(CLI::App& app, std::vector<std::string> arguments, const Console& streams) {
+  const ConsoleScope scope(streams);
   const auto fail = [&](const std::string& message, int code) {
     print_message(fmt::format("{}: {}", app.get_name(), message));
     return code;
@@ -77,12 +81,11 @@ int run_app(CLI::App& app, int argc, char** argv) {
   const std::string lost = "standard output could not be written";
   try {
     internal::CommandFiles files;
-    std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
     read_help_command(app, arguments);
     const CLI::App& command = named_command(app, arguments);
     const bool has_option = std::any_of(arguments.begin(), arguments.end(),
                                         [](const std::string& argument) { return argument.starts_with('-'); });
-    // A script should hear that there is nothing to do, and a person what there is to choose from.
+    // A script should learn that there is nothing to do, and a person what the choices are.
     if (!has_option && !visible_commands(command).empty()) {
       const CLI::App* const parent = command.get_parent();
       return fail(fmt::format("expected a command of {}, found none\n\n{}", command_path(command),
@@ -90,12 +93,12 @@ int run_app(CLI::App& app, int argc, char** argv) {
                   static_cast<int>(ErrorKind::kUsage));
     }
     try {
-      std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+      std::reverse(arguments.begin(), arguments.end());  // in the order that CLI11 expects
       app.parse(std::move(arguments));
     } catch (const CLI::Success& success) {  // --help, --version
       std::ostringstream text;
       app.exit(success, text);
-      fmt::print("{}", text.str());
+      fmt::print(console().out, "{}", text.str());
     }
   } catch (const CLI::ParseError& e) {
     return fail(usage_message(app, e), static_cast<int>(ErrorKind::kUsage));
@@ -104,10 +107,11 @@ int run_app(CLI::App& app, int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return fail("out of memory for this input; shorten it or request less", static_cast<int>(ErrorKind::kOther));
   } catch (const std::exception& e) {
-    return fail(std::ferror(stdout) != 0 ? lost : e.what(), static_cast<int>(ErrorKind::kOther));
+    return fail(std::ferror(streams.out) != 0 ? lost : e.what(), static_cast<int>(ErrorKind::kOther));
   }
-  // What was printed must have arrived.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail(lost, static_cast<int>(ErrorKind::kOther));
+  // Printed output must have been written successfully.
+  if (std::fflush(streams.out) != 0 || std::ferror(streams.out) != 0)
+    return fail(lost, static_cast<int>(ErrorKind::kOther));
   return 0;
 }
 

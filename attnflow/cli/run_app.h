@@ -3,15 +3,22 @@
 #define ATTNFLOW_CLI_RUN_APP_H_
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "attnflow/cli/console.h"
 
 namespace attnflow {
 
-// Parses the arguments, which run callbacks of `app`'s commands ('help COMMAND' is 'COMMAND --help'; without a command
-// the help goes to standard error, which is a usage error), and returns the program's exit code: that of
-// attnflow::ErrorKind for an error, whose message goes to standard error behind the program's name. Standard output
-// that could not be written is an error too; a message that could not be written is not. While it runs there is a list
-// of the command's files (files/command_files.h). It throws nothing.
-int run_app(CLI::App& app, int argc, char** argv);
+// The arguments of main(), without the program's name.
+std::vector<std::string> command_arguments(int argc, char** argv);
+
+// Parses the arguments, which runs the callbacks of `app`'s commands, and returns the exit code: that of
+// attnflow::ErrorKind for an error, whose message goes to streams.err after the program's name. 'help COMMAND' is
+// 'COMMAND --help'; without a command the help goes to streams.err, and that is a usage error. An output stream that
+// could not be written is an error, too; a message that could not be written is not. While the command runs, `streams`
+// is the console, and there is a list of the command's files (files/command_files.h). Throws nothing.
+int run_app(CLI::App& app, std::vector<std::string> arguments, const Console& streams = {});
 
 }  // namespace attnflow
 

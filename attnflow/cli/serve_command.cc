@@ -11,6 +11,7 @@
 #include "attnflow/base/parse_number.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/console.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/stop_on_signal.h"
 #include "attnflow/serve/serve.h"
@@ -19,7 +20,7 @@ namespace attnflow {
 namespace {
 
 std::string port_number(const std::string& text) {
-  // A 0 in front would be read as an octal number.
+  // A leading 0 would be read as an octal number.
   if (internal::parse_number<std::uint16_t>(text) && (text.size() == 1 || text[0] != '0')) return "";
   return fmt::format("expected a port from 0 to 65535, found '{}'", text);
 }
@@ -35,8 +36,8 @@ void run_serve(ServeArguments& arguments) {
   check_serve_options(arguments.options);
   const StopOnSignal signals;
   serve(arguments.options, signals.token(), [](const std::string& url) {
-    fmt::print("attnflow serves {}\n", url);
-    std::fflush(stdout);
+    fmt::print(console().out, "attnflow serves {}\n", url);
+    std::fflush(console().out);
   });
 }
 

@@ -1,4 +1,4 @@
-// Ctrl-C as a request to stop, not an end.
+// Turns Ctrl-C into a request to stop.
 #ifndef ATTNFLOW_CLI_STOP_ON_SIGNAL_H_
 #define ATTNFLOW_CLI_STOP_ON_SIGNAL_H_
 
@@ -7,8 +7,8 @@
 
 namespace attnflow {
 
-// While it lives, Ctrl-C and SIGTERM ask the work to stop instead of ending the program; a second one ends it. One at a
-// time.
+// During this object's lifetime, Ctrl-C and SIGTERM request the work to stop instead of ending the program; a second
+// one ends it. Only one object may exist at a time.
 class StopOnSignal {
  public:
   StopOnSignal();

@@ -1,4 +1,4 @@
-// What is wrong with a command line, in attnflow's words: expected, found, and what to do.
+// Describes command-line errors in attnflow's form: expected, found, and what to do.
 #ifndef ATTNFLOW_CLI_USAGE_ERROR_H_
 #define ATTNFLOW_CLI_USAGE_ERROR_H_
 
@@ -7,8 +7,8 @@
 
 namespace attnflow {
 
-// The message for an error of CLI11 while it parsed `app`'s command line; CLI11's own where there is nothing to add.
-// An option that does not exist is answered with the one whose name is nearest, if one is near.
+// Returns the message for a CLI11 error while parsing `app`'s command line, or CLI11's own if there is nothing to add.
+// For an unknown option it suggests the most similar one, if any is similar.
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace attnflow

@@ -24,8 +24,8 @@
 #endif
 #endif
 #ifdef ATTNFLOW_DRAW_UNDER_ASAN
-// Cairo keeps the fonts it has met until the process ends, in a table whose pointers the leak checker does not see. The
-// table does not grow with the number of figures.
+// Cairo keeps every font it has used until the process ends, in a table whose pointers the leak checker does not see.
+// The table does not grow with the number of figures.
 extern "C" const char* __lsan_default_suppressions();  // NOLINT: the name that the sanitizer looks for
 extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig\n"; }
 #endif
@@ -182,8 +182,8 @@ class CairoCanvas {
     cairo_set_source_surface(cr_, surface, 0.0, 0.0);
     cairo_pattern_t* pattern = cairo_get_source(cr_);
     cairo_pattern_set_filter(pattern, sampling == Sampling::kPixels ? CAIRO_FILTER_NEAREST : CAIRO_FILTER_GOOD);
-    // Else the border of a smooth picture runs into what is outside of it, which is nothing. In a pdf the viewer sees
-    // to that, and cairo would make the picture larger.
+    // Otherwise the border of a smooth picture blends with its surroundings, which are empty. In a PDF the viewer takes
+    // care of that, and cairo would enlarge the picture.
     const bool pixels = cairo_surface_get_type(cairo_get_target(cr_)) == CAIRO_SURFACE_TYPE_IMAGE;
     if (sampling == Sampling::kSmooth && pixels) cairo_pattern_set_extend(pattern, CAIRO_EXTEND_PAD);
     cairo_rectangle(cr_, 0.0, 0.0, width, height);
@@ -224,7 +224,7 @@ void draw(const Scene& scene, cairo_surface_t* surface, double scale) {
   check(cairo_status(cr.get()));
 }
 
-// The chunk pHYs: pixels to a meter.
+// The pHYs chunk: pixels per meter.
 std::string density_chunk(double per_inch) {
   constexpr double kInchesPerMeter = 1.0 / 0.0254;
   const auto number = [](std::uint32_t value) {
@@ -241,7 +241,7 @@ std::string density_chunk(double per_inch) {
 }  // namespace
 
 std::string scene_to_pdf(const Scene& scene, const std::string& title) {
-  const double points = 0.75 * scene.scale();  // to a pixel of the scene
+  const double points = 0.75 * scene.scale();  // per pixel of the scene
   std::string bytes;
   {
     const SurfacePtr surface(
@@ -262,14 +262,14 @@ std::string scene_to_png(const Scene& scene, double scale) {
   const bool on_paper = scene.size && scene.size->width.on_paper();
   const double wanted = (on_paper ? kPaperScale : scale) * scene.scale();
   const double used = std::min(wanted, kLongestPngSide / std::max(scene.width, scene.height));
-  // 990.0000001 pixels are 990.
+  // 990.0000001 pixels count as 990.
   const auto side = [&](double length) { return static_cast<int>(std::ceil(length * used - 1e-6)); };
   const SurfacePtr surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, side(scene.width), side(scene.height)));
   check(cairo_surface_status(surface.get()));
   draw(scene, surface.get(), used);
   std::string bytes;
   check(cairo_surface_write_to_png_stream(surface.get(), append_bytes, &bytes));
-  // After the signature and the chunk IHDR, as the standard wants it.
+  // After the signature and the IHDR chunk, as the standard requires.
   constexpr std::size_t kBehindHeader = 33;
   return bytes.insert(kBehindHeader, density_chunk(used / scene.scale() * 96.0));
 }

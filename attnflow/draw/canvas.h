@@ -1,8 +1,8 @@
-// What figures are drawn with: a small set of marks that svg and cairo can both draw alike.
+// The marks that figures are drawn with: a small set that SVG and cairo render alike.
 //
-// Units are pixels of 1/96 inch, x to the right, y downwards. Text is placed by its baseline. A drawing is recorded in
-// a Scene (scene.h) first, because the size of the page is known only after everything has been laid out, and then
-// replayed on SvgCanvas (svg_canvas.h) or CairoCanvas (cairo_canvas.h), which take every kind of Mark.
+// Units are pixels of 1/96 inch, x to the right, y downward. Text is placed by its baseline. A drawing is first
+// recorded in a Scene (scene.h), because the size of the page is known only after everything has been laid out, and
+// then replayed on SvgCanvas (svg_canvas.h) or CairoCanvas (cairo_canvas.h), which accept every kind of Mark.
 #ifndef ATTNFLOW_DRAW_CANVAS_H_
 #define ATTNFLOW_DRAW_CANVAS_H_
 
@@ -40,7 +40,7 @@ inline constexpr Color kGrey{0x66, 0x66, 0x66};
 inline constexpr Color kLightGrey{0xd0, 0xd0, 0xd0};
 inline constexpr Color kWhite{0xff, 0xff, 0xff};
 
-// How a shape is painted. Opacity holds for fill and stroke, each by itself.
+// How a shape is painted. Opacity applies to fill and stroke separately.
 struct Paint {
   std::optional<Color> fill;
   std::optional<Color> stroke;
@@ -63,16 +63,16 @@ struct PathStep {
 };
 using Path = std::vector<PathStep>;
 
-// Row-major pixels, the top row first. Drawn without smoothing, so that every pixel is a visible cell.
+// Row-major pixels, top row first. Drawn without smoothing, so that every pixel is a visible cell.
 struct Image {
   std::size_t width = 0;
   std::size_t height = 0;
   std::vector<Color> pixels;
 };
 
-// How a picture looks where it is not drawn at its own size.
+// How a picture is rendered when it is not drawn at its own size.
 enum class Sampling {
-  kSmooth,  // photographs: colours run into each other
+  kSmooth,  // photographs: colors are interpolated
   kPixels,  // small pictures drawn large: every pixel is a visible square
 };
 
@@ -80,7 +80,7 @@ enum class Sampling {
 struct Bitmap {
   std::shared_ptr<const std::string> png;  // the bytes of the file; never null
   Sampling sampling = Sampling::kSmooth;
-  std::string title = {};  // what it shows: the tooltip, and the text for readers who do not see it
+  std::string title = {};  // what it shows: the tooltip, and the text alternative
 };
 
 enum class Anchor { kStart, kMiddle, kEnd };
@@ -92,16 +92,16 @@ struct TextStyle {
   bool italic = false;
 };
 
-// Bytes [begin, end) of a text that have a colour of their own.
+// Bytes [begin, end) of a text with a separate color.
 struct TextSpan {
   std::size_t begin = 0;
   std::size_t end = 0;
   Color color;
 };
 
-// One line of text. `at` is the point of the baseline that `anchor` names: the left end, the middle or the right end
-// (also for right-to-left text: left and right are those of the page). The line is turned around `at` by `angle`
-// degrees, clockwise. Spans, when there are any, cover the text from begin to end in order.
+// One line of text. `at` is the point of the baseline selected by `anchor`: the left end, the middle or the right end
+// (left and right are those of the page, even for right-to-left text). The line is rotated around `at` by `angle`
+// degrees, clockwise. Spans, if any, cover the text from begin to end in order.
 struct Text {
   Point at;
   std::string text;  // see clean_text (text_layout.h)
@@ -111,7 +111,7 @@ struct Text {
   std::vector<TextSpan> spans = {};
   std::string title = {};
   double width = 0.0;          // measured; filled in by Scene
-  bool right_to_left = false;  // of the whole line; filled in by Scene
+  bool right_to_left = false;  // for the whole line; filled in by Scene
 };
 
 // A group of marks. The id is unique in a figure and stable: it names what is shown, not how it was drawn.
@@ -123,7 +123,7 @@ struct Group {
 
 struct GroupEnd {};
 
-// `title` is the tooltip of a mark, "" for none; only svg has tooltips.
+// `title` is the tooltip of a mark, "" for none; only SVG has tooltips.
 struct RectMark {
   Rect rect;
   Paint paint;
@@ -149,7 +149,7 @@ struct ImageMark {
   Rect rect;
   Image image;
 };
-// The whole picture fills the rectangle, whatever its proportions.
+// The whole picture fills the rectangle, whatever its aspect ratio.
 struct BitmapMark {
   Rect rect;
   Bitmap bitmap;

@@ -20,7 +20,7 @@ namespace attnflow {
 namespace internal {
 namespace {
 
-// At most this many notes: each may take several lines.
+// Maximum number of notes: each may take several lines.
 constexpr std::size_t kMaxNotes = 12;
 
 constexpr const char* kViewNames[] = {"overview", "graph", "heatmap", "strip", "matrix", "referents"};

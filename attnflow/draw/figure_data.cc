@@ -54,19 +54,19 @@ void check_report(const Report& report) {
   });
 }
 
-// A text as a label: without the spaces around it, line breaks as marks; "" for one that shows nothing.
+// A text as a label: without surrounding spaces, line breaks as marks; "" if it shows nothing.
 std::string label_of(const std::string& text, const TextMeasurer& measure) {
   std::string label = clean_text(marked_breaks(text));
   const std::size_t first = label.find_first_not_of(' ');
   if (first == std::string::npos) return "";
   label = label.substr(first, label.find_last_not_of(' ') - first + 1);
-  // Only short texts can be all marks without width; measuring long ones would cost time.
+  // Only short texts can consist entirely of zero-width marks; measuring long ones would take time.
   constexpr std::size_t kShort = 32;
   return label.size() <= kShort && measure.width(label, {.size = 10.0}) < 0.5 ? "" : label;
 }
 
-// A token that shows nothing (empty, white space, marks without width) still needs a name: spaces as marks, else its
-// position when no token of the report has a text, else a box.
+// A token that shows nothing (empty, white space, zero-width marks) still needs a name: marks for spaces, else its
+// position if no token of the report has a text, else a box.
 std::vector<std::string> token_labels(const std::vector<std::string>& texts, const TextMeasurer& measure) {
   constexpr std::size_t kMaxSpaces = 8;
   std::vector<std::string> labels;
@@ -102,7 +102,7 @@ std::vector<Method> choose_methods(const Report& report, const FigureOptions& op
     }
   }
   if (options.methods.empty()) {
-    // A generation has many rows to show: by one method.
+    // A generation has many rows to show, so only one method is used.
     if (report.generation && !held.empty()) return {has(held, Method::kRollout) ? Method::kRollout : held.front()};
     return held;
   }
@@ -117,7 +117,7 @@ std::vector<Method> choose_methods(const Report& report, const FigureOptions& op
 }
 
 std::vector<const MethodScores*> choose_scores(const Report& report, const FigureOptions& options) {
-  // Of a generation one method: one that aggregates, where nothing else is asked for.
+  // For a generation, one method: one that aggregates, unless another is requested.
   const bool one = report.generation && options.methods.empty();
   std::vector<const MethodScores*> chosen;
   if (one && !methods_present(report).empty()) return chosen;
@@ -149,7 +149,7 @@ void check_layers(const FigureData& data) {
   }
 }
 
-// The token that was chosen among the generated ones.
+// Checks the chosen generated token.
 void check_generated_token(const FigureData& data) {
   const std::size_t count = data.report.generation->tokens.size();
   const std::size_t t = *data.options.output_token;
@@ -223,7 +223,7 @@ std::optional<std::size_t> FigureData::row_shown(Method method) const {
 
 namespace {
 
-// Of one row, or the mean of all.
+// Values of one row, or the mean of all.
 std::vector<double> mean_of_rows(const Tensor<double>& values, std::optional<std::size_t> row,
                                  const std::vector<std::size_t>& layers) {
   if (row) return mean_over_layers(values, *row, layers);
@@ -236,7 +236,7 @@ std::vector<double> mean_of_rows(const Tensor<double>& values, std::optional<std
   return mean;
 }
 
-// The same of scores, [prediction, token].
+// Likewise for scores, [prediction, token].
 std::vector<double> mean_of_scores(const Tensor<double>& scores, std::optional<std::size_t> row) {
   const auto values = scores.span();
   return mean_of_rows({{1, scores.extent(0), scores.extent(1)}, {values.begin(), values.end()}}, row, {});
@@ -252,7 +252,7 @@ ValueRow FigureData::shown(Method method, const std::vector<std::size_t>& layers
 }
 
 ValueRow FigureData::shown(const MethodScores& shown_scores) const {
-  // Those of an explanation are of the prediction, not of an output token.
+  // Scores of an explanation belong to the prediction, not to an output token.
   if (!report.generation) return {.values = mean_of_scores(shown_scores.values, 0), .output = {}};
   const std::optional<std::size_t> row = row_shown(shown_scores.method);
   if (!row) return {.values = mean_of_scores(shown_scores.values, {}), .output = {}};
@@ -361,7 +361,7 @@ bool has_graph(const Report& report) {
 ColorScale scale_of(const FigureData& data, Method method, const std::vector<ValueRow>& rows,
                     const std::vector<double>& generated) {
   ScaleBuilder builder;
-  // Of one row alone the output token's own value is one among others.
+  // In a single row, the output token's own value is one among others.
   const bool alone = rows.size() == 1;
   for (const ValueRow& row : rows) {
     for (std::size_t j = 0; j < row.values.size(); ++j) {

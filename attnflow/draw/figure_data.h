@@ -1,4 +1,4 @@
-// What every view reads: the report, checked, with the choices of the options made.
+// The input of every view: the checked report, with the choices of the options applied.
 #ifndef ATTNFLOW_DRAW_FIGURE_DATA_H_
 #define ATTNFLOW_DRAW_FIGURE_DATA_H_
 
@@ -15,10 +15,10 @@
 
 namespace attnflow::internal {
 
-// Behind the label of a word that the model's vocabulary lacks.
+// Follows the label of a word that is not in the model's vocabulary.
 inline constexpr const char* kUnknownMark = " [?]";
 
-// Values on the input tokens, and the position of the output whose they are; absent: a mean over several.
+// Values of the input tokens, and the position of the output they belong to; absent: a mean over several.
 struct ValueRow {
   std::vector<double> values;
   std::optional<std::size_t> output;
@@ -29,80 +29,81 @@ struct FigureData {
   const FigureOptions& options;
   const TextMeasurer& measure;
 
-  std::size_t tokens;                         // of the input
-  std::vector<std::string> labels;            // of each: clean, never empty, with a mark where it is unknown
-  std::vector<std::string> generated_labels;  // of generated tokens
+  std::size_t tokens;                         // number of input tokens
+  std::vector<std::string> labels;            // per token: clean, never empty, marked if unknown
+  std::vector<std::string> generated_labels;  // for generated tokens
   std::vector<std::string> excluded;          // why rankings exclude an input token, or ""
   std::vector<Method> methods;                // shown, in the order raw, rollout, flow; each has values
-  std::vector<const MethodScores*> scores;    // shown, of methods beside the graph; one of both lists has entries
-  std::size_t layer;                          // l, the highest that is looked at, and its position in settings.layers
+  std::vector<const MethodScores*> scores;    // shown, for methods outside the graph; one of both lists is nonempty
+  std::size_t layer;                          // l, the highest layer shown, and its position in settings.layers
   std::size_t layer_position;
-  std::size_t output_token;  // position; of a generation the one shown, if any is
-  double width;              // that a view may fill
+  std::size_t output_token;  // position; for a generation, the one shown, if any
+  double width;              // available to a view
 
   bool special(std::size_t token) const { return report.input.tokens[token].special; }
   bool unknown(std::size_t token) const { return report.input.tokens[token].unknown; }
   bool is_excluded(std::size_t token) const { return !excluded[token].empty(); }
-  // Whether a value may be large without saying much: it does not set the top of a scale that it lies far above.
+  // Whether a value may be large without being informative: it does not set the top of a scale that it far exceeds.
   bool aside(std::optional<std::size_t> output, std::size_t input) const;
 
-  // Cells and arcs on paper are not narrower: what is too small to be seen is refused there.
+  // Minimum size of cells and arcs on paper: figures whose cells would be too small to see are rejected there.
   double least_cell() const { return options.width.on_paper() ? 1.0 : 0.0; }
 
-  // A caption's text; empty in figures without notes.
+  // Returns a caption's text; empty in figures without notes.
   std::string told(std::string text) const { return options.notes ? std::move(text) : std::string(); }
 
-  // What a figure that has room for one method shows.
+  // The method shown by figures that have room for only one.
   Method first_method() const { return methods.empty() ? scores.front()->method : methods.front(); }
 
-  // The methods that hold a row of the output token, in order; at least one. Flow may lack it. Throws Error(kUsage)
-  // when all do, and when only methods beside the graph are shown, which have no layers to draw.
+  // Returns the methods with a row for the output token, in order; at least one. Flow may lack it. Throws Error(kUsage)
+  // if all do, and if only methods outside the graph are shown, which have no layers to draw.
   std::vector<Method> methods_with_output_token() const;
 
   // [layer, output, input] of a method, plain or normalized.
   const Tensor<double>& values(Method method) const;
   // Positions of the rows of a method.
   const std::vector<std::size_t>& outputs(Method method) const;
-  // Positions in the method's layers of those looked at.
+  // Positions of the shown layers among the method's layers.
   std::vector<std::size_t> layer_positions(Method method) const;
-  // The row that is shown; absent: the mean of all, in a generation of which no token was chosen.
+  // The row shown; absent: the mean of all, in a generation without a chosen token.
   std::optional<std::size_t> row_shown(Method method) const;
   // That row, as the mean over some of the method's layers.
   ValueRow shown(Method method, const std::vector<std::size_t>& layers) const;
-  // The same of scores, which know no layers.
+  // Likewise for scores, which have no layers.
   ValueRow shown(const MethodScores& shown_scores) const;
-  // The same on generated tokens; empty where those columns were not kept.
+  // Likewise for generated tokens; empty if those columns were not kept.
   std::vector<double> shown_generated(Method method) const;
 
-  // "“[MASK]” (position 5)"; of a generation "token 3 “Paris”" or "the 12 generated tokens". Long tokens are shortened.
+  // "“[MASK]” (position 5)"; for a generation "token 3 “Paris”" or "the 12 generated tokens". Long tokens are
+  // shortened.
   std::string output_name(Method method) const;
-  // "layer 6", "mean over layers 1–6": those looked at.
+  // "layer 6", "mean over layers 1–6": the layers shown.
   std::string span(Method method) const;
 };
 
-// Checks report and options and makes the choices. Throws as figure_svg does.
+// Checks report and options and applies the choices. Throws as figure_svg does.
 FigureData make_figure_data(const Report& report, const FigureOptions& options, const TextMeasurer& measure,
                             double width);
 
 // All text of the report that can appear in a figure, for language_of.
 std::string text_of(const Report& report);
 
-// True when the report holds weights that a graph can be drawn from.
+// Whether the report holds weights from which a graph can be drawn.
 bool has_graph(const Report& report);
 
-// The scale of rows of a method's values, those of excluded tokens left out. `generated`: of one row, the values of
-// tokens generated before.
+// Returns the scale for rows of a method's values, ignoring excluded tokens. `generated`: for a single row, the values
+// of tokens generated before.
 ColorScale scale_of(const FigureData& data, Method method, const std::vector<ValueRow>& rows,
                     const std::vector<double>& generated = {});
 
-// Of rows of scores: the largest size is both ends.
+// For rows of scores: both ends are the largest absolute value.
 ColorScale scale_of_scores(const FigureData& data, const std::vector<ValueRow>& rows,
                            const std::vector<double>& others = {});
 
 bool any_without_value(const std::vector<ValueRow>& rows);
 
-// "93% of these flow values ..." when more than half of the flow values shown are degenerate, else "": those of the
-// method flow at some of its layers and one of its rows, or all rows. "" for other methods.
+// Returns "93% of these flow values ..." if more than half of the flow values shown are degenerate, else "". The values
+// are those of the flow method at some of its layers and one of its rows, or all rows. "" for other methods.
 std::string degeneracy_note(const FigureData& data, Method method, const std::vector<std::size_t>& layer_positions,
                             std::optional<std::size_t> row);
 

@@ -72,7 +72,7 @@ bool any_text_with(const SvgDocument& svg, const std::string& part) {
                      [&](const std::string& text) { return text.find(part) != std::string::npos; });
 }
 
-// The running sentences of a drawing, whose lines are texts of their own.
+// The running sentences of a drawing, whose lines are separate text elements.
 std::string all_text(const SvgDocument& svg) {
   std::string all;
   for (const std::string& text : svg.texts) all += text + " ";
@@ -132,7 +132,7 @@ TEST(GenerationFigure, VeryLongTextsGiveBoundedPictures) {
   make.prompt = internal::prompt_pieces(40);
   make.generated = internal::answer_pieces(8);
   make.layers = 2;
-  // The numbers matter little here: the pieces of a small generation, many times over.
+  // The numbers matter little here: the pieces of a small generation, repeated many times.
   const Report small = synthetic_generation(make);
   Report report = small;
   constexpr std::size_t m = 3000;
@@ -191,7 +191,7 @@ TEST(GenerationFigure, CellsHoldTheValues) {
   const Report report = usual_generation(20, 12);
   const SvgDocument svg = read_svg(figure_svg(report, view("matrix")));
   const std::vector<std::string> rules = excluded_by(report);
-  // The first token is far above the rest and sets no top, nor does the position that chose token 0.
+  // The first token is far above the rest and does not set the top, nor does the position that chose token 0.
   double top = 0.0;
   double largest = 0.0;
   std::vector<std::vector<double>> means;
@@ -258,7 +258,7 @@ TEST(GenerationFigure, StripColoursThePromptAndMarksTheToken) {
                           [](const SvgElement& rect) { return rect.attributes.at("fill") == hex(internal::kBlack); }),
             2);
   EXPECT_TRUE(any_text_with(svg, "\u23ce"));  // the line break
-  // Without a token it is the mean of all.
+  // Without a token, the mean of all is shown.
   const SvgDocument all = read_svg(figure_svg(report, view("strip")));
   double mean = 0.0;
   for (std::size_t t = 0; t < 12; ++t) mean += mean_over_layers(report.rollout, t)[2] / 12.0;

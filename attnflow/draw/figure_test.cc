@@ -100,7 +100,7 @@ TEST(FigureSvg, IsWellFormedForEveryViewAndText) {
   }
 }
 
-// Any bytes as tokens and text.
+// Arbitrary bytes as tokens and text.
 RC_GTEST_PROP(FigureSvgProperty, AnyBytesGiveWellFormedXml, (const std::vector<std::string>& pieces)) {
   RC_PRE(!pieces.empty() && pieces.size() < 10);
   const std::string name = *rc::gen::elementOf(kViews);
@@ -125,7 +125,7 @@ TEST(FigureSvg, ALongTextIsCutInTheTitle) {
   ASSERT_NE(title, svg.texts.end());
   EXPECT_TRUE(title->ends_with("\u2026\u201d")) << *title;
   EXPECT_LT(title->size(), report.input.text.size());
-  // A name alone where there is no text.
+  // Only a name if there is no text.
   Report bare = synthetic_report({"[CLS]", "[SEP]"}, 2);
   EXPECT_TRUE(has_text(read_svg(figure_svg(bare, view("heatmap"))), "synthetic"));
 }
@@ -191,7 +191,7 @@ TEST(FigureSvg, HasPanelsLegendTitleAndNotes) {
     EXPECT_TRUE(has_text(svg, "\u201cthe key to the cabinets is on\u201d")) << name;
     EXPECT_TRUE(has_text(svg, "predicted: POSITIVE 87.5%"));
     EXPECT_TRUE(has_text(svg, "Note: A warning."));
-    // A panel's scale starts at zero, but that of flows which lie close together, and says where it ends.
+    // A panel's scale starts at zero, except for flows that lie close together, and its end is labeled.
     EXPECT_GE(std::count(svg.texts.begin(), svg.texts.end(), "0"), 2) << name;
   }
 
@@ -276,7 +276,7 @@ TEST(FigureSvg, CellsOfTheHeatmapHaveTheirValuesAndColours) {
   EXPECT_EQ(cells, 18u);
 }
 
-// The arcs of the rollout panel that end at an input token carry what the token got.
+// The arcs of the rollout panel that end at an input token carry that token's share.
 TEST(FigureSvg, ArcsOfRolloutAddUpToRollout) {
   Report report = synthetic_report({"[CLS]", "a", "b", "c"}, 3);
   report.output_token = 2;
@@ -300,7 +300,7 @@ TEST(FigureSvg, ArcsOfRolloutAddUpToRollout) {
   }
   EXPECT_NEAR(left, 1.0, 5e-3);
   for (std::size_t j = 0; j < 4; ++j) {
-    // Three digits in each title, and arcs below 0.5% of the strongest are not drawn.
+    // Each title has three digits, and arcs below 0.5% of the strongest are not drawn.
     EXPECT_NEAR(arrived[display_text(report.input, j)], report.rollout(2, 2, j), 0.01) << j;
   }
 }
@@ -311,7 +311,7 @@ TEST(FigureSvg, ThreeArcsOfEachNodeAreDrawnOrAsManyAsAreAskedFor) {
     FigureOptions options = view("graph");
     if (few != kArcsPerNode) options.arcs_per_node = few;
     const SvgDocument svg = read_svg(figure_svg(report, options));
-    std::map<std::string, std::size_t> arcs;  // of each node of flow's panel, "layer 1: a"
+    std::map<std::string, std::size_t> arcs;  // per node of flow's panel, "layer 1: a"
     for (const SvgElement& element : svg.elements) {
       if (element.name != "line" || element.groups.empty() || element.groups.back() != "attnflow-graph-flow-arcs") {
         continue;
@@ -333,7 +333,7 @@ TEST(FigureSvg, WeakArcsAreLeftOutAndTheirNumberIsLimited) {
   FigureOptions options = view("graph");
   const std::string bytes = figure_svg(report, options);
   const SvgDocument svg = read_svg(bytes);
-  std::map<std::string, std::size_t> arcs;  // of each panel
+  std::map<std::string, std::size_t> arcs;  // per panel
   for (const SvgElement& element : svg.elements) {
     if (element.name == "line" && !element.groups.empty()) ++arcs[element.groups.back()];
   }
@@ -417,7 +417,7 @@ TEST(FigureSvg, DegenerateFlowIsSaidSo) {
 
 TEST(FigureSvg, PiecesOfOneEmojiShareItsPlaceInTheStrip) {
   Report report = synthetic_report({"[CLS]", "👩‍🔬", "x", "y", "[SEP]"}, 2);
-  // Two byte-level tokens stand for the same characters.
+  // Two byte-level tokens represent the same characters.
   report.input.tokens[2].begin = report.input.tokens[1].begin;
   report.input.tokens[2].end = report.input.tokens[1].end;
   const SvgDocument svg = read_svg(figure_svg(report, view("strip")));
@@ -557,7 +557,7 @@ TEST(FigureErrors, OptionsThatTheReportCannotMeet) {
   Report without_graph = report;
   without_graph.graph = {};
   expect_error(without_graph, view("graph"), ErrorKind::kUsage, "choose the view heatmap, strip or matrix");
-  EXPECT_EQ(read_svg(figure_svg(without_graph)).error, "");  // the overview shows the matrix in its place
+  EXPECT_EQ(read_svg(figure_svg(without_graph)).error, "");  // the overview shows the matrix instead
 
   Report few = report;
   few.output_tokens = few.flow_output_tokens = {2};

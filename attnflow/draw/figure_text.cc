@@ -42,7 +42,7 @@ std::string prediction_line(const ReportPrediction& prediction, const FigureData
   return line;
 }
 
-// Of the classes of tokens the one of the output token is told.
+// Whether the prediction is shown: among token classes, only the output token's class is.
 bool is_told(const ReportPrediction& prediction, const Report& report) {
   return prediction.kind != "token-class" || prediction.position == report.output_token;
 }
@@ -52,7 +52,7 @@ bool any_unknown(const FigureData& data) {
   return std::any_of(tokens.begin(), tokens.end(), [](const InputToken& token) { return token.unknown; });
 }
 
-// The user's text in quotation marks, and that of the pair, each on one line; nothing for an attention file.
+// The user's text in quotation marks, and its pair, each on one line; nothing for an attention file.
 std::vector<std::string> quoted_texts(const FigureData& data, const TextStyle& style) {
   std::vector<std::string> lines;
   for (const std::string* const text : {&data.report.input.text, &data.report.input.text_pair}) {
@@ -84,9 +84,9 @@ void check_page(double png_scale, const std::string& id_prefix) {
 Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
                   const std::function<Scene(double width)>& lay_out) {
   constexpr double kTolerance = 1.0;
-  // No layout holds its labels in less, whatever they are.
+  // Any layout needs at least this width for its labels.
   constexpr double kLeastLayout = 110.0;
-  // On a screen a page that is not narrow may get a little wider than asked for; on paper it must not.
+  // On a screen, a page that is not narrow may become slightly wider than requested; on paper it must not.
   constexpr double kNarrow = 320.0;
   const bool grows = !size.width.on_paper() && size.layout_width() >= kNarrow;
   const double width = size.layout_width();
@@ -114,10 +114,10 @@ Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
     (excess(middle) > kTolerance ? low : high) = middle;
   }
   Length least(high * size.scale * size.width.value / size.width.pixels(), size.width.unit);
-  // Up to a number that is short to write.
+  // Rounded up to a short number.
   const double step = least.unit == LengthUnit::kInches || least.unit == LengthUnit::kCentimeters ? 0.05 : 1.0;
   least.value = std::ceil(least.value / step) * step;
-  // Words wrap in steps, so a wider page may need more than a narrower one.
+  // Words wrap in steps, so a wider page may need more room than a narrower one.
   while (excess(least.pixels() / size.scale) > kTolerance && least.pixels() / size.scale < 10000.0) {
     least.value = std::ceil(least.value * 1.02 / step) * step;
   }
@@ -196,7 +196,7 @@ std::string sampling_text(const Generation& generation) {
   return text;
 }
 
-// A text in one line, its end cut off where it is long.
+// A text on one line, truncated if it is long.
 std::string quoted(const std::string& text, const TextStyle& style, double width, const TextMeasurer& measure) {
   const double room = width - measure.width("\u201c\u201d", style);
   return "\u201c\u2068" + measure.shortened(clean_text(marked_breaks(text)), style, room) + "\u2069\u201d";
@@ -209,7 +209,7 @@ Scene generation_title(const FigureData& data) {
   TitleWriter title(data);
   const TextStyle continued{.size = 12.0};
   title.line(quoted(report.input.text, kLargeTitle, data.width, data.measure), kLargeTitle);
-  // The mark in front makes the line run from left to right whatever was generated.
+  // The initial mark makes the line run from left to right regardless of the generated text.
   const std::string arrow = "\u200e\u2192 ";
   const double indent = data.measure.width(arrow, continued);
   if (!generation.text.empty()) {
@@ -246,11 +246,11 @@ std::string share_percent(double share) {
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-// Of all that the tokens shown depend on, the share on generated tokens, as far as the report tells.
+// The share on generated tokens of everything that the shown tokens depend on, as far as the report has it.
 std::optional<double> generated_share(const FigureData& data, Method method, const ValueRow& row) {
   if (row.output && chosen_token(data.report, *row.output) == 0) return 0.0;
-  // Rows of raw and rollout, and of every normalized method, sum to 1 over prompt and generated tokens, but where a
-  // mask left a row empty.
+  // Rows of raw and rollout, and of every normalized method, sum to 1 over prompt and generated tokens, unless a mask
+  // left a row empty.
   const double prompt = sum(row.values);
   if (data.options.normalized) return std::clamp(1.0 - prompt, 0.0, 1.0);
   if (method != Method::kFlow) {
@@ -262,7 +262,7 @@ std::optional<double> generated_share(const FigureData& data, Method method, con
   return sum(generated) / all;
 }
 
-// Where the mass of what is shown of a generation lies.
+// Describes where the mass of the shown part of a generation lies.
 std::string share_sentence(const FigureData& data) {
   const Method method = data.methods.front();
   const ValueRow row = data.shown(method, data.layer_positions(method));

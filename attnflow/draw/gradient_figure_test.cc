@@ -1,4 +1,4 @@
-// Pictures and the page of gradient-adjusted attention: they name the target, and draw shares.
+// Pictures and the page for gradient-adjusted attention: they name the target, and draw shares.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using internal::SvgDocument;
 using internal::SvgElement;
 using internal::synthetic_report;
 
-// Weights of three layers, made larger than shares.
+// Weights of three layers, scaled so that they are larger than shares.
 Report gradient_report(const std::string& mixing) {
   Report report = synthetic_report({"[CLS]", "a", "b", "c"}, 3);
   report.settings.mixing = parse_mixing(mixing);
@@ -54,7 +54,7 @@ TEST(GradientFigure, NamesTheTarget) {
             std::string::npos);
 }
 
-// What leaves the output token's node, and each node below it, is drawn as shares of (I + G) / (row sum).
+// The arcs that leave the output token's node, and each node below it, are drawn as shares of (I + G) / (row sum).
 TEST(GradientFigure, ArcsOfRolloutAreSharesOfRenormalisedRows) {
   const Report report = gradient_report("gradient");
   FigureOptions options;

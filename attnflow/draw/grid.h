@@ -1,4 +1,4 @@
-// A grid of coloured cells with labelled rows and columns: heat maps and matrices.
+// A grid of colored cells with labeled rows and columns: heat maps and matrices.
 #ifndef ATTNFLOW_DRAW_GRID_H_
 #define ATTNFLOW_DRAW_GRID_H_
 
@@ -18,30 +18,30 @@ struct Grid {
   std::vector<AxisLabel> rows;     // from top to bottom
   std::vector<AxisLabel> columns;  // from left to right
   std::function<double(std::size_t row, std::size_t column)> value;
-  // Columns that are hatched instead of coloured; none when empty. Their values set no scale.
+  // Columns that are hatched instead of colored; none if empty. Their values do not set the scale.
   std::function<bool(std::size_t column)> excluded = {};
   double cell_width = 0.0;
-  double least_cell_width = 0.0;  // cells are not made narrower, even where the grid gets wider than its room
+  double least_cell_width = 0.0;  // cells are never narrower, even if the grid exceeds its room
   double cell_height = 0.0;
-  double left_margin = 0.0;   // room to the left of the cells; at least the row labels and what column labels need
-  bool column_labels = true;  // false where another panel below carries them
-  std::string note;           // under the panel, "" for none
+  double left_margin = 0.0;   // room to the left of the cells; at least what row and column labels need
+  bool column_labels = true;  // false if another panel below has them
+  std::string note;           // below the panel, "" for none
 };
 
 // The room that a grid needs to the left of its cells.
 double grid_left_margin(const TextMeasurer& measure, const Grid& grid);
 
-// Sets the cells' width, at most `largest`, so that the grid is no wider than `width`, and the left margin, which gets
-// no smaller than it is.
+// Sets the cells' width, at most `largest`, so that the grid is no wider than `width`, and the left margin, which can
+// only grow.
 void fit_grid_width(const TextMeasurer& measure, double width, double largest, Grid* grid);
 
-// Cells smaller than a pixel of the picture are drawn together: how many in each direction share a pixel.
+// Cells smaller than a pixel of the picture are merged: returns how many share a pixel in each direction.
 std::size_t grid_pool(double cell_size);
 // " Each pixel shows ..." for a grid with such cells, else "".
 std::string pooled_note(const Grid& grid);
 
-// A panel with head, cells, labels and note. Grids of at most 64 columns and 256 rows are drawn cell by cell, with
-// tooltips; larger ones as one image, so that the file stays small.
+// Draws a panel with head, cells, labels and note. Grids of at most 64 columns and 256 rows are drawn cell by cell,
+// with tooltips; larger ones as one image, so that the file stays small.
 Scene draw_grid(const Grid& grid, const TextMeasurer& measure);
 
 }  // namespace attnflow::internal

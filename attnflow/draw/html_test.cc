@@ -52,7 +52,7 @@ Report random_report(std::size_t n, std::size_t layers, bool single_head = false
   return report;
 }
 
-// The report document inside a page.
+// Extracts the report document from a page.
 std::string report_of(const std::string& page) {
   const std::string open = "<script type=\"application/json\" id=\"report\">";
   const std::size_t begin = page.find(open);
@@ -73,7 +73,7 @@ TEST(Html, HoldsTheReportInFloat32) {
   const Report read = report_from_json(report_of(report_html(report)));
   EXPECT_EQ(read.input.text, report.input.text);
   ASSERT_EQ(read.flow.shape(), report.flow.shape());
-  ASSERT_EQ(read.graph.shape(), report.graph.shape());  // derived from raw, which holds the same numbers
+  ASSERT_EQ(read.graph.shape(), report.graph.shape());  // derived from raw, which has the same numbers
   for (std::size_t i = 0; i < report.flow.size(); ++i) {
     EXPECT_EQ(read.flow.data()[i], static_cast<double>(static_cast<float>(report.flow.data()[i])));
     EXPECT_EQ(read.flow_gap.data()[i], static_cast<double>(static_cast<float>(report.flow_gap.data()[i])));
@@ -124,7 +124,7 @@ TEST(Html, MarkupInTheTextStaysText) {
   report.input.text = "</script><script>alert(1)</script> & <!-- ";
   report.model.name = "</title><b>";
   const std::string page = report_html(report);
-  EXPECT_EQ(count(page, "</script>"), 2U);  // the page's own: the report's and the program's
+  EXPECT_EQ(count(page, "</script>"), 2U);  // the page's own: one for the report and one for the program
   EXPECT_EQ(count(page, "<!--"), 0U);
   EXPECT_NE(page.find("<title>attnflow: &lt;/script>&lt;script>alert(1)&lt;/script> &amp; &lt;!-- </title>"),
             std::string::npos);
@@ -180,11 +180,11 @@ TEST(Html, StaysUnder3MegabytesAt128Tokens) {
   EXPECT_FALSE(read.flow_gap.empty());
 
   EXPECT_LT(report_html(random_report(128, 6)).size(), three_megabytes);
-  EXPECT_LT(report_html(random_report(128, 6, true)).size(), three_megabytes);  // the graph has numbers of its own
+  EXPECT_LT(report_html(random_report(128, 6, true)).size(), three_megabytes);  // the graph has its own numbers
   const Report deep_model = random_report(128, 12);
   const std::string deep = report_html(deep_model);
   EXPECT_LT(deep.size(), 3 * three_megabytes);
-  // Twelve layers of noise take logarithmic codes: 2.3% off.
+  // Twelve layers of noise take logarithmic codes, with an error of 2.3%.
   const Report rounded = report_from_json(report_of(deep));
   EXPECT_NEAR(rounded.flow(0, 0, 0), deep_model.flow(0, 0, 0), 0.024 * deep_model.flow(0, 0, 0));
 }

@@ -1,4 +1,4 @@
-// Checks of where the labels of a drawing stand.
+// Checks of label positions in a drawing.
 #ifndef ATTNFLOW_DRAW_LAYOUT_CHECKS_FOR_TEST_H_
 #define ATTNFLOW_DRAW_LAYOUT_CHECKS_FOR_TEST_H_
 
@@ -14,7 +14,7 @@
 
 namespace attnflow::internal {
 
-// Two turned rectangles overlap unless an edge of one separates them (separating axis theorem).
+// Two rotated rectangles overlap unless an edge of one separates them (separating axis theorem).
 inline bool overlap(const LabelBox& a, const LabelBox& b, double tolerance) {
   for (const LabelBox* box : {&a, &b}) {
     for (std::size_t e = 0; e < 2; ++e) {
@@ -38,7 +38,7 @@ inline bool overlap(const LabelBox& a, const LabelBox& b, double tolerance) {
   return true;
 }
 
-// No label leaves the page or touches another.
+// Checks that no label extends beyond the page or touches another.
 inline void expect_clear_labels(const Scene& scene, const std::string& name) {
   const std::vector<LabelBox> boxes = scene.label_boxes();
   ASSERT_FALSE(boxes.empty());
@@ -48,7 +48,7 @@ inline void expect_clear_labels(const Scene& scene, const std::string& name) {
           << name << ": '" << boxes[i].text << "' leaves the page";
     }
     for (std::size_t j = i + 1; j < boxes.size(); ++j) {
-      // Half a pixel: letters of neighbouring pieces of a word touch.
+      // Half a pixel: letters of adjacent pieces of a word touch.
       ASSERT_FALSE(overlap(boxes[i], boxes[j], 0.5))
           << name << ": '" << boxes[i].text << "' and '" << boxes[j].text << "'";
     }

@@ -1,6 +1,6 @@
-// What the graph's figures draw is what viewer/test/figures.test.ts expects of the page: both read the reports and arcs
-// of viewer/test/fixtures/figures.json. Whoever changes one side changes that file (make.py beside it) and so the
-// other.
+// The graph's figures must draw what viewer/test/figures.test.ts expects of the page: both read the reports and arcs of
+// viewer/test/fixtures/figures.json. A change on one side requires changing that file (by make.py next to it) and thus
+// the other side.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ using internal::read_svg;
 using internal::SvgDocument;
 using internal::SvgElement;
 
-// Layers of arcs are counted from the one where the explanation ends.
+// Arcs' layers are counted from the one where the explanation ends.
 using Arc = std::tuple<std::size_t, std::size_t, std::size_t, double>;  // layer, from, to, opacity
 
 struct Panel {

@@ -1,4 +1,4 @@
-// The pango side of text, shared by measuring (text_layout.cc) and drawing (cairo_canvas.cc), so that both get the same
+// The pango side of text, shared by measuring (text_layout.cc) and drawing (cairo_canvas.cc), so that both use the same
 // glyphs. Not included by any other file.
 #ifndef ATTNFLOW_DRAW_PANGO_TEXT_H_
 #define ATTNFLOW_DRAW_PANGO_TEXT_H_
@@ -18,10 +18,10 @@ struct Unref {
 using PangoContextPtr = std::unique_ptr<PangoContext, Unref>;
 using PangoLayoutPtr = std::unique_ptr<PangoLayout, Unref>;
 
-// A context without hinting and without rounding of positions; independent of the locale and of the screen.
+// Makes a context without hinting and without rounding of positions; independent of the locale and of the screen.
 PangoContextPtr make_pango_context(const std::string& language);
 
-// Sets text, font and colours of a layout of one line.
+// Sets text, font and colors of a single-line layout.
 void set_line(PangoLayout* layout, const std::string& text, const TextStyle& style, const std::vector<TextSpan>& spans);
 
 }  // namespace attnflow::internal

@@ -1,12 +1,12 @@
-// How large a figure is: its width on paper or on the screen, and the size of its text.
+// The size of a figure: its width on paper or on screen, and the size of its text.
 //
-// A figure is laid out in pixels of 1/96 inch with labels of kLabelSize pixels, and drawn larger or smaller afterwards:
-// text of f points in a figure of w pixels is a layout of w kLabelPoints / f pixels. So the text has the size that was
-// asked for, and the layout (lines, panels beside each other, labels left out) is that of the room there is.
+// A figure is laid out in pixels of 1/96 inch with labels of kLabelSize pixels, and scaled afterward: text of f points
+// in a figure of w pixels corresponds to a layout of w kLabelPoints / f pixels. So the text has the requested size, and
+// the layout (lines, panels next to each other, omitted labels) fits the available room.
 //
-// A width in inches, centimeters, millimeters or points is one on paper: the margins are narrow, running text is as
-// large as labels, the png has 300 pixels to an inch, and the svg states its size in the same unit. All files of such a
-// figure have exactly that width: what does not fit is an error, which says the width that suffices.
+// A width in inches, centimeters, millimeters or points is a paper width: margins are narrow, running text is as large
+// as labels, the PNG has 300 pixels per inch, and the SVG states its size in the same unit. All files of such a figure
+// have exactly that width: content that does not fit is an error, which gives a sufficient width.
 #ifndef ATTNFLOW_DRAW_PAPER_H_
 #define ATTNFLOW_DRAW_PAPER_H_
 
@@ -29,24 +29,24 @@ struct Length {
   bool on_paper() const { return unit != LengthUnit::kPixels; }
 };
 
-// "3.3in", "8.4cm", "84mm", "240pt", "900px". Throws Error(kUsage), which begins with `option`, for any other text and
-// for a length that is not above 0.
+// Parses "3.3in", "8.4cm", "84mm", "240pt", "900px". Throws Error(kUsage), with a message beginning with `option`, for
+// any other text and for a length that is not positive.
 Length parse_length(const std::string& option, const std::string& text);
 
-// "8" or "8pt": points. Throws Error(kUsage) in the same way, and for a number outside of [2, 72].
+// Parses "8" or "8pt" as points. Throws Error(kUsage) likewise, and for a number outside [2, 72].
 double parse_font_size(const std::string& option, const std::string& text);
 
 // "3.3in".
 std::string to_text(const Length& length);
 
-// Points of the labels of a figure that says nothing else.
+// Default label size, in points.
 inline constexpr double kLabelPoints = 7.5;
 
-// The size of a figure as the command line and Python give it, whatever the figure shows.
+// The size of a figure, as given on the command line and in Python for any kind of figure.
 struct PaperOptions {
   std::optional<Length> width;      // absent: 900 pixels
   std::optional<double> font_size;  // points; absent: kLabelPoints
-  bool notes = true;                // false: neither title nor notes nor explanations, which a paper's caption has
+  bool notes = true;                // false: no title, notes or explanations, which a paper's caption has
 
   bool any() const { return width || font_size || !notes; }
 };
@@ -55,16 +55,16 @@ struct PaperOptions {
 
 namespace attnflow::internal {
 
-// How a page that was laid out becomes a file.
+// How a laid-out page becomes a file.
 struct PageSize {
   Length width;        // of the file
-  double scale = 1.0;  // pixels of 1/96 inch to one of the layout
+  double scale = 1.0;  // pixels of 1/96 inch per pixel of the layout
   double margin = 0.0;
 
   double layout_width() const { return width.pixels() / scale; }
 };
 
-// Throws Error(kUsage): a width below a tenth of an inch or above 10000 pixels, a font size outside of [2, 72].
+// Throws Error(kUsage) for a width below a tenth of an inch or above 10000 pixels, or a font size outside [2, 72].
 PageSize page_size(const Length& width, double font_size);
 
 }  // namespace attnflow::internal

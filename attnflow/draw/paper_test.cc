@@ -64,7 +64,7 @@ TEST(PaperTest, SizesHaveLimits) {
                      [&] { figure_svg(report, on_paper("0.3in", 8.0, FigureView::kStrip)); });
 }
 
-// A file on paper has the width and the text that were asked for.
+// A file for paper has the requested width and text size.
 TEST(PaperTest, FilesHaveThatSize) {
   const Report report = internal::synthetic_report(internal::english_pieces(8), 4);
   const FigureOptions options = on_paper("3.3in", 8.0, FigureView::kStrip);
@@ -74,14 +74,14 @@ TEST(PaperTest, FilesHaveThatSize) {
   const std::string pdf = figure_pdf(report, options);
   EXPECT_NE(pdf.find("/MediaBox [ 0 0 237.6"), std::string::npos);
   const std::string png = figure_png(report, options);
-  EXPECT_EQ(big_endian(png, 16), 990U);  // 3.3 inches of 300 pixels
+  EXPECT_EQ(big_endian(png, 16), 990U);  // 3.3 inches at 300 pixels
   ASSERT_EQ(png.substr(37, 4), "pHYs");
-  EXPECT_EQ(big_endian(png, 41), 11811U);  // to a meter
+  EXPECT_EQ(big_endian(png, 41), 11811U);  // per meter
   EXPECT_EQ(big_endian(png, 45), 11811U);
   EXPECT_EQ(png[49], 1);
 }
 
-// The same on a screen: 96 pixels to an inch, two image pixels each.
+// Likewise for a screen: 96 pixels per inch, two image pixels each.
 TEST(PaperTest, ScreensHavePixels) {
   const Report report = internal::synthetic_report(internal::english_pieces(8), 4);
   const FigureOptions options = on_paper("600px", kLabelPoints, FigureView::kStrip);
@@ -117,7 +117,7 @@ TEST(PaperTest, EveryViewIsLaidOutAnewAtItsWidth) {
   }
 }
 
-// A figure that does not fit is refused, with a width that is enough.
+// A figure that does not fit is rejected, with a width that is sufficient.
 TEST(PaperTest, TooNarrowSaysWhatSuffices) {
   std::size_t refused = 0;
   for (const FigureView view :

@@ -39,7 +39,7 @@ using internal::SvgElement;
 using internal::test_png;
 
 PicturePanel panel(const std::string& title, std::size_t width, std::size_t height) {
-  // Compressing the same picture again and again would take most of the tests' time.
+  // Compressing the same picture repeatedly would take most of the tests' time.
   static std::map<std::pair<std::size_t, std::size_t>, std::string> pngs;
   std::string& png = pngs[{width, height}];
   if (png.empty()) png = test_png(width, height);
@@ -106,7 +106,7 @@ std::vector<const SvgElement*> images_in(const SvgDocument& svg, const std::stri
   return found;
 }
 
-// The first picture of a panel, "row-1-panel-2" (its colour bar comes after it).
+// The first picture of a panel, "row-1-panel-2" (its color bar comes after it).
 const SvgElement& picture_in(const SvgDocument& svg, const std::string& part) {
   static const SvgElement kNone;
   const std::vector<const SvgElement*> found = images_in(svg, "attnflow-" + part);
@@ -143,7 +143,7 @@ TEST(FitPanels, TakesAsFewLinesAsLeaveThePicturesLargeEnough) {
   const PanelFit layers = internal::fit_panels(squares(24), 864.0, 64.0, 7.0);
   EXPECT_EQ(layers.per_line, 12U);
   EXPECT_EQ(layers.height, 64.0);
-  // 13 on one line would be 59 wide: large enough for 64, though not for 100.
+  // 13 on one line would be 59 wide: large enough for 64, but not for 100.
   EXPECT_EQ(internal::fit_panels(squares(13), 864.0, 64.0, 7.0).per_line, 13U);
   EXPECT_EQ(internal::fit_panels(squares(13), 864.0, 100.0, 7.0).per_line, 7U);
 }
@@ -155,7 +155,7 @@ TEST(FitPanels, KeepsVeryWideAndVeryHighPicturesOnThePage) {
   const PanelFit high = internal::fit_panels({{0.01, 90.0}, {0.01, 90.0}}, 864.0, 220.0, 16.0);
   EXPECT_EQ(high.per_line, 2U);
   EXPECT_EQ(high.height, 220.0);
-  // Wider titles than the page has room for: a panel to a line.
+  // Titles wider than the page has room for: one panel per line.
   EXPECT_EQ(internal::fit_panels({{1.0, 400.0}, {1.0, 400.0}}, 284.0, 220.0, 16.0).per_line, 1U);
 }
 
@@ -286,14 +286,14 @@ TEST(PicturePage, PngShowsThePixelsWhereTheyBelong) {
   ASSERT_EQ(number(place, "height"), 100.0);
   for (std::size_t y = 0; y < 10; ++y) {
     for (std::size_t x = 0; x < 10; ++x) {
-      // The whole of a cell but its border is the pixel.
+      // All of a cell except its border is the pixel.
       for (const double in : {2.0, 5.0, 7.5}) {
         EXPECT_EQ(at(10.0 * static_cast<double>(x) + in, 10.0 * static_cast<double>(y) + in),
                   source.pixels[y * 10 + x]);
       }
     }
   }
-  // A smooth one has the same ends, and what lies between in between.
+  // A smooth picture has the same ends, with intermediate values in between.
   page.rows[0].panels[0].png =
       internal::encode_png(Image{.width = 2, .height = 1, .pixels = {{0, 0, 0}, {200, 200, 200}}});
   page.rows[0].panels[0].width = page.rows[0].panels[0].height = 0;
@@ -319,7 +319,7 @@ TEST(PicturePage, AMarkIsSeenOnAnyGround) {
     const SvgElement& place = picture_in(svg, "row-1-panel-1");
     const Image drawn = internal::read_png(picture_page_png(page));
     const double side = number(place, "height");
-    // Over the left edge of the marked area, from outside to inside, twice as many pixels as on the page.
+    // Across the left edge of the marked area, from outside to inside, at two steps per pixel of the page.
     int darkest = 255;
     int lightest = 0;
     for (double x = 0.4 * side - 6.0; x < 0.4 * side + 6.0; x += 0.5) {
@@ -330,7 +330,7 @@ TEST(PicturePage, AMarkIsSeenOnAnyGround) {
     }
     EXPECT_LT(darkest, 60) << int{ground.red};
     EXPECT_GT(lightest, 200) << int{ground.red};
-    // The middle of the area is left as it is.
+    // The middle of the area is unchanged.
     const auto x = static_cast<std::size_t>(2.0 * (number(place, "x") + 0.5 * side));
     const auto y = static_cast<std::size_t>(2.0 * (number(place, "y") + 0.5 * side));
     EXPECT_EQ(drawn.pixels[y * drawn.width + x], ground);
@@ -423,7 +423,7 @@ TEST(PicturePage, SaysWhatIsWrongWithIt) {
   expect_error(page, ErrorKind::kUsage, "in row 1, found 0");
   EXPECT_THROW((void)picture_page_svg(good, {.width = 100.0}), Error);
   EXPECT_THROW((void)picture_page_svg(good, {.id_prefix = "a b"}), Error);
-  // Cut off: a PNG by its beginning only.
+  // Truncated: recognizable as a PNG only by its beginning.
   page = good;
   page.rows[0].panels[0].png.resize(page.rows[0].panels[0].png.size() / 2);
   expect_error(page, ErrorKind::kOther, "expected a complete PNG");

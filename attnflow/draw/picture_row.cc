@@ -15,13 +15,13 @@ namespace {
 
 // Panels below this height are small multiples: small titles, little space between them.
 constexpr double kSmallPanel = 130.0;
-constexpr double kLongestTitle = 150.0;  // that a narrow picture's panel is widened for
+constexpr double kLongestTitle = 150.0;  // a narrow picture's panel is widened up to this for its title
 constexpr double kLeastRamp = 40.0;
 constexpr double kWidestRamp = 150.0;
 constexpr double kRowRamp = 120.0;
-constexpr double kPitch = 1.35;  // of lines of text, in parts of their size, as in draw_wrapped
+constexpr double kPitch = 1.35;  // line height, as a multiple of the text size, as in draw_wrapped
 
-// ---- Colour bars ----
+// ---- Color bars ----
 
 ColorBar bar_of(const PanelBar& bar, const TextMeasurer& measure) {
   return color_bar(short_number(bar.low), short_number(bar.high), bar.has_signs, measure);
@@ -83,7 +83,7 @@ bool fits(const std::vector<PanelShape>& panels, std::size_t per_line, double he
   return true;
 }
 
-// The part of a marked rectangle that lies in the picture, in pixels of the page; nothing when it lies outside.
+// The part of a marked rectangle that is inside the picture, in pixels of the page; nothing if it is entirely outside.
 std::optional<Rect> marked_area(const PanelMark& mark, const Rect& picture) {
   const double left = std::clamp(mark.x, 0.0, 1.0);
   const double top = std::clamp(mark.y, 0.0, 1.0);
@@ -95,7 +95,7 @@ std::optional<Rect> marked_area(const PanelMark& mark, const Rect& picture) {
 }
 
 void draw_mark(const Rect& area, bool small, Scene* scene) {
-  // The lines stand outside of what they mark.
+  // The lines are outside the marked area.
   const double black = small ? 1.0 : 1.5;
   const double white = small ? 3.0 : 4.5;
   const double out = black / 2.0;
@@ -116,7 +116,7 @@ Sampling sampling_of(const Panel& panel, double height) {
   return height >= 3.0 * static_cast<double>(panel.size.height) ? Sampling::kPixels : Sampling::kSmooth;
 }
 
-// Heights of the texts over the pictures of a line, so that the pictures stand side by side.
+// Heights of the texts above the pictures of a line, so that the pictures are aligned.
 struct HeadHeights {
   double title = 0.0;
   double all = 0.0;
@@ -167,8 +167,8 @@ HeadHeights head_heights(const std::vector<Panel>& panels, std::size_t begin, st
   return head;
 }
 
-// Heading on the left and colour bar on the right of one line where both fit, else on two; `reach` is how far the
-// panels reach to the right.
+// Heading on the left and color bar on the right on one line if both fit, else on two; `reach` is how far the panels
+// extend to the right.
 Scene heading_scene(const PictureRow& row, double reach, double width, const TextMeasurer& measure) {
   constexpr TextStyle kHeading{.size = kTitleSize, .bold = true};
   constexpr double kBetween = 20.0;
@@ -203,7 +203,7 @@ Scene heading_scene(const PictureRow& row, double reach, double width, const Tex
 }  // namespace
 
 std::optional<PngSize> png_size(const std::string& bytes) {
-  // Signature, then the chunk IHDR: length 13, its name, width and height, the most significant byte first.
+  // Signature, then the IHDR chunk: length 13, its name, width and height, most significant byte first.
   static constexpr std::array<unsigned char, 16> kBegin = {0x89, 'P', 'N', 'G',  '\r', '\n', 0x1a, '\n',
                                                            0,    0,   0,   0x0d, 'I',  'H',  'D',  'R'};
   if (bytes.size() < kBegin.size() + 8) return std::nullopt;
@@ -223,7 +223,7 @@ std::optional<PngSize> png_size(const std::string& bytes) {
 
 PanelFit fit_panels(const std::vector<PanelShape>& panels, double width, double height, double gap) {
   constexpr double kLeastShare = 2.0 / 3.0;
-  constexpr double kLeastHeight = 2.0;  // of a picture that is very much wider than high
+  constexpr double kLeastHeight = 2.0;  // for a picture that is very much wider than it is high
   constexpr int kHalvings = 40;
   const std::size_t count = panels.size();
   PanelFit fit;

@@ -1,4 +1,4 @@
-// A row of a picture page: heading, colour bar, and panels on as few lines as leave them large enough.
+// A row of a picture page: heading, color bar, and panels on as few lines as leave them large enough.
 #ifndef ATTNFLOW_DRAW_PICTURE_ROW_H_
 #define ATTNFLOW_DRAW_PICTURE_ROW_H_
 
@@ -17,30 +17,31 @@ struct PngSize {
   std::size_t height = 0;
 };
 
-// The size that a PNG file says it has; nothing for what does not begin like one, or is 0 wide or high.
+// Returns the size in a PNG file's header; nothing if the bytes do not begin like a PNG, or a side is 0.
 std::optional<PngSize> png_size(const std::string& bytes);
 
-// Panels on lines of `per_line` (the last may have fewer), their pictures `height` high.
+// Panels on lines of `per_line` (the last may have fewer), with pictures of height `height`.
 struct PanelFit {
   std::size_t per_line = 0;
   double height = 0.0;
 };
 
-// What the fit asks of a panel: width over height of its picture, and how wide it is at least.
+// A panel's requirements for the fit: its picture's width over height, and its minimum width.
 struct PanelShape {
   double aspect = 1.0;
   double least_width = 0.0;
 };
 
-// The fewest lines no wider than `width` whose pictures are at least two thirds of `height` high, with the highest
-// pictures that they have room for, at most `height`. A panel to a line where even that is too wide.
+// Finds the fewest lines no wider than `width` whose pictures are at least two thirds of `height` high, and makes the
+// pictures as high as there is room for, at most `height`. If even a single panel is too wide, each panel gets its own
+// line.
 PanelFit fit_panels(const std::vector<PanelShape>& panels, double width, double height, double gap);
 
-// The row as a drawing at most `width` wide; parts have ids that begin with `id`. The row has been checked: it has
-// panels, whose png have a size.
+// Draws the row at most `width` wide; ids of parts begin with `id`. The row must have been checked: it has panels,
+// whose PNGs have a size.
 Scene picture_row(const PictureRow& row, const std::string& id, double width, const TextMeasurer& measure);
 
-// The whole page: title, rows, notes, margins. What picture_page_svg, _pdf and _png write.
+// The whole page: title, rows, notes, margins, as written by picture_page_svg, _pdf and _png.
 Scene picture_page_scene(const PicturePage& page, const PicturePageOptions& options, const TextMeasurer& measure);
 
 }  // namespace attnflow::internal

@@ -15,7 +15,7 @@
 
 namespace attnflow::internal {
 
-// Of no size where the bytes are no PNG.
+// The result is empty if the bytes are not a PNG.
 inline Image read_png(const std::string& png) {
   struct Source {
     const std::string* bytes;
@@ -50,7 +50,8 @@ inline Image read_png(const std::string& png) {
   return image;
 }
 
-// A picture whose every pixel differs from its neighbours: red grows to the right, green downwards, blue alternates.
+// A picture in which every pixel differs from its neighbors: red increases to the right, green downward, and blue
+// alternates.
 inline Image test_picture(std::size_t width, std::size_t height) {
   Image image{.width = width, .height = height, .pixels = {}};
   for (std::size_t y = 0; y < height; ++y) {

@@ -1,7 +1,7 @@
-// Running text of which every token stands on a ground of its colour.
+// Running text with a colored background for every token.
 //
-// Tokens are byte ranges of one or more texts. Tokens of the same characters (the bytes of one emoji) share their
-// place; tokens without text stand between the others under a label; characters that no token covers are drawn too.
+// Tokens are byte ranges of one or more texts. Tokens for the same characters (the bytes of one emoji) share their
+// place; tokens without text appear between the others as labels; characters that no token covers are drawn, too.
 // Letters that are shaped together are drawn together, so joined scripts stay joined across tokens.
 #ifndef ATTNFLOW_DRAW_RUNNING_TEXT_H_
 #define ATTNFLOW_DRAW_RUNNING_TEXT_H_
@@ -18,8 +18,8 @@
 namespace attnflow::internal {
 
 struct RunningToken {
-  std::string label;                 // what stands for a token without text, or of white space; not empty
-  std::optional<std::size_t> begin;  // byte range in texts[text]; absent: a label alone
+  std::string label;                 // shown for white space, and for a token without text; not empty
+  std::optional<std::size_t> begin;  // byte range in texts[text]; absent: only a label
   std::optional<std::size_t> end;
   std::size_t text = 0;
   bool italic = false;
@@ -27,13 +27,13 @@ struct RunningToken {
 
 struct RunningSource {
   std::vector<std::string> texts;
-  std::vector<RunningToken> tokens;  // in the order shown
+  std::vector<RunningToken> tokens;  // in display order
   // Line breaks and tabs inside a token are drawn as spaces, or as marks.
   enum class Breaks { kSpaces, kMarks } breaks = Breaks::kSpaces;
 };
 
-// A stretch of the paragraph with one ground. Several tokens where they stand for the same characters; none for
-// characters that no token covers.
+// A stretch of the paragraph with one background. It has several tokens if they represent the same characters, and none
+// for characters that no token covers.
 struct RunningCell {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -45,12 +45,12 @@ struct RunningText {
   std::vector<RunningCell> cells;
   Paragraph paragraph;
   TextStyle style;
-  std::vector<bool> italic;  // of each token
+  std::vector<bool> italic;  // per token
   double width = 0.0;        // of the widest line
   double height = 0.0;
 };
 
-// Line breaks and tabs as marks that can be seen.
+// Replaces line breaks and tabs by visible marks.
 std::string marked_breaks(const std::string& text);
 
 RunningText lay_out_running_text(const RunningSource& source, const TextStyle& style, double width,
@@ -58,15 +58,15 @@ RunningText lay_out_running_text(const RunningSource& source, const TextStyle& s
 
 struct TokenLook {
   std::optional<Color> ground = {};  // absent: the page
-  std::optional<Color> ink = {};     // absent: what is readable on the ground
-  bool above = false;                // with the white corner of values above the scale
+  std::optional<Color> ink = {};     // absent: readable on the background
+  bool above = false;                // with the white corner that marks values above the scale
   bool selected = false;             // between two bars
   bool hatched = false;
-  bool dashed = false;  // underlined with dashes
+  bool dashed = false;  // with a dashed underline
   std::string title = {};
 };
 
-// Draws the text below `top`. `looks` is of each token of the source.
+// Draws the text below `top`. `looks` has one entry per token of the source.
 void draw_running_text(const RunningText& text, const std::vector<TokenLook>& looks, double top, Scene* scene);
 
 }  // namespace attnflow::internal

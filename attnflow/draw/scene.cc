@@ -8,7 +8,7 @@
 namespace attnflow::internal {
 namespace {
 
-// A line of text reaches this far above and below its baseline, in parts of its size. These are the extents of Latin
+// How far a line of text extends above and below its baseline, as fractions of its size. These are the extents of Latin
 // capitals with an accent and of descenders; fallback fonts may have taller line boxes with the same ink.
 constexpr double kAscent = 0.86;
 constexpr double kDescent = 0.24;

@@ -1,5 +1,4 @@
-// A drawing that remembers its marks: it can be moved into another drawing, asked where its labels stand, and replayed
-// on any canvas.
+// A recorded drawing: it can be added to another drawing, queried for its label positions, and replayed on any canvas.
 #ifndef ATTNFLOW_DRAW_SCENE_H_
 #define ATTNFLOW_DRAW_SCENE_H_
 
@@ -26,10 +25,10 @@ class Scene {
   // The measurer must outlive the scene.
   explicit Scene(const TextMeasurer& measure) : measure_(&measure) {}
 
-  // The space that the drawing needs, from (0, 0). Set by whoever lays it out.
+  // The space that the drawing needs, from (0, 0). Set by the code that lays it out.
   double width = 0.0;
   double height = 0.0;
-  // The size of the file that a page becomes; absent: one pixel of 1/96 inch for each pixel of the drawing.
+  // The size of the file made from a page; absent: one pixel of 1/96 inch per pixel of the drawing.
   std::optional<PageSize> size = {};
 
   double scale() const { return size ? size->scale : 1.0; }
@@ -52,13 +51,13 @@ class Scene {
   }
   void image(const Rect& rect, const Image& image) { marks_.emplace_back(ImageMark{rect, image}); }
   void bitmap(const Rect& rect, const Bitmap& bitmap) { marks_.emplace_back(BitmapMark{rect, bitmap}); }
-  // Measures the text; an empty one leaves no mark.
+  // Measures and adds the text; an empty text leaves no mark.
   void text(const Text& text);
 
   // Adds the marks of another scene, moved by (dx, dy).
   void add(const Scene& other, double dx, double dy);
 
-  // Hands the marks to a canvas in order: it has an operator() for each kind.
+  // Passes the marks to a canvas in order, through its operator() for each kind.
   template <typename Canvas>
   void replay(Canvas& canvas) const {
     for (const Mark& mark : marks_) std::visit(canvas, mark);

@@ -11,13 +11,13 @@
 
 namespace attnflow::internal {
 
-// The scene as a complete SVG 1.1 document in UTF-8 that can also be put into an html page as it is. `description` is
-// the text for those who do not see the picture. Ids get `id_prefix` and a hyphen in front.
+// Returns the scene as a complete SVG 1.1 document in UTF-8 that can also be inserted into an HTML page unchanged.
+// `description` is the text alternative. Ids are prefixed with `id_prefix` and a hyphen.
 std::string scene_to_svg(const Scene& scene, const std::string& description, const std::string& id_prefix);
 
 // A coordinate with at most two decimals and no trailing zeros: "12", "0.5", "-3.25".
 std::string svg_number(double value);
-// Clean text with the characters escaped that mean something in XML, also inside quotes.
+// Clean text with characters escaped that are special in XML, also inside quotes.
 std::string xml_escaped(const std::string& text);
 
 }  // namespace attnflow::internal

@@ -1,4 +1,4 @@
-// Reads an svg back with expat, as a browser would: what is not well-formed XML is an error.
+// Parses an SVG with expat, as strictly as a browser: anything that is not well-formed XML is an error.
 #ifndef ATTNFLOW_DRAW_SVG_READER_FOR_TEST_H_
 #define ATTNFLOW_DRAW_SVG_READER_FOR_TEST_H_
 
@@ -13,7 +13,7 @@ namespace attnflow::internal {
 struct SvgElement {
   std::string name;
   std::map<std::string, std::string> attributes;
-  std::vector<std::string> groups;  // ids of the groups around it
+  std::vector<std::string> groups;  // ids of the enclosing groups
   std::string title;
 };
 
@@ -24,7 +24,7 @@ struct SvgDocument {
   std::vector<std::string> titles;
   std::vector<std::string> texts;  // of each text element, without its title
 
-  // Of the first element of that name; "" when there is none.
+  // The attribute of the first element of that name; "" if there is none.
   std::string attribute(const std::string& name, const std::string& key) const {
     for (const SvgElement& element : elements) {
       if (element.name != name) continue;

@@ -1,5 +1,5 @@
-// Generations for the tests of this module and for the pages that the browser test opens: seeded causal attention with
-// a sink at the first token over given pieces of text; raw, rollout and flow are the real ones of that attention.
+// Generations for the tests of this module and for the pages opened by the browser test: seeded causal attention with a
+// sink at the first token, over given pieces of text; raw, rollout and flow are computed from that attention.
 #ifndef ATTNFLOW_DRAW_SYNTHETIC_GENERATION_FOR_TEST_H_
 #define ATTNFLOW_DRAW_SYNTHETIC_GENERATION_FOR_TEST_H_
 
@@ -21,7 +21,7 @@
 namespace attnflow::internal {
 
 struct SyntheticGeneration {
-  std::vector<std::string> prompt;     // pieces with the spaces in front; "<|...|>" is special and stands for its text
+  std::vector<std::string> prompt;     // pieces with leading spaces; "<|...|>" is special and represents its text
   std::vector<std::string> generated;  // "" ends the text
   std::size_t layers = 6;
   std::vector<std::size_t> flow_tokens = {};
@@ -30,7 +30,7 @@ struct SyntheticGeneration {
   std::uint64_t seed = 1;
 };
 
-// The pieces of a chat prompt and an answer, repeated to the lengths asked for.
+// The pieces of a chat prompt and an answer, repeated to the requested lengths.
 inline std::vector<std::string> prompt_pieces(std::size_t m) {
   static const std::vector<std::string> pieces = {
       "It",    " is",        " sunny",     " today",   ",",    " which",  " is",   " bad",   ".",      "\n",
@@ -96,7 +96,7 @@ inline Report synthetic_generation(const SyntheticGeneration& make) {
   }
   generation.stopped = make.generated.back().empty() ? "end" : "length";
 
-  // Peaked weights, a pull to the tokens just before, and a sink that grows with depth.
+  // Peaked weights, a preference for the most recent tokens, and a sink that grows with depth.
   AttentionGraph graph;
   graph.weights = Tensor<double>({make.layers, positions, positions});
   for (std::size_t l = 0; l < make.layers; ++l) {
@@ -189,7 +189,7 @@ inline Report synthetic_generation(const SyntheticGeneration& make) {
   return report;
 }
 
-// A prompt of m tokens and an answer of n, with excluded tokens, flow of some tokens, and notes.
+// A prompt of m tokens and an answer of n, with excluded tokens, flow for some tokens, and notes.
 inline Report usual_generation(std::size_t m, std::size_t n, std::size_t layers = 6) {
   SyntheticGeneration make;
   make.prompt = prompt_pieces(m);

@@ -1,4 +1,4 @@
-// Reports for the tests of this module: random attention over given pieces of text, with rollout and a stand-in for
+// Reports for the tests of this module: random attention over given pieces of text, with rollout and a substitute for
 // flow.
 #ifndef ATTNFLOW_DRAW_SYNTHETIC_REPORT_FOR_TEST_H_
 #define ATTNFLOW_DRAW_SYNTHETIC_REPORT_FOR_TEST_H_
@@ -15,8 +15,8 @@
 
 namespace attnflow::internal {
 
-// Tokens from pieces as a tokenizer spells them: "[...]" is special and stands for no text, "##x" continues the word
-// before it, anything else starts a new word after a space (after nothing for the pieces in `joined`).
+// Makes tokens from pieces as a tokenizer spells them: "[...]" is special and has no text, "##x" continues the word
+// before it, and anything else starts a new word after a space (without a space if `joined`).
 inline void set_tokens(const std::vector<std::string>& pieces, bool joined, Report* report) {
   ReportInput& input = report->input;
   std::size_t word = 0;
@@ -39,8 +39,8 @@ inline void set_tokens(const std::vector<std::string>& pieces, bool joined, Repo
   }
 }
 
-// Fills raw, rollout, flow, graph for all output tokens. Deterministic. Attention is peaked at a few positions and
-// special tokens draw a good part of it, as in trained models. The stand-in for flow is min(1, sum_k min(A_l[i, k],
+// Fills raw, rollout, flow, and the graph for all output tokens. Deterministic. Attention is peaked at a few positions
+// and special tokens attract much of it, as in trained models. The substitute for flow is min(1, sum_k min(A_l[i, k],
 // F_(l-1)[k, j])), an upper bound of the maximum flow.
 inline void set_values(std::size_t layers, Report* report) {
   const std::size_t n = report->input.tokens.size();
@@ -68,7 +68,7 @@ inline void set_values(std::size_t layers, Report* report) {
         a[i * n + j] = (1.0 - rho) * report->graph(l, i, j) + (i == j ? rho : 0.0);
       }
     }
-    // By pointers: of 464 tokens these loops are long where nothing is optimised.
+    // Uses pointers, because for 464 tokens these loops take long in unoptimized builds.
     for (std::size_t i = 0; i < n; ++i) {
       double* const rolled = rollout[l][i].span().data();
       double* const flows = flow[l][i].span().data();
@@ -110,7 +110,7 @@ inline Report synthetic_report(const std::vector<std::string>& pieces, std::size
   return report;
 }
 
-// [CLS], n - 2 words, some of them in pieces, [SEP].
+// [CLS], n - 2 words, some of them split into pieces, [SEP].
 inline std::vector<std::string> english_pieces(std::size_t n) {
   static const std::vector<std::string> words = {
       "the",  "key",    "to",       "the",    "cabin", "##ets",    "is",   "on",    "the",   "table",

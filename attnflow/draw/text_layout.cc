@@ -11,7 +11,7 @@
 namespace attnflow::internal {
 namespace {
 
-// Longer texts are cut before they are measured: no line of a figure has room for them.
+// Longer texts are truncated before they are measured: no line of a figure has room for them.
 constexpr std::size_t kLongestLine = 4096;
 
 struct FreeFont {
@@ -22,7 +22,7 @@ struct UnrefAttributes {
 };
 using AttributesPtr = std::unique_ptr<PangoAttrList, UnrefAttributes>;
 
-// Scripts whose letters stand by themselves, so that a word may be drawn in pieces. All others are kept together.
+// Scripts with separate letters, so that a word may be drawn in pieces. All others are kept together.
 constexpr std::array kSeparateLetters = {
     G_UNICODE_SCRIPT_COMMON, G_UNICODE_SCRIPT_INHERITED, G_UNICODE_SCRIPT_UNKNOWN,  G_UNICODE_SCRIPT_LATIN,
     G_UNICODE_SCRIPT_GREEK,  G_UNICODE_SCRIPT_CYRILLIC,  G_UNICODE_SCRIPT_ARMENIAN, G_UNICODE_SCRIPT_GEORGIAN,
@@ -152,7 +152,7 @@ std::string TextMeasurer::shortened(const std::string& text, const TextStyle& st
     return text;
   }
 
-  // The bytes after which the text may be cut.
+  // The offsets at which the text may be cut.
   std::vector<std::size_t> cuts;
   for (std::size_t at = 0; at < beginning.size(); at = grapheme_end(beginning, at)) cuts.push_back(at);
 

@@ -1,7 +1,7 @@
-// Text as it will stand on the page: cleaned, measured, shortened, broken into lines.
+// Text as it will appear on the page: cleaned, measured, shortened, broken into lines.
 //
-// All measuring is done by pango, with hinting off and glyphs at fractions of a pixel, so that the same layout holds
-// for svg, pdf and png at any scale. Fonts come from the system; pango finds a fallback for every script.
+// All measuring is done by pango, with hinting off and glyphs at fractional pixel positions, so that the same layout
+// holds for SVG, PDF and PNG at any scale. Fonts come from the system; pango finds a fallback for every script.
 #ifndef ATTNFLOW_DRAW_TEXT_LAYOUT_H_
 #define ATTNFLOW_DRAW_TEXT_LAYOUT_H_
 
@@ -15,25 +15,26 @@
 
 namespace attnflow::internal {
 
-// The font families, in order of preference, for pango and for css.
+// The font families, in order of preference, for pango and for CSS.
 inline constexpr const char* kFontFamilies = "Noto Sans, Noto Sans Arabic, Noto Sans Hebrew, DejaVu Sans, sans-serif";
 
-// Any bytes as one line of text that is valid UTF-8 and valid XML: white space that is not a space becomes a space,
-// other control characters become their pictures (U+2400...), what is not UTF-8 or not allowed in XML becomes U+FFFD.
+// Converts any bytes to one line of text that is valid UTF-8 and valid XML: white space other than a space becomes a
+// space, other control characters become their pictures (U+2400...), and what is not UTF-8 or not allowed in XML
+// becomes U+FFFD.
 std::string clean_text(std::string_view text);
 
-// True when the letter at text[at] is shaped together with the one before it, so that drawing them apart would look
-// wrong: Arabic and other joined scripts, combining marks, emoji sequences. For clean text, and the beginning of a
-// letter.
+// Whether the letter at text[at] is shaped together with the one before it, so that drawing them separately would look
+// wrong: Arabic and other joined scripts, combining marks, emoji sequences. Requires clean text, and `at` at the
+// beginning of a letter.
 bool shaped_together(std::string_view text, std::size_t at);
 
-// The language that decides which glyphs Han characters get: "ja" when there are kana, "ko" with hangul, "zh-cn" with
-// Han alone, else "en". Never the locale of the machine.
+// The language that decides which glyphs are used for Han characters: "ja" if there are kana, "ko" with hangul, "zh-cn"
+// with Han alone, else "en". Never the machine's locale.
 std::string language_of(std::string_view text);
 
-// Where the bytes [begin, end) of a paragraph ended up. A range that is broken over lines is placed once for each line.
+// The position of the bytes [begin, end) of a paragraph. A range broken over several lines is placed once per line.
 struct PlacedRange {
-  std::size_t range = 0;  // index in the ranges asked for
+  std::size_t range = 0;  // index of the requested range
   std::size_t line = 0;
   std::size_t begin = 0;  // bytes of the paragraph on that line
   std::size_t end = 0;
@@ -52,7 +53,7 @@ struct Paragraph {
   std::vector<PlacedRange> placed;  // by range, then by line
 };
 
-// Not for use from several threads at a time; each thread makes its own.
+// Not thread-safe; each thread makes its own.
 class TextMeasurer {
  public:
   explicit TextMeasurer(const std::string& language);
@@ -64,18 +65,18 @@ class TextMeasurer {
 
   double width(const std::string& text, const TextStyle& style) const;
 
-  // True when the first letter that has a direction is written from right to left.
+  // Whether the first letter that has a direction is written from right to left.
   bool right_to_left(const std::string& text) const;
 
-  // The text itself when it is at most `max_width` wide, else its longest beginning (in whole characters as the reader
-  // sees them) that fits with "…" behind it; "…" alone when nothing fits.
+  // Returns the text itself if it is at most `max_width` wide, else its longest beginning (in whole characters as the
+  // reader sees them) that fits followed by "…"; "…" alone if nothing fits.
   std::string shortened(const std::string& text, const TextStyle& style, double max_width) const;
 
-  // The text broken into lines of at most `width`, between words where possible.
+  // Breaks the text into lines of at most `width`, between words if possible.
   std::vector<std::string> wrapped(const std::string& text, const TextStyle& style, double width) const;
 
-  // The text as a paragraph of lines of at most `width`, with full bidirectional ordering, and where each range stands.
-  // Right-to-left paragraphs are aligned on the right.
+  // Lays out the text as a paragraph of lines of at most `width`, with full bidirectional ordering, and locates each
+  // range. Right-to-left paragraphs are right-aligned.
   Paragraph paragraph(const std::string& text, const std::vector<ParagraphRange>& ranges, const TextStyle& style,
                       double width, bool right_to_left) const;
 

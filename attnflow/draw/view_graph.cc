@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kGraphGap = 24.0;
 constexpr double kLargestPitch = 64.0;
-// Panels stand beside each other when their nodes are still this far apart.
+// Panels are placed next to each other if their nodes are still this far apart.
 constexpr double kLeastPitchBeside = 16.0;
 constexpr double kGraphLabelGap = 8.0;
 
@@ -27,7 +27,7 @@ struct GraphShape {
   bool all = false;        // arcs of all output tokens
 };
 
-// Nothing: every arc.
+// Returns nothing for every arc.
 std::optional<std::size_t> arcs_per_node(const FigureOptions& options) {
   if (options.every_arc) return std::nullopt;
   return options.arcs_per_node.value_or(kArcsPerNode);
@@ -46,9 +46,9 @@ GraphArcs arcs_of(const FigureData& data, const GraphShape& shape, Method method
   return graph_arcs(weights, report.settings, question);
 }
 
-// Weights are many and the residual is the largest of each layer, so they grow linearly. Mass spreads out towards the
-// input: there width and darkness grow with the square root, so that an arc of a hundredth of the strongest still
-// shows. The colour is the strongest of the scale.
+// There are many weights, and the residual is the largest of each layer, so width and darkness grow linearly with them.
+// Mass spreads out toward the input: there they grow with the square root, so that an arc of a hundredth of the
+// strongest is still visible. The color is the strongest of the scale.
 Paint arc_paint(double share, bool by_mass) {
   const double strength = by_mass ? std::sqrt(share) : share;
   return stroked(scale_color(1.0), 0.3 + 2.4 * strength, figures::kFaintestOpacity + figures::kOpacityRange * strength);
@@ -57,7 +57,7 @@ Paint arc_paint(double share, bool by_mass) {
 // Values of a method at the input tokens: those of the output token, or the mean over all.
 ValueRow input_values(const FigureData& data, Method method, const GraphShape& shape) {
   if (!shape.all) return data.shown(method, {data.layer_position});
-  // The mean over all output tokens is nobody's own value.
+  // The mean over all output tokens belongs to no single token.
   ValueRow mean{.values = std::vector<double>(data.tokens, 0.0), .output = {}};
   const std::size_t rows = method_values(data.report, method).output_tokens->size();
   for (std::size_t j = 0; j < data.tokens; ++j) {
@@ -68,7 +68,7 @@ ValueRow input_values(const FigureData& data, Method method, const GraphShape& s
   return mean;
 }
 
-// Samples of arcs with their weights, as a line of its own.
+// Samples of arcs with their weights, as a separate line.
 Scene arc_legend(const TextMeasurer& measure, double strongest, bool by_mass) {
   Scene scene(measure);
   const TextStyle style{.size = kSmallSize, .color = kGrey};

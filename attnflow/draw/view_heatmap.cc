@@ -1,4 +1,4 @@
-// Layer x input token for one output token, a panel for each method.
+// Layer x input token for one output token, one panel per method.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace attnflow::internal {
 namespace {
 
 constexpr double kHeatmapGap = 22.0;
-// Panels stand beside each other when their cells are still this wide, and below each other otherwise.
+// Panels are placed next to each other if their cells are still this wide, and below each other otherwise.
 constexpr double kLeastCellBeside = 15.0;
 
 double whole_pixels(double size) { return size >= 6.0 ? std::floor(size) : size; }

@@ -1,4 +1,4 @@
-// Output token x input token, a panel for each method.
+// Output token x input token, one panel per method.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,14 +18,15 @@ constexpr double kLargestMatrixCell = 24.0;
 constexpr double kLabelledCell = 12.0;
 constexpr std::size_t kMaxLabelledTokens = 64;
 constexpr double kRoomForLabels = 90.0;
-// A matrix gets no larger than this, unless its labels need it.
+// Maximum size of a matrix, unless its labels need more.
 constexpr double kLargestMatrix = 620.0;
 
 std::size_t row_count(const FigureData& data, Method method) {
   return method_values(data.report, method).output_tokens->size();
 }
 
-// Square cells. As many panels in a row as leave every token its label; all of them when the labels are thinned anyway.
+// Square cells. A row has as many panels as possible with a label for every token, or all panels if the labels are
+// thinned anyway.
 double square_cell(const FigureData& data, std::size_t panels, bool compact) {
   const auto n = static_cast<double>(data.tokens);
   std::size_t in_row = std::max<std::size_t>(1, panels);
@@ -43,7 +44,7 @@ double square_cell(const FigureData& data, std::size_t panels, bool compact) {
   return std::max(data.least_cell(), cell >= 6.0 ? std::floor(cell) : cell);
 }
 
-// Cells of a generation, whose rows and columns are of different number, as wide as the page lets them be.
+// Cells of a generation, which has different numbers of rows and columns, are as wide as the page allows.
 void fit_generation(const FigureData& data, std::size_t rows, Grid* grid) {
   constexpr double kRoom = 900.0;
   constexpr double kHighest = 18.0;
@@ -148,7 +149,7 @@ View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
   }
   grid.note.clear();
   for (const MethodScores* const scores : data.scores) {
-    if (!generation) break;  // of one prediction, without output tokens
+    if (!generation) break;  // for one prediction, without output tokens
     std::vector<ValueRow> rows;
     for (const std::size_t output : data.report.output_tokens) {
       const double* const row = scores->values[chosen_token(data.report, output)].data();

@@ -7,7 +7,7 @@
 namespace attnflow::internal {
 namespace {
 
-// More tokens make a graph that one cannot read.
+// With more tokens, a graph is unreadable.
 constexpr std::size_t kMaxGraphTokens = 32;
 
 }  // namespace
@@ -15,13 +15,13 @@ constexpr std::size_t kMaxGraphTokens = 32;
 View overview(const FigureData& data) {
   std::vector<View> parts;
   parts.push_back(strip_view(data));
-  const bool has_layers = !data.methods.empty();  // methods beside the graph have none to draw
+  const bool has_layers = !data.methods.empty();  // methods outside the graph have none to draw
   if (has_layers) parts.push_back(heatmap_view(data));
   if (has_layers && data.tokens <= kMaxGraphTokens && has_graph(data.report)) {
     parts.push_back(graph_view(data, /*compact=*/true));
   } else if (has_matrix(data)) {
     parts.push_back(matrix_view(data, {.compact = true}));
-    // Of one method: the columns stand above each other.
+    // For the same method: columns are aligned vertically.
     const double margin = std::max(parts[1].left_margin, parts.back().left_margin);
     if (data.report.generation && has_layers) {
       parts[1] = heatmap_view(data, margin);

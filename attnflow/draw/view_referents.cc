@@ -1,5 +1,5 @@
-// Shares of the referents in the weights of one output token: grouped bars for each layer, a panel for each method,
-// after the probabilities of the candidates where there are some.
+// Shares of the referents in the weights of one output token: grouped bars for each layer, one panel per method, after
+// the probabilities of the candidates, if there are any.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,13 +19,14 @@ constexpr double kHead = kPanelHeadHeight;
 constexpr double kAxisGap = 6.0;  // between the numbers of the axis and the plot
 constexpr double kReferentGap = 22.0;
 constexpr double kWidestBar = 16.0;
-// Panels stand beside each other when a layer's bars are at least this wide, and below each other otherwise.
+// Panels are placed next to each other if a layer's bars are at least this wide, and below each other otherwise.
 constexpr double kNarrowestBarBeside = 4.0;
 constexpr double kWidestCandidate = 46.0;
-constexpr Color kCandidateColor{0x8c, 0x8c, 0x8c};  // candidates are no referents: none of their colours
+constexpr Color kCandidateColor{0x8c, 0x8c, 0x8c};  // candidates are not referents, so they have none of their colors
 
-// The palette of Okabe & Ito ("Color Universal Design", 2008), which keeps its colours apart for all common kinds of
-// colour blindness. The first ones differ in lightness too, for grey print; the yellow, faint on white, comes last.
+// The palette of Okabe & Ito ("Color Universal Design", 2008), whose colors remain distinguishable with all common
+// kinds of color blindness. The first ones also differ in lightness, for grayscale printing; the yellow, faint on
+// white, comes last.
 constexpr std::array<Color, 8> kReferentColors{{{0x00, 0x72, 0xb2},
                                                 {0xe6, 0x9f, 0x00},
                                                 {0x00, 0x9e, 0x73},
@@ -45,7 +46,7 @@ double axis_width(const TextMeasurer& measure) { return measure.width("100%", kT
 
 double y_of(double share) { return kHead + kPlotHeight * (1.0 - std::clamp(share, 0.0, 1.0)); }
 
-// Title, lines at quarters of the whole, and their numbers where the panel has room for a left axis.
+// Title, lines at quarters of the whole, and their labels if the panel has room for a left axis.
 void draw_axes(const std::string& title, double left, double width, Scene* scene) {
   scene->text({.at = {left, 13.0}, .text = title, .style = {.size = kTitleSize, .bold = true}});
   for (double tick = 0.0; tick <= 1.0; tick += kTickStep) {
@@ -69,7 +70,7 @@ Scene candidates_panel(const FigureData& data, const ReportPrediction& predictio
     labels.push_back({.text = label.empty() ? "\u25A1" : label,
                       .title = fmt::format("probability {}", short_number(candidate.probability))});
   }
-  // Turned labels may reach to the left of the axis: two rounds settle the margin, as in heat maps.
+  // Rotated labels may extend to the left of the axis: two iterations settle the margin, as in heat maps.
   double left = axis_width(data.measure);
   double pitch = kWidestCandidate;
   ColumnLabels columns;
@@ -98,14 +99,14 @@ Scene candidates_panel(const FigureData& data, const ReportPrediction& predictio
 }
 
 struct Bars {
-  double width = 0.0;  // of one
+  double width = 0.0;  // of one bar
   double group = 0.0;  // of a layer: its bars and the gap
 };
 
 Bars bars_in(double plot, std::size_t layers, std::size_t referents) {
   const double group = plot / static_cast<double>(layers);
   const double bar = std::min(kWidestBar, 0.8 * group / static_cast<double>(referents));
-  // Few layers do not stretch over a wide page.
+  // A few layers are not stretched over a wide page.
   return {bar, std::min(group, bar * static_cast<double>(referents) / 0.72)};
 }
 
@@ -179,7 +180,7 @@ Scene legend(const FigureData& data, const std::vector<std::string>& names) {
   return scene;
 }
 
-// Said when most flow values shown are degenerate.
+// Shown if most of the flow values shown are degenerate.
 std::string flow_note(const std::vector<ReferentWeights>& weights) {
   std::size_t all = 0;
   std::size_t flagged = 0;

@@ -1,5 +1,5 @@
-// The running text, every token on a ground of its value, a strip for each method. Of a generation: the prompt, and
-// what was generated below.
+// The running text, with every token on a background colored by its value, one strip per method. For a generation: the
+// prompt, and the generated text below it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace attnflow::internal {
 namespace {
 
-// A generation's text of more tokens is drawn without its middle, or without what is far from the token shown.
+// A generation with more tokens is drawn without its middle, or without tokens far from the one shown.
 constexpr std::size_t kMaxTokens = 600;
 
 struct Stretch {
@@ -22,7 +22,7 @@ struct Stretch {
   std::size_t end = 0;
 };
 
-// Both ends of a long text, or the surroundings of `center`.
+// Returns both ends of a long text, or the surroundings of `center`.
 std::vector<Stretch> stretches(std::size_t tokens, std::optional<std::size_t> center) {
   if (tokens <= kMaxTokens) return {{0, tokens}};
   if (!center) return {{0, kMaxTokens / 2}, {tokens - kMaxTokens / 2, tokens}};
@@ -30,14 +30,14 @@ std::vector<Stretch> stretches(std::size_t tokens, std::optional<std::size_t> ce
   return {{begin, begin + kMaxTokens}};
 }
 
-// One text of the strip, laid out: the input, or what was generated.
+// One laid-out text of the strip: the input, or the generated text.
 struct StripText {
   RunningText text;
-  std::vector<std::optional<std::size_t>> tokens;  // of each running token; absent: a sign for those left out
+  std::vector<std::optional<std::size_t>> tokens;  // per running token; absent: a sign for omitted ones
   std::size_t left_out = 0;
 };
 
-// Only the stretches of a text, with a sign in each gap.
+// Keeps only the stretches of a text, with a sign in each gap.
 RunningSource cut(const RunningSource& whole, const std::vector<Stretch>& kept, StripText& strip) {
   RunningSource source{.texts = {}, .tokens = {}, .breaks = whole.breaks};
   const auto gap = [&](std::size_t tokens) {
@@ -50,7 +50,7 @@ RunningSource cut(const RunningSource& whole, const std::vector<Stretch>& kept, 
   std::size_t last = 0;
   for (const Stretch& stretch : kept) {
     gap(stretch.begin - last);
-    // The text of a stretch runs from its first range to its last.
+    // The text of a stretch goes from its first range to its last.
     std::size_t from = whole.texts.front().size();
     std::size_t to = 0;
     const auto has_text = [](const RunningToken& token) { return token.begin && *token.begin < *token.end; };
@@ -104,7 +104,7 @@ RunningSource generated_source(const FigureData& data) {
   return source;
 }
 
-// The texts of the strip; of a long generation what surrounds `shown`.
+// The texts of the strip; for a long generation, the surroundings of `shown`.
 std::vector<StripText> lay_out(const FigureData& data, std::optional<std::size_t> shown) {
   std::vector<StripText> texts(data.report.generation ? 2 : 1);
   std::vector<RunningSource> sources = {input_source(data)};
@@ -144,7 +144,7 @@ TokenLook input_look(const FigureData& data, std::size_t i, const ValueRow& row,
   return look;
 }
 
-// Generated tokens are coloured where their columns were kept; those that came after the one shown are grey.
+// Generated tokens are colored if their columns were kept; those after the one shown are gray.
 TokenLook generated_look(const FigureData& data, std::size_t s, std::optional<std::size_t> shown,
                          const std::vector<double>& values, const ColorScale& scale) {
   TokenLook look{.title = fmt::format("{} (generated token {})", data.generated_labels[s], s)};
@@ -170,7 +170,7 @@ struct Strip {
 void mark_generated(const FigureData& data, Strip& strip) {
   if (!data.report.generation || !strip.row.output) return;
   strip.shown = chosen_token(data.report, *strip.row.output);
-  // In a mean each of them counts for the tokens after it only, so colors would say little.
+  // In a mean, each of them counts only for the tokens after it, so colors would mean little.
   strip.generated = data.shown_generated(strip.method);
 }
 

@@ -7,14 +7,14 @@
 
 namespace attnflow {
 
-// A file that works by itself: style, script and `json`, a report document that may stand in a <script> as it is
-// (report/report_json.h writes no other). `text`: for the browser's tab, the user's own.
+// Makes a self-contained file: style, script and `json`, a report document that is safe inside a <script> without
+// escaping (report/report_json.h writes no other). `text` is the user's own text, for the browser tab.
 std::string viewer_page(const std::string& text, const std::string& json);
 
-// The same in its form for a frame in another page: its root element has the attribute data-embed.
+// Likewise for a frame in another page: its root element has the attribute data-embed.
 std::string viewer_embedded_page(const std::string& text, const std::string& json);
 
-// The page that a server sends, without a report: it asks /api/v1 of the server it came from.
+// The page sent by a server, without a report: it queries /api/v1 of the server that it came from.
 std::string viewer_server_page();
 // The content security policy of that page, for the header of the same name.
 std::string_view viewer_server_policy();

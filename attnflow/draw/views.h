@@ -1,5 +1,5 @@
-// The views of a report. Each takes the checked report and returns a drawing no wider than data.width, with what the
-// legend at the bottom of the page has to explain.
+// The views of a report. Each takes the checked report and returns a drawing no wider than data.width, along with what
+// the legend at the bottom of the page has to explain.
 #ifndef ATTNFLOW_DRAW_VIEWS_H_
 #define ATTNFLOW_DRAW_VIEWS_H_
 
@@ -16,24 +16,24 @@ struct View {
   Scene scene;
   bool above = false;          // some values are above the scale
   bool without_value = false;  // some cells have no value
-  double left_margin = 0.0;    // of grids: the room to the left of the cells
+  double left_margin = 0.0;    // for grids: the room to the left of the cells
 };
 
-// No cell of a heat map is wider.
+// Maximum cell width of a heat map.
 inline constexpr double kLargestCell = 34.0;
 
 // The input tokens as columns.
 std::vector<AxisLabel> input_axis(const FigureData& data);
 
-// `compact`: one panel (rollout, when there is one) where the panels do not fit beside each other.
+// `compact`: one panel (rollout, if available) if the panels do not fit next to each other.
 View graph_view(const FigureData& data, bool compact = false);
 View heatmap_view(const FigureData& data, double left_margin = 0.0);
 View strip_view(const FigureData& data);
 View referents_view(const FigureData& data);
 
 struct MatrixViewLayout {
-  bool compact = false;      // panels beside each other even where that leaves no room for all labels
-  double left_margin = 0.0;  // at least
+  bool compact = false;      // panels next to each other even if that leaves no room for all labels
+  double left_margin = 0.0;  // minimum
 };
 // Whether some method was computed for more than one output token.
 bool has_matrix(const FigureData& data);
@@ -41,10 +41,10 @@ View matrix_view(const FigureData& data, const MatrixViewLayout& layout);
 
 View overview(const FigureData& data);
 
-// The whole page of a figure: title, view, notes, margins. What figure_svg, figure_pdf and figure_png write.
+// The whole page of a figure: title, view, notes, margins, as written by figure_svg, figure_pdf and figure_png.
 Scene figure_scene(const Report& report, const FigureOptions& options, const TextMeasurer& measure);
 
-// What a figure shows in one line of text, for readers that do not see it.
+// Describes the figure in one line of text, for use as a text alternative.
 std::string figure_description(const Report& report, const FigureOptions& options);
 
 }  // namespace attnflow::internal

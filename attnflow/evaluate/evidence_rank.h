@@ -1,16 +1,16 @@
-// Does a method rank the word first that decides the answer?
+// Reciprocal rank: how near to the top a method ranks the word that decides the answer.
 //
-// Problem. For a sentence whose deciding word is known, a method gives every word a value. How near to the top does the
-// deciding word come? And how near would it come by chance?
+// Problem. For a sentence whose deciding word is known, a method gives every word a value. How near to the top is the
+// deciding word, and how near would it be by chance?
 //
-// Definition. The reciprocal rank is 1 / r, r being the word's place by falling value. Words whose values are equal (or
-// closer than their error) have no order; the word's place among the k of them is any of r, ..., r + k - 1 with the
-// same probability, and the expected reciprocal rank is
+// Definition. The reciprocal rank is 1 / r, where r is the word's position by decreasing value. Words whose values are
+// equal (or closer than their error) have no order; the word's position among k such words is any of r, ..., r + k - 1
+// with equal probability, and the expected reciprocal rank is
 //
 //     (1/r + 1/(r+1) + ... + 1/(r+k-1)) / k.
 //
-// So a method that gives every word the same value scores what a random order scores, (1 + 1/2 + ... + 1/n) / n, and
-// not 1. The mean over sentences is the mean reciprocal rank (Voorhees, TREC-8, 1999).
+// So a method that gives every word the same value gets the score of a random order, (1 + 1/2 + ... + 1/n) / n, not 1.
+// The mean over sentences is the mean reciprocal rank (Voorhees, TREC-8, 1999).
 //
 // References:
 //   E. M. Voorhees, The TREC-8 Question Answering Track Report, 1999:
@@ -30,12 +30,12 @@
 
 namespace attnflow {
 
-// Of values[word]. gaps: empty, or the width of each value's enclosure [value, value + gap]: values whose enclosures
-// meet are ties. O(n). Throws Error(kUsage) for a word that is not there, another number of gaps, or a value that is
-// not finite.
+// Returns the expected reciprocal rank of values[word]. gaps: empty, or the width of each value's enclosure [value,
+// value + gap]: values whose enclosures meet are ties. O(n). Throws Error(kUsage) for a word that does not exist, a
+// different number of gaps, or a value that is not finite.
 double expected_reciprocal_rank(std::span<const double> values, std::size_t word, std::span<const double> gaps = {});
 
-// Of a random order of n >= 1 words.
+// Returns the expected reciprocal rank in a random order of n >= 1 words.
 double random_reciprocal_rank(std::size_t n);
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// What SciPy says (tests/golden/evaluate, made by tools/golden/evaluate.py).
+// Reference results from SciPy (tests/golden/evaluate, made by tools/golden/evaluate.py).
 #ifndef ATTNFLOW_EVALUATE_GOLDEN_EVALUATE_FOR_TEST_H_
 #define ATTNFLOW_EVALUATE_GOLDEN_EVALUATE_FOR_TEST_H_
 
@@ -9,7 +9,7 @@
 
 namespace attnflow {
 
-// The cases of one kind. Throws when the file is absent or has none, so that no test passes without them.
+// Returns the cases of one kind. Throws if the file is missing or has none, so that no test passes without them.
 inline nlohmann::json golden_cases(const std::string& kind) {
   const std::string path = std::string(ATTNFLOW_SOURCE_DIR) + "/tests/golden/evaluate/statistics.json";
   std::ifstream file(path);

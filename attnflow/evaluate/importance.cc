@@ -93,7 +93,7 @@ GradientSum gradient_sum(TensorView<const float> gradient) {
     result.largest = std::max(result.largest, result.scores[j]);
     largest_size = std::max(largest_size, size);
   }
-  // 2^-23 = 2 u, the distance of float32 neighbours around 1.
+  // 2^-23 = 2 u, the spacing of float32 numbers around 1.
   result.noise_bound = 0x1p-23 * std::sqrt(static_cast<double>(gradient.extent(1))) * largest_size;
   result.is_rounding_noise = result.largest <= kNoiseFactor * result.noise_bound;
   return result;

@@ -1,39 +1,40 @@
-// How important each input token is to a model's output: the references that attention-based methods are compared with.
+// Importance of each input token to a model's output: the references that attention-based methods are compared with.
 //
-// Problem. A model gives a number y for an input (a class probability, a logit, a difference of two). Which input
-// tokens does y depend on? Attention is not asked: these scores use only what goes in and what comes out. Three are
-// common. Here are their formulas; running the model is the caller's work.
+// Problem. A model computes a number y for an input (a class probability, a logit, a difference of two). Which input
+// tokens does y depend on? These scores do not use attention, only the input and the output. Three are common; their
+// formulas are here, and the caller runs the model.
 //
-// Blank-out (Abnar & Zuidema, 2020, section 4). Replace token j by a token that says nothing (UNK, MASK) and look how
-// far y moves: |y - y_j|. Costs one run of the model for each token; takes the model at its word, but only one token at
-// a time (of two tokens that say the same, neither counts).
+// Blank-out (Abnar & Zuidema, 2020, section 4). Replace token j by an uninformative token (UNK, MASK) and measure the
+// change of y: |y - y_j|. This costs one run of the model per token and measures its actual behavior, but for only one
+// token at a time (of two tokens with the same meaning, neither counts).
 //
-// Gradient. Let g[j, d] = dy / de[j, d], e[j, :] the embedding of token j, n tokens of `width` dimensions, both float32
-// as a backward pass gives them. One backward pass gives all tokens; it is the slope at the input itself and sees
-// nothing of what a whole replacement would do.
-//   * L2 norm: sqrt(sum_d g[j, d]^2), how fast y can change when e[j] moves in the worst direction. The default.
-//   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of what is lost when
-//     e[j] is set to zero; signed, or its absolute value.
-//   * sum: |sum_d g[j, d]|, what the code of Abnar & Zuidema computes. It is the slope along the single direction
-//     (1, 1, ..., 1), which nothing singles out. Worse: layer normalisation takes the mean over d away, so where every
-//     path from e to y begins with one (pre-layer-norm models; embeddings before their own norm), moving e[j] along
-//     that direction changes nothing and the sum is zero. What a computer gives is then rounding noise, whose ranking
-//     looks like any other. For replication, and never without looking at `is_rounding_noise`.
+// Gradient. Let g[j, d] = dy / de[j, d], with e[j, :] the embedding of token j, for n tokens of `width` dimensions,
+// both in float32 as a backward pass computes them. One backward pass gives all tokens; it is the slope at the input
+// itself and says nothing about the effect of replacing a token entirely.
+//   * L2 norm: sqrt(sum_d g[j, d]^2), the rate at which y changes when e[j] moves in the worst direction. The default.
+//   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of the decrease when e[j]
+//     is set to zero; signed, or its absolute value.
+//   * sum: |sum_d g[j, d]|, as computed by the code of Abnar & Zuidema. It is the slope along the direction (1, 1, ...,
+//     1), which has no special significance. Worse, layer normalization subtracts the mean over d, so if every path
+//     from e to y begins with one (pre-layer-norm models; embeddings before their own norm), moving e[j] along that
+//     direction changes nothing and the sum is zero. The computed value is then rounding noise, whose ranking looks
+//     like any other. For replication only, and never without checking `is_rounding_noise`.
 //
-// Noise bound of the sum. Each g[j, d] comes out of inner products over about `width` terms in float32. With u = 2^-24
-// their relative error is about sqrt(width) u (Higham & Mary, 2019: roundings act as independent random ones), and in
-// the worst case the errors of a token's dimensions add up:
+// Noise bound of the sum. Each g[j, d] results from inner products over about `width` terms in float32. With u = 2^-24,
+// their relative error is about sqrt(width) u (Higham & Mary, 2019: rounding errors behave like independent random
+// ones), and in the worst case the errors of a token's dimensions add up:
 //
 //     bound_j = 2 sqrt(width) u sum_d |g[j, d]|.
 //
-// `is_rounding_noise` says that the largest |sum| over the tokens is at most kNoiseFactor times the largest bound. The
-// factor stands for the layers that errors pass through and for values that cancel inside. There is room for it: signs
-// without a pattern give a sum of about sqrt(width) times the mean |g|, which is 1 / (2 u width) = 8e6 / width bounds:
-// 10,000 of them at width 768. The largest values are compared because noise is relative to what was summed anywhere in
-// the model: a token with a tiny gradient carries the noise of the others.
+// `is_rounding_noise` means that the largest |sum| over the tokens is at most kNoiseFactor times the largest bound. The
+// factor accounts for the layers that errors pass through and for values that cancel inside. It leaves enough room:
+// random signs give a sum of about sqrt(width) times the mean |g|, which is 1 / (2 u width) = 8e6 / width bounds:
+// 10,000 bounds at width 768. The largest values are compared because noise is relative to the sums anywhere in the
+// model: a token with a tiny gradient carries the noise of the others.
 //
-// Shapes are [n, width] with n >= 1 and width >= 1; results have n values. Sums are taken in double. Cost: O(n width).
-// Deterministic. Throws Error (kUsage) for other shapes, and for values that are not finite (a model that overflowed).
+// Shapes are [n, width] with n >= 1 and width >= 1; results have n values. Sums are in double precision. Cost: O(n
+// width). Deterministic. Throws Error (kUsage) for other shapes, and for values that are not finite (a model that
+// overflowed).
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -60,7 +61,7 @@
 
 namespace attnflow {
 
-// |base - blanked[j]|: `base` is the output for the whole input, blanked[j] the one with token j replaced.
+// Returns |base - blanked[j]|: `base` is the output for the whole input, blanked[j] the one with token j replaced.
 std::vector<double> blank_out_importance(double base, std::span<const double> blanked);
 
 // The L2 norm of each token's gradient.
@@ -72,14 +73,14 @@ enum class Sign { kSigned, kAbsolute };
 std::vector<double> gradient_times_input(TensorView<const float> gradient, TensorView<const float> embedding,
                                          Sign sign = Sign::kSigned);
 
-// How many bounds (see above) the largest sum must exceed to be more than noise.
+// The number of bounds (see above) that the largest sum must exceed to count as more than noise.
 inline constexpr double kNoiseFactor = 8;
 
 struct GradientSum {
   std::vector<double> scores;      // |sum_d g[j, d]|
   double largest = 0;              // the largest of them
   double noise_bound = 0;          // the largest bound_j
-  bool is_rounding_noise = false;  // largest <= kNoiseFactor * noise_bound: the scores order nothing
+  bool is_rounding_noise = false;  // largest <= kNoiseFactor * noise_bound: the order of the scores is meaningless
 };
 
 GradientSum gradient_sum(TensorView<const float> gradient);

@@ -42,7 +42,7 @@ TEST(Gradient, ScoresOfASmallExample) {
   EXPECT_FALSE(sum.is_rounding_noise);
 }
 
-// For y = sum_j w . (e_j * e_j) the gradient is 2 w e, and the three scores are what calculus says.
+// For y = sum_j w . (e_j * e_j) the gradient is 2 w e, and the three scores follow from calculus.
 TEST(Gradient, ScoresOfAQuadraticForm) {
   Random random(1);
   const Tensor<float> embedding = random_array(6, 16, random);
@@ -60,7 +60,7 @@ TEST(Gradient, ScoresOfAQuadraticForm) {
 }
 
 // The gradient with respect to a layer norm's input, given the one with respect to its output, in float32 throughout as
-// a backward pass computes it. Its sum over dimensions is zero but for rounding.
+// in a backward pass. Its sum over dimensions is zero except for rounding.
 Tensor<float> layer_norm_backward(const Tensor<float>& input, const Tensor<float>& gradient) {
   const std::size_t width = input.extent(1);
   Tensor<float> result(input.shape());
@@ -103,7 +103,7 @@ TEST(GradientSum, IsRoundingNoiseBeforeALayerNorm) {
   }
 }
 
-// Several pre-layer-norm blocks with a residual: each adds the gradient of its own norm to the one that passes by.
+// Several pre-layer-norm blocks with residuals: each adds the gradient of its own norm to the one that bypasses it.
 TEST(GradientSum, IsRoundingNoiseAtTheBottomOfADeepModel) {
   Random random(3);
   const std::size_t width = 256;
@@ -120,7 +120,7 @@ TEST(GradientSum, ASumFarSmallerThanTheGradientIsStillSeen) {
   Tensor<float> gradient = layer_norm_backward(random_array(12, 128, random), random_array(12, 128, random));
   for (float& value : gradient.span()) value += 0.001F;
   EXPECT_FALSE(gradient_sum(gradient.view()).is_rounding_noise);
-  // A gradient of zero has no sum to speak of.
+  // A gradient of zero has a meaningless sum.
   EXPECT_TRUE(gradient_sum(Tensor<float>({2, 3}).view()).is_rounding_noise);
 }
 

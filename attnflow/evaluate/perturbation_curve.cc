@@ -28,7 +28,7 @@ std::vector<std::size_t> importance_order(std::span<const double> values, std::u
   random.shuffle(order);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
   if (gaps.empty()) return order;
-  // highest[i]: the largest upper end of order[i] and those behind it. A run ends where it lies below all of the run.
+  // highest[i]: the largest upper end of order[i] and those after it. A run ends where it is below all of the run.
   std::vector<double> highest(order.size() + 1, -std::numeric_limits<double>::infinity());
   for (std::size_t i = order.size(); i-- > 0;) {
     highest[i] = std::max(highest[i + 1], values[order[i]] + gaps[order[i]]);

@@ -12,7 +12,7 @@
 namespace attnflow {
 namespace {
 
-// Values of a sample by place, divided by the sum of their sizes; zeros stay.
+// Returns a sample's values by place, divided by the sum of their absolute values; all-zero values stay zero.
 std::vector<double> by_place(const RankedWords& sample, PlaceFrom from) {
   double sum = 0.0;
   for (const double value : sample.values) {

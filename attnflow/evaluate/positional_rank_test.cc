@@ -12,7 +12,7 @@ namespace attnflow::positional_rank_test {
 namespace {
 
 TEST(PositionalRank, IsTheHabitOfTheOthers) {
-  // By hand: others' means at each place from the start.
+  // Computed by hand: others' means at each place from the start.
   const std::vector<RankedWords> samples = {{{6.0, 3.0, 1.0}, 1}, {{1.0, 3.0}, 0}, {{0.0, 1.0, 1.0}, 2}};
   const std::vector<double> start = positional_reciprocal_ranks(samples, PlaceFrom::kStart);
   // Sample 0: places (0.25 + 0) / 2, (0.75 + 0.5) / 2, 0.5: the second is first.
@@ -22,7 +22,7 @@ TEST(PositionalRank, IsTheHabitOfTheOthers) {
   // Sample 2: 0.425, 0.525, 0.1: the last is third.
   EXPECT_DOUBLE_EQ(start[2], 1.0 / 3.0);
   const std::vector<double> end = positional_reciprocal_ranks(samples, PlaceFrom::kEnd);
-  // From the end, sample 2: 0.1 and 0.75, 0.3 and 0.25, 0.6: the last word is at place 0 with 0.425, behind 0.6.
+  // From the end, sample 2: 0.1 and 0.75, 0.3 and 0.25, 0.6: the last word is at place 0 with 0.425, after 0.6.
   EXPECT_DOUBLE_EQ(end[2], 0.5);
 }
 

@@ -31,7 +31,7 @@ void check_samples(std::span<const double> values, std::span<const double> gaps)
   }
 }
 
-// The positions by rising value, cut into tie groups: group g holds order[begin[g] .. begin[g + 1] - 1].
+// The positions by increasing value, divided into tie groups: group g holds order[begin[g] .. begin[g + 1] - 1].
 struct TieGroups {
   std::vector<std::size_t> order;
   std::vector<std::size_t> begin;
@@ -87,7 +87,7 @@ double pearson_of_average_ranks(const std::vector<double>& first, const std::vec
     first_square += a * a;
     second_square += b * b;
   }
-  // The root of the rounded square of x is x: equal orders give exactly 1.
+  // The square root of the rounded square of x is x: equal orders give exactly 1.
   return std::clamp(product / std::sqrt(first_square * second_square), -1.0, 1.0);
 }
 

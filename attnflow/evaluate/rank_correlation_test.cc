@@ -62,7 +62,7 @@ TEST(RankCorrelation, EqualAndOppositeOrdersAreExact) {
     if (std::all_of(values.begin(), values.end(), [&](double x) { return x == values[0]; })) continue;
     Values same = values;
     Values opposite = values;
-    for (double& value : same) value = std::exp(value);  // another unit, the same order
+    for (double& value : same) value = std::exp(value);  // a different unit, but the same order
     for (double& value : opposite) value = -value;
     EXPECT_EQ(spearman(values, same), 1.0);
     EXPECT_EQ(spearman(values, opposite), -1.0);

@@ -11,7 +11,7 @@
 namespace attnflow {
 namespace {
 
-// NaN would win or lose a maximum by its place.
+// The effect of a NaN on a maximum would depend on its position.
 void check_numbers(TensorView<const double> values) {
   for (const double value : values.span()) {
     if (std::isnan(value)) throw Error(ErrorKind::kUsage, "expected values and gaps that are numbers; found NaN");
@@ -36,7 +36,7 @@ std::vector<double> of_output_token(TensorView<const double> values, std::size_t
   return {chosen.span().begin(), chosen.span().end()};
 }
 
-// Over all output tokens, from the first on.
+// Folds over all output tokens, starting with the first.
 template <typename Fold>
 std::vector<double> folded(TensorView<const double> values, const Fold& fold) {
   std::vector<double> result = of_output_token(values, 0);
@@ -75,7 +75,7 @@ Relevance relevance(TensorView<const double> values, TensorView<const double> ga
   result.gaps.assign(result.values.size(), 0.0);
   for (std::size_t i = 0; i < values.extent(0); ++i) {
     for (std::size_t j = 0; j < result.gaps.size(); ++j) {
-      // One output token with the largest value gives exactly its gap, without rounding.
+      // A unique output token with the largest value gives exactly its gap, without rounding.
       result.gaps[j] = std::max(result.gaps[j], gaps(i, j) - (result.values[j] - values(i, j)));
     }
   }

@@ -1,25 +1,25 @@
-// What a method's matrix says about each input token: from V[output_token, input_token] to one number a token.
+// Relevance: from a method's matrix V[output_token, input_token] to one number per input token.
 //
 // Problem. Raw attention, rollout and flow give a value for every pair of an output token i and an input token j. A
-// score to compare with (importance.h) has one number for each j. Three ways to get there:
+// reference score (importance.h) has one number for each j. There are three ways to reduce the matrix:
 //
-//     of one output token   R_j = V[i, j], i the token that the prediction is read from (CLS, mask, last). What the
-//                           verb-number tables of Abnar & Zuidema (2020) use, with i = CLS.
-//     maximum               R_j = max_i V[i, j], over all output tokens. What their SST-2 table uses.
+//     of one output token   R_j = V[i, j], where the prediction is read from token i (CLS, mask, last). Used in the
+//                           verb-number tables of Abnar & Zuidema (2020), with i = CLS.
+//     maximum               R_j = max_i V[i, j], over all output tokens. Used in their SST-2 table.
 //     sum                   R_j = sum_i V[i, j].
 //
 // Layer 1 is a check on all three: there rollout is (1 - rho) W + rho I, so its sums are (1 - rho) times those of raw
-// attention plus rho, and rank alike; for one output token i only R_i changes, and all others rank alike.
+// attention plus rho, and rank alike; for one output token i, only R_i changes, and all others rank alike.
 //
-// Enclosures. Where V[i, j] is known to lie in [V, V + G], R_j lies in [R_j, R_j + gap_j]: the maximum is at least the
-// largest low end and at most the largest high end; gaps of a sum add up. Gaps make ties in rankings
+// Enclosures. If V[i, j] is known to lie in [V, V + G], R_j lies in [R_j, R_j + gap_j]: the maximum is at least the
+// largest low end and at most the largest high end; the gaps of a sum add up. Gaps cause ties in rankings
 // (rank_correlation.h).
 //
 // Selection. Special tokens ([CLS], [SEP], ...) take part in every matrix but may be left out of a ranking. select()
-// keeps the marked positions of a vector, so that relevance, gaps and importance are cut alike.
+// keeps the marked positions of a vector, so that relevance, gaps and importance can be restricted consistently.
 //
-// Cost: O(n^2) for n output and n input tokens. Deterministic: sums run from output token 0 up. Throws Error (kUsage)
-// for shapes that do not fit, no output token, an output token out of range, and NaN.
+// Cost: O(n^2) for n output and n input tokens. Deterministic: sums start at output token 0. Throws Error (kUsage) for
+// shapes that do not match, no output token, an output token out of range, and NaN.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -51,25 +51,25 @@ enum class RelevanceKind {
 
 struct RelevanceOptions {
   RelevanceKind kind = RelevanceKind::kOutputToken;
-  std::size_t output_token = 0;  // for kOutputToken: its place in the first dimension
+  std::size_t output_token = 0;  // for kOutputToken: its index in the first dimension
 };
 
 struct Relevance {
-  std::vector<double> values;  // one for each input token
-  std::vector<double> gaps;    // as many, or empty where the values are exact
+  std::vector<double> values;  // one per input token
+  std::vector<double> gaps;    // one per input token, or empty if the values are exact
 };
 
 // `values` is [output_token, input_token]. The result is exact: it has no gaps.
 Relevance relevance(TensorView<const double> values, const RelevanceOptions& options = {});
 
-// The same with a gap for each value, in an array of the same shape.
+// Likewise with a gap for each value, in an array of the same shape.
 Relevance relevance(TensorView<const double> values, TensorView<const double> gaps,
                     const RelevanceOptions& options = {});
 
-// The values at positions whose mark in `keep` is true, in order. `keep` has one mark for each value.
+// Returns the values at positions whose mark in `keep` is true, in order. `keep` has one mark per value.
 std::vector<double> select(std::span<const double> values, const std::vector<bool>& keep);
 
-// Values and gaps selected alike.
+// Selects values and gaps alike.
 Relevance select(const Relevance& relevance, const std::vector<bool>& keep);
 
 }  // namespace attnflow

@@ -15,7 +15,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-// Row-stochastic, as attention is.
+// Row-stochastic, like attention.
 Tensor<double> random_attention(std::size_t n, Random& random) {
   Tensor<double> attention({n, n});
   for (std::size_t i = 0; i < n; ++i) {
@@ -53,7 +53,7 @@ TEST(Relevance, SumsOfRawAndRolloutRankTheSameAtLayerOne) {
     const Tensor<double> rollout = first_rollout(raw);
     const RelevanceOptions sum{.kind = RelevanceKind::kSum};
     EXPECT_EQ(spearman(relevance(raw.view(), sum).values, relevance(rollout.view(), sum).values), 1.0);
-    // Maxima do not: the residual lifts every diagonal over the rest.
+    // Maxima do not: the residual raises every diagonal above the rest.
     const RelevanceOptions maximum{.kind = RelevanceKind::kMaximum};
     EXPECT_NE(spearman(relevance(raw.view(), maximum).values, relevance(rollout.view(), maximum).values), 1.0);
   }
@@ -85,7 +85,7 @@ TEST(Relevance, GapsEnclose) {
   }
 }
 
-// Whatever the true values are, what is said of them lies in the enclosure.
+// Whatever the true values are, their relevance lies in the enclosure.
 TEST(Relevance, GapsEncloseEveryTruth) {
   Random random(3);
   for (int trial = 0; trial < 50; ++trial) {

@@ -47,7 +47,7 @@ std::vector<double> without_missing(std::span<const double> values) {
   return present;
 }
 
-// The quantile of sorted values, linear between neighbours.
+// The quantile of sorted values, linear between neighbors.
 double quantile(const std::vector<double>& sorted, double q) {
   const double place = q * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -55,11 +55,11 @@ double quantile(const std::vector<double>& sorted, double q) {
   return std::lerp(sorted[below], sorted[below + 1], place - static_cast<double>(below));
 }
 
-// P(|Z| > z) of a standard normal Z.
+// P(|Z| > z) for a standard normal Z.
 double two_sided_p(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
 
-// The z with P(|Z| <= z) = confidence, by bisection: two_sided_p falls from 1 to less than the smallest 1 - confidence
-// between 0 and 10.
+// The z with P(|Z| <= z) = confidence, by bisection: between 0 and 10, two_sided_p falls from 1 to less than the
+// smallest 1 - confidence.
 double normal_bound(double confidence) {
   double low = 0;
   double high = 10;
@@ -70,7 +70,7 @@ double normal_bound(double confidence) {
   }
 }
 
-// The values with samples outside, so that one weight multiplies a whole row of cells.
+// The values with samples as the outer dimension, so that one weight multiplies a whole row of cells.
 struct SampleRows {
   std::size_t samples = 0;
   std::size_t cells = 0;
@@ -98,7 +98,7 @@ SampleRows sample_rows(TensorView<const double> values) {
 }
 
 // sums[cell] = sum over samples of weight * value. The inner loop runs over cells, whose sums are independent, so the
-// compiler may vectorise it without changing any sum's order.
+// compiler can vectorize it without changing the order of any sum.
 void weighted_sums(const SampleRows& rows, const std::vector<double>& weights, std::span<double> sums) {
   std::fill(sums.begin(), sums.end(), 0.0);
   for (std::size_t sample = 0; sample < rows.samples; ++sample) {
@@ -124,7 +124,7 @@ void draw_signs(Random& random, std::vector<double>& weights) {
   }
 }
 
-// Runs body(resample, weights) for every resample, with weights of its own generator.
+// Runs body(resample, weights) for every resample, with weights from its own generator.
 template <typename Draw, typename Body>
 void for_each_resample(const SampleRows& rows, const ResamplingOptions& options, Stream stream, const Draw& draw,
                        const Body& body) {
@@ -172,7 +172,7 @@ std::vector<double> sign_flip_test(const SampleRows& rows, const ResamplingOptio
   if (rows.samples == 0 || rows.cells == 0) return p;
   std::vector<double> observed(rows.cells);
   weighted_sums(rows, std::vector<double>(rows.samples, 1.0), observed);
-  // A sum of n terms is off by at most n u sum |d_i|, u = 2^-53; two sums are compared.
+  // A sum of n terms has an error of at most n u sum |d_i|, u = 2^-53; two sums are compared.
   std::vector<double> threshold(rows.cells);
   for (std::size_t sample = 0; sample < rows.samples; ++sample) {
     for (std::size_t cell = 0; cell < rows.cells; ++cell) {
@@ -253,7 +253,7 @@ Interval wilson_interval(std::size_t successes, std::size_t count, double confid
   const double n = static_cast<double>(count);
   const double middle = k + 0.5 * z * z;
   const double half = z * std::sqrt(k * (n - k) / n + 0.25 * z * z);
-  // The ends are exact where rounding would leave a trace of them.
+  // The ends are set exactly in the cases where rounding would leave a small error.
   return {successes == 0 ? 0.0 : (middle - half) / (n + z * z),
           successes == count ? 1.0 : (middle + half) / (n + z * z)};
 }
@@ -276,7 +276,7 @@ std::optional<WilcoxonTest> wilcoxon_signed_rank(std::span<const double> differe
   for (std::size_t i = 0; i < ranks.size(); ++i) (positive[i] ? sum_positive : sum_negative) += ranks[i];
 
   // Under exchangeable signs the statistic has mean sum r / 2 and variance sum r^2 / 4, which is the usual formula with
-  // its correction for ties.
+  // the correction for ties.
   double variance = 0;
   for (const double rank : ranks) variance += 0.25 * rank * rank;
   WilcoxonTest test;

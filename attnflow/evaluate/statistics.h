@@ -1,34 +1,34 @@
-// What can be said of a mean over samples: how sure it is, and whether one method's mean differs from another's.
+// Statistics of a mean over samples: its uncertainty, and whether one method's mean differs from another's.
 //
-// Problem. A table cell (one method at one layer) is a mean of some number, such as a rank correlation, over samples.
-// Cells share the samples, and a few samples may have no value in a cell (a constant vector has no correlation). With
-// the values of a cell x_1 .. x_n, NaN where a sample has none:
+// Problem. A table cell (one method at one layer) is the mean of some number, such as a rank correlation, over samples.
+// Cells share the samples, and a few samples may have no value in a cell (a constant vector has no correlation). The
+// values of a cell are x_1 .. x_n, NaN where a sample has none:
 //
 //   mean     sum x_i / n
 //   std      sqrt(sum (x_i - mean)^2 / (n - 1)), the sample standard deviation (of the samples, not of the mean)
 //   interval percentile bootstrap (Efron, 1979) of the mean: draw as many samples as there are, with replacement, take
 //            the mean, repeat; the interval goes from the (1 - confidence) / 2 to the (1 + confidence) / 2 quantile of
-//            these means (linear interpolation between neighbours, as numpy.percentile does).
+//            these means (linear interpolation between neighbors, as in numpy.percentile).
 //
 // Two methods on the same samples are compared by their differences d_i = x_i - y_i, over the samples that have both:
 //
 //   interval         percentile bootstrap of the mean of d
-//   sign-flip test   permutation test (Fisher, 1935). Were the methods exchangeable, each d_i could as well be -d_i.
-//                    p = (hits + 1) / (N + 1), hits counting those of N random choices of signs whose |sum d_i| is at
-//                    least as large as the one observed; equal up to rounding counts as a hit. Never 0 (Phipson &
-//                    Smyth, 2010).
+//   sign-flip test   permutation test (Fisher, 1935). If the methods were exchangeable, each d_i could just as well be
+//                    -d_i. p = (hits + 1) / (N + 1), where hits counts those of N random choices of signs whose |sum
+//                    d_i| is at least as large as the observed one; equality up to rounding counts as a hit. Never 0
+//                    (Phipson & Smyth, 2010).
 //   Wilcoxon         signed-rank test (Wilcoxon, 1945): zero differences dropped, average ranks of |d|, normal
-//                    approximation with tie correction, no continuity correction. What
-//                    scipy.stats.wilcoxon(d, zero_method="wilcox", correction=False, method="approx") computes.
+//                    approximation with tie correction, no continuity correction. The same as
+//                    scipy.stats.wilcoxon(d, zero_method="wilcox", correction=False, method="approx").
 //
 // All p values are two-sided and not corrected for the number of comparisons.
 //
-// Method. All cells are computed in one sweep with the same draws: one resample makes one vector of weights (how often
-// each sample was drawn, or its sign), which multiplies all cells at once. So the cells of a table belong to the same
-// resamples, and the interval of a difference is the one that the two cells' resamples give. A resample that happens to
-// draw only samples without a value in a cell is left out of that cell's quantiles.
+// Method. All cells are computed in one sweep with the same draws: one resample is one vector of weights (how often
+// each sample was drawn, or its sign), which multiplies all cells at once. So the cells of a table share their
+// resamples, and the interval of a difference is consistent with the resamples of the two cells. A resample that
+// happens to draw only samples without a value in a cell is excluded from that cell's quantiles.
 //
-// Cost: O(resamples * samples * cells) time (10,000 * 2,000 * 72: about a second), 8 bytes for each resample and cell.
+// Cost: O(resamples * samples * cells) time (10,000 * 2,000 * 72: about a second), 8 bytes per resample and cell.
 //
 // Determinism: resample r has its own generator, seeded by (seed, r); the result is the same for any number of threads.
 //
@@ -49,7 +49,7 @@
 //
 //     const Interval accuracy = wilson_interval(90, 100);  // 0.826 to 0.945
 //     assert(accuracy.low > 0.825 && accuracy.high < 0.945);
-//     const std::vector<double> raw = {0.1, 0.3, kMissing, 0.2}, rolled = {0.4, 0.6, 0.5, 0.3};  // one value a sample
+//     const std::vector<double> raw = {0.1, 0.3, kMissing, 0.2}, rolled = {0.4, 0.6, 0.5, 0.3};  // one per sample
 //     const Summary summary = summarize(rolled);
 //     std::printf("%.2f in [%.2f, %.2f]\n", summary.mean, summary.low, summary.high);
 //     const PairedComparison comparison = compare_paired(rolled, raw, {.seed = 1});
@@ -69,16 +69,17 @@
 
 namespace attnflow {
 
-// Stands for the value that a sample does not have.
+// Marks a missing value of a sample.
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-// The mean; NaN for no values. A NaN among the values makes it NaN (so for standard_deviation).
+// Returns the mean; NaN for no values. Any NaN among the values makes it NaN (likewise for standard_deviation).
 double mean(std::span<const double> values);
 
-// The median, of an even number of values the mean of the two in the middle; NaN for no values. None may be NaN.
+// Returns the median, for an even number of values the mean of the middle two; NaN for no values. Values must not be
+// NaN.
 double median(std::span<const double> values);
 
-// The sample standard deviation (divisor n - 1); NaN for fewer than two values.
+// Returns the sample standard deviation (divisor n - 1); NaN for fewer than two values.
 double standard_deviation(std::span<const double> values);
 
 struct Interval {
@@ -86,26 +87,26 @@ struct Interval {
   double high = kMissing;
 };
 
-// Wilson's score interval (Wilson, 1927) of the probability behind `successes` of `count`: all p with
-// |successes / count - p| <= z sqrt(p (1 - p) / count). Stays in [0, 1] and holds its confidence where successes are
-// few or nearly all, unlike mean +- z std. [0, 1] for a count of 0.
+// Returns Wilson's score interval (Wilson, 1927) for the probability underlying `successes` out of `count`: all p with
+// |successes / count - p| <= z sqrt(p (1 - p) / count). Stays in [0, 1] and keeps its confidence when successes are few
+// or nearly all, unlike mean +- z std. [0, 1] for a count of 0.
 Interval wilson_interval(std::size_t successes, std::size_t count, double confidence = 0.95);
 
 struct WilcoxonTest {
-  std::size_t count = 0;  // differences that are not zero
+  std::size_t count = 0;  // nonzero differences
   std::size_t zeros = 0;  // differences that were dropped
-  double statistic = 0;   // the smaller of the rank sums of positive and of negative differences
+  double statistic = 0;   // the smaller of the rank sums of positive and negative differences
   double p = 1;           // two-sided, normal approximation (rough for a count below about 10)
 };
 
-// Nothing when no difference is left. Differences must be finite.
+// Returns nothing if no difference remains. Differences must be finite.
 std::optional<WilcoxonTest> wilcoxon_signed_rank(std::span<const double> differences);
 
 struct ResamplingOptions {
   std::uint64_t seed = 0;
-  std::size_t resamples = 10000;  // of the bootstrap, and sign choices of the sign-flip test
+  std::size_t resamples = 10000;  // for the bootstrap, and number of sign choices for the sign-flip test
   double confidence = 0.95;
-  ParallelOptions parallel = {};  // threads, progress (in resamples, from 0 again for each sweep), cancellation
+  ParallelOptions parallel = {};  // threads, progress (in resamples, restarting at 0 for each sweep), cancellation
 };
 
 struct Summary {
@@ -118,24 +119,24 @@ struct Summary {
   double high = kMissing;
 };
 
-// One summary for each cell. `values` is [cell, sample], NaN where a sample has no value in a cell.
+// Returns one summary per cell. `values` is [cell, sample], NaN where a sample has no value in a cell.
 std::vector<Summary> summarize(TensorView<const double> values, const ResamplingOptions& options = {});
 
-// The same for one cell.
+// Likewise for one cell.
 Summary summarize(std::span<const double> values, const ResamplingOptions& options = {});
 
 struct PairedComparison {
   Summary difference;                    // of first - second, over the samples that have both
   double sign_flip_p = kMissing;         // NaN when difference.count is 0
-  std::optional<WilcoxonTest> wilcoxon;  // nothing when no difference is other than zero
+  std::optional<WilcoxonTest> wilcoxon;  // nothing if all differences are zero
 };
 
-// Comparison c is of first[c] with second[c]; both are [comparison, sample] with the same samples in the same order,
+// Comparison c compares first[c] with second[c]; both are [comparison, sample] with the same samples in the same order,
 // NaN where a sample has no value.
 std::vector<PairedComparison> compare_paired(TensorView<const double> first, TensorView<const double> second,
                                              const ResamplingOptions& options = {});
 
-// The same for one comparison.
+// Likewise for one comparison.
 PairedComparison compare_paired(std::span<const double> first, std::span<const double> second,
                                 const ResamplingOptions& options = {});
 

@@ -21,7 +21,7 @@ namespace {
 using Values = std::vector<double>;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Bits, so that NaN equals NaN.
+// Compares bits, so that NaN equals NaN.
 bool same(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 bool same(const Summary& a, const Summary& b) {
   return a.count == b.count && a.left_out == b.left_out && same(a.mean, b.mean) && same(a.std, b.std) &&
@@ -84,7 +84,7 @@ TEST(Statistics, WilcoxonAgreesWithSciPy) {
   EXPECT_THROW(wilcoxon_signed_rank(Values{1, kMissing}), Error);
 }
 
-// The definition with no sweep: one cell, one draw at a time, the sample mean of what was drawn.
+// The definition without a sweep: one cell, one draw at a time, the mean of the drawn samples.
 Interval naive_bootstrap(const Values& values, const ResamplingOptions& options) {
   Values means;
   for (std::size_t resample = 0; resample < options.resamples; ++resample) {
@@ -130,14 +130,14 @@ TEST(Bootstrap, IsItsDefinitionInEveryCell) {
         }
         EXPECT_NEAR(found.low, expected.low, 1e-14);
         EXPECT_NEAR(found.high, expected.high, 1e-14);
-        EXPECT_TRUE(same(found, summarize(one, options)));  // a cell does not see the others
+        EXPECT_TRUE(same(found, summarize(one, options)));  // a cell does not depend on the others
       }
     }
   }
 }
 
-// A quantile q of B means varies by sqrt(q (1 - q) / B) / density there: 0.0085 std of the mean for q = 0.025 and
-// B = 10^5, on both sides. Six of those.
+// The quantile q of B means has standard deviation sqrt(q (1 - q) / B) / density there: 0.0085 std of the mean for q =
+// 0.025 and B = 10^5, on both sides. The tolerance is six of those.
 TEST(Bootstrap, AgreesWithSciPyUpToChance) {
   for (const nlohmann::json& example : golden_cases("samples")) {
     const Values values = example.at("values").get<Values>();
@@ -162,13 +162,14 @@ TEST(Bootstrap, HoldsItsConfidence) {
     const Summary summary = summarize(values, {.seed = trial, .resamples = 400});
     if (summary.low <= 0 && 0 <= summary.high) ++covered;
   }
-  // 0.95 less what a percentile interval of 100 samples loses (about 0.01), and four standard deviations of 600 trials.
+  // 0.95 minus the loss of a percentile interval for 100 samples (about 0.01), and four standard deviations of 600
+  // trials.
   EXPECT_GE(covered, 542U);
   EXPECT_LE(covered, 590U);
 }
 
-// The share of all sign choices whose sum is at least as large, counted by SciPy. Six standard deviations of 10^5
-// flips.
+// The share of all sign choices whose sum is at least as large, counted by SciPy. The tolerance is six standard
+// deviations of 10^5 flips.
 TEST(SignFlip, AgreesWithAllSignChoices) {
   for (const nlohmann::json& example : golden_cases("samples")) {
     const Values differences = example.at("differences").get<Values>();
@@ -180,7 +181,7 @@ TEST(SignFlip, AgreesWithAllSignChoices) {
 }
 
 TEST(SignFlip, TiesCountAsHitsAndPIsNeverZero) {
-  // Sums of +-0.1 have many values, which only exact arithmetic sees as few: |sum| >= 5 of 5 happens twice in 32.
+  // Sums of +-0.1 take few values, but only exact arithmetic sees that: |sum| >= 5 of 5 happens twice in 32.
   const Values tenths(5, 0.1);
   const PairedComparison equal = compare_paired(tenths, Values(5, 0.0), {.resamples = 100000});
   EXPECT_NEAR(equal.sign_flip_p, 2.0 / 32, 6 * std::sqrt(2.0 / 32 / 100000));
@@ -192,7 +193,7 @@ TEST(SignFlip, TiesCountAsHitsAndPIsNeverZero) {
   EXPECT_EQ(none.difference.mean, 0.0);
 }
 
-// Under no difference, p is uniform: its distribution function may be above the diagonal by chance only.
+// Under no difference, p is uniform: its distribution function may exceed the diagonal only by chance.
 TEST(SignFlip, IsValidUnderNoDifference) {
   Random random(6);
   std::vector<std::size_t> below(3, 0);
@@ -227,7 +228,7 @@ TEST(ComparePaired, UsesTheSamplesThatHaveBoth) {
   EXPECT_FALSE(found[1].wilcoxon);
 }
 
-// The interval of a difference belongs to the draws of the two cells: shifting one method by a constant shifts it.
+// The interval of a difference uses the draws of the two cells: shifting one method by a constant shifts it.
 TEST(ComparePaired, SharesDrawsWithTheSummaries) {
   const Tensor<double> values = random_cells(1, 50, 0, 9);
   const Tensor<double> zeros({1, 50});

@@ -28,7 +28,7 @@ Array from_values(DType dtype, TensorView<const T> values) {
   return array;
 }
 
-// Tensors of T from elements stored as S (unaligned bytes), each through `convert`.
+// Converts elements stored as S (unaligned bytes) to a tensor of T, each through `convert`.
 template <typename T, typename S, typename Convert>
 Tensor<T> convert_all(const Array& array, std::string_view what, const Convert& convert) {
   const std::size_t count = element_count(array.shape);
@@ -46,7 +46,7 @@ Tensor<T> convert_all(const Array& array, std::string_view what, const Convert& 
   return out;
 }
 
-// One stored number as T, which is float, double or std::int64_t; refuses what T cannot hold.
+// Converts one stored number to T, which is float, double or std::int64_t; rejects numbers that T cannot hold.
 template <typename T>
 struct NumberTo {
   std::string_view what;

@@ -48,7 +48,8 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) {
   int descriptor = -1;
   if (internal::is_written_directly(target_)) {
     temporary_ = target_;
-    // Standard output is duplicated, not opened again: later output of others follows this file, and sockets work.
+    // Standard output is duplicated, not reopened: later output from elsewhere then follows this file's, and sockets
+    // work.
     descriptor = internal::is_standard_output(path)
                      ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
                      : ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
@@ -57,7 +58,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) {
     if (auto* const files = internal::command_files()) files->check_replaced(target_);
     struct stat status = {};
     const bool exists = ::stat(target_.c_str(), &status) == 0;
-    // Renaming over a write-protected file would succeed where writing to it does not.
+    // Renaming over a write-protected file would succeed where writing to it would not.
     if (exists && ::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
       fail_to_write(target_, system_reason(errno));
     const std::filesystem::path folder = folder_of(target_);
@@ -71,7 +72,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) {
     }
     temporary_ = std::move(entry.path);
     descriptor = entry.descriptor;
-    // A file that is replaced keeps who may read it; a failure only leaves the usual permissions.
+    // A replaced file keeps its permissions; on failure, the default permissions remain.
     if (exists) (void)::fchmod(descriptor, status.st_mode & 0777);
   }
   file_ = ::fdopen(descriptor, "wb");
@@ -106,17 +107,17 @@ void AtomicFile::commit() {
     return;
   }
   if (std::fflush(file_) != 0) fail_to_write(target_, system_reason(errno));
-  // A library may have put another file under the temporary name, so it is opened again to be flushed to the disk.
+  // A library may have put another file under the temporary name, so it is reopened to be flushed to disk.
   const int descriptor = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail_to_write(target_, system_reason(errno));
   const bool flushed = ::fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS;
   const int reason = errno;
   ::close(descriptor);
   if (!flushed) fail_to_write(target_, system_reason(reason));
-  // Open until it has its name: the lock says that its run is alive.
+  // The file stays open until it has its final name: its lock shows that this run is alive.
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_to_write(target_, system_reason(errno));
   committed_ = true;
-  std::fclose(std::exchange(file_, nullptr));  // all is written
+  std::fclose(std::exchange(file_, nullptr));  // everything is written
   sync_folder(folder_of(target_));
 }
 
@@ -135,7 +136,7 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   if (file.size() > max_bytes) too_large();
   std::string content;
   content.reserve(file.size());
-  // The size is only a hint: a file may grow while it is read.
+  // The size is only a hint: the file may grow while it is read.
   std::vector<char> chunk(std::size_t{1} << 16);
   while (const std::size_t read = file.read(std::as_writable_bytes(std::span(chunk)))) {
     if (read > max_bytes - content.size()) too_large();

@@ -6,7 +6,7 @@
 //       AtomicFile file("words.csv");
 //       file.write("word,weight\n");
 //       file.write("key,0.75\n");
-//       file.commit();  // not reached when something throws before: then words.csv is as it was
+//       file.commit();  // not reached if something throws first: then words.csv is unchanged
 //     }
 //     assert(read_file("words.csv") == "word,weight\nkey,0.75\n");
 #ifndef ATTNFLOW_FILES_ATOMIC_FILE_H_
@@ -21,9 +21,10 @@
 
 namespace attnflow {
 
-// Writes to a temporary name in the folder; commit() renames it over the target. Without commit() it is removed and the
-// target stays as it was. Links are followed. The process's own streams and character devices are written to directly;
-// pipes, sockets and folders are refused. Every failure throws Error(kOther) with the path and the system's reason.
+// Writes to a temporary name in the target's folder; commit() renames it over the target. Without commit() the
+// temporary file is removed and the target is left unchanged. Links are followed. The process's own streams and
+// character devices are written directly; pipes, sockets and folders are rejected. Every failure throws Error(kOther)
+// with the path and the system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -33,7 +34,7 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  // For libraries that write by file name or descriptor themselves.
+  // For libraries that write by file name or descriptor.
   const std::filesystem::path& temporary_path() const { return temporary_; }
   void commit();
 
@@ -44,10 +45,11 @@ class AtomicFile {
   bool committed_ = false;
 };
 
-// AtomicFile for content that is already in memory.
+// Writes content that is already in memory, using AtomicFile.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-// The whole content of a file. Throws Error(kBadFile): missing, no regular file, unreadable, larger than `max_bytes`.
+// Returns the whole content of a file. Throws Error(kBadFile) if it is missing, not a regular file, unreadable, or
+// larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 30);
 
 }  // namespace attnflow

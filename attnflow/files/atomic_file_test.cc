@@ -32,7 +32,7 @@ mode_t mode_of(const std::filesystem::path& path) {
   return status.st_mode & 0777;
 }
 
-// Sets the umask and puts it back.
+// Sets the umask and restores it.
 class Umask {
  public:
   explicit Umask(mode_t mask) : before_(::umask(mask)) {}
@@ -150,7 +150,7 @@ TEST(AtomicFile, ProtectedFilesAndFolders) {
   ASSERT_EQ(::chmod((folder / "file").c_str(), 0444), 0);
   std::filesystem::create_directory(folder / "locked");
   ASSERT_EQ(::chmod((folder / "locked").c_str(), 0555), 0);
-  // Root may write everywhere, so a test that runs as root becomes somebody else for a moment.
+  // Root can write everywhere, so a test that runs as root temporarily becomes another user.
   constexpr uid_t kNobody = 65534;
   const bool root = ::geteuid() == 0;
   ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
@@ -219,9 +219,9 @@ TEST(AtomicFile, ALinkToAFileThatIsNotThereYetStaysALink) {
   EXPECT_EQ(get(folder / "sub/new"), "content");
 }
 
-// ---- What killed runs left ----
+// ---- Leftovers of killed runs ----
 
-// The number of a process that does not exist.
+// The id of a process that no longer exists.
 pid_t gone_process() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -264,7 +264,7 @@ TEST(AtomicFile, RemovesFoldersThatAKilledRunLeft) {
 TEST(AtomicFile, LeavesWhatOthersMayStillWrite) {
   const TempFolder folder;
   const pid_t gone = gone_process();
-  // Locked: by a run whose number cannot be seen from here, as in another container.
+  // Locked by a run whose process cannot be seen from here, as in another container.
   const std::filesystem::path locked = put(folder / fmt::format(".attnflow-{}-1.tmp", gone), "theirs");
   const int descriptor = ::open(locked.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);

@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 
 std::atomic<CommandFiles*> current_files = nullptr;
 
-// Nothing where there is no such folder.
+// Returns nothing if there is no such folder.
 std::optional<FileId> identify_folder(const fs::path& folder) {
   struct stat status = {};
   if (::stat(folder.empty() ? "." : folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
   return FileId{status.st_dev, status.st_ino, ""};
 }
 
-// Nothing for what is no regular file, and for a name in a folder that is not there.
+// Returns nothing for anything but a regular file, and for a name in a folder that does not exist.
 std::optional<FileId> identify(const fs::path& target) {
   struct stat status = {};
   if (::stat(target.c_str(), &status) == 0) {
@@ -39,15 +39,15 @@ std::optional<FileId> identify(const fs::path& target) {
   return id;
 }
 
-// What does not exist yet has the place that it will have: weakly_canonical() leaves a relative path alone where its
-// first part is not there.
+// A file that does not exist yet gets the path it will have: weakly_canonical() leaves a relative path unchanged if its
+// first component does not exist.
 fs::path place_of(const fs::path& path) {
   std::error_code ignored;
   return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
 }
 
-// What models are published with, and what attnflow-train writes beside one; not what a user keeps there, too, such as
-// an output of an earlier run.
+// Files that models are published with, and those that attnflow-train writes next to a model; not other files that a
+// user keeps there, such as an output of an earlier run.
 bool belongs_to_model(const std::string& name) {
   constexpr std::array kNames = {"examples.txt", "modules.json",  "prefixes.tsv",           "preprocessor_config.json",
                                  "merges.txt",   "training.json", "special_tokens_map.json"};
@@ -122,7 +122,7 @@ void CommandFiles::add_output(const fs::path& path) {
   const auto input = inputs_.find(*id);
   if (input != inputs_.end() && !may_replace_inputs_) refuse(path, input->second);
   if (!id->name.empty()) return;
-  // A folder of the Hub's cache holds links: the file is that folder's as well as the one's where it lies.
+  // A folder of the Hub's cache contains links: the file belongs to that folder as well as to the one that it lies in.
   for (const fs::path& named : {path, target}) {
     const std::optional<FileId> folder = identify_folder(named.parent_path());
     if (!folder || !belongs_to_model(named.filename().string())) continue;

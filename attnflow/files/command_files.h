@@ -1,12 +1,12 @@
-// The files of one command, so that none of them is an input and an output, or two outputs.
+// Tracks the files of one command, to ensure that no file is both an input and an output, or written twice.
 //
 // A program keeps one list while it runs a command. Every reader opens its file through InputFile, and every writer
-// puts its file in place through AtomicFile: both tell the list, so that no command, and no reader or writer that is
-// added, can be forgotten. A command that also names its outputs before it reads (add_output) is refused before its
-// work rather than after it. Where there is no list, as in a program that uses the library, nothing is refused.
+// puts its file in place through AtomicFile. Both register with the list, so no command, reader or writer added later
+// can be overlooked. A command that also names its outputs before it reads (add_output) fails before its work rather
+// than after it. Without a list, as in a program that uses the library, nothing is rejected.
 //
-// Files are compared, not names: two paths are the same file when device and inode are, which links, `./` and `..` do
-// not change. A file that does not exist yet is a name in a folder, which has a device and an inode too.
+// Files are compared by identity, not by name: two paths are the same file when device and inode match, regardless of
+// links, `./` and `..`. A file that does not exist yet is identified by its name and its folder's device and inode.
 #ifndef ATTNFLOW_FILES_COMMAND_FILES_H_
 #define ATTNFLOW_FILES_COMMAND_FILES_H_
 
@@ -21,7 +21,7 @@
 
 namespace attnflow::internal {
 
-// What a path stands for: a file, or with a `name` what is called so in the folder.
+// The identity of a path: a file, or, with a `name`, the entry of that name in the folder.
 struct FileId {
   dev_t device = 0;
   ino_t inode = 0;
@@ -29,7 +29,7 @@ struct FileId {
   auto operator<=>(const FileId&) const = default;  // NOLINT(modernize-use-nullptr): a mistake of clang-tidy 14
 };
 
-// One at a time. Functions may be called from several threads.
+// Only one instance may exist at a time. Its functions may be called from several threads.
 class CommandFiles {
  public:
   CommandFiles();
@@ -37,27 +37,30 @@ class CommandFiles {
   CommandFiles& operator=(const CommandFiles&) = delete;
   ~CommandFiles();
 
-  // Inputs may be replaced: the user said so.
+  // Allows outputs to replace inputs, as the user requested.
   void allow_replacing_inputs();
-  // Messages name this option ("--force"), by which a user says so.
+  // Sets the option ("--force") that messages suggest for allowing this.
   void say_how_to_replace(std::string option);
-  // A file that the command is to write. Throws Error(kUsage): another output is the same file, or standard output,
-  // too; an input is, or it can be no file (see check_target). Devices are never compared.
+  // Announces a file that the command will write. Throws Error(kUsage) if another output is the same file or also goes
+  // to standard output, if an input is the same file, or if the path cannot be a file (see check_target). Devices are
+  // never compared.
   void add_output(const std::filesystem::path& path);
-  // Files below this folder are the command's own: it reads what it wrote there, also in an earlier run.
+  // Declares that files below this folder belong to the command, which may read what it wrote there, also in an earlier
+  // run.
   void add_work_folder(const std::filesystem::path& folder);
-  // For InputFile: this regular file was opened. Throws Error(kUsage) when it is an output.
+  // Called by InputFile when it has opened this regular file. Throws Error(kUsage) if the file is an output.
   void add_input(const std::filesystem::path& path, const struct stat& status);
-  // For Folder: a model's folder is read. What belongs to the model there is an input, read or not: its card, its
-  // licence. Throws Error(kUsage) when add_output() named such a file that was there already.
+  // Called by Folder when it reads a model's folder. The files that belong to the model there are inputs even if they
+  // are not read, such as its card and license. Throws Error(kUsage) if add_output() named such a file that already
+  // existed.
   void add_input_folder(const std::filesystem::path& folder);
-  // For AtomicFile: this file is about to be written. Throws Error(kUsage) when it is an input.
+  // Called by AtomicFile before it writes this file. Throws Error(kUsage) if the file is an input.
   void check_replaced(const std::filesystem::path& path);
 
  private:
   [[noreturn]] void refuse(const std::filesystem::path& output, const std::filesystem::path& input) const;
 
-  // A file that add_output() named and that was there already, in this folder.
+  // An existing file in this folder that add_output() named.
   struct Replaced {
     FileId folder;
     std::filesystem::path path;
@@ -65,7 +68,7 @@ class CommandFiles {
 
   std::mutex mutex_;
   std::string how_to_replace_;
-  std::string standard_output_;  // the output that goes there, as it was named; empty: none
+  std::string standard_output_;  // the output that goes there, by its given name; empty: none
   bool may_replace_inputs_ = false;
   std::map<FileId, std::filesystem::path> inputs_;
   std::map<FileId, std::filesystem::path> outputs_;
@@ -74,7 +77,7 @@ class CommandFiles {
   std::vector<std::filesystem::path> work_folders_;
 };
 
-// The list of the command that runs, if there is one.
+// The list of the running command, or null.
 CommandFiles* command_files();
 
 }  // namespace attnflow::internal

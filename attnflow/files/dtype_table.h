@@ -1,4 +1,4 @@
-// The types of elements, as attnflow and the formats name them.
+// Element types, with their names in attnflow and in the file formats.
 #ifndef ATTNFLOW_FILES_DTYPE_TABLE_H_
 #define ATTNFLOW_FILES_DTYPE_TABLE_H_
 
@@ -15,7 +15,7 @@ struct DTypeRow {
   std::string_view name;
   std::string_view safetensors;  // empty: the format lacks it
   char npy_kind;                 // NUL: NumPy lacks it
-  std::size_t size;              // bytes of an element; 0: not fixed
+  std::size_t size;              // bytes per element; 0: not fixed
 };
 
 // In the order of DType.

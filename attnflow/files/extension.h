@@ -1,4 +1,4 @@
-// The ending of a file's name, which chooses its kind.
+// The extension of a file's name, which determines its format.
 #ifndef ATTNFLOW_FILES_EXTENSION_H_
 #define ATTNFLOW_FILES_EXTENSION_H_
 
@@ -9,7 +9,7 @@
 
 namespace attnflow::internal {
 
-// ".png" for "a.PNG"; "" without an ending.
+// ".png" for "a.PNG"; "" without an extension.
 inline std::string lower_extension(const std::filesystem::path& path) {
   std::string extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),

@@ -1,4 +1,4 @@
-// What the tests of files share: a folder that goes away, bytes by hand, and errors with their kind and words.
+// Helpers shared by the file tests: a temporary folder, bytes built by hand, and checks of an error's kind and words.
 #ifndef ATTNFLOW_FILES_FILES_FOR_TEST_H_
 #define ATTNFLOW_FILES_FILES_FOR_TEST_H_
 
@@ -37,7 +37,7 @@ class TempFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-  // The names in it, sorted: shows that no temporary file stays behind.
+  // The sorted names of its entries; shows that no temporary file is left.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename());

@@ -29,7 +29,7 @@ std::string Folder::name() const {
   std::error_code error;
   fs::path path = fs::absolute(path_, error).lexically_normal();
   if (path.filename().empty()) path = path.parent_path();
-  // A folder that is called "model" is named by what it is the model of.
+  // A folder called "model" gets its name from its parent.
   if (path.filename() == "model" && path.parent_path().has_filename()) path = path.parent_path();
   const std::string name = path.filename().string();
   return name.empty() ? path_.string() : name;
@@ -67,7 +67,7 @@ std::string Folder::read(std::string_view file, std::size_t max_bytes) const {
 SafetensorsFile Folder::open_safetensors(std::string_view file) const {
   SafetensorsFile opened =
       built_in_ ? SafetensorsFile(require(file).bytes, label(file)) : SafetensorsFile(path_ / file);
-  opened.require_all_read();  // weights are needed, all of them
+  opened.require_all_read();  // all weights are needed
   return opened;
 }
 

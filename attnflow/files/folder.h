@@ -1,7 +1,7 @@
-// A folder of files to read: on disk, or built into the program.
+// A folder of files to read, either on disk or built into the program.
 //
-// A model is a folder of a few files. Most lie on disk; those that come with the program lie in its own memory, so that
-// it needs no installed data. Code that reads a model takes a Folder and does not care which it is.
+// A model is a folder of a few files. Most are on disk; those shipped with the program are in its own memory, so that
+// it needs no installed data. Code that reads a model takes a Folder and works with both.
 #ifndef ATTNFLOW_FILES_FOLDER_H_
 #define ATTNFLOW_FILES_FOLDER_H_
 
@@ -19,62 +19,63 @@
 
 namespace attnflow {
 
-// A file whose bytes are in memory. Whoever makes one keeps both alive for as long as any Folder, or anything that was
-// read from one, is in use; what is built into a program lives as long as the program.
+// A file whose bytes are in memory. Its creator must keep name and bytes alive as long as any Folder, or anything read
+// from one, is in use; data built into a program lives as long as the program.
 struct MemoryFile {
-  std::string_view name;  // plain, without a path
+  std::string_view name;  // a plain name, without a path
   std::span<const std::byte> bytes;
 };
 
-// A value: copies refer to the same files. Nothing is opened before a file is asked for.
+// A value type: copies refer to the same files. No file is opened until it is requested.
 class Folder {
  public:
-  // The folder on disk at `path`, which need not exist. Implicit, so that a path may be given wherever a Folder is
-  // taken.
+  // The folder on disk at `path`, which need not exist. Implicit, so that a path can be passed wherever a Folder is
+  // expected.
   Folder(std::filesystem::path path) : path_(std::move(path)) {}  // NOLINT(google-explicit-constructor)
   Folder(const std::string& path) : path_(path) {}                // NOLINT(google-explicit-constructor)
   Folder(const char* path) : path_(path) {}                       // NOLINT(google-explicit-constructor)
 
-  // The folder `name` of `files` in memory.
+  // Makes a folder called `name` from `files` in memory.
   static Folder built_in(std::string name, std::vector<MemoryFile> files);
 
-  // The same folder under another name().
+  // Returns the same folder under another name().
   Folder called(std::string name) const {
     Folder folder = *this;
     folder.name_ = std::move(name);
     return folder;
   }
 
-  // The same folder with an adapter that lies in another: changes to the weights in this one.
+  // Returns the same folder with an adapter (changes to its weights) from another folder.
   Folder with_adapter(Folder adapter) const {
     Folder folder = *this;
     folder.adapter_ = std::make_shared<const Folder>(std::move(adapter));
     return folder;
   }
-  const Folder* adapter() const { return adapter_.get(); }  // null: none was given
+  const Folder* adapter() const { return adapter_.get(); }  // null: no adapter
 
   bool is_built_in() const { return built_in_; }
-  // "minilm" of "models/minilm/" and of "models/minilm/model", "." and the like made absolute first; the name that was
-  // given to it or, built in, to its files.
+  // "minilm" for "models/minilm/" and for "models/minilm/model"; "." and the like are made absolute first. If a name
+  // was given to the folder or, when built in, to its files, returns that name.
   std::string name() const;
-  // What messages call the folder, and a file in it: "models/minilm/config.json", or "agreement/config.json (built
+  // How messages refer to the folder and to a file in it: "models/minilm/config.json", or "agreement/config.json (built
   // in)".
   std::string label() const;
   std::string label(std::string_view file) const;
 
-  // Is the folder there? One built in always is.
+  // Whether the folder exists. Always true for one that is built in.
   bool exists() const;
-  // Is there something of that name in it? Throws Error(kBadFile) where it is listed and cannot be reached: a link to
-  // what is not there, links in a circle.
+  // Whether the folder has an entry of that name. Throws Error(kBadFile) if the entry is listed but unreachable: a
+  // dangling link or a link cycle.
   bool has(std::string_view file) const;
-  // The whole content of a file. Throws Error(kBadFile): missing, a folder, unreadable, or larger than `max_bytes`.
+  // Returns the whole content of a file. Throws Error(kBadFile) if it is missing, a folder, unreadable, or larger than
+  // `max_bytes`.
   std::string read(std::string_view file, std::size_t max_bytes = std::size_t{1} << 30) const;
-  // Maps a .safetensors file or, built in, uses its bytes where they lie. Throws Error(kBadFile).
+  // Maps a .safetensors file or, when built in, uses its bytes in place. Throws Error(kBadFile).
   SafetensorsFile open_safetensors(std::string_view file) const;
-  // The same of a file of torch.save's.
+  // Likewise for a file written by torch.save.
   PytorchFile open_pytorch(std::string_view file) const;
 
-  // On disk: the path as it was given. Built in: the name.
+  // The path as given if on disk, the name if built in.
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -83,7 +84,7 @@ class Folder {
   const MemoryFile& require(std::string_view file) const;
 
   std::filesystem::path path_;
-  std::string name_;  // empty: the path's
+  std::string name_;  // empty: derived from the path
   bool built_in_ = false;
   std::vector<MemoryFile> files_;
   std::shared_ptr<const Folder> adapter_;

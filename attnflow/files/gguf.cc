@@ -26,14 +26,14 @@ constexpr std::uint32_t kOldestVersion = 2;
 constexpr std::uint32_t kNewestVersion = 3;
 constexpr std::size_t kMaxGgufRank = 4;
 constexpr std::size_t kMaxKey = 65535;         // the format's limit
-constexpr std::size_t kMaxTensorName = 63;     // libllama's
-constexpr std::size_t kDefaultAlignment = 32;  // where general.alignment does not say
+constexpr std::size_t kMaxTensorName = 63;     // libllama's limit
+constexpr std::size_t kDefaultAlignment = 32;  // if there is no general.alignment
 constexpr std::size_t kMaxAlignment = std::size_t{1} << 20;
-// The least that an entry and a tensor take: what bounds their number before any is read.
+// The minimum size of an entry and of a tensor, which bounds their number before any is read.
 constexpr std::size_t kLeastEntry = 8 + 4 + 1;
 constexpr std::size_t kLeastTensor = 8 + 4 + 8 + 4 + 8;
 
-// Type numbers of ggml, in order; those that are not here were removed from it.
+// ggml's type numbers, in order; the missing ones were removed from ggml.
 constexpr std::array<std::pair<std::uint32_t, GgufBlock>, 34> kBlocks = {{
     {0, {1, 4, "F32"}},         {1, {1, 2, "F16"}},         {2, {32, 18, "Q4_0"}},      {3, {32, 20, "Q4_1"}},
     {6, {32, 22, "Q5_0"}},      {7, {32, 24, "Q5_1"}},      {8, {32, 34, "Q8_0"}},      {9, {32, 36, "Q8_1"}},
@@ -49,7 +49,7 @@ constexpr std::array<std::pair<std::uint32_t, GgufBlock>, 34> kBlocks = {{
 // Bytes of a value of each type, by number; 0 for texts and arrays.
 constexpr std::array<std::size_t, 13> kTypeBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-// The entry of a key, if it is a Value.
+// The entry for a key, or null if it is not a Value.
 template <typename Value>
 const Value* entry_of(const GgufHeader& header, std::string_view key) {
   const auto found = header.metadata.find(key);
@@ -99,7 +99,7 @@ class Reader {
     return value;
   }
 
-  // A count of things that take `least` bytes each.
+  // Checks a count of items that take at least `least` bytes each.
   void check_count(std::uint64_t count, std::size_t least, std::string_view what) const {
     if (count > left() / least) {
       fail(fmt::format("it claims to have {} {}, but only {} bytes follow: it is truncated or damaged; copy it again",
@@ -263,7 +263,7 @@ class Reader {
     extents.front() /= block.elements;
     extents.push_back(block.bytes);
     const auto bytes = checked_product(extents);
-    // What counts elements counts in 63 bits.
+    // Element counts are 63-bit.
     const auto elements = checked_product(tensor.extents);
     if (!bytes || !elements || *elements > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()))
       fail(fmt::format("tensor {} is larger than the address space", quote_name(tensor.name)));

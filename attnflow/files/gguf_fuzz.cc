@@ -1,4 +1,4 @@
-// Fuzz target: the GGUF header's reader on any bytes. Built by ./dev fuzz.
+// Fuzz target: parses arbitrary bytes as a GGUF header. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <span>

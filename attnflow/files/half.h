@@ -1,4 +1,5 @@
-// The two 16-bit float formats of model files, as float32 (exact), and floats as binary16 (rounded).
+// The two 16-bit float formats of model files, converted to float32 (exactly), and floats converted to binary16
+// (rounded).
 #ifndef ATTNFLOW_FILES_HALF_H_
 #define ATTNFLOW_FILES_HALF_H_
 
@@ -24,10 +25,10 @@ inline float half_to_float(std::uint16_t half) {
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));  // bias 15 -> 127
 }
 
-// The nearest binary16 number to a float or a double, rounded once: of two equally near ones that with an even fraction
-// (IEEE 754, 4.3.1), whatever rounding mode the processor is in. Magnitudes from 65520 = (2 - 2^-11) 2^15 on become
-// infinity, those up to 2^-25 zero, both with their sign. A NaN keeps its sign and the upper ten bits of its payload,
-// or becomes quiet where these are all zero. float_to_half(half_to_float(h)) == h for every h.
+// Returns the binary16 number nearest to a float or double, rounded once, with ties to even (IEEE 754, 4.3.1)
+// regardless of the processor's rounding mode. Magnitudes of 65520 = (2 - 2^-11) 2^15 or more become infinity, and
+// those up to 2^-25 become zero, both keeping the sign. A NaN keeps its sign and the upper ten bits of its payload, or
+// becomes quiet if these are all zero. float_to_half(half_to_float(h)) == h for every h.
 template <std::floating_point Float>
 std::uint16_t float_to_half(Float value) {
   static_assert(std::numeric_limits<Float>::is_iec559 && sizeof(Float) <= 8, "binary32 or binary64");
@@ -47,8 +48,8 @@ std::uint16_t float_to_half(Float value) {
   if (magnitude >= std::bit_cast<Bits>(Float{65520})) return with_sign(0x7C00U);
   if (magnitude < std::bit_cast<Bits>(Float{0x1p-25F})) return with_sign(0U);  // nearer to zero than to 2^-24
 
-  // `kept` holds the result's bits; the `dropped` lowest bits of `from` decide how it is rounded. A carry out of the
-  // fraction raises the exponent, as it must.
+  // `kept` holds the result's bits; the `dropped` lowest bits of `from` decide the rounding. A carry out of the
+  // fraction correctly increments the exponent.
   Bits from = magnitude - (Bits{kBias - 15} << kFractionBits);
   int dropped = kFractionBits - 10;
   if (magnitude < std::bit_cast<Bits>(Float{0x1p-14F})) {  // subnormal, in units of 2^-24

@@ -21,8 +21,8 @@ using test::TempFolder;
 
 constexpr std::uint16_t kInfinity = 0x7C00;
 
-// The definition, in double: (-1)^s * 2^(e - 15) * 1.f, or 2^-14 * 0.f. It makes 2^16 of the infinity, as if the
-// exponents went on.
+// The definition, in double: (-1)^s * 2^(e - 15) * 1.f, or 2^-14 * 0.f. It maps infinity to 2^16, as if the exponent
+// range went on.
 double half_by_definition(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31;
   const double fraction = (bits & 1023) / 1024.0;
@@ -30,8 +30,8 @@ double half_by_definition(std::uint16_t bits) {
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-// The nearest half of 0 <= value by bisection over all of them, ties to the even one. Halves and the middle between two
-// of them are doubles, so all of it is exact.
+// The half nearest to 0 <= value, by bisection over all halves, with ties to even. Halves and the midpoints between
+// adjacent ones are doubles, so the computation is exact.
 std::uint16_t nearest_by_definition(double value) {
   std::uint16_t low = 0;
   std::uint16_t high = kInfinity;
@@ -68,7 +68,7 @@ TEST(Half, Bfloat16) {
   EXPECT_TRUE(std::isnan(bfloat16_to_float(0x7FC0)));
 }
 
-// From float and from double.
+// Converting from float and from double.
 template <typename Float>
 class FloatToHalf : public testing::Test {};
 using Floats = testing::Types<float, double>;
@@ -78,7 +78,7 @@ TYPED_TEST(FloatToHalf, EveryHalfComesBack) {
   for (std::uint32_t b = 0; b < 0x10000; ++b) {
     const auto bits = static_cast<std::uint16_t>(b);
     const auto value = static_cast<TypeParam>(half_to_float(bits));
-    // Between float and double the processor makes NaNs quiet.
+    // Conversion between float and double makes NaNs quiet.
     const bool loses_signal = !std::is_same_v<TypeParam, float> && std::isnan(value);
     ASSERT_EQ(float_to_half(value), loses_signal ? bits | 0x200 : bits) << b;
   }
@@ -87,7 +87,7 @@ TYPED_TEST(FloatToHalf, EveryHalfComesBack) {
 TYPED_TEST(FloatToHalf, MidpointsGoToTheEvenNeighbourAndTheirNeighboursToTheNearer) {
   for (std::uint16_t half = 0; half < kInfinity; ++half) {
     const auto next = static_cast<std::uint16_t>(half + 1);
-    // Exact: both types have more than one bit more.
+    // Exact: both types have more than one additional bit.
     const auto middle = static_cast<TypeParam>((half_by_definition(half) + half_by_definition(next)) / 2.0);
     const std::uint16_t even = half % 2 == 0 ? half : next;
     ASSERT_EQ(float_to_half(middle), even) << half;
@@ -101,7 +101,7 @@ TYPED_TEST(FloatToHalf, MidpointsGoToTheEvenNeighbourAndTheirNeighboursToTheNear
 TYPED_TEST(FloatToHalf, AgreesWithTheDefinitionOnNumbersOfEveryExponent) {
   using Bits = std::conditional_t<sizeof(TypeParam) == 4, std::uint32_t, std::uint64_t>;
   constexpr int kFractionBits = std::numeric_limits<TypeParam>::digits - 1;
-  constexpr Bits kExponents = Bits{2} * std::numeric_limits<TypeParam>::max_exponent - 1;  // the last is no number
+  constexpr Bits kExponents = Bits{2} * std::numeric_limits<TypeParam>::max_exponent - 1;  // the last one is not finite
   std::uint64_t state = 1;
   std::size_t compared = 0;
   for (Bits exponent = 0; exponent < kExponents; ++exponent) {
@@ -144,7 +144,7 @@ TEST(FloatToHalf, NanWhosePayloadLiesInTheDroppedBitsStaysOne) {
 }
 
 TEST(FloatToHalf, DoublesAreRoundedOnce) {
-  // By way of float it would be a tie, which goes to the even half below.
+  // Rounding through float would make this a tie, which goes to the even half below.
   EXPECT_EQ(float_to_half(1.0 + 0x1p-11 + 0x1p-40), 0x3C01);
   EXPECT_EQ(float_to_half(static_cast<float>(1.0 + 0x1p-11 + 0x1p-40)), 0x3C00);
 }

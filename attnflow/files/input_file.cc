@@ -18,7 +18,7 @@
 namespace attnflow::internal {
 namespace {
 
-// Throws Error(kBadFile): why what is listed by this name cannot be reached, by the number of the system's error.
+// Throws Error(kBadFile) saying why an existing entry of this name cannot be reached, from the system's error number.
 [[noreturn]] void fail_to_reach(const std::filesystem::path& path, std::string_view expected, int error_number) {
   std::error_code no_link;
   const std::filesystem::path target = std::filesystem::read_symlink(path, no_link);
@@ -55,8 +55,8 @@ InputFile::InputFile(const std::filesystem::path& path, std::string_view expecte
     }
   };
   const auto cannot = [&] { fail_to_reach(path, expected, errno); };
-  // Looked at before it is opened, because opening a pipe or a device already does something to it; and again after,
-  // because it may have been replaced.
+  // Checked before opening, because opening a pipe or a device already has effects; and again afterwards, because the
+  // file may have been replaced in between.
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0) cannot();
   check_kind(status);

@@ -34,7 +34,7 @@ TEST(InputFile, OpensRegularFilesAlsoThroughLinks) {
   EXPECT_EQ(first, '1');
 }
 
-// Without the check, most of these wait for ever or take all memory: the test would not end.
+// Without the check, most of these would wait forever or take all memory, and the test would not end.
 TEST(InputFile, EveryReaderRefusesWhatIsNoRegularFile) {
   const TempFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
@@ -85,7 +85,7 @@ TEST(InputFile, WhatIsListedAndCannotBeReachedIsNotMissing) {
         std::pair("chain", "a link to dangling, which is not there"),
         std::pair("first", "a link to second, which leads in a circle"),
         std::pair("first/below", "found none that can be opened (Too many levels of symbolic links)")}) {
-    const char* const name = label;  // clang 14 captures no structured binding
+    const char* const name = label;  // clang 14 cannot capture a structured binding
     expect_error(ErrorKind::kBadFile, {name, "expected", found}, [&] { (void)Folder(folder.path()).has(name); });
     expect_error(ErrorKind::kBadFile, {name, "expected", found}, [&] { (void)read_file(folder / name); });
   }

@@ -17,13 +17,13 @@ constexpr const char* kRestoreJson = "Restore the file from the model's source";
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& source) {
-  // The parser takes a zero byte for the end of the text, and would not look at what stands behind it.
+  // The parser treats a zero byte as the end of the text, and would ignore anything after it.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected JSON, found a zero byte at offset {} of {}. {}", source,
                                                  zero, text.size(), kRestoreJson));
   }
-  // Called by the parser at each step; throws at what the parser itself lets pass.
-  std::vector<std::set<std::string>> keys;  // of the objects that are open, the innermost last
+  // Called by the parser at each step; throws for what the parser itself accepts.
+  std::vector<std::set<std::string>> keys;  // of the open objects, innermost last
   const auto check = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
     using Event = nlohmann::json::parse_event_t;
     constexpr int kMaxDepth = 64;

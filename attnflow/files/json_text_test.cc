@@ -26,7 +26,7 @@ TEST(JsonText, ReadsAnObject) {
 TEST(JsonText, RefusesAKeyThatStandsTwice) {
   refused(R"({"num_hidden_layers": 6, "num_hidden_layers": 1})", {"here/config.json", "\"num_hidden_layers\" twice"});
   refused(R"({"a": {"k": 1, "k": 1}})", {"\"k\" twice"});
-  refused(R"({"a": [{"k": 1}, {"k": 1, "\u006b": 2}]})", {"\"k\" twice"});  // the same key, spelled otherwise
+  refused(R"({"a": [{"k": 1}, {"k": 1, "\u006b": 2}]})", {"\"k\" twice"});  // the same key, spelled differently
 }
 
 TEST(JsonText, RefusesWhatStandsBehind) {

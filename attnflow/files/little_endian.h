@@ -1,4 +1,4 @@
-// Numbers as they stand in files: little-endian, not aligned.
+// Numbers as stored in files: little-endian, unaligned.
 #ifndef ATTNFLOW_FILES_LITTLE_ENDIAN_H_
 #define ATTNFLOW_FILES_LITTLE_ENDIAN_H_
 
@@ -9,7 +9,7 @@
 
 namespace attnflow::internal {
 
-// The unsigned number at `at`, all of whose bytes must lie in `bytes`.
+// Returns the unsigned number at `at`; all of its bytes must lie within `bytes`.
 template <typename T>
 T little_endian(std::span<const std::byte> bytes, std::size_t at) {
   assert(bytes.size() >= sizeof(T) && at <= bytes.size() - sizeof(T));

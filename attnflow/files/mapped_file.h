@@ -1,4 +1,4 @@
-// A file's bytes where the system keeps them: mapped, not copied.
+// A file's bytes, memory-mapped instead of copied.
 #ifndef ATTNFLOW_FILES_MAPPED_FILE_H_
 #define ATTNFLOW_FILES_MAPPED_FILE_H_
 
@@ -9,12 +9,12 @@
 
 namespace attnflow::internal {
 
-// Mapped read-only and private. Another process that shortens the file while it is mapped ends this one with SIGBUS, as
-// with every program that maps its weights.
+// Mapped read-only and private. If another process shortens the file while it is mapped, this process dies of SIGBUS,
+// like any program that maps its weights.
 class MappedFile {
  public:
   MappedFile() = default;  // no file: no bytes
-  // `kind` says in messages what was expected: ".safetensors". Throws Error(kBadFile): as InputFile's, or it
+  // `kind` is the expected kind in messages: ".safetensors". Throws Error(kBadFile) as InputFile does, or if the file
   // cannot be mapped.
   MappedFile(const std::filesystem::path& path, std::string_view kind);
   MappedFile(const MappedFile&) = delete;

@@ -1,5 +1,5 @@
-// Pieces of error messages about files. Names inside a file are as hostile as the rest of it: they may hold terminal
-// escape sequences or megabytes of text, so messages show them through these functions.
+// Parts of error messages about files. Names inside a file are as untrusted as the rest of it: they may contain
+// terminal escape sequences or megabytes of text, so messages show them through these functions.
 #ifndef ATTNFLOW_FILES_MESSAGES_H_
 #define ATTNFLOW_FILES_MESSAGES_H_
 
@@ -10,16 +10,17 @@
 
 namespace attnflow::internal {
 
-// "text" in double quotes, control characters and bytes that are not UTF-8 as \xNN, cut after about `max_bytes` bytes.
+// Quotes the text, writes control characters and invalid UTF-8 bytes as \xNN, and cuts it after about `max_bytes`
+// bytes.
 std::string quote_name(std::string_view text, std::size_t max_bytes = 80);
 
 // '"a", "b", "c" and 12 more', or "nothing".
 std::string quote_names(const std::vector<std::string_view>& names, std::size_t max_names = 8);
 
-// Throws Error(kBadFile) with the name of a file, or of what lies in it, before the message.
+// Throws Error(kBadFile) with the message prefixed by the name of a file or of something in it.
 [[noreturn]] void fail_file(std::string_view name, std::string_view message);
 
-// The system's text for an errno value.
+// The system's description of an errno value.
 std::string system_reason(int error_number);
 
 }  // namespace attnflow::internal

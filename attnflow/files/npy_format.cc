@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr std::size_t kHeaderAlignment = 64;
-// NumPy writes a few hundred bytes and refuses to read more than 10,000 by default.
+// NumPy writes a few hundred bytes and by default rejects more than 10,000.
 constexpr std::size_t kMaxHeader = std::size_t{1} << 20;
 constexpr std::size_t kMaxNpyRank = 64;  // NumPy's own limit (32 before NumPy 2)
 
@@ -32,7 +32,7 @@ struct NpyHeader {
   Shape shape;
 };
 
-// Reads the dict literal. Only what NumPy writes is accepted: three keys, text in quotes, True or False, a tuple of
+// Parses the dict literal. Only what NumPy writes is accepted: three keys, quoted text, True or False, and a tuple of
 // decimal numbers.
 class HeaderParser {
  public:
@@ -78,7 +78,7 @@ class HeaderParser {
   [[noreturn]] void refuse(const std::string& what) const {
     fail_file(name_, fmt::format("not a valid .npy file: header, byte {}: {}", at_, what));
   }
-  // The next character that is not a space, or NUL at the end.
+  // The next non-space character, or NUL at the end.
   char peek() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -117,7 +117,7 @@ class HeaderParser {
     while (!accept(')')) {
       if (shape.size() == kMaxNpyRank) refuse(fmt::format("expected at most {} dimensions", kMaxNpyRank));
       shape.push_back(number());
-      accept('L');  // Python 2 wrote long integers so
+      accept('L');  // Python 2 wrote long integers this way
       if (!accept(',')) {
         expect(')');
         break;
@@ -143,12 +143,12 @@ class HeaderParser {
   std::size_t at_ = 0;
 };
 
-// How elements are stored, and as what they are kept.
+// How elements are stored in the file and in memory.
 struct Element {
   DType dtype = DType::kF32;
   std::size_t stored_size = 0;   // bytes in the file
-  std::size_t swap_size = 1;     // the unit whose bytes are in the other order, 1 for none
-  bool widen_unsigned = false;   // unsigned of 2, 4 or 8 bytes, kept as kI64
+  std::size_t swap_size = 1;     // the unit whose bytes are swapped; 1: none
+  bool widen_unsigned = false;   // unsigned, 2, 4 or 8 bytes, kept as kI64
   bool text_in_bytes = false;    // NumPy's "S", kept as kUnicode
   std::size_t decoded_size = 0;  // bytes in memory
 };
@@ -215,7 +215,7 @@ void swap_bytes(std::span<std::byte> bytes, std::size_t unit) {
                  bytes.begin() + static_cast<std::ptrdiff_t>(at + unit));
 }
 
-// Elements stored with the first index fastest, put in row-major order.
+// Reorders elements stored with the first index varying fastest into row-major order.
 std::vector<std::byte> from_fortran_order(std::span<const std::byte> stored, const Shape& shape, std::size_t size) {
   std::vector<std::byte> out(stored.size());
   std::vector<std::size_t> stride(shape.size());  // in elements of `stored`
@@ -238,7 +238,7 @@ std::vector<std::byte> from_fortran_order(std::span<const std::byte> stored, con
   return out;
 }
 
-// Little-endian unsigned integers of `size` bytes as int64.
+// Converts little-endian unsigned integers of `size` bytes to int64.
 std::vector<std::byte> widen_unsigned(std::span<const std::byte> stored, std::size_t size, const std::string& name) {
   const std::size_t count = stored.size() / size;
   std::vector<std::byte> out(count * sizeof(std::int64_t));
@@ -252,7 +252,7 @@ std::vector<std::byte> widen_unsigned(std::span<const std::byte> stored, std::si
   return out;
 }
 
-// Fixed-width UTF-32 text as UTF-8, without the NULs that fill each element.
+// Converts fixed-width UTF-32 text to UTF-8, without the NULs that pad each element.
 std::vector<std::string> decode_text(std::span<const std::byte> stored, std::size_t count, const std::string& name) {
   std::vector<std::string> out(count);
   const std::size_t width = count == 0 ? 0 : stored.size() / count / 4;
@@ -271,7 +271,7 @@ std::vector<std::string> decode_text(std::span<const std::byte> stored, std::siz
   return out;
 }
 
-// Fixed-width bytes, which have to be UTF-8, without the NULs that fill each element.
+// Converts fixed-width bytes, which must be UTF-8, without the NULs that pad each element.
 std::vector<std::string> text_of_bytes(std::span<const std::byte> stored, std::size_t count, const std::string& name) {
   std::vector<std::string> out(count);
   const std::size_t width = count == 0 ? 0 : stored.size() / count;
@@ -300,7 +300,7 @@ void read_exactly(ByteSource& source, std::span<std::byte> into, const std::stri
   }
 }
 
-// Everything up to the elements. Adds the bytes read to `consumed`.
+// Reads everything before the elements. Adds the bytes read to `consumed`.
 NpyHeader read_header(ByteSource& source, const std::string& name, std::uint64_t& consumed) {
   std::array<std::byte, 8> start{};  // magic and version
   const std::size_t got = source.read(start);
@@ -370,7 +370,7 @@ Array parse_npy(ByteSource& source, const std::string& name, const ReadLimits& l
                                 shape_to_string(header.shape), quote_name(header.descr), *stored, found,
                                 found < *stored ? "truncated; copy it again" : "damaged, or holds several arrays"));
   }
-  // Text of no characters would let a tiny file ask for any number of strings.
+  // Zero-width text would let a tiny file request any number of strings.
   if (element.dtype == DType::kUnicode && element.stored_size == 0 && *count > 0)
     fail_file(name, "expected text of at least one character, found dtype " + quote_name(header.descr));
 
@@ -407,7 +407,7 @@ NpyBytes serialize_npy(const Array& array) {
     }
     std::vector<std::u32string> decoded;
     decoded.reserve(count);
-    std::size_t width = 1;  // as NumPy, which has no text of width 0
+    std::size_t width = 1;  // as NumPy, which has no zero-width text
     for (const std::string& text : array.strings) {
       decoded.push_back(decode_utf8(text));
       width = std::max(width, decoded.back().size());
@@ -447,7 +447,7 @@ NpyBytes serialize_npy(const Array& array) {
   const std::size_t padding = (kHeaderAlignment - unpadded % kHeaderAlignment) % kHeaderAlignment;
   dict.append(padding, ' ');
   dict.push_back('\n');
-  // At most kMaxRank dimensions of 20 digits: version 1's 16 bits of length are enough.
+  // At most kMaxRank dimensions of 20 digits: version 1's 16-bit length is enough.
   if (array.shape.size() > kMaxNpyRank)
     throw Error(ErrorKind::kOther,
                 fmt::format("expected at most {} dimensions, found {}", kMaxNpyRank, array.shape.size()));

@@ -1,4 +1,4 @@
-// Fuzz target: the .npy reader on any bytes. Built by ./dev fuzz.
+// Fuzz target: parses arbitrary bytes as .npy. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const attnflow::Array array = attnflow::internal::parse_npy(source, "fuzz.npy", limits);
     if (array.bytes.size() > limits.max_bytes) __builtin_trap();
-    // What was read can be written and read again.
+    // An array that was read can be written and read again.
     const attnflow::internal::NpyBytes bytes = attnflow::internal::serialize_npy(array);
     if (array.dtype != attnflow::DType::kUnicode) (void)array.to_double("fuzz");
     if (bytes.header.size() % 64 != 0) __builtin_trap();

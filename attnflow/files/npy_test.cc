@@ -64,7 +64,7 @@ TEST(Npy, ReadsWhatNumPyWrote) {
   const Array array = parse(file);
   EXPECT_EQ(array.dtype, DType::kF32);
   EXPECT_EQ(array.to_float("x"), (Tensor<float>({2, 2}, {1.5F, -2.0F, 0.0F, 4.25F})));
-  // And writes the same bytes.
+  // Writing gives the same bytes.
   const TempFolder folder;
   write_npy(folder / "a.npy", array);
   EXPECT_EQ(get(folder / "a.npy"), file);
@@ -114,7 +114,7 @@ TEST(Npy, HeadersThatPythonWouldAccept) {
 }
 
 TEST(Npy, FortranOrderBecomesRowMajor) {
-  // Element [i, j, k] of shape (2, 3, 4) has the value 100 i + 10 j + k; the first index runs fastest in the file.
+  // Element [i, j, k] of shape (2, 3, 4) has the value 100 i + 10 j + k; the first index varies fastest in the file.
   std::string stored;
   Values expected;
   for (int k = 0; k < 4; ++k)
@@ -226,7 +226,7 @@ TEST(Npy, SizesThatDoNotFit) {
   expect_bad({"larger than 2^64"}, npy(dict("<f8", "(18446744073709551616,)"), eight));
   expect_bad({"at most 8589934592"}, npy(dict("<f8", "(2147483648,)"), eight));
   expect_bad({"need 16 bytes of memory", "at most 15"}, npy(dict("<f8", "(2,)"), eight + eight, 1), {15});
-  // Text takes more memory than its bytes in the file.
+  // Text takes more memory than bytes in the file.
   expect_bad({"at most 64"}, npy(dict("<U1", "(4,)"), std::string(16, 'a')), {64});
   std::string many = "(";
   for (int d = 0; d < 65; ++d) many += "1, ";
@@ -272,7 +272,7 @@ TEST(Npy, FilesThatCannotBeRead) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"cut.npy"});
 }
 
-// Damage anywhere gives an array or an Error, never anything else. (The fuzzers look further.)
+// Any damage results in an array or an Error, never anything else. (The fuzzers look further.)
 TEST(Npy, DamageIsAnErrorOrHarmless) {
   constexpr std::uint32_t kSeed = 20;
   SCOPED_TRACE(kSeed);

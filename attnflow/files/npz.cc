@@ -25,11 +25,11 @@ using internal::quote_name;
 
 constexpr std::string_view kEnding = ".npy";
 constexpr std::string_view kExpected = "a NumPy .npz file (a zip file of arrays)";
-// Deflate emits at most 258 bytes for two bits of input, so no honest entry grows by more than this factor.
+// Deflate emits at most 258 bytes for two bits of input, so no valid entry expands by more than this factor.
 constexpr std::uint64_t kMaxDeflateRatio = 1032;
-// Dense attention hardly shrinks further with more effort, and the fastest level takes a third of the time.
+// Dense attention hardly compresses further with more effort, and the fastest level takes a third of the time.
 constexpr std::uint32_t kDeflateLevel = 1;
-// 1 January 1980, midnight: the first time stamp that a zip file can hold.
+// Midnight on January 1, 1980: the earliest time stamp that a zip file can hold.
 constexpr std::uint16_t kFixedTime = 0;
 constexpr std::uint16_t kFixedDate = (0 << 9) | (1 << 5) | 1;
 constexpr std::uint32_t kRegularFileMode = 0100644U << 16;
@@ -65,7 +65,7 @@ class ZipError {
   fail_file(name, fmt::format("expected {}, found one that cannot be opened: {}", kExpected, reason));
 }
 
-// An archive that is being read, with the number of bytes that it takes.
+// An archive open for reading, with its size in bytes.
 struct OpenArchive {
   std::string name;
   std::uint64_t size = 0;
@@ -76,11 +76,11 @@ OpenArchive open_archive(const std::filesystem::path& path) {
   OpenArchive archive{path.string(), 0, nullptr};
   internal::InputFile file(path, kExpected);
   archive.size = file.size();
-  if (archive.size == 0) fail_to_open(archive.name, "it is empty");  // libzip takes it for an archive without entries
+  if (archive.size == 0) fail_to_open(archive.name, "it is empty");  // libzip treats it as an archive without entries
   int code = 0;
   archive.zip.reset(zip_fdopen(file.descriptor(), 0, &code));
   if (!archive.zip) fail_to_open(archive.name, ZipError(code).text());
-  (void)file.release();  // libzip's now
+  (void)file.release();  // libzip owns it now
   return archive;
 }
 
@@ -96,7 +96,7 @@ OpenArchive open_archive(std::span<const std::byte> bytes, const std::string& na
   return archive;
 }
 
-// The names of all entries; "" for those that cannot be read.
+// The names of all entries; "" for unreadable ones.
 std::vector<std::string> entry_names(const OpenArchive& archive) {
   std::vector<std::string> names;
   const zip_int64_t count = zip_get_num_entries(archive.zip.get(), 0);
@@ -161,7 +161,7 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
                           "np.savez_compressed",
                           status.comp_method));
   }
-  // Zip bombs stop here: at the limit, or at a size that the compressed bytes cannot reach.
+  // Zip bombs stop here: at the limit, or at a size that the compressed bytes cannot expand to.
   const bool possible = status.comp_size <= archive.size &&
                         (status.comp_method == ZIP_CM_STORE ? status.size == status.comp_size
                                                             : status.size / kMaxDeflateRatio <= status.comp_size);
@@ -182,7 +182,7 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
   throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this .npz file: {}", path.string(), reason));
 }
 
-// The finished archive, in a source that is open for reading.
+// Returns the finished archive as a source open for reading.
 Source build_archive(const std::filesystem::path& path, const std::vector<internal::NpyBytes>& contents,
                      const std::vector<NamedArray>& arrays) {
   ZipError error;
@@ -190,11 +190,11 @@ Source build_archive(const std::filesystem::path& path, const std::vector<intern
   if (!target) fail_to_write_npz(path, error.text());
   Archive archive(zip_open_from_source(target.get(), ZIP_TRUNCATE, error.get()));
   if (!archive) fail_to_write_npz(path, error.text());
-  zip_source_keep(target.get());  // one owner is the archive, the other is `target`
+  zip_source_keep(target.get());  // one reference is owned by the archive, the other by `target`
 
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const internal::NpyBytes& bytes = contents[i];
-    // libzip's fragments are not const because it can be told to free them; it only reads here.
+    // libzip's fragments are not const because libzip can be asked to free them; here it only reads them.
     std::array<zip_buffer_fragment_t, 2> fragments{};
     fragments[0].data = reinterpret_cast<zip_uint8_t*>(const_cast<char*>(bytes.header.data()));
     fragments[0].length = bytes.header.size();
@@ -250,9 +250,9 @@ void write_npz(const std::filesystem::path& path, const std::vector<NamedArray>&
           path, fmt::format("expected arrays with unique names, found {} twice or empty", quote_name(named.name)));
     contents.push_back(internal::serialize_npy(named.array));
   }
-  AtomicFile file(path);  // before the work, so that a path that cannot be written is told at once
+  AtomicFile file(path);  // before the work, so that an unwritable path is reported at once
   if (arrays.empty()) {
-    // libzip writes no file for an archive without entries; this is the end record that such a zip file consists of.
+    // libzip writes no file for an empty archive; this is the end record that such a zip file consists of.
     file.write(std::string_view("PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22));
     file.commit();
     return;

@@ -12,7 +12,7 @@
 
 namespace attnflow::internal {
 
-// `archive` is the whole file; `name` is what messages call it. Both throw Error(kBadFile).
+// `archive` is the content of a whole file; messages call it `name`. Both throw Error(kBadFile).
 std::vector<std::string> list_npz(std::span<const std::byte> archive, const std::string& name);
 Array parse_npz(std::span<const std::byte> archive, const std::string& name, std::string_view key,
                 const ReadLimits& limits);

@@ -1,4 +1,4 @@
-// Fuzz target: the .npz reader on any bytes. Built by ./dev fuzz.
+// Fuzz target: parses arbitrary bytes as .npz. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -21,10 +21,10 @@ using test::TempFolder;
 constexpr std::uint16_t kStored = 0;
 constexpr std::uint16_t kDeflated = 8;
 
-// One entry of a zip file made by hand, so that every field can lie.
+// One hand-made zip entry, in which every field can be wrong.
 struct Entry {
   std::string name;
-  std::string content;  // as it should come out
+  std::string content;  // the expected result
   std::uint16_t method = kStored;
   std::uint16_t flags = 0;
   std::int64_t declared_size_offset = 0;        // added to the uncompressed size in the directory
@@ -41,7 +41,7 @@ std::uint32_t crc32(const std::string& text) {
   return ~crc;
 }
 
-// A deflate stream of stored blocks: no compression, and no library needed.
+// A deflate stream of stored blocks: it needs neither compression nor a library.
 std::string deflate_stored(const std::string& text) {
   std::string out;
   std::size_t at = 0;
@@ -180,24 +180,24 @@ TEST(Npz, PicklesAreRefused) {
 
 TEST(Npz, BombsAreRefusedBeforeTheyAreUnpacked) {
   const TempFolder folder;
-  // 64 MiB of zeros, honestly compressed to about 300 KB.
+  // 64 MiB of zeros, actually compressed to about 300 KB.
   write_npz(folder / "bomb.npz", {{"x", Array::from(Tensor<double>({8 << 20}).view())}});
   EXPECT_LT(std::filesystem::file_size(folder / "bomb.npz"), 500'000U);
   expect_error(ErrorKind::kBadFile, {"array \"x\"", "need 67108864 bytes of memory; at most 1048576"},
                [&] { read_npz(folder / "bomb.npz", "x", {1 << 20}); });
   EXPECT_EQ(read_npz(folder / "bomb.npz", "x", {64 << 20}).shape, Shape{8 << 20});
-  // A size that the compressed bytes cannot reach.
+  // A size that the compressed bytes cannot expand to.
   Entry impossible{"x.npy", npy_of({1}), kDeflated};
   impossible.declared_size_offset = 3'000'000'000;
   expect_bad({"claims to have 30000", "compressed to", "damaged"}, zip({impossible}));
-  // Compressed bytes that the file does not have.
+  // More compressed bytes than the file has.
   Entry outside{"x.npy", npy_of({1}), kStored};
   outside.declared_size_offset = outside.declared_compressed_offset = 2'000'000'000;
   expect_bad({"in a zip file of", "damaged"}, zip({outside}));
 }
 
 TEST(Npz, SizesThatLie) {
-  // The directory promises what the array needs; the stream holds more, or less.
+  // The directory gives the size that the array needs; the stream holds more, or less.
   const std::string more = npy_of({1, 2}) + std::string(100'000, '\0');
   Entry longer{"x.npy", more, kDeflated};
   longer.declared_size_offset = -100'000;
@@ -218,7 +218,7 @@ TEST(Npz, DamagedEntries) {
   crc.wrong_crc = true;
   expect_bad({"array \"x\"", "damaged"}, zip({crc}));
   std::string garbage = zip({{"x.npy", npy_of({1, 2}), kDeflated}});
-  garbage[35] = '\x07';  // the first byte of the deflate stream: a block type that does not exist
+  garbage[35] = '\x07';  // the first byte of the deflate stream: an invalid block type
   expect_bad({"array \"x\"", "cannot be decompressed"}, garbage);
   expect_bad({"zip compression method 12", "np.savez"}, zip({{"x.npy", npy_of({1}), 12}}));
   expect_bad({"is encrypted"}, zip({{"x.npy", npy_of({1}), kStored, 1}}));

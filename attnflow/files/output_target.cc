@@ -16,7 +16,7 @@ namespace {
 bool is_own_stream(const std::filesystem::path& path) {
   const std::string name = path.lexically_normal().string();
   if (name == "/dev/stdout" || name == "/dev/stderr" || name.starts_with("/dev/fd/")) return true;
-  return name.starts_with("/proc/") && path.parent_path().filename() == "fd";  // /proc/self/fd/1, of threads too
+  return name.starts_with("/proc/") && path.parent_path().filename() == "fd";  // /proc/self/fd/1, also for threads
 }
 
 }  // namespace
@@ -38,12 +38,12 @@ std::string output_ending(const std::filesystem::path& path) { return path == "-
 
 std::filesystem::path output_target(const std::filesystem::path& path) {
   if (is_standard_output(path)) return "/dev/stdout";
-  constexpr int kMaxLinks = 40;  // as the system follows them
+  constexpr int kMaxLinks = 40;  // the system's own limit
   std::filesystem::path target = path;
   for (int i = 0; i < kMaxLinks && !is_own_stream(target); ++i) {
     std::error_code error;
     const std::filesystem::path next = std::filesystem::read_symlink(target, error);
-    if (error) break;  // no link
+    if (error) break;  // not a link
     target = target.parent_path() / next;
     if (i + 1 == kMaxLinks && !is_own_stream(target) && std::filesystem::is_symlink(target, error)) {
       throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this file: the link is circular", path.string()));

@@ -18,11 +18,11 @@ using Kind = PickleValue::Kind;
 using Name = PickleValue::Name;
 
 constexpr unsigned kNewestProtocol = 5;
-// More than 100,000 tensors need; bounds what a file can make this reader hold to some 500 MB.
+// Enough for more than 100,000 tensors; bounds the memory that a file can make this reader use to some 500 MB.
 constexpr std::size_t kMaxPickleValues = std::size_t{1} << 21;
 constexpr std::size_t kMaxPickleDepth = 1000;
 
-// The instructions that are followed, by their names in pickletools.
+// The supported instructions, by their names in pickletools.
 struct Opcode {
   enum : unsigned char {
     kMark = '(',
@@ -92,13 +92,12 @@ constexpr std::array<KnownName, 14> kPickleNames = {{
     {"torch", "BoolStorage", Name::kStorage, DType::kBool},
 }};
 
-// The stack machine. Values are immutable but for lists and dicts, so that all it puts on the stack again and again is
-// their numbers.
+// The stack machine. Values other than lists and dicts are immutable, so the stack only holds their indices.
 class PickleReader {
  public:
   PickleReader(std::span<const std::byte> bytes, const std::string& source, const std::string& advice)
       : bytes_(bytes.first(std::min(bytes.size(), kMaxPickleBytes))), source_(source), advice_(advice) {
-    // Those that a single byte asks for are there once.
+    // Values produced by single-byte instructions are shared.
     none_ = add(Kind::kNone);
     false_ = add(Kind::kBool);
     true_ = add(Kind::kBool);
@@ -127,7 +126,7 @@ class PickleReader {
                             source_, found, at_, advice_));
   }
 
-  // What may be the work of an attacker is not to be loaded elsewhere either.
+  // The file may be an attack, so the message does not suggest loading it elsewhere.
   [[noreturn]] void refuse_code(const std::string& found) const {
     throw Error(
         ErrorKind::kBadFile,
@@ -188,7 +187,7 @@ class PickleReader {
     pickle_.values.back().text = text;
   }
 
-  // What lies below the innermost mark cannot be reached.
+  // Values below the innermost mark are out of reach.
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   void need_values(std::size_t count) const {
     if (stack_.size() - floor() < count) fail("an instruction finds too few values");
@@ -208,7 +207,7 @@ class PickleReader {
     if (value.kind != kind) refuse(fmt::format("{} that is changed as if it were {}", show_pickled(value), what));
     return value;
   }
-  // What lies above the innermost mark, which goes.
+  // Pops the values above the innermost mark, and the mark.
   std::vector<PickleRef> pop_to_mark() {
     if (marks_.empty()) fail("an instruction finds no mark");
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
@@ -267,7 +266,7 @@ class PickleReader {
     push(add(Kind::kCall));
     pickle_.values.back().items = {function, arguments};
   }
-  // OrderedDict(), or as Python 2 writes it: OrderedDict([[key, value], ...]).
+  // Handles OrderedDict(), or as Python 2 writes it: OrderedDict([[key, value], ...]).
   void push_ordered_dict(const std::vector<PickleRef>& arguments) {
     std::vector<PickleRef> items;
     if (arguments.size() > 1) fail("expected one argument of OrderedDict");
@@ -307,7 +306,7 @@ class PickleReader {
     push_number(static_cast<std::int64_t>(number));
   }
 
-  // Follows one instruction. True: that was the last.
+  // Executes one instruction. Returns true if it was the last.
   bool step(std::uint8_t opcode) {
     switch (opcode) {
       case Opcode::kProto:
@@ -374,7 +373,7 @@ class PickleReader {
     }
   }
 
-  // Those that work on values that are there.
+  // Executes instructions that operate on existing values.
   bool step_of_values(std::uint8_t opcode) {
     switch (opcode) {
       case Opcode::kEmptyTuple:
@@ -441,7 +440,7 @@ class PickleReader {
         call();
         return false;
       case Opcode::kBuild:
-        pop();  // what else an OrderedDict knows: the versions of a model's parts
+        pop();  // other state of an OrderedDict: the versions of a model's parts
         top(Kind::kDict, "an object");
         return false;
       case Opcode::kBinPersId: {
@@ -461,7 +460,7 @@ class PickleReader {
   std::size_t at_ = 0;
   Pickle pickle_;
   std::vector<PickleRef> stack_;
-  std::vector<std::size_t> marks_;  // the stack's size at each
+  std::vector<std::size_t> marks_;  // the stack size at each mark
   std::unordered_map<std::uint32_t, PickleRef> memo_;
   std::size_t items_copied_ = 0;  // from lists to dicts
   PickleRef none_ = 0;

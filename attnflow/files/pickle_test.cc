@@ -16,7 +16,7 @@ using Kind = PickleValue::Kind;
 
 const std::string kSource = "weights.bin";
 const std::string kAdvice = "Convert it.";
-// In its place where something may be the work of an attacker.
+// The advice given instead where the file may be an attack.
 const std::string kWarning = "unless you trust whoever made it";
 
 Pickle read(const std::string& bytes) { return read_pickle(std::as_bytes(std::span(bytes)), kSource, kAdvice); }
@@ -120,7 +120,7 @@ TEST(Pickle, RefusesEveryOtherName) {
     expect_refused(write::call(write::name(module, name), {write::text("echo run")}), {module + "." + name}, kWarning);
     expect_refused(write::text(module) + write::text(name) + "\x93", {module + "." + name}, kWarning);
   }
-  expect_refused(write::name("posix\x1b[31m", std::string(5000, 'x')), {"\\x1b"}, kWarning);  // shown without harm
+  expect_refused(write::name("posix\x1b[31m", std::string(5000, 'x')), {"\\x1b"}, kWarning);  // shown safely
 }
 
 TEST(Pickle, RefusesEveryOtherInstruction) {
@@ -129,7 +129,7 @@ TEST(Pickle, RefusesEveryOtherInstruction) {
         "2", "B", "C",    "\x8e", "\x96", "\x97", "\x98", "\x8f", "\x8b", "d", "l", "z"}) {
     expect_refused(instruction, {fmt::format("{:#04x}", static_cast<unsigned char>(instruction[0]))}, kWarning);
   }
-  // Values that are used as what they are not.
+  // Values used as a kind that they are not.
   expect_refused(write::text("system") + ")R", {"a call of"});
   expect_refused(write::name("torch", "FloatStorage") + ")R", {"a call of"});
   expect_refused(write::name("collections", "OrderedDict") + "}b", {"a function or class"});
@@ -149,7 +149,7 @@ TEST(Pickle, RefusesDamage) {
                                 "\x85.", "N\x87.",      "(N\x85\x85.", "NN\x93.", "]NR.", "\x80\x06N."}) {
     test::expect_error(ErrorKind::kBadFile, {kSource}, [&] { read(bad); });
   }
-  // Lengths beyond the end.
+  // Lengths beyond the end of the file.
   for (const std::string bad : {"X\xff\xff\xff\xff", "T\xff\xff\xff\x7f", "\x8c\xff", "\x8a\xff",
                                 "\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "\x95\xff\xff\xff\xff\xff\xff\xff\xff", "G"}) {
     test::expect_error(ErrorKind::kBadFile, {kSource, "truncated"}, [&] { read(bad + "N."); });
@@ -165,7 +165,7 @@ TEST(Pickle, BoundsWhatAFileCanMakeItHold) {
   expect_bounded(std::string(kMany, 'N'));
   expect_bounded(std::string(kMany, '('));
   expect_bounded("N" + std::string(kMany, '\x94'));
-  // One list, copied into a dict again and again.
+  // One list, copied into a dict repeatedly.
   std::string pairs = "](";
   for (int i = 0; i < 1000; ++i) pairs += "](NNe";
   pairs +=
@@ -174,7 +174,7 @@ TEST(Pickle, BoundsWhatAFileCanMakeItHold) {
       write::name("collections", "OrderedDict") + "q\x02";
   for (int i = 0; i < 3000; ++i) pairs += "h\x02h\x01\x85R0";
   expect_bounded(pairs);
-  // A list in itself, and tuples in tuples, 100,000 deep: neither is walked into.
+  // A list that contains itself, and tuples nested 100,000 deep: neither is traversed.
   EXPECT_NO_THROW(
       read("]q\x01h\x01"
            "a."));

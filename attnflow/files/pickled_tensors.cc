@@ -16,8 +16,8 @@ using Kind = PickleValue::Kind;
 using Name = PickleValue::Name;
 
 constexpr std::size_t kMaxPickledRank = 8;
-constexpr std::size_t kMaxKeyBytes = 256;  // keys are short numbers; each is compared with many
-// Where programs that train put a model's weights beside other things.
+constexpr std::size_t kMaxKeyBytes = 256;  // keys are short numbers; each is compared many times
+// Keys under which training programs store a model's weights next to other state.
 constexpr std::array<std::string_view, 4> kWrappers = {"state_dict", "model_state_dict", "model", "module"};
 
 }  // namespace
@@ -135,7 +135,7 @@ PickledTensor PickledWeights::tensor(const PickleValue& value) const {
     if (arguments().empty() || !is_tensor(pickle_[arguments()[0]])) refuse("a parameter that is not a tensor");
     call = &pickle_[arguments()[0]];
   }
-  // (storage, offset, size, stride), and in the second version requires_grad, hooks and, perhaps, how to look at it.
+  // (storage, offset, size, stride), followed in the second version by requires_grad, hooks and optional metadata.
   const bool second = name() == Name::kRebuildTensorV2;
   const std::vector<PickleRef>& given = arguments();
   const bool complete =

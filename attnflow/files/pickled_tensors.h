@@ -1,4 +1,4 @@
-// What a pickle of PyTorch's says of tensors and the storages that they are views of.
+// Tensors, and the storages they are views of, as described by a PyTorch pickle.
 #ifndef ATTNFLOW_FILES_PICKLED_TENSORS_H_
 #define ATTNFLOW_FILES_PICKLED_TENSORS_H_
 
@@ -12,13 +12,13 @@
 
 namespace attnflow::internal {
 
-// Numbers of one type that lie elsewhere in the file under a key.
+// Numbers of one type, stored elsewhere in the file under a key.
 struct PickledStorage {
   DType dtype = DType::kF32;
   std::size_t count = 0;
 };
 
-// A view of a storage, in its elements.
+// A view of a storage, measured in its elements.
 struct PickledTensor {
   std::string_view storage;  // its key
   std::size_t offset = 0;
@@ -26,16 +26,17 @@ struct PickledTensor {
   Shape strides;
 };
 
-// Reads what a pickle holds. The pickle's bytes must outlive it and all that it gives; `source` is what messages call
-// the file, and `advice` is said where something other than weights is found. All throw Error(kBadFile).
+// Reads the content of a pickle. The pickle's bytes must outlive this object and all its results; messages call the
+// file `source`, and end with `advice` where something other than weights is found. All functions throw
+// Error(kBadFile).
 class PickledWeights {
  public:
   PickledWeights(const Pickle& pickle, const std::string& source, const std::string& advice)
       : pickle_(pickle), source_(source), advice_(advice) {}
 
-  // Every storage that the pickle names, by key.
+  // Returns every storage that the pickle names, by key.
   std::map<std::string_view, PickledStorage> storages() const;
-  // The tensors by name: the pickle's dict, or the one in it under "state_dict" or the like.
+  // Returns the tensors by name, from the pickle's dict or from the one nested in it under "state_dict" or similar.
   std::map<std::string_view, PickledTensor> tensors() const;
 
  private:

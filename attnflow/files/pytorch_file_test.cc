@@ -82,7 +82,7 @@ TEST(PytorchFile, ReadsViewsInBothFormats) {
     EXPECT_EQ(at("empty"), (std::vector<float>{}));
     EXPECT_EQ(at("parameter"), at("whole"));
     EXPECT_EQ(at("old"), (std::vector<float>{4, 5}));
-    // What lies in order is not copied.
+    // Contiguous tensors are not copied.
     EXPECT_EQ(content.entries.at("parameter").bytes.data(), content.entries.at("whole").bytes.data());
     EXPECT_EQ(content.copies.size(), 2U);
   }
@@ -175,7 +175,7 @@ TEST(PytorchFile, BoundsWhatIsCopied) {
   for (int i = 0; i < 99; ++i) many.emplace_back(std::to_string(i), write::tensor(storage, i, {190, 200}, {1, 190}));
   expect_bad(test::pytorch_zip(write::dict(many), {{"0", std::string(40000, 'x')}}).write(),
              {"more bytes than the file has"});
-  // The same view under many names is one copy.
+  // The same view under many names is copied once.
   for (auto& [name, tensor] : many) tensor = write::tensor(storage, 0, {200, 200}, {1, 200});
   const std::string file = test::pytorch_zip(write::dict(many), {{"0", std::string(40000, 'x')}}).write();
   EXPECT_EQ(parse_pytorch(span_of(file), "file").copies.size(), 1U);
@@ -213,7 +213,7 @@ TEST(PytorchFile, RefusesZipFilesThatAreWrong) {
   zip.entries.push_back(zip.entries[0]);
   expect_bad(zip.write(), {"twice"});
   zip.entries.pop_back();
-  // An entry that lies in another.
+  // An entry that lies inside another.
   ZipForTest inner;
   inner.entries = {{"x", "1"}};
   inner.in_64_bits = false;
@@ -252,9 +252,9 @@ TEST(PytorchFile, RefusesLegacyFilesThatAreWrong) {
   bad(other, {"protocol 1001", "1000"});
 }
 
-// Whatever is wrong, there is an answer: tensors that lie in the file, or an Error.
+// Any damage results in an answer: tensors that lie within the file, or an Error.
 void expect_an_answer(const std::string& file) {
-  // A buffer of its own size, so that a sanitizer sees a byte too many.
+  // A buffer of exactly this size, so that a sanitizer detects reading one byte too many.
   const std::vector<char> bytes(file.begin(), file.end());
   const auto all = std::as_bytes(std::span(bytes));
   try {

@@ -1,4 +1,4 @@
-// What tests write in place of torch.save: pickles by hand, in both of PyTorch's formats.
+// Writes test files as torch.save does: pickles built by hand, in both of PyTorch's formats.
 #ifndef ATTNFLOW_FILES_PYTORCH_FOR_TEST_H_
 #define ATTNFLOW_FILES_PYTORCH_FOR_TEST_H_
 
@@ -11,7 +11,7 @@
 
 namespace attnflow::test {
 
-// Instructions, in words.
+// Instructions, by readable names.
 namespace pickle {
 
 inline std::string name(const std::string& module, const std::string& name) {
@@ -40,7 +40,7 @@ inline std::string call(const std::string& function, const std::vector<std::stri
   return function + tuple(arguments) + "R";
 }
 inline std::string ordered_dict() { return name("collections", "OrderedDict") + ")R"; }
-// As an OrderedDict that carries versions, as a state_dict is.
+// An OrderedDict with version information, like a state_dict.
 inline std::string dict(const std::vector<std::pair<std::string, std::string>>& items) {
   std::string all = ordered_dict() + "(";
   for (const auto& [key, value] : items) all += text(key) + value;
@@ -61,7 +61,7 @@ inline std::string tensor(const std::string& storage, std::int64_t offset, const
 
 }  // namespace pickle
 
-// A zip file; what of it is wrong is up to the test.
+// A zip file; tests can corrupt any part of it.
 struct ZipForTest {
   struct Entry {
     std::string name, bytes;
@@ -109,7 +109,7 @@ struct ZipForTest {
   }
 };
 
-// Storages by key, beside the pickle of what they are in.
+// Storages by key, stored next to the pickle of the dict they are in.
 using StoragesForTest = std::vector<std::pair<std::string, std::string>>;
 
 inline ZipForTest pytorch_zip(const std::string& value, const StoragesForTest& storages) {
@@ -120,7 +120,7 @@ inline ZipForTest pytorch_zip(const std::string& value, const StoragesForTest& s
   return zip;
 }
 
-// `width` is that of the storages' numbers.
+// `width` is the size of the storages' elements in bytes.
 inline std::string pytorch_legacy(const std::string& value, const StoragesForTest& storages, std::size_t width) {
   std::vector<std::string> keys;
   std::string data;

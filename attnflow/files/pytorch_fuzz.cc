@@ -1,4 +1,4 @@
-// Fuzz target: the reader of torch.save's files on any bytes. Built by ./dev fuzz.
+// Fuzz target: parses arbitrary bytes as a file written by torch.save. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <span>

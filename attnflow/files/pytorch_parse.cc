@@ -31,7 +31,7 @@ constexpr std::string_view kLegacyMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\
 constexpr std::int64_t kLegacyProtocol = 1001;
 constexpr std::string_view kPickleEntry = "/data.pkl";
 
-// A line that makes a .safetensors file, for a shell. The file's name may come from an index that anyone wrote.
+// A shell command that makes a .safetensors file. The file's name may come from an untrusted index.
 std::string advice_for(std::string_view label) {
   std::string_view file = label.substr(label.rfind('/') + 1);
   const bool plain = !file.empty() && std::all_of(file.begin(), file.end(), [](char c) {
@@ -39,7 +39,7 @@ std::string advice_for(std::string_view label) {
            c == '.';
   });
   if (!plain) file = "pytorch_model.bin";
-  if (file.find("-of-") != std::string_view::npos) {  // a part of a model, whose index names its parts
+  if (file.find("-of-") != std::string_view::npos) {  // a shard of a model whose index names its shards
     return "Use the model's .safetensors files where it has them, or load it with transformers and save it again with "
            "save_pretrained";
   }
@@ -78,7 +78,7 @@ class PytorchReader {
     fail("expected little-endian numbers, found big-endian ones; save it again on a little-endian machine");
   }
 
-  // How many bytes a storage takes, if that many are in `there`.
+  // Returns the size of a storage in bytes, checked to be at most `there`.
   std::size_t bytes_of(std::string_view key, const PickledStorage& storage, std::size_t there) const {
     const auto bytes = checked_multiply(storage.count, dtype_size(storage.dtype));
     if (!bytes || *bytes > there) {
@@ -163,7 +163,7 @@ class PytorchReader {
   void read_storage(const PickleValue& key, const std::map<std::string_view, PickledStorage>& storages) {
     const auto found = key.kind == Kind::kText ? storages.find(key.text) : storages.end();
     if (found == storages.end()) fail(fmt::format("{} is not one of its storages: it is damaged", show_pickled(key)));
-    // The name in the list goes with its pickle; that in the weights' pickle stays.
+    // The name in the key list goes away with its pickle; the one in the weights' pickle remains.
     const auto& [name, storage] = *found;
     if (file_.size() - at_ < sizeof(std::uint64_t)) fail("it ends before its storages do; copy it again");
     const auto count = little_endian<std::uint64_t>(file_, at_);
@@ -192,11 +192,11 @@ class PytorchReader {
     Bytes bytes;
   };
 
-  // The numbers of a tensor in row-major order: where they lie or, when they do not lie in order, copied.
+  // Returns a tensor's numbers in row-major order, in place if they are stored that way, copied otherwise.
   Bytes view_of(std::string_view name, const PickledTensor& tensor, const Stored& stored) {
     const auto count = checked_product(tensor.shape);
     if (count && *count == 0) return {};
-    // Whether the last element lies in the storage; both in elements.
+    // Whether the last element lies inside the storage; both are measured in elements.
     std::size_t last = tensor.offset;
     bool inside = last < stored.storage.count;
     bool in_order = true;
@@ -253,10 +253,10 @@ class PytorchReader {
   Bytes file_;
   const std::string& name_;
   std::string advice_;
-  std::size_t at_ = 0;  // of the next thing in a file of the older format
+  std::size_t at_ = 0;  // current position in a file of the older format
   std::map<std::string_view, Stored> storages_;
   PytorchContent content_;
-  // Two names of one transposed tensor share a copy.
+  // Several names of one transposed tensor share a copy.
   std::map<std::tuple<std::string_view, std::size_t, Shape, Shape>, Bytes> copies_;
   std::size_t copied_ = 0;
 };

@@ -1,7 +1,7 @@
-// Reading .safetensors files without copying them.
+// Reads .safetensors files without copying them.
 //
 // Layout: 8 bytes little-endian header length N; N bytes of JSON, {name: {dtype, shape, data_offsets: [begin, end]}}
-// with "__metadata__": {text: text} beside the names; then the data. Tensors must lie inside the file, must not
+// with an additional "__metadata__": {text: text}; then the data. Tensors must lie inside the file and must not
 // overlap, and their byte count must match dtype and shape.
 //
 // References:
@@ -30,7 +30,7 @@
 
 namespace attnflow {
 
-// A memory-mapped file, or one whose bytes are in memory already. Movable; spans stay valid while the object (or one
+// A memory-mapped file, or one whose bytes are already in memory. Movable; spans stay valid while the object (or one
 // moved from it) lives.
 class SafetensorsFile {
  public:
@@ -42,28 +42,28 @@ class SafetensorsFile {
 
   // Maps the file. Throws Error(kBadFile).
   explicit SafetensorsFile(const std::filesystem::path& path);
-  // Reads `bytes`, a whole file, where they lie; they must outlive this object. `name` is what messages call the file.
+  // Reads `bytes`, the content of a whole file, in place; they must outlive this object. Messages call the file `name`.
   // Throws Error(kBadFile).
   SafetensorsFile(std::span<const std::byte> bytes, const std::string& name);
   SafetensorsFile(SafetensorsFile&&) noexcept;
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
   ~SafetensorsFile();
 
-  // The file's path, or the name that was given.
+  // The file's path, or the given name.
   const std::filesystem::path& path() const;
-  // All tensors of a type that attnflow reads, by name, sorted.
+  // Returns all tensors whose type attnflow reads, sorted by name.
   const std::map<std::string, Entry, std::less<>>& entries() const;
-  // The others: their names, and how the file calls their types (U16, F8_E4M3, F4, C64, ...). Files may hold such
-  // tensors beside those that are wanted.
+  // Returns the other tensors: their names, and their types as the file calls them (U16, F8_E4M3, F4, C64, ...). Files
+  // may contain such tensors in addition to the ones needed.
   const std::map<std::string, std::string, std::less<>>& unread() const;
-  // Whether there is such a tensor, of any type.
+  // Whether the file has a tensor of this name, of any type.
   bool holds(std::string_view name) const { return entries().contains(name) || unread().contains(name); }
-  // Throws Error(kBadFile) that names the first tensor of unread(), for who needs all tensors.
+  // Throws Error(kBadFile) naming the first tensor of unread(), for callers that need all tensors.
   void require_all_read() const;
   // The file's "__metadata__".
   const std::map<std::string, std::string, std::less<>>& metadata() const;
-  // A copy of one tensor. Throws Error(kBadFile) for one of unread(), and one that lists a few of the names that are
-  // there.
+  // Returns a copy of one tensor. Throws Error(kBadFile) for one of unread(), and for a missing one, listing a few of
+  // the existing names.
   Array read(std::string_view name) const;
 
  private:

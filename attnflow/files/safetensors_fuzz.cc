@@ -1,4 +1,4 @@
-// Fuzz target: the .safetensors reader on any bytes. Built by ./dev fuzz.
+// Fuzz target: parses arbitrary bytes as .safetensors. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -24,16 +24,16 @@ constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kMaxTensorRank = 64;
 constexpr std::size_t kMaxIgnoredDepth = 32;
 
-// What the header says about one tensor, not yet checked against the file.
+// The header's description of one tensor, not yet checked against the file.
 struct Declared {
   std::optional<DType> dtype;
-  std::string unread;  // the dtype's name, of one that attnflow does not read
+  std::string unread;  // the dtype's name, if attnflow does not read it
   std::optional<Shape> shape;
   std::optional<std::vector<std::size_t>> offsets;
 };
 
-// Receives the header's JSON as events, so that a hostile header costs no more memory than its text: nothing is built
-// but the tensors' descriptions, and nesting is bounded by what the format allows.
+// Receives the header's JSON as events, so that a hostile header costs no more memory than its text: only the tensors'
+// descriptions are built, and nesting is limited to what the format allows.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
@@ -42,7 +42,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::map<std::string, std::string, std::less<>> metadata;
 
   bool null() override {
-    // As good as none: the format's own library writes it so where nothing is said.
+    // Equivalent to no metadata; the format's own library writes it in that case.
     const bool no_metadata = place_ == Place::kTop && name_ == "__metadata__";
     return ignored() || no_metadata || unexpected("null");
   }
@@ -98,7 +98,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       const bool again = (key_ == "dtype" && tensor_->dtype) || (key_ == "shape" && tensor_->shape) ||
                          (key_ == "data_offsets" && tensor_->offsets);
       if (again) fail(fmt::format("tensor {}: {} appears twice", quote_name(name_), quote_name(key_)));
-      // Fields of later versions of the format are skipped.
+      // Fields added by later versions of the format are skipped.
       ignore_next_ = key_ != "dtype" && key_ != "shape" && key_ != "data_offsets";
     }
     return true;
@@ -154,7 +154,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: not a valid .safetensors file: {}", file_, what));
   }
-  // Never returns; the type lets callers write `return ok || unexpected(...)`.
+  // Never returns normally; the return type allows `return ok || unexpected(...)`.
   bool unexpected(const std::string& found) const {
     switch (place_) {
       case Place::kStart:
@@ -175,7 +175,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     fail("unexpected " + found);
   }
 
-  // Values of unknown keys: a scalar is skipped by ignored(), a container by counting its depth.
+  // Values of unknown keys: a scalar is skipped by ignored(), a container by tracking its depth.
   bool ignored() { return std::exchange(ignore_next_, false) || ignored_depth_ != 0; }
   bool enter_ignored() {
     if (!ignored()) return false;
@@ -190,7 +190,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   const std::string& file_;
   Place place_ = Place::kStart;
-  std::string name_;  // of the tensor
+  std::string name_;  // of the current tensor
   std::string key_;   // the innermost key
   Declared* tensor_ = nullptr;
   bool has_metadata_ = false;
@@ -221,7 +221,7 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std:
   const std::string_view header = text.substr(kLengthBytes, length);
   if (!header.starts_with('{')) fail("expected the header to be a JSON object that starts with '{'");
 
-  // The parser takes NUL for the end of its input, and would let anything stand behind one.
+  // The parser treats NUL as the end of its input, and would accept anything after it.
   if (const std::size_t nul = header.find('\0'); nul != std::string_view::npos)
     fail(fmt::format("the header is not valid JSON in UTF-8 (at byte {})", nul + 1));
 
@@ -265,7 +265,7 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std:
         SafetensorsFile::Entry{*declared.dtype, std::move(*declared.shape), data.subspan(begin, end - begin)});
   }
 
-  // The format wants every byte of the data in exactly one tensor.
+  // The format requires every byte of the data to belong to exactly one tensor.
   std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });

@@ -17,7 +17,7 @@
 namespace attnflow::internal {
 namespace {
 
-// JSON text; bytes that are not UTF-8 become U+FFFD.
+// Returns a JSON string; bytes that are not UTF-8 become U+FFFD.
 std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -33,7 +33,7 @@ struct StreamHeader {
 
 StreamHeader make_header(const std::filesystem::path& path, const std::vector<TensorPlan>& tensors,
                          const std::vector<std::pair<std::string, std::string>>& metadata) {
-  // Written by hand and not through a JSON object, whose keys would be sorted.
+  // Written directly rather than through a JSON object, which would sort the keys.
   StreamHeader header;
   std::string& text = header.text;
   text = "{";

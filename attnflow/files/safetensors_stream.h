@@ -1,4 +1,4 @@
-// Writing .safetensors files whose numbers are too many to be in memory at once.
+// Writes .safetensors files whose data is too large to hold in memory at once.
 #ifndef ATTNFLOW_FILES_SAFETENSORS_STREAM_H_
 #define ATTNFLOW_FILES_SAFETENSORS_STREAM_H_
 
@@ -20,20 +20,20 @@ struct TensorPlan {
   Shape shape;
 };
 
-// A file whose tensors are announced first and written then, one after the other, in that order. Same plan, same bytes,
-// same file. It appears when it is complete; until then there is only a temporary one.
+// A file whose tensors are declared up front and then written one after another, in that order. The same plan and bytes
+// give the same file. The file appears only when it is complete; until then there is only a temporary one.
 class SafetensorsStream {
  public:
-  // Throws Error(kOther): the file cannot be created, a name or a key of `metadata` that is given twice or reserved,
-  // text (DType::kUnicode), a size that does not fit into 64 bits.
+  // Throws Error(kOther) if the file cannot be created, if a tensor name or `metadata` key is duplicated or reserved,
+  // for text (DType::kUnicode), and for a size that does not fit into 64 bits.
   SafetensorsStream(const std::filesystem::path& path, const std::vector<TensorPlan>& tensors,
                     const std::vector<std::pair<std::string, std::string>>& metadata);
 
-  // Bytes of all tensors together.
+  // Total bytes of all tensors.
   std::size_t size() const { return size_; }
-  // The next bytes of the data, row-major and little-endian. Throws Error(kOther) when the disk is full.
+  // Writes the next bytes of the data, row-major and little-endian. Throws Error(kOther) when the disk is full.
   void write(std::span<const std::byte> bytes);
-  // All of size() must have been written. Throws Error(kOther).
+  // Requires that all size() bytes have been written. Throws Error(kOther).
   void commit();
 
  private:

@@ -93,7 +93,7 @@ TEST(Safetensors, EveryTypeRoundTrips) {
   // The same input gives the same bytes.
   write_safetensors(folder / "b.safetensors", arrays, {{"note", "line\nbreak \"q\""}, {"a", ""}});
   EXPECT_EQ(get(folder / "b.safetensors"), bytes);
-  // Nothing at all is a valid file too.
+  // An empty list gives a valid file, too.
   write_safetensors(folder / "none.safetensors", {});
   EXPECT_TRUE(SafetensorsFile(folder / "none.safetensors").entries().empty());
 }
@@ -138,7 +138,7 @@ TEST(Safetensors, HeaderLengths) {
   expect_bad({"starts with '{'"}, file_of(""));
   expect_bad({"starts with '{'"}, file_of(" {}"));
   const TempFolder folder;
-  // Longer than the limit and all there: a sparse file of zeros.
+  // Longer than the limit, and complete: a sparse file of zeros.
   const std::uint64_t length = internal::kMaxSafetensorsHeader + 1;
   put(folder / "long.safetensors", bytes_of(length) + "{}");
   std::filesystem::resize_file(folder / "long.safetensors", 8 + length);
@@ -203,7 +203,7 @@ TEST(Safetensors, TypesThatAreNotRead) {
     expect_error(ErrorKind::kBadFile, {said, "expected one of BOOL"}, [&] { file.read("w"); });
     expect_error(ErrorKind::kBadFile, {said}, [&] { file.require_all_read(); });
   }
-  // They have a place of their own in the file as any other.
+  // Like any other tensor, they occupy bytes in the file.
   expect_bad({"overlap at byte 1"},
              file_of("{" + tensor("a", "U8", "[2]", 0, 2) + "," + tensor("w", "F4", "[2]", 1, 2) + "}", "xx"));
 }
@@ -221,7 +221,7 @@ TEST(Safetensors, OffsetsAndShapes) {
   expect_bad({"needs more than 2^64 bytes"}, one("[4294967296,4294967296,0]", 0, 0, ""));
   expect_bad({"needs more than 2^64 bytes"}, one("[4611686018427387905]", 0, 4, "xxxx"));
   expect_bad({"bytes 0 to 4 before tensor \"a\" belong to no tensor"}, one("[1]", 4, 8, eight));
-  // A number beyond 64 bits is read as a float, which is no offset.
+  // An integer beyond 64 bits is parsed as a float, which is not a valid offset.
   expect_bad({"expected data_offsets"},
              file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,18446744073709551617]}})", "x"));
   const auto two = [](std::size_t begin, std::size_t end, const std::string& data) {

@@ -23,8 +23,8 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
     }
     order.push_back(&named);
   }
-  // Larger elements first: with a header of a multiple of 8 bytes every tensor is then aligned to its element. Text has
-  // no such size, and is refused below.
+  // Larger elements first: since the header is a multiple of 8 bytes, every tensor is then aligned to its element. Text
+  // has no such size, and is rejected below.
   const auto element = [](const NamedArray* named) {
     return named->array.dtype == DType::kUnicode ? std::size_t{0} : dtype_size(named->array.dtype);
   };

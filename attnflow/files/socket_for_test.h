@@ -1,4 +1,4 @@
-// A file that is a socket.
+// A socket in the file system.
 #ifndef ATTNFLOW_FILES_SOCKET_FOR_TEST_H_
 #define ATTNFLOW_FILES_SOCKET_FOR_TEST_H_
 
@@ -12,7 +12,7 @@
 
 namespace attnflow::test {
 
-// A socket of that name, which stays when this ends.
+// Creates a socket of that name, which remains after this object is destroyed.
 class Socket {
  public:
   explicit Socket(const std::filesystem::path& path) : descriptor_(::socket(AF_UNIX, SOCK_STREAM, 0)) {

@@ -32,7 +32,7 @@ fs::path next_name(const fs::path& folder) {
   return folder / fmt::format("{}{}-{}{}", kTemporaryBeginning, ::getpid(), counter.fetch_add(1), kTemporaryEnd);
 }
 
-// The process that a temporary name tells of; nothing for other names.
+// The process named in a temporary name; nothing for other names.
 std::optional<pid_t> process_of(std::string_view name) {
   if (!name.starts_with(kTemporaryBeginning) || !name.ends_with(kTemporaryEnd)) return std::nullopt;
   name.remove_prefix(kTemporaryBeginning.size());
@@ -49,7 +49,7 @@ std::optional<pid_t> process_of(std::string_view name) {
 
 bool is_gone(pid_t process) { return ::kill(process, 0) != 0 && errno == ESRCH; }
 
-// Whether all processes that may write to this file system are on this machine.
+// Whether all processes that can write to this file system are on this machine.
 bool is_local(const fs::path& folder) {
   constexpr std::array<long, 9> kLocal{EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
                                        TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
@@ -59,8 +59,8 @@ bool is_local(const fs::path& folder) {
   return std::find(kLocal.begin(), kLocal.end(), static_cast<long>(status.f_type)) != kLocal.end();
 }
 
-// Waits while a run that clears up looks at the new entry. False when that run has removed it. Where there are no
-// locks, nobody removes either.
+// Waits while a cleanup by another run examines the new entry. Returns false if that run has removed it. Without lock
+// support, nothing is removed either.
 bool lock_new(int descriptor) {
   while (::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
   }
@@ -79,7 +79,7 @@ TemporaryEntry make_entry(const fs::path& folder, const Make& make) {
   }
 }
 
-// Removes one entry unless somebody holds its lock.
+// Removes one entry unless it is locked.
 void remove_if_unlocked(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (descriptor < 0) return;
@@ -104,7 +104,7 @@ TemporaryEntry make_temporary_folder(const fs::path& folder) {
   return make_entry(folder, [](const fs::path& path) {
     if (::mkdir(path.c_str(), 0777) != 0) return -1;
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0 && errno == ENOENT) errno = EEXIST;  // somebody cleared it up: make another
+    if (descriptor < 0 && errno == ENOENT) errno = EEXIST;  // removed by a cleanup: create another
     return descriptor;
   });
 }

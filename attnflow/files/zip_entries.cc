@@ -14,7 +14,7 @@
 namespace attnflow::internal {
 namespace {
 
-// Each kind of record begins with its signature and has a part of fixed size.
+// Each kind of record begins with its signature and has a fixed-size part.
 constexpr std::uint32_t kLocalSignature = 0x04034b50;
 constexpr std::size_t kLocalBytes = 30;
 constexpr std::uint32_t kCentralSignature = 0x02014b50;
@@ -26,7 +26,7 @@ constexpr std::size_t kEnd64Bytes = 56;
 constexpr std::uint32_t kLocatorSignature = 0x07064b50;
 constexpr std::size_t kLocatorBytes = 20;
 constexpr std::size_t kMaxComment = 65535;
-constexpr std::uint32_t kIn64 = 0xffffffff;  // the number stands in the extra field
+constexpr std::uint32_t kIn64 = 0xffffffff;  // the number is in the extra field
 constexpr std::uint16_t kExtra64 = 1;
 constexpr std::uint16_t kEncrypted = 1;
 
@@ -57,10 +57,10 @@ class ZipReader {
   std::string_view text(std::size_t at, std::size_t length) const {
     return {reinterpret_cast<const char*>(file_.data()) + at, length};
   }
-  // Do `bytes` bytes from `at` on lie before `end`?
+  // Whether the `bytes` bytes from `at` on end at or before `end`.
   static bool fits(std::uint64_t at, std::uint64_t bytes, std::size_t end) { return at <= end && bytes <= end - at; }
 
-  // The record at the end, behind which only a comment may stand; it says where the directory lies.
+  // Finds the record at the end, which only a comment may follow and which locates the directory.
   void find_directory() {
     std::optional<std::size_t> end;
     const std::size_t last = file_.size() < kEndBytes ? 0 : file_.size() - kEndBytes;
@@ -113,7 +113,7 @@ class ZipReader {
     at_ += whole;
   }
 
-  // Those of `numbers` that have no room where they usually stand.
+  // Replaces those of `numbers` that do not fit into their usual field.
   void read_sizes_of_64_bits(std::size_t extra, std::size_t bytes, std::initializer_list<std::uint64_t*> numbers) {
     if (std::none_of(numbers.begin(), numbers.end(), [](const std::uint64_t* one) { return *one == kIn64; })) return;
     const std::size_t extra_end = extra + bytes;
@@ -133,7 +133,7 @@ class ZipReader {
       }
       extra = end;
     }
-    // 2^32 - 1 itself is as good a size; fits() has the last word.
+    // 2^32 - 1 may also be the actual size; fits() has the last word.
   }
 
   void add(std::string_view name, std::uint64_t local, std::uint64_t size) {

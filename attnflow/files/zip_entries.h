@@ -1,6 +1,6 @@
-// Where the entries of a zip file lie, for files that hold them as they are: to be mapped, not decompressed.
+// Locates the entries of a zip file that stores them uncompressed, so that they can be mapped.
 //
-// libzip, which reads .npz files, does not say at which byte an entry begins.
+// libzip, which reads .npz files, does not report an entry's byte offset.
 //
 // References:
 //   The format: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
@@ -15,9 +15,10 @@
 
 namespace attnflow::internal {
 
-// By name; names and bytes point into `archive`, a whole file. Throws Error(kBadFile): no zip file, a truncated one, an
-// entry that is compressed, encrypted, there twice, outside the file or over another; `source` is what messages call
-// it. Work and memory are linear in the number of entries.
+// Returns the entries by name; names and bytes point into `archive`, the content of a whole file. Throws
+// Error(kBadFile) if this is not a zip file or is truncated, or if an entry is compressed, encrypted, duplicated,
+// outside the file or overlapping another; messages call it `source`. Time and memory are linear in the number of
+// entries.
 std::map<std::string_view, std::span<const std::byte>> list_stored_entries(std::span<const std::byte> archive,
                                                                            const std::string& source);
 

@@ -1,5 +1,5 @@
-// The arcs between two layers, in units, row by row. Of a causal layer, whose arcs lead to the same or earlier
-// positions, only those are kept: half the memory.
+// The arcs between two layers, in units, row by row. For a causal layer, whose arcs lead to the same or earlier
+// positions, only those arcs are stored: half the memory.
 #ifndef ATTNFLOW_FLOW_ARC_BLOCK_H_
 #define ATTNFLOW_FLOW_ARC_BLOCK_H_
 
@@ -30,7 +30,7 @@ class ArcBlock {
   std::size_t below() const { return below_; }
   bool empty() const { return units_.empty(); }
 
-  // The arcs of node p above to nodes 0, 1, ... below, and to none beyond the end.
+  // The arcs from node p above to nodes 0, 1, ... below, as far as they are stored.
   std::span<const std::int64_t> row(std::size_t p) const { return {units_.data() + begin(p), length(p)}; }
   std::span<std::int64_t> row(std::size_t p) { return {units_.data() + begin(p), length(p)}; }
   std::int64_t operator()(std::size_t p, std::size_t q) const { return q < length(p) ? units_[begin(p) + q] : 0; }

@@ -1,4 +1,4 @@
-// What attention_flow() does with input that is wrong or extreme, and when it is interrupted.
+// Tests attention_flow() with wrong and extreme input, and when it is interrupted.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ AttentionGraph random_graph(std::size_t layers, std::size_t tokens, std::uint64_
   return attention_graph(random_stack({.layers = layers, .heads = 2, .tokens = tokens, .seed = seed}));
 }
 
-// The error's kind and message; fails when there is none.
+// Checks the kind and message of the error; fails if there is none.
 template <class F>
 void expect_usage_error(const F& f, const std::string& says) {
   try {
@@ -43,7 +43,7 @@ TEST(FlowBadInput, WeightsThatAreNoCapacitiesAreRefusedWhereverTheyAre) {
         FlowOptions options;
         if (one_row) options.output_token = 0;
         expect_usage_error([&] { attention_flow(graph, options); }, "layer " + std::to_string(layer + 1));
-        // Also in what is only a top, or only below one.
+        // Also in a block that is used only as a top, or only below one.
         AttentionGraph tops = random_graph(3, 4, 1);
         tops.weights_below = tops.weights;
         tops.weights(layer, 0, 1) = value;
@@ -93,12 +93,12 @@ TEST(FlowBadInput, QuestionsOutOfRangeAreRefused) {
   expect_usage_error([&] { attention_flow(graph, {.layers = {1}, .start_layer = 1}); }, "found 1");
   expect_usage_error([&] { attention_flow(graph, {.start_layer = 3}); }, "found 3");
   expect_usage_error([&] { attention_flow(graph, {.output_token = 4}); }, "found 4");
-  const TokenGroups empty_group{{0, 1}, {}, {2, 3}};  // a word of no pieces: its sink receives nothing
+  const TokenGroups empty_group{{0, 1}, {}, {2, 3}};  // a word without pieces: its sink receives nothing
   const FlowResult grouped = attention_flow(graph, {.input_groups = &empty_group});
   for (std::size_t l = 0; l < 3; ++l) EXPECT_EQ(grouped.flow(l, 0, 1), 0.0);
 }
 
-// low <= truth <= low + gap, where capacities times 2^exponent are below 2^20.
+// Checks low <= truth <= low + gap, where capacities times 2^exponent are below 2^20.
 void expect_enclosure(const AttentionGraph& graph, int exponent) {
   const FlowResult all = attention_flow(graph);
   for (std::size_t l = 1; l <= graph.layers(); ++l) {
@@ -113,7 +113,7 @@ void expect_enclosure(const AttentionGraph& graph, int exponent) {
         const double low = all.flow(l - 1, i, j);
         const double high = std::nextafter(low + all.flow_gap(l - 1, i, j), kInfinity);
         const WideUnits truth = naive.solve(i, j);
-        // Rounded off in wide_block().
+        // Rounding in wide_block().
         const WideUnits slack = static_cast<WideUnits>(graph.tokens()) * static_cast<WideUnits>(graph.tokens() * l);
         EXPECT_TRUE(std::isfinite(low) && low >= 0.0) << low;
         EXPECT_TRUE(std::isfinite(high)) << high;
@@ -141,9 +141,9 @@ TEST(FlowBadInput, SubnormalAndHugeCapacitiesAreEnclosed) {
   const double tiny = std::numeric_limits<double>::min();
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     expect_enclosure(graph_with(4, 5, {tiny / 16.0}, seed), 1040);      // subnormal only
-    expect_enclosure(graph_with(4, 5, {1.0, tiny / 16.0}, seed), 18);   // here and there
+    expect_enclosure(graph_with(4, 5, {1.0, tiny / 16.0}, seed), 18);   // some
     expect_enclosure(graph_with(4, 5, {1e300}, seed), -980);            // huge only
-    expect_enclosure(graph_with(4, 5, {1e300, 1.0, 0.0}, seed), -980);  // huge beside ordinary
+    expect_enclosure(graph_with(4, 5, {1e300, 1.0, 0.0}, seed), -980);  // huge and ordinary
     expect_enclosure(graph_with(4, 5, {1e300, 1e-300}, seed), -980);    // both ends
     expect_enclosure(graph_with(4, 5, {1e-300}, seed), 1000);
     expect_enclosure(graph_with(4, 5, {0.0}, seed), 0);
@@ -187,7 +187,7 @@ TEST(FlowInterrupted, StoppedByTheProgressCallback) {
         if (done == 2) stop.request_stop();
       };
       EXPECT_THROW(attention_flow(graph, options), Cancelled);
-      // Work in flight may still finish, and nothing is called any more.
+      // Work in progress may still finish, but nothing is called any more.
       const std::size_t then = calls;
       EXPECT_GE(then, 2U);
       EXPECT_LE(then, 2 + threads);
@@ -197,7 +197,7 @@ TEST(FlowInterrupted, StoppedByTheProgressCallback) {
   }
 }
 
-// Stopped in the middle of a sink, not only between two: a sink of a long text takes seconds.
+// Stopped in the middle of a sink, not only between two: one sink of a long text takes seconds.
 TEST(FlowInterrupted, StoppedByAnotherThread) {
   const AttentionGraph graph = random_graph(12, 160, 5);
   for (const bool one_row : {false, true}) {
@@ -222,7 +222,7 @@ TEST(FlowInterrupted, StoppedByAnotherThread) {
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     other.join();
-    // One row can be done before; all pairs cannot.
+    // A single row may be done earlier; all pairs cannot.
     EXPECT_TRUE(cancelled || one_row);
     EXPECT_LT(took.count(), 20.0);
   }
@@ -255,7 +255,7 @@ TEST(FlowInterrupted, AnExceptionOfTheProgressCallbackComesOut) {
       EXPECT_EQ(calls, then) << "a thread went on";
     }
   }
-  // And the next question is answered as if nothing had happened.
+  // The next call works as if nothing had happened.
   const FlowResult again = attention_flow(graph, {.threads = 4});
   EXPECT_EQ(again.flow, attention_flow(graph, {.threads = 1}).flow);
 }

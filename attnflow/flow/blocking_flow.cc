@@ -9,19 +9,19 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// Code below is compiled once for each kind of processor, so it uses no templates of the standard library: their
-// instances are shared between all of them.
+// The code below is compiled once for each kind of processor, so it uses no templates of the standard library, whose
+// instances would be shared between all of them.
 HWY_BEFORE_NAMESPACE();
 namespace attnflow::internal {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using Units = hn::CappedTag<std::int64_t, kBlock>;
-using Bits = std::uint32_t;  // one for each node of a block
+using Bits = std::uint32_t;  // one bit per node of a block
 
 HWY_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
-// Which a[e] > b[e] for the nodes e of a block.
+// Returns which a[e] > b[e] for the nodes e of a block.
 HWY_INLINE Bits greater(const std::int64_t* a, const std::int64_t* b) {
   const Units d;
   Bits bits = 0;
@@ -51,7 +51,7 @@ HWY_INLINE bool all_zero(const std::int64_t* block) {
   return any == 0;
 }
 
-// The first set bit at or after `bit`, or `bits` when there is none.
+// Returns the first set bit at or after `bit`, or `bits` if there is none.
 HWY_INLINE std::size_t next_bit(const std::uint64_t* words, std::size_t bit, std::size_t bits) {
   if (bit >= bits) return bits;
   std::size_t w = bit / 64;
@@ -68,7 +68,7 @@ HWY_INLINE void clear_bit(std::uint64_t* words, std::size_t bit) {
   words[bit / 64] &= ~(std::uint64_t{1} << (bit % 64));
 }
 
-// The first node alive at or after q. Paths are halved on the way.
+// Returns the first live node at or after q, halving paths on the way.
 HWY_INLINE std::uint32_t alive(std::uint32_t* next, std::uint32_t q) {
   while (next[q] != q) {
     next[q] = next[next[q]];
@@ -77,7 +77,7 @@ HWY_INLINE std::uint32_t alive(std::uint32_t* next, std::uint32_t q) {
   return q;
 }
 
-// Sends up to `amount` from node p of layer 2 to layer 1, and returns what went.
+// Sends up to `amount` from node p of layer 2 to layer 1, and returns the amount sent.
 template <bool kRecord>
 std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t amount) {
   const FlowLayer& layer = pass.layers[2];
@@ -86,7 +86,7 @@ std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t a
   const std::size_t blocks = layer.stride / kBlock;
   std::int64_t left = amount;
 
-  // Arcs [begin, end) of one block, one at a time. `first` is what remains of the first one.
+  // Handles arcs [begin, end) of one block one at a time. `first` is the remainder of the first one.
   const auto push_singly = [&](std::size_t begin, std::size_t end, std::int64_t first) {
     for (std::size_t q = begin; q < end; ++q) {
       const std::int64_t arc = q == begin ? first : capacity[q];
@@ -100,7 +100,7 @@ std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t a
         break;
       }
     }
-    // Whether the block is empty now is left to the next vector that reads it: asking here would wait for these stores.
+    // The next vector that reads the block checks whether it is empty now: checking here would wait for these stores.
   };
 
   const std::size_t cursor = layer.cursor[p];
@@ -156,14 +156,14 @@ std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t a
 template <bool kRecord>
 std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount);
 
-// From node p of layer k - 1.
+// Sends from node p of layer k - 1.
 template <bool kRecord>
 HWY_INLINE std::int64_t push_below(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount) {
   ++*pass.pushes;
   return k == 3 ? push_to_layer_1<kRecord>(pass, p, amount) : push<kRecord>(pass, k - 1, p, amount);
 }
 
-// Sends up to `amount` from node p of layer k >= 3 to the layer below, and returns what went.
+// Sends up to `amount` from node p of layer k >= 3 to the layer below, and returns the amount sent.
 template <bool kRecord>
 std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount) {
   const FlowLayer& layer = pass.layers[k];
@@ -185,7 +185,7 @@ std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int
       }
     }
   }
-  // Nothing below changes this node's state, so it can stay in registers.
+  // Calls for lower layers don't change this node's state, so it can stay in registers.
   std::uint32_t cursor = layer.cursor[p];
   std::int64_t cursor_left = layer.cursor_left[p];
   while (sent < amount) {
@@ -203,7 +203,7 @@ std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int
     } else if (cursor_left < 0) {
       cursor_left = capacity[q];
     }
-    // The next node's row is likely to be wanted next, and to be out of the cache when rows are long.
+    // The next node's row is probably needed next, and not in the cache if rows are long.
     if (k == 3 && q + 1 < below.nodes) hwy::Prefetch(below.capacity + (q + 1) * below.stride + below.cursor[q + 1]);
     const std::int64_t wanted = smaller(amount - sent, cursor_left);
     const std::int64_t x = wanted > 0 ? push_below<kRecord>(pass, k, q, wanted) : 0;
@@ -252,7 +252,7 @@ std::int64_t greedy(const FlowPass& pass) {
   return total;
 }
 
-// One problem's searches.
+// The searches of one problem.
 class Augmenter {
  public:
   explicit Augmenter(const FlowPass& pass) : pass_(pass), layers_(pass.layers), top_(pass.depth - 1) {}
@@ -269,8 +269,8 @@ class Augmenter {
     pass_.queue[queued_++] = static_cast<std::uint64_t>(k) << 32 | p;
   }
 
-  // Breadth-first from the source over residual arcs. Whether the sink was reached; nodes farther than it are then left
-  // without a distance.
+  // Breadth-first search from the source over residual arcs. Returns whether the sink was reached; if so, nodes farther
+  // away than the sink have no distance.
   bool search() {
     for (std::size_t k = 1; k <= top_; ++k) {
       const FlowLayer& layer = layers_[k];
@@ -322,7 +322,7 @@ class Augmenter {
     return sink_distance_ >= 0;
   }
 
-  // Moves the current arc of a node to the next admissible one: residual capacity, and one step farther from the
+  // Moves a node's current arc to the next admissible one: with residual capacity, and one step farther from the
   // source.
   bool advance(std::size_t k, std::size_t p, FlowStep& step, std::size_t& next_layer, std::size_t& next_node) {
     const FlowLayer& layer = layers_[k];
@@ -338,7 +338,7 @@ class Augmenter {
     };
     if (k == 1) {
       if (arc == 0) {
-        // The sink's arcs are kept as what is left: taking from them is like going back.
+        // The sink's arcs are stored as their remainders: taking from them is like going back.
         if (pass_.sink_left[p] > 0 && sink_distance_ == wanted) {
           return take(pass_.sink_left + p, pass_.sink_left[p], false, 0, 0);
         }
@@ -376,7 +376,7 @@ class Augmenter {
     return false;
   }
 
-  // A blocking flow on the arcs that the search made admissible.
+  // Finds a blocking flow on the arcs that the search made admissible.
   std::int64_t block(std::int64_t total) {
     for (std::size_t p = 0; p < layers_[top_].nodes; ++p) {
       if (pass_.supply_left[p] <= 0 || layers_[top_].distance[p] != 1) continue;
@@ -393,7 +393,7 @@ class Augmenter {
           for (std::size_t s = length; s-- > 0;) {
             FlowStep& step = pass_.path[s];
             if (step.forward) {
-              // Forward steps remember who sent, for the way back.
+              // Forward steps record the sender, for the way back.
               const FlowLayer& below = layers_[step.layer - 1];
               const std::size_t to = static_cast<std::size_t>(
                   step.flow - (layers_[step.layer].flow + step.node * layers_[step.layer].stride));
@@ -422,7 +422,7 @@ class Augmenter {
           node = next_node;
           continue;
         }
-        // A dead end: nothing in this phase can pass here; take back the step that led here, never to take it again.
+        // A dead end: nothing can pass here in this phase, so undo the step that led here and never take it again.
         layers_[k].distance[node] = -2;
         --length;
         k = pass_.path[length].layer;

@@ -12,7 +12,8 @@
 namespace attnflow::internal::blocking_flow_test {
 namespace {
 
-// The recorded flow: within capacities, conserved at each node, of this value, and remembered by those that receive it.
+// Checks the recorded flow: within capacities, conserved at each node, of this value, and known to the nodes that
+// receive it.
 void expect_flow(const FlowPass& pass, std::int64_t value) {
   const std::size_t top = pass.depth - 1;
   std::vector<std::int64_t> arrived(pass.layers[top].nodes);
@@ -49,7 +50,7 @@ void expect_flow(const FlowPass& pass, std::int64_t value) {
   }
 }
 
-// No path down to the sink has room on all its arcs: what makes a flow a blocking one.
+// Whether no path down to the sink has room on all its arcs, as in a blocking flow.
 bool blocks_every_path_down(const FlowPass& pass) {
   const std::size_t top = pass.depth - 1;
   std::vector<bool> reached(pass.layers[top].nodes);
@@ -106,7 +107,7 @@ struct Tally {
   std::size_t passes = 0, greedy_was_enough = 0;
 };
 
-// Every means on one source, with an upper bound or without.
+// Tests every method on one source, with or without an upper bound.
 void check_source(const FlowPass& pass, std::int64_t truth, Tally& tally) {
   const std::int64_t expected = std::min(truth, pass.enough);
   const std::int64_t greedy = greedy_flow(pass, false);
@@ -127,14 +128,14 @@ void check_source(const FlowPass& pass, std::int64_t truth, Tally& tally) {
   tally.greedy_was_enough += greedy == expected;
 }
 
-// All sources of all levels of one network.
+// Tests all sources of all levels of one network.
 void check_network(const std::vector<UnitBlock>& blocks, const std::vector<std::vector<std::int64_t>>& truth,
                    std::mt19937_64& random, Tally& tally) {
   const auto pointers = pointers_to(blocks);
-  std::size_t positions = blocks[0].extent(0);  // that all layers have
+  std::size_t positions = blocks[0].extent(0);  // the same in all layers
   for (const UnitBlock& block : blocks) positions = std::min(positions, block.extent(0));
   SinkNetwork network(pointers);
-  // Twice, because what one sink leaves behind must not reach the next.
+  // Twice, because state left from one sink must not affect the next.
   for (int sink = 0; sink < 2; ++sink) {
     network.clear();
     for (std::size_t k = 1; k < blocks.size(); ++k) {
@@ -177,7 +178,7 @@ TEST(BlockingFlow, AugmentingGivesTheMaximumAndACutThatProvesIt) {
   Tally tally;
   check_networks({.depth = 6, .least_nodes = 1, .max_nodes = 12}, count, 100, true, tally);
   check_networks({.depth = 5, .least_nodes = 9, .max_nodes = 20, .square = true}, 1 + count / 4, 2000, true, tally);
-  // More nodes than a word has bits.
+  // More nodes than the bits of a word.
   Tally large;
   check_networks({.depth = 6, .least_nodes = 62, .max_nodes = 70}, 1 + count / 20, 3004, false, large);
   for (const Tally& some : {tally, large}) {
@@ -186,7 +187,7 @@ TEST(BlockingFlow, AugmentingGivesTheMaximumAndACutThatProvesIt) {
   }
 }
 
-// Wide straight arcs, so that flows of one level are flows of the next.
+// Wide straight arcs, so that flows of one level are also flows of the next.
 std::vector<UnitBlock> network_of_chains(std::mt19937_64& random, std::size_t layers, std::size_t nodes) {
   std::vector<UnitBlock> blocks;
   for (std::size_t k = 0; k < layers; ++k) {
@@ -202,7 +203,7 @@ TEST(KeptFlows, AreFlowsOneLevelUpFromWhichASearchFindsTheSameMaximum) {
   std::size_t restored = 0, refused = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
-    const std::size_t nodes = 3 + seed * 4;  // up to more than a word has bits
+    const std::size_t nodes = 3 + seed * 4;  // up to more than the bits of a word
     const std::vector<UnitBlock> blocks = network_of_chains(random, 7, nodes);
     const auto truth = dinic_flows_to_sink(blocks);
     const auto pointers = pointers_to(blocks);
@@ -216,7 +217,7 @@ TEST(KeptFlows, AreFlowsOneLevelUpFromWhichASearchFindsTheSameMaximum) {
         network.add_layer(truth[k], truth[k], demand_of_layer(blocks, k));
         if (k + 1 < 3) continue;
         for (std::size_t i = 0; i < nodes; ++i) {
-          if (k % 3 == 0 && i % 4 == 0) continue;  // levels may be left out
+          if (k % 3 == 0 && i % 4 == 0) continue;  // levels may be skipped
           SourceOfPass source(network, blocks[k].data() + i * nodes, i, random);
           FlowPass& pass = source.pass();
           std::int64_t flow = kept.restore(pass, i);
@@ -263,7 +264,7 @@ TEST(KeptFlows, KeepNoMoreThanTheirLimit) {
   EXPECT_EQ(many.restore(above.pass(), 1), truth[3][1]);
   expect_flow(above.pass(), truth[3][1]);
   clear_flow(above.pass());
-  // A row that is another than the flow was found for.
+  // A different row than the one the flow was found for.
   std::vector<std::int64_t> narrow(12, 0);
   narrow[1] = truth[3][1] - 1;
   SourceOfPass other(network, narrow.data(), 1, random);

@@ -89,7 +89,7 @@ FlowResult attention_flow(const CausalNetwork& network, const FlowOptions& optio
   }
   const internal::FlowSize size = problem.size(/*one_head=*/false, /*causal=*/true);
   auto available = problem.available_memory();
-  // What the network has taken is counted as needed.
+  // The memory that the network already uses is part of the need computed above.
   if (available && !options.memory_limit) {
     for (const internal::ArcBlock& arcs : network.arcs_) {
       if (!arcs.empty()) *available += network.tokens() * (network.tokens() + 1) / 2 * sizeof(std::int64_t);
@@ -97,7 +97,7 @@ FlowResult attention_flow(const CausalNetwork& network, const FlowOptions& optio
   }
   internal::check_flow_memory(size, available);
   FlowResult result = internal::flow_of_row(problem, below, std::move(tops), size, available);
-  // One layer down the capacity itself is the value, with all its digits, where they are known.
+  // One layer down the value is the capacity itself, with all its digits if they are known.
   const std::vector<double>& top = network.tops_[problem.layers[0] - 1];
   if (problem.depth_of(0) == 1 && options.input_groups == nullptr && !top.empty()) {
     std::copy(top.begin(), top.end(), result.flow.data());

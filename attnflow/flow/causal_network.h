@@ -1,8 +1,9 @@
-// The network of one output token of a causal stack, given row by row: for prompts whose matrices take too much memory.
+// The network of one output token of a causal stack, supplied row by row: for prompts whose matrices take too much
+// memory.
 //
-// A causal layer has n (n + 1) / 2 arcs, kept in units of 2^-60 (flow/flow.h): 4 n^2 bytes a layer, where
-// AttentionGraph takes 8 n^2 and its flow as much again. Rows may sum to less than 2: those of attention with its
-// residual sum to 1. Values are those that the graph of the same numbers gives, but for units of half the size where no
+// A causal layer has n (n + 1) / 2 arcs, stored in units of 2^-60 (flow/flow.h): 4 n^2 bytes per layer, whereas
+// AttentionGraph takes 8 n^2 and its flow as much again. Rows may sum to less than 2; rows of attention with its
+// residual sum to 1. The values equal those for a graph of the same numbers, except that units are half as large if no
 // row of the graph sums to 1.
 //
 // Example:
@@ -13,7 +14,7 @@
 //       network.set_row(layer, 1, std::vector<double>{0.25, 0.75});
 //     }
 //     const FlowResult result = attention_flow(network, {.layers = {2}, .output_token = 1});
-//     assert(result.flow(0, 0, 0) == 0.5);  // 0.25 by each of the two nodes
+//     assert(result.flow(0, 0, 0) == 0.5);  // 0.25 through each of the two nodes
 #ifndef ATTNFLOW_FLOW_CAUSAL_NETWORK_H_
 #define ATTNFLOW_FLOW_CAUSAL_NETWORK_H_
 
@@ -36,11 +37,12 @@ class CausalNetwork {
   std::size_t layers() const { return tops_.size(); }
   std::size_t tokens() const { return tokens_; }
 
-  // Row p of A_layer, the layer from 1: p + 1 capacities. Rows that are not given have none. Different rows may be set
-  // by different threads once each layer has one. Throws Error(kUsage) unless they are finite, not negative, and sum to
-  // less than 2.
+  // Sets row p of A_layer (layers count from 1): p + 1 capacities. Rows that are never set have no arcs. Different rows
+  // may be set by different threads once each layer has one row. Throws Error(kUsage) unless capacities are finite,
+  // nonnegative, and sum to less than 2.
   void set_row(std::size_t layer, std::size_t p, std::span<const double> capacities);
-  // The output token's row where `layer` is the one wanted, if that differs from its row below others.
+  // Sets the output token's row for the case that `layer` is the requested one, if it differs from its row below other
+  // layers.
   void set_top(std::size_t layer, std::vector<double> capacities);
 
  private:
@@ -52,7 +54,7 @@ class CausalNetwork {
   std::vector<std::vector<double>> tops_;
 };
 
-// Flow from options.output_token, which must be given. Errors as of a graph.
+// Computes the flow from options.output_token, which must be set. Throws as for a graph.
 FlowResult attention_flow(const CausalNetwork& network, const FlowOptions& options);
 
 }  // namespace attnflow

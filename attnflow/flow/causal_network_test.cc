@@ -47,7 +47,7 @@ TEST(CausalNetwork, FlowIsThatOfTheGraph) {
           const FlowResult found = attention_flow(network, options);
           ASSERT_EQ(found.flow.shape(), expected.flow.shape());
           for (std::size_t e = 0; e < found.flow.size(); ++e) {
-            // Units may be of another size.
+            // Units may have a different size.
             EXPECT_NEAR(found.flow.data()[e], expected.flow.data()[e], expected.flow_gap.data()[e] + 1e-16);
           }
           EXPECT_EQ(found.degenerate, expected.degenerate);
@@ -93,7 +93,7 @@ TEST(CausalNetwork, RefusesWhatIsNoRow) {
   EXPECT_THROW(CausalNetwork(0, 3), Error);
 }
 
-// What there is memory for changes how wide enclosures are, not what they hold.
+// The available memory affects the width of enclosures, not their validity.
 TEST(CausalNetwork, GetsAlongWithTheMemoryThatThereIs) {
   const AttentionGraph graph = attention_graph(
       random_stack({.layers = 12, .heads = 1, .tokens = 200, .causal = true, .sharpness = 3.0, .seed = 5}));

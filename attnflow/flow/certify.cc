@@ -1,4 +1,4 @@
-// certify(): deliberately plain, and none of the solver's code but the price of a cut.
+// certify() is deliberately simple, and shares no code with the solver except the capacity of a cut.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace attnflow {
 namespace {
 
-// The largest sum of capacities of arcs that leave one node and lie on paths from the output to the input token.
+// The largest sum of capacities of arcs that leave one node and are on paths from the output to the input token.
 double largest_sum_on_paths(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token) {
   const std::size_t depth = network.depth();
   std::vector<std::vector<bool>> from_output(depth + 1);
@@ -74,7 +74,7 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
     if (certificate.problem.empty()) certificate.problem = std::move(sentence);
   };
 
-  constexpr int kCoarsest = -1100;  // no double is as large as such a unit
+  constexpr int kCoarsest = -1100;  // such a unit is larger than any double
   if (flow.fixed_point.exponent < kCoarsest) {
     fail(fmt::format("the exponent of the unit, {}, is below {}", flow.fixed_point.exponent, kCoarsest));
     return certificate;
@@ -87,7 +87,7 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
     return certificate;
   }
 
-  // Feasible, and the balance of every node. Out-flow counts positive.
+  // Checks feasibility, and computes the balance of every node. Outgoing flow counts as positive.
   std::vector<std::vector<internal::WideSum>> balance(depth + 1);
   for (std::size_t k = 0; k <= depth; ++k) balance[k].assign(nodes(k), 0);
   certificate.feasible = true;
@@ -99,7 +99,7 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
       continue;
     }
     const double capacity = network.layers[arc.layer - 1](arc.from, arc.to);
-    // Whole units; the power of two is exact. Off the paths a capacity may be larger than any number of units.
+    // Whole units; the power of two is exact. Off the paths, a capacity may be larger than any number of units.
     const double most = std::floor(std::ldexp(capacity, flow.fixed_point.exponent));
     const bool fits = most >= static_cast<double>(kManyUnits) || arc.units <= static_cast<std::int64_t>(most);
     if (arc.units < 0 || arc.units > kManyUnits || !fits) {
@@ -128,7 +128,7 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
     certificate.low = flow.fixed_point.value_below(static_cast<std::int64_t>(balance[depth][output_token]));
   }
 
-  // Separates: walk down every arc that has capacity and is not in the cut.
+  // Checks separation by walking down every arc that has capacity and is not in the cut.
   std::set<std::tuple<std::size_t, std::size_t, std::size_t>> cut;
   std::vector<FlowArc> cut_arcs;
   for (const FlowArc& arc : flow.minimum_cut) {

@@ -21,14 +21,14 @@ void check_pair(const LayeredNetwork& network, std::size_t output_token, std::si
 
 std::int64_t units_above(const FixedPoint& fixed_point, double capacity) {
   if (capacity <= 0.0) return 0;
-  // At least one: the power of two may be too small for a double.
+  // At least one, because the result of ldexp may be too small for a double.
   const double units = std::max(1.0, std::ceil(std::ldexp(capacity, fixed_point.exponent)));
   return units < static_cast<double>(kManyUnits) ? static_cast<std::int64_t>(units) : kManyUnits;
 }
 
 double value_above(const FixedPoint& fixed_point, WideSum units) {
   if (units <= static_cast<WideSum>(kManyUnits)) return fixed_point.value_above(static_cast<std::int64_t>(units));
-  // Too many for the exact conversion: round generously.
+  // Too many for the exact conversion: round up generously.
   return std::ldexp(std::nextafter(static_cast<double>(units), std::numeric_limits<double>::infinity()),
                     -fixed_point.exponent);
 }

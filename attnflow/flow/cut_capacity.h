@@ -1,4 +1,4 @@
-// What flow_of_pair() and certify() share: the checks of a pair's nodes, and the price of a cut.
+// Shared by flow_of_pair() and certify(): checks of a pair's nodes, and the capacity of a cut.
 #ifndef ATTNFLOW_FLOW_CUT_CAPACITY_H_
 #define ATTNFLOW_FLOW_CUT_CAPACITY_H_
 
@@ -11,23 +11,23 @@
 
 namespace attnflow::internal {
 
-// __int128 is not ISO C++, and long sums of units need it.
+// __int128 is not ISO C++, but long sums of units need it.
 __extension__ using WideSum = __int128;
 
 // Throws Error(kUsage) for nodes that are not in the network.
 void check_pair(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token);
 
-// The capacity of an arc in units, rounded up: one more than rounding down unless it is a whole number of units.
-// Nothing above kManyUnits comes out: such an arc is priced at kManyUnits, which no flow reaches.
+// Returns the capacity of an arc in units, rounded up: one more than when rounding down, unless it is a whole number of
+// units. The result is at most kManyUnits, a capacity that no flow reaches.
 std::int64_t units_above(const FixedPoint& fixed_point, double capacity);
 
-// The smallest double that is not below this many units.
+// Returns the smallest double that is at least this many units.
 double value_above(const FixedPoint& fixed_point, WideSum units);
 
-// The capacity of a list of arcs, rounded up; infinite with an arc of kManyUnits or more.
+// Returns the capacity of a list of arcs, rounded up; infinite if any arc has kManyUnits or more.
 double capacity_above(const LayeredNetwork& network, const FixedPoint& fixed_point, const std::vector<FlowArc>& cut);
 
-// The smallest double that, added to low, is not below high.
+// Returns the smallest double that, added to low, is at least high.
 double gap_between(double low, double high);
 
 }  // namespace attnflow::internal

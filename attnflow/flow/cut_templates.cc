@@ -10,12 +10,12 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kFewMembers = 8;  // a layer with more nodes on the source side is the free one
+constexpr std::size_t kFewMembers = 8;  // a layer with more nodes on the source side is the free layer
 constexpr std::size_t kMaxUpperHalves = 16;
 constexpr std::size_t kMaxLowerHalves = 8;
-constexpr std::int64_t kNear = 8;  // members this near the source are taken for neighbours
+constexpr std::int64_t kNear = 8;  // members this close to the source are treated as neighbors
 
-// Puts element t first and keeps the order of the others.
+// Moves element t to the front and keeps the order of the others.
 template <class T>
 void bring_forward(std::vector<T>& list, std::size_t t) {
   if (t > 0)
@@ -67,7 +67,7 @@ void CutTemplates::start_sink(const std::vector<std::int64_t>& column) {
   lower_[1].push_back({.sink_side = {}, .price = {0}, .room = column});
 }
 
-// Leaves `a` in arcs_ (or nothing there when the free layer is the top one: then a is the row). Saturates at limit + 1.
+// Leaves `a` in arcs_ (or nothing if the free layer is the top one: then a is the row). Saturates at limit + 1.
 std::int64_t CutTemplates::upper_price(const UpperHalf& half, std::size_t depth, std::size_t position,
                                        const std::int64_t* row, std::int64_t row_cut, std::int64_t limit) {
   if (half.free_layer + 1 == depth) return 0;

@@ -17,7 +17,7 @@ std::vector<std::int64_t> column_of(const UnitBlock& block, std::size_t sink) {
   return column;
 }
 
-// The same network with another sink in place of the first.
+// The same network with a different sink in place of the first.
 std::vector<UnitBlock> with_sink(const std::vector<UnitBlock>& blocks, std::size_t sink) {
   std::vector<UnitBlock> result = blocks;
   result[0] = UnitBlock({blocks[0].extent(0), 1}, column_of(blocks[0], sink));
@@ -28,9 +28,8 @@ struct Tally {
   std::size_t asked = 0, proven = 0;
 };
 
-// All sinks of a network one after the other, as the solver meets them: every source is tried with the templates
-// learned so far, then searched and learned from.
-// truths[sink]: the flows to it.
+// Processes all sinks of a network one after another, like the solver: every source is tried with the templates learned
+// so far, then searched and learned from. truths[sink]: the flows to it.
 void check_network(const std::vector<UnitBlock>& blocks,
                    const std::vector<std::vector<std::vector<std::int64_t>>>& truths, std::mt19937_64& random,
                    Tally& tally) {
@@ -50,7 +49,7 @@ void check_network(const std::vector<UnitBlock>& blocks,
         if (flow == 0) continue;
         const std::int64_t* row = top.data() + i * top.extent(1);
         SourceOfPass source(network, row, i, random);
-        // Whatever is asked for, no template costs less than the maximum flow.
+        // Whatever the arguments, no template costs less than the maximum flow.
         for (const std::int64_t known : {std::int64_t{0}, flow - 1, flow}) {
           for (const std::int64_t upper : {kManyUnits, flow + 1, flow}) {
             const std::int64_t found = templates.upper_bound(depth, i, row, source.row_cut(), known, upper);
@@ -93,7 +92,7 @@ void check_networks(const UnitNetworkOptions& options, std::size_t count, std::u
 TEST(CutTemplates, NoneCostsLessThanTheMaximumFlow) {
   const std::size_t count = share_of(60, "random networks");
   check_networks({.depth = 6, .least_nodes = 2, .max_nodes = 8, .square = true, .sinks = 4}, count, 100);
-  // Above a few members a layer is the free one.
+  // A layer with more than a few members is the free one.
   check_networks({.depth = 5, .least_nodes = 10, .max_nodes = 24, .square = true, .sinks = 2}, count, 900);
 }
 

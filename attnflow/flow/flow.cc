@@ -23,10 +23,10 @@ using internal::SinkValue;
 using Block = Tensor<std::int64_t>;
 
 struct AllArcs {
-  std::vector<Block> below;  // A_(m+1) ... as layers below a top
-  std::vector<Block> tops;   // by layer wanted; empty unless they differ from `below`
+  std::vector<Block> below;  // A_(m+1) ..., in their form below a top
+  std::vector<Block> tops;   // by requested layer; empty unless they differ from `below`
 
-  // Arcs that leave the output tokens of the wanted layer.
+  // Arcs that leave the output tokens of the requested layer.
   const Block& top(const FlowProblem& problem, std::size_t wanted) const {
     return tops.empty() ? below[problem.depth_of(wanted) - 1] : tops[wanted];
   }
@@ -38,12 +38,12 @@ std::vector<std::int64_t> column_of(const Block& block, std::size_t column) {
   return values;
 }
 
-// All output tokens: one input token at a time, from the bottom layer up.
+// Solves for all output tokens: one input token at a time, from the bottom layer up.
 void solve_all(const FlowProblem& problem, const AllArcs& arcs, FlowResult& result) {
   std::vector<const Block*> blocks;
   for (const Block& block : arcs.below) blocks.push_back(&block);
   SinkProblem shared(blocks);
-  std::vector<std::vector<std::uint32_t>> top_classes;  // by layer wanted
+  std::vector<std::vector<std::uint32_t>> top_classes;  // by requested layer
   for (std::size_t w = 0; w < arcs.tops.size(); ++w) {
     top_classes.push_back(shared.classes_of(arcs.tops[w], problem.depth_of(w)));
   }
@@ -80,7 +80,7 @@ void solve_all(const FlowProblem& problem, const AllArcs& arcs, FlowResult& resu
       low.assign(block.extent(0), 0);
       high.assign(block.extent(0), 0);
       if (depth < deepest || arcs.tops.empty()) {
-        // The last tokens first: of a causal network they reach most (flow/cut_templates.h).
+        // The last tokens first: in a causal network they reach the most nodes (flow/cut_templates.h).
         for (std::size_t i = block.extent(0); i-- > 0;) {
           problem.check_stop();
           const SinkValue value = value_of(solver, block, shared.reach_class[depth][i], i);
@@ -130,8 +130,8 @@ void check_shape(const AttentionGraph& graph) {
   }
 }
 
-// The matrices of an attention graph: those below a top, then the tops where they differ. Made anew for each use,
-// because all of them as numbers take as much memory as all in units.
+// The matrices of an attention graph: those below a top, then the tops if they differ. Recomputed for each use, because
+// all of them in floating point take as much memory as all of them in units.
 class Blocks {
  public:
   Blocks(const AttentionGraph& graph, const FlowProblem& problem)
@@ -169,10 +169,10 @@ ArcBlock arc_block(const Tensor<double>& block, FixedPoint fixed_point, bool cau
   return arcs;
 }
 
-// Of one output token.
+// The arcs for one output token.
 struct RowArcs {
   std::vector<ArcBlock> below;
-  std::vector<std::vector<std::int64_t>> tops;  // by layer wanted
+  std::vector<std::vector<std::int64_t>> tops;  // by requested layer
 };
 
 RowArcs row_arcs(const FlowProblem& problem, const Blocks& blocks, bool causal, std::size_t threads) {
@@ -188,7 +188,7 @@ RowArcs row_arcs(const FlowProblem& problem, const Blocks& blocks, bool causal, 
     }
   });
   if (blocks.size() > blocks.below()) return arcs;
-  // A top is as it lies below others.
+  // A top equals the same layer below others.
   for (std::size_t w = 0; w < arcs.tops.size(); ++w) {
     const auto row = std::as_const(arcs.below[problem.depth_of(w) - 1]).row(output);
     std::copy(row.begin(), row.end(), arcs.tops[w].begin());
@@ -224,9 +224,10 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
     internal::check_flow_memory(size, available);
     return available;
   };
-  // Before any work. Whether an output token's network takes half as much is seen while sums are taken.
+  // Before any work. Whether an output token's network takes half as much is found out while sums are computed.
   auto available = check_memory(/*causal=*/options.output_token.has_value());
-  // While arcs are made, each thread holds a layer as numbers; of one output token, networks are made later.
+  // While arcs are computed, each thread holds one layer in floating point; for one output token, networks are built
+  // later.
   const auto making_threads = [&](bool causal) {
     internal::FlowSize size = problem.size(graph.one_head(), causal);
     if (options.output_token) size.most_layers = 0;
@@ -254,7 +255,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
     result = problem.empty_result(n);
     solve_all(problem, all_arcs(problem, blocks), result);
   }
-  // One layer down the capacity itself is the value, with all its digits.
+  // One layer down the value is the capacity itself, with all its digits.
   if (problem.depth_of(0) == 1 && options.input_groups == nullptr) {
     const Tensor<double> block = graph.top(problem.layers[0]);
     const std::size_t rows = result.flow.extent(1);

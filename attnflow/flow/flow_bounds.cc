@@ -52,7 +52,7 @@ std::int64_t push_one_layer(const PushedLayer& layer, const std::int64_t* from, 
   for (std::size_t p = 0; p < layer.nodes; ++p) {
     const std::int64_t here = from[p];
     const std::int64_t mass = layer.mass[p];
-    if (here == 0 || mass >= kManyUnits) continue;  // a sum that saturated is no sum
+    if (here == 0 || mass >= kManyUnits) continue;  // a saturated sum is not a sum
     const std::int64_t* row = layer.capacity + p * layer.stride;
     if (here >= mass) {
       for (std::size_t q = 0; q < layer.stride; q += lanes) {
@@ -61,7 +61,7 @@ std::int64_t push_one_layer(const PushedLayer& layer, const std::int64_t* from, 
       arrived += mass;
       continue;
     }
-    // Rounded down by more than the roundings of this line, of row[q] to a double and of the product can add.
+    // Rounded down by more than the rounding errors of this line, of row[q] to a double and of the product can add.
     const double part = static_cast<double>(here) / static_cast<double>(mass) * (1.0 - 0x1p-50);
     const auto parts = hn::Set(df, part);
     auto sent = hn::Zero(d);
@@ -72,7 +72,7 @@ std::int64_t push_one_layer(const PushedLayer& layer, const std::int64_t* from, 
     }
     const std::int64_t went = hn::GetLane(hn::SumOfLanes(d, sent));
     arrived += went;
-    // The rest, a few units, takes the widest arc if there is room.
+    // The rest, a few units, goes to the widest arc if there is room.
     const std::size_t q = layer.widest[p];
     const std::int64_t on_it = static_cast<std::int64_t>(static_cast<double>(row[q]) * part);
     if (row[q] - on_it >= here - went) {
@@ -149,7 +149,7 @@ std::int64_t take_some(const std::int64_t* row, std::size_t count, std::int64_t 
     left[e] -= taken;
     rest -= taken;
   }
-  // What roundings left over, a few units an arc, goes where there is room: an arc took at most its part so far.
+  // The remainder due to rounding, a few units per arc, goes where there is room: an arc took at most its part so far.
   for (e = 0; e < count && rest > 0; ++e) {
     const auto taken = static_cast<std::int64_t>(static_cast<double>(row[e]) * part);
     std::int64_t more = row[e] - taken;

@@ -11,7 +11,7 @@
 namespace attnflow::internal::flow_bounds_test {
 namespace {
 
-// Units from nothing to as much as an entry may hold, all orders of magnitude alike.
+// Units from zero to the largest allowed entry, with all orders of magnitude equally likely.
 std::int64_t random_units(std::mt19937_64& random, int bits) {
   const int used = std::uniform_int_distribution<int>(0, bits)(random);
   return used == 0 ? 0 : std::uniform_int_distribution<std::int64_t>(0, std::int64_t{1} << used)(random);
@@ -42,7 +42,7 @@ TEST(FlowBounds, SumOfMinimaIsThePlainSum) {
       }
     }
     EXPECT_GT(saturated, 10U);
-    // The largest entries there are.
+    // The largest allowed entries.
     const std::vector<std::int64_t> full(33, kManyUnits / 2);
     EXPECT_EQ(sum_of_minima(full.data(), full.data(), 33, 0), kManyUnits);
     EXPECT_EQ(sum_of_minima(full.data(), full.data(), 1, 5), kManyUnits / 2 + 5);
@@ -62,7 +62,7 @@ TEST(FlowBounds, AddRowIsThePlainSum) {
               std::min(static_cast<WideUnits>(to[e]) + row[e], static_cast<WideUnits>(kManyUnits / 2)));
         }
         add_row(row.data(), count, to.data());
-        EXPECT_EQ(to, expected) << count << " entries of up to " << bits << " bits";  // nor is anything else touched
+        EXPECT_EQ(to, expected) << count << " entries of up to " << bits << " bits";  // nothing else is touched either
       }
     }
   });
@@ -85,7 +85,7 @@ struct Layers {
       }
     }
   }
-  // Of one node alone, or of all of them.
+  // For one node alone, or for all of them.
   PushedLayer of(std::size_t p) const {
     return {capacity.data() + p * stride, 1, stride, mass.data() + p, widest.data() + p};
   }
@@ -110,7 +110,7 @@ TEST(FlowBounds, WhatIsPushedDownIsAFlow) {
         const std::int64_t mass = layers.mass[p];
         const std::int64_t choices[] = {0, 1, mass / 2, mass - 1, mass, mass + 1, random_units(random, 60)};
         from[p] = std::max<std::int64_t>(0, choices[std::uniform_int_distribution<std::size_t>(0, 6)(random)]);
-        // One node by itself: no arc above its capacity, no more sent than there was, little of it left behind.
+        // One node by itself: no arc exceeds its capacity, no more is sent than there was, and little is left over.
         const std::int64_t arrived = push_down(layers.of(p), from.data() + p, to.data());
         std::int64_t total = 0;
         for (std::size_t q = 0; q < layers.stride; ++q) {
@@ -125,13 +125,13 @@ TEST(FlowBounds, WhatIsPushedDownIsAFlow) {
           EXPECT_EQ(arrived, mass);
           ++filled;
         } else if (from[p] > 0) {
-          // At most one unit an arc and a part in 2^49 do not fit anywhere.
+          // At most one unit per arc and a fraction of 2^-49 do not fit anywhere.
           EXPECT_GE(arrived, possible - static_cast<std::int64_t>(lower) - (possible >> 49));
           ++spread;
         }
         arrived_in_all += arrived;
       }
-      // Together they send what each sends alone.
+      // Together they send the sum of what each sends alone.
       std::vector<std::int64_t> together(layers.stride, -1);
       EXPECT_EQ(push_down(layers.all(), from.data(), together.data()), arrived_in_all);
       EXPECT_EQ(together, sum);

@@ -1,4 +1,4 @@
-// What must hold of flow whatever the solver (flow/flow.h and DESIGN), on random stacks and on real ones.
+// Properties that flow must have with any solver (flow/flow.h and DESIGN), on random and on real stacks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ void for_each_graph(const F& check) {
   }
 }
 
-// The graph with the residual made part of the weights, so that they can be changed.
+// The graph with the residual included in the weights, so that they can be changed.
 AttentionGraph plain(const AttentionGraph& graph) {
   AttentionGraph result;
   result.residual = 0.0;
@@ -87,7 +87,7 @@ void for_each_pair(const FlowResult& flow, const F& f) {
 
 TEST(FlowLaws, LiesBetweenRolloutAndTheEndCuts) {
   for_each_graph([](const AttentionGraph& graph, const FlowResult&) {
-    // Row sums of at most 1: float32 softmax may exceed it a little.
+    // Row sums must be at most 1, which float32 softmax may slightly exceed.
     const AttentionGraph scaled = times(plain(graph), 1.0 / largest_row(graph));
     const FlowResult flow = attention_flow(scaled);
     const Tensor<double> products = rollout(scaled);
@@ -125,7 +125,7 @@ TEST(FlowLaws, ClosedFormsOfOneAndTwoLayers) {
   });
 }
 
-// What passes node k of a layer between is at most what can reach it and what can leave it.
+// The flow through node k of a layer in between is at most what can reach it and what can leave it.
 TEST(FlowLaws, NoMoreThanTheTwoHalvesLetThrough) {
   for_each_graph([](const AttentionGraph& graph, const FlowResult& flow) {
     const std::size_t n = graph.tokens();
@@ -229,7 +229,7 @@ TEST(FlowLaws, TwiceTheCapacitiesCarryExactlyTwiceTheFlow) {
   });
 }
 
-// A layer that hands everything straight on, as wide as any row, changes no value at any place.
+// A layer that passes everything straight on, as wide as any row, changes no value wherever it is inserted.
 TEST(FlowLaws, AWideStraightLayerChangesNothing) {
   for_each_graph([](const AttentionGraph& graph, const FlowResult&) {
     const AttentionGraph base = plain(graph);
@@ -268,7 +268,7 @@ TEST(FlowLaws, OneSinkForEverythingReceivesWhatARowSends) {
     }
     const FlowResult all = attention_flow(graph, {.input_groups = &everything});
     const FlowResult half = attention_flow(graph, {.input_groups = &halves});
-    // Rollout sends everything down when rows sum to 1: within what float32 rows miss 1 by, where none is empty.
+    // Rollout sends everything down if rows sum to 1: up to the rounding of float32 rows, and if no row is empty.
     const Tensor<double> products = rollout(graph);
     for (std::size_t w = 0; w < graph.layers(); ++w) {
       for (std::size_t i = 0; i < graph.tokens(); ++i) {
@@ -283,7 +283,7 @@ TEST(FlowLaws, OneSinkForEverythingReceivesWhatARowSends) {
         if (arrives > 1.0 - 1e-6) {
           EXPECT_NEAR(all.flow(w, i, 0), 1.0, 1e-6);
         }
-        // A group takes at least as much as each of its members alone, and at most what all do.
+        // A group receives at least as much as each of its members alone, and at most the sum over all of them.
         for (std::size_t g = 0; g < 2; ++g) {
           double most = 0.0;
           double sum = 0.0;
@@ -301,7 +301,7 @@ TEST(FlowLaws, OneSinkForEverythingReceivesWhatARowSends) {
   });
 }
 
-// Rows that sum to exactly 1: so does what a common sink receives, to the bit.
+// If rows sum to exactly 1, so does the flow into a common sink, to the bit.
 TEST(FlowLaws, OneSinkForEverythingReceivesExactlyOne) {
   const AttentionGraph graph =
       attention_graph(random_stack({.layers = 6, .heads = 2, .tokens = 9, .quantum = 8, .seed = 61}));
@@ -310,7 +310,7 @@ TEST(FlowLaws, OneSinkForEverythingReceivesExactlyOne) {
   const FlowResult all = attention_flow(graph, {.input_groups = &everything});
   for_each_pair(all, [&](std::size_t w, std::size_t i, std::size_t j) {
     EXPECT_EQ(all.flow(w, i, j), 1.0);
-    // No more than a row sends can arrive: where that is the only cut, it is the one that is named.
+    // No more than a row sends can arrive: if that is the only cut, it is the one that is reported.
     if (w > 0) {
       EXPECT_NE(all.degenerate(w, i, j), static_cast<std::uint8_t>(FlowDegeneracy::kNone));
     }

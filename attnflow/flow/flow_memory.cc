@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
 
-// Sums of products that stay at kMost once they would be larger.
+// Products and sums that saturate at kMost.
 std::size_t times(std::initializer_list<std::size_t> factors) {
   return checked_product(std::span(factors.begin(), factors.size())).value_or(kMost);
 }
@@ -33,7 +33,7 @@ std::string readable(std::size_t bytes) {
   return fmt::format("{:.{}f} {}", value, value < 10.0 ? 1 : 0, units[unit]);
 }
 
-// Largest value in [1, most] for which `fits` holds (it holds for all smaller ones then), or 0.
+// The largest value in [1, most] for which `fits` holds (it then holds for all smaller ones), or 0.
 template <typename Fits>
 std::size_t largest(std::size_t most, Fits fits) {
   std::size_t low = 0;
@@ -61,7 +61,7 @@ std::optional<std::size_t> flow_bytes(const FlowSize& size) {
   const std::size_t arcs = times({n, n});
   const std::size_t rows = size.one_output_token ? 1 : n;
   const std::size_t tops = size.one_head ? size.layers : 0;
-  // A thread for each input token, or, for one output token, for each share of the input tokens of a layer.
+  // One thread per input token or, for one output token, per share of a layer's input tokens.
   const std::size_t workers =
       std::min(size.threads, size.one_output_token ? times({size.layers, size.input_tokens}) : size.input_tokens);
   const std::size_t inner = size.depth > 2 ? size.depth - 2 : 0;
@@ -81,7 +81,7 @@ std::optional<std::size_t> flow_bytes(const FlowSize& size) {
   }
   bytes = plus(bytes, times({16, workers, copied, arcs}));
   if (!size.one_output_token) bytes = plus(bytes, times({workers, kept_flow_bytes(n, size.depth)}));
-  // Bits: reach, of each network at hand (of one output token each worker has its own), and who sent.
+  // Bits: the reach in each existing network (for one output token, each worker has its own), and which nodes sent.
   const std::size_t networks = size.one_output_token ? workers : 1;
   bytes = plus(bytes, times({plus(times({networks, deepest}), times({workers, copied})), arcs}) / 8);
   if (size.one_output_token) bytes = plus(bytes, times({8, workers, deepest, arcs}));
@@ -125,7 +125,7 @@ std::size_t threads_that_fit(const FlowSize& size, std::optional<std::size_t> av
 }
 
 void check_flow_memory(const FlowSize& size, std::optional<std::size_t> available) {
-  // One output token gets along with the memory that there is.
+  // One output token adapts to the available memory.
   if (size.one_output_token && (size.threads > 1 || (size.causal && size.most_layers > 0))) {
     FlowSize least = size;
     least.threads = 1;
@@ -142,7 +142,7 @@ void check_flow_memory(const FlowSize& size, std::optional<std::size_t> availabl
     ways.push_back(fmt::format("{} ({})", what, readable(bytes_of(other))));
   };
 
-  // The question on as many of its threads as fit, at least one.
+  // The problem with the number of its threads that fit, at least one.
   const auto with_threads_that_fit = [&](FlowSize other) {
     other.threads = threads_that_fit(other, available);
     return other;
@@ -159,7 +159,7 @@ void check_flow_memory(const FlowSize& size, std::optional<std::size_t> availabl
   smaller = with_threads_that_fit(smaller);
   if (!size.one_output_token && fits(smaller)) add(smaller, "one output token" + threads_of(smaller, " on "));
 
-  // From the same lower layer up, as many of the layers wanted as remain.
+  // From the same lower layer up, with as many of the requested layers as remain.
   const auto with_depth = [&](std::size_t depth) {
     FlowSize other = size;
     other.depth = depth;

@@ -33,13 +33,13 @@ std::string refusal(const FlowSize& size, std::size_t available) {
 }
 
 TEST(FlowMemory, CountsWhatGrowsWithThePairs) {
-  // 512 tokens, 6 layers, 2 threads: 2^18 arcs a layer; 8 bytes for each of 6 layers, 17 for results, 16 for each of 4
-  // layers and 2 threads, and a bit for each of 6 and of 4 layers and 2 threads; 16 MiB a thread for flows that are
-  // kept; a mebibyte.
+  // 512 tokens, 6 layers, 2 threads: 2^18 arcs per layer; 8 bytes for each of 6 layers, 17 for results, 16 for each of
+  // 4 layers and 2 threads, and a bit for each of 6 layers and for each of 4 layers and 2 threads; 16 MiB per thread
+  // for kept flows; one mebibyte.
   const std::size_t arcs = std::size_t{1} << 18;
   const std::size_t bytes = arcs * (8 * 6 + 17 * 6 + 16 * 4 * 2) + arcs * (6 + 4 * 2) / 8 + (std::size_t{33} << 20);
   EXPECT_EQ(flow_bytes(all_pairs(512, 6, 2)), bytes + bytes / 20);
-  // One layer needs no thread's blocks; more threads than input tokens do not work.
+  // One layer needs no blocks per thread; threads beyond the number of input tokens are not used.
   EXPECT_EQ(flow_bytes(all_pairs(512, 1, 2)), flow_bytes(all_pairs(512, 1, 64)));
   EXPECT_EQ(flow_bytes(all_pairs(8, 6, 8)), flow_bytes(all_pairs(8, 6, 9)));
   EXPECT_GT(flow_bytes(all_pairs(512, 6, 3)), flow_bytes(all_pairs(512, 6, 2)));
@@ -65,7 +65,7 @@ TEST(FlowMemory, SaysWhatIsNeededAndWhatWouldFit) {
                            "one output token on 1 thread (", "layers instead of 30"}) {
     EXPECT_NE(message.find(part), std::string::npos) << part << ": " << message;
   }
-  // What it says would fit does, and no more threads do.
+  // What the message suggests does fit, and more threads do not.
   FlowSize fewer = size;
   fewer.threads = 1;
   EXPECT_EQ(refusal(fewer, 24 * kGiB), "");
@@ -76,7 +76,7 @@ TEST(FlowMemory, SaysWhatIsNeededAndWhatWouldFit) {
   row.threads = 1;
   EXPECT_EQ(refusal(row, 24 * kGiB), "");
 
-  // Too little for anything but fewer tokens, and for anything at all.
+  // Enough only for fewer tokens, and not enough for anything.
   const std::string tiny = refusal(size, kGiB / 8);
   EXPECT_NE(tiny.find("input tokens, on one thread"), std::string::npos) << tiny;
   EXPECT_NE(refusal(size, 0).find("nothing smaller would fit"), std::string::npos);
@@ -87,7 +87,7 @@ TEST(FlowMemory, ExactlyEnoughIsEnough) {
   const std::size_t bytes = *flow_bytes(size);
   EXPECT_EQ(refusal(size, bytes), "");
   EXPECT_NE(refusal(size, bytes - 1), "");
-  check_flow_memory(size, std::nullopt);  // nothing known, nothing refused
+  check_flow_memory(size, std::nullopt);  // if the limit is unknown, nothing is rejected
 }
 
 TEST(FlowMemory, AttentionFlowRefusesBeforeItStarts) {

@@ -1,4 +1,4 @@
-// Flow from one output token, whatever gives the arcs: how the work is shared.
+// Divides the work of computing the flow from one output token, for any source of arcs.
 #ifndef ATTNFLOW_FLOW_FLOW_OF_ROW_H_
 #define ATTNFLOW_FLOW_FLOW_OF_ROW_H_
 
@@ -12,10 +12,10 @@
 
 namespace attnflow::internal {
 
-// In units: `below` are layers m + 1 ... as they lie below a top (an empty block has no arcs), `tops` the arcs of the
-// output token by layer wanted. Those that lead to the input lead to tokens, also where sinks are groups of them. What
-// bounds leave open is divided into parts of the input tokens of each layer wanted. Which networks are made for them is
-// a matter of memory: `available` bytes, or as many as it takes.
+// All capacities are in units: `below` holds layers m + 1 ... in their form below other layers (an empty block has no
+// arcs), and `tops` the output token's arcs for each requested layer. Arcs into the input lead to single tokens even
+// when sinks are groups of tokens. The values that bounds leave open are divided into parts of the input tokens of each
+// requested layer. The networks built for them depend on memory: `available` bytes, or no limit.
 FlowResult flow_of_row(const FlowProblem& problem, std::vector<const ArcBlock*> below,
                        std::vector<std::vector<std::int64_t>> tops, const FlowSize& size,
                        std::optional<std::size_t> available);

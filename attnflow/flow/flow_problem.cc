@@ -53,7 +53,7 @@ FlowProblem::FlowProblem(const FlowOptions& asked, std::size_t all_layers, std::
 
 void FlowProblem::set_units(double row_sum) {
   fixed_point = FixedPoint::for_row_sum(row_sum);
-  // What rounding adds to a gap, and a bit for its own roundings.
+  // The rounding contribution to a gap, and a little for its own rounding.
   std::int64_t spare = kSpareOfGap;
   for (std::size_t sink = 0; options.max_gap > 0.0 && sink < sinks(); ++sink) {
     spare = std::max(spare, kSpareOfGap + spare_units(depth(), sink));
@@ -82,9 +82,9 @@ FlowResult FlowProblem::empty_result(std::size_t rows) const {
   return {Tensor<double>(shape), Tensor<double>(shape), Tensor<std::uint8_t>(shape)};
 }
 
-// How many units the true value may lie above the value in units: fewer than one for each arc of a minimum cut, and an
-// arc into a word stands for one into each of its pieces. A cut has s_k (n - s_(k-1)) arcs between layers with s_k
-// nodes on the source side; that is linear in each s_k, so its maximum has every s_k at 0 or n, and two neighboring
+// The number of units by which the true value may exceed the value in units: fewer than one per arc of a minimum cut,
+// where an arc into a word represents one into each of its pieces. A cut has s_k (n - s_(k-1)) arcs between layers with
+// s_k nodes on the source side; that is linear in each s_k, so its maximum has every s_k at 0 or n, and two adjacent
 // layers cannot both have all their arcs cut.
 std::int64_t FlowProblem::spare_units(std::size_t depth, std::size_t sink) const {
   if (depth == 1) return sink_size[sink];
@@ -100,7 +100,7 @@ void FlowProblem::store(FlowResult& result, std::size_t wanted, std::size_t row,
   const double high = fixed_point.value_above(add_units(value.high, spare_units(deep, sink)));
   result.flow(wanted, row, sink) = low;
   result.flow_gap(wanted, row, sink) = gap_between(low, high);
-  // A pair without any path has nothing to be degenerate about.
+  // A pair without any path cannot be degenerate.
   if (deep > 1 && std::min(value.column_cut, value.row_cut) > 0) {
     FlowDegeneracy kind = FlowDegeneracy::kNone;
     if (value.column_cut - value.low <= tolerance_units) {

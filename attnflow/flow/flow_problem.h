@@ -1,4 +1,4 @@
-// What attention flow is asked, in units, whatever gives the arcs.
+// The problem that attention flow solves, in units, for any source of arcs.
 #ifndef ATTNFLOW_FLOW_FLOW_PROBLEM_H_
 #define ATTNFLOW_FLOW_FLOW_PROBLEM_H_
 
@@ -16,28 +16,28 @@
 namespace attnflow::internal {
 
 struct FlowProblem {
-  // Of a stack of `all_layers` layers over n tokens. Throws as attention_flow().
+  // A problem on a stack of `all_layers` layers over n tokens. Throws as attention_flow() does.
   FlowProblem(const FlowOptions& asked, std::size_t all_layers, std::size_t n);
 
-  // Once the largest sum of a row is known.
+  // To be called once the largest row sum is known.
   void set_units(double row_sum);
   FlowSize size(bool one_head, bool causal) const;
   std::optional<std::size_t> available_memory() const;
 
   std::size_t sinks() const { return sink_size.size(); }
-  // Of the deepest layer wanted.
+  // The depth of the deepest requested layer.
   std::size_t depth() const { return layers.back() - options.start_layer; }
   std::size_t depth_of(std::size_t wanted) const { return layers[wanted] - options.start_layer; }
-  // Room for the values of so many output tokens.
+  // A result with room for the values of `rows` output tokens.
   FlowResult empty_result(std::size_t rows) const;
   void store(FlowResult& result, std::size_t wanted, std::size_t row, std::size_t sink, const SinkValue& value) const;
   void check_stop() const;
 
   const FlowOptions& options;
   std::size_t tokens;
-  std::vector<std::size_t> layers;      // wanted
-  std::vector<std::int64_t> sink_size;  // by sink: input tokens that it stands for
-  FixedPoint fixed_point;               // one for all layers, so that values of one network bound those of the next
+  std::vector<std::size_t> layers;      // the requested layers
+  std::vector<std::int64_t> sink_size;  // by sink: the number of input tokens that it represents
+  FixedPoint fixed_point;               // shared by all layers, so that values of one network bound those of the next
   std::int64_t tolerance_units = 0;
   std::int64_t gap_units = 0;
 
@@ -45,8 +45,8 @@ struct FlowProblem {
   std::int64_t spare_units(std::size_t depth, std::size_t sink) const;
 };
 
-// A row's arcs into each group of tokens: summed in units, so that nothing is rounded but the capacities themselves.
-// What is beyond its end is 0.
+// Sums a row's arcs into each group of tokens, in units, so that only the capacities themselves are rounded. Arcs
+// beyond the end of `row` are 0.
 std::vector<std::int64_t> merge_row(std::span<const std::int64_t> row, const TokenGroups& groups);
 
 }  // namespace attnflow::internal

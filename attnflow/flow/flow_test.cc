@@ -16,7 +16,7 @@
 namespace attnflow::flow_test {
 namespace {
 
-// low <= truth <= low + gap in exact units. low + gap is rounded to nearest, so one more step up is allowed.
+// Checks low <= truth <= low + gap in exact units. low + gap is rounded to nearest, so one more step up is allowed.
 void expect_encloses(double low, double gap, WideUnits truth) {
   EXPECT_TRUE(wide_units(low) <= truth) << low;
   const double high = std::nextafter(low + gap, std::numeric_limits<double>::infinity());
@@ -98,7 +98,7 @@ TEST(AttentionFlow, LawsHold) {
           const double flow = all.flow(l - 1, i, j);
           double column = 0.0;
           for (std::size_t k = 0; k < n; ++k) column += first(k, j);
-          // Sums and products of up to n L roundings.
+          // Sums and products with up to n L rounding errors.
           if (c.heads != HeadFusion::kMax) {
             EXPECT_LE(products(l - 1, i, j), flow + 1e-12);
           }
@@ -167,7 +167,7 @@ TEST(AttentionFlow, SameBitsForAnyThreadCount) {
   EXPECT_EQ(one.degenerate, four.degenerate);
 }
 
-// One output token: few layers are divided into shares of their input tokens, many are not.
+// For one output token, few layers are divided into shares of their input tokens, and many are not.
 TEST(AttentionFlow, OneOutputTokenHasTheSameBitsForAnyThreadCount) {
   const AttentionGraph graph = attention_graph(random_stack({.layers = 9, .tokens = 70, .causal = true, .seed = 12}));
   for (const std::vector<std::size_t>& layers : {std::vector<std::size_t>{}, {9}, {1, 2, 8}}) {
@@ -259,7 +259,7 @@ TEST(AttentionFlow, WordsShareOneSink) {
   const FlowResult grouped = attention_flow(graph, {.input_groups = &words});
   ASSERT_EQ(grouped.flow.shape(), (Shape{4, 6, 3}));
   for (std::size_t l = 1; l <= 4; ++l) {
-    // The same question asked of a network with one more layer of wide arcs into common sinks.
+    // The same problem on a network with an additional layer of wide arcs into common sinks.
     LayeredNetwork network = attention_network(graph, l, 0);
     Tensor<double> merge({6, 3});
     for (std::size_t g = 0; g < 3; ++g) {
@@ -302,7 +302,7 @@ TEST(AttentionFlow, TheKindOfDegeneracyDoesNotDependOnTheScale) {
 }
 
 TEST(AttentionFlow, RowsThatDoNotSumToOneAreTakenAsTheyAre) {
-  // Any non-negative matrices: rows that sum to 1e6, to 1e-6 and to nothing.
+  // Arbitrary nonnegative matrices: rows that sum to 1e6, to 1e-6 and to zero.
   std::mt19937_64 random(24);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   AttentionGraph graph;
@@ -404,7 +404,7 @@ TEST(PairFlow, CertifyRefusesWhatIsWrong) {
   for (std::size_t p = 0; p < 6; ++p) coarse.minimum_cut.push_back({4, 1, p, 0});
   EXPECT_TRUE(certify(network, 1, 2, coarse).holds());
   EXPECT_GE(certify(network, 1, 2, coarse).high, good.flow);
-  // Proof of another pair's value is no proof of this one's.
+  // A proof of another pair's value does not prove this one's.
   EXPECT_FALSE(certify(network, 0, 2, good).holds());
 }
 

@@ -1,4 +1,4 @@
-// Flow of real attention against NetworkX, exactly, and SciPy, within the width of its fixed point.
+// Compares flow of real attention with NetworkX, exactly, and with SciPy, within the precision of its fixed point.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,8 +33,8 @@ void check(const std::string& stack, const Variant& variant) {
       for (std::size_t j = 0; j < expected.extent(2); ++j) {
         const double low = found.flow(w, i, j);
         const double gap = found.flow_gap(w, i, j);
-        // The stored value is the exact one rounded to nearest. A mean over 12 heads made by NumPy can differ from
-        // ours in the last bit of each capacity, of which a cut has at most 12 x 12 / 4 and two ends.
+        // The stored value is the exact one rounded to nearest. NumPy's mean over 12 heads can differ from ours in the
+        // last bit of each capacity, of which a cut has at most 12 x 12 / 4 and two ends.
         const double rounding = 0x1p-53 * 100;
         const double high = std::nextafter(low + gap, up);
         EXPECT_TRUE(low <= expected(w, i, j) + rounding && expected(w, i, j) <= high + rounding)

@@ -1,4 +1,5 @@
-// Rollout and flow of gradient-adjusted attention: against the published recurrence, and what must hold.
+// Rollout and flow of gradient-adjusted attention, compared with the published recurrence and with properties that must
+// hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>

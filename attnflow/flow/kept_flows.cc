@@ -45,7 +45,7 @@ std::int64_t KeptFlows::restore(const FlowPass& pass, std::size_t position) cons
   const Flow& kept = flows_[position];
   const std::size_t top = pass.depth - 1;
   if (kept.depth == 0 || kept.depth > top || kept.value == 0) return 0;
-  // Straight down to where it began.
+  // Straight down to where the flow began.
   if (pass.own[top] == kNoNode || pass.supply[pass.own[top]] < kept.value) return 0;
   for (std::size_t k = top; k > kept.depth; --k) {
     if (pass.own[k - 1] == kNoNode) return 0;
@@ -54,7 +54,7 @@ std::int64_t KeptFlows::restore(const FlowPass& pass, std::size_t position) cons
   const auto node_of = [&](const Arc& arc) { return arc.layer == kept.depth ? pass.own[kept.depth] : arc.node; };
   for (const Arc& arc : kept.arcs) {
     const FlowLayer& layer = pass.layers[arc.layer];
-    if (arc.units > layer.capacity[node_of(arc) * layer.stride + arc.end]) return 0;  // not the same row
+    if (arc.units > layer.capacity[node_of(arc) * layer.stride + arc.end]) return 0;  // a different row
   }
 
   std::copy_n(pass.supply, padded(pass.layers[top].nodes), pass.supply_left);

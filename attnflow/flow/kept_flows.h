@@ -1,11 +1,11 @@
-// Flows of one sink, kept for the next level.
+// Keeps flows of one sink for the next level.
 //
-// A maximum flow from a position of one level is a flow from the same position one level up: it goes down the straight
-// arc first, if that is wide enough. Where the straight arcs take most of a row, as with contributions or a large
-// residual, only a little is missing from there to the new maximum, and augmenting paths find it sooner than from
-// nothing. Values do not depend on where the search began.
+// A maximum flow from a position at one level is also a flow from the same position one level up: it first follows the
+// straight arc down, if that is wide enough. If straight arcs carry most of a row, as with contributions or a large
+// residual, only little is missing to the new maximum, and augmenting paths find it faster than when starting from
+// zero. Values do not depend on where the search starts.
 //
-// Memory: 24 bytes for each arc with flow, up to a limit; what does not fit is not kept.
+// Memory: 24 bytes for each arc with flow, up to a limit; flows that do not fit are not kept.
 #ifndef ATTNFLOW_FLOW_KEPT_FLOWS_H_
 #define ATTNFLOW_FLOW_KEPT_FLOWS_H_
 
@@ -20,15 +20,15 @@ namespace attnflow::internal {
 class KeptFlows {
  public:
   static constexpr std::size_t kArcBytes = 24;
-  // Keeps at most so many bytes; none: nothing.
+  // Keeps at most `most_bytes` bytes; 0: nothing.
   explicit KeptFlows(std::size_t most_bytes) : most_(most_bytes / kArcBytes) {}
 
   // Begins a new sink.
   void clear();
-  // Keeps the recorded flow of a pass, whose source is at `position`.
+  // Keeps the recorded flow of a pass whose source is at `position`.
   void keep(const FlowPass& pass, std::size_t position);
-  // Records the flow that is kept for this position, in a pass of a higher level that has none, and returns its value;
-  // 0 when there is none that fits.
+  // Records the flow kept for this position in a higher-level pass that has no flow yet, and returns its value; 0 when
+  // no kept flow fits.
   std::int64_t restore(const FlowPass& pass, std::size_t position) const;
 
  private:
@@ -38,13 +38,13 @@ class KeptFlows {
   };
   static_assert(sizeof(Arc) == kArcBytes);
   struct Flow {
-    std::size_t depth = 0;  // of its pass: what left the source are arcs of this layer; 0: nothing is kept
+    std::size_t depth = 0;  // of its pass: arcs of this layer are those that leave the source; 0: nothing is kept
     std::int64_t value = 0;
     std::vector<Arc> arcs;
   };
 
   std::size_t most_ = 0;     // arcs
-  std::size_t kept_ = 0;     // arcs that there is memory for
+  std::size_t kept_ = 0;     // arcs that memory is allocated for
   std::vector<Flow> flows_;  // by position
 };
 

@@ -1,17 +1,16 @@
-// Dinic's algorithm on a layered network with dense blocks: one source, one sink, integer capacities. An independent
-// and plain solver, for tests at sizes where flow/naive_flow_for_test.h is too slow.
+// Dinic's algorithm on a layered network with dense blocks: one source, one sink, integer capacities. A simple,
+// independent solver for tests at sizes where flow/naive_flow_for_test.h is too slow.
 //
 // Problem. The source is a node of layer `depth` with arcs to every node of layer depth - 1; the sink is node s of
 // layer 0. Find a maximum flow.
 //
-// Method (E. A. Dinic, 1970). Phases: a breadth-first search from the source over arcs with residual capacity gives
-// each node its distance; a depth-first search over arcs that go one step further saturates all shortest paths; repeat
-// until the sink is out of reach. What the last search reached is the source side of a minimum cut. Blocks are scanned
-// densely: attention has few zeros.
+// Method (E. A. Dinic, 1970): phases in which a breadth-first search from the source over arcs with residual capacity
+// gives each node its distance, and a depth-first search over arcs that go one step further saturates all shortest
+// paths, until the sink is out of reach. The nodes reached by the last search are the source side of a minimum cut.
+// Blocks are scanned densely because attention has few zeros.
 //
-// Complexity: O(L n^2) a search; the number of phases is at most the number of nodes, in practice 2 to 6. O(L n^2)
-// memory for the flows, cleared by undoing what was touched. Deterministic: nodes are visited in the order of their
-// positions.
+// Complexity: O(L n^2) per search; the number of phases is at most the number of nodes, in practice 2 to 6. O(L n^2)
+// memory for the flows, cleared by undoing what was touched. Deterministic: nodes are visited in order of position.
 #ifndef ATTNFLOW_FLOW_LAYERED_DINIC_FOR_TEST_H_
 #define ATTNFLOW_FLOW_LAYERED_DINIC_FOR_TEST_H_
 
@@ -29,17 +28,17 @@ namespace attnflow {
 
 class LayeredDinic {
  public:
-  // The network must outlive this object. Its blocks are those below the top; any of them can be the top too.
+  // The network must outlive this object. Its blocks are those below the top, and any of them can also be the top.
   explicit LayeredDinic(const IntegerNetwork& network);
 
-  // The maximum flow in units from a source whose arcs to layer depth - 1 have the capacities `top_row` [nodes of layer
-  // depth - 1], to node `sink` of layer 0; 1 <= depth <= network depth. Stops early once the flow reaches `enough` (an
-  // upper bound known otherwise): then on_source_side() says nothing.
+  // Returns the maximum flow in units from a source, whose arcs to layer depth - 1 have the capacities `top_row` [nodes
+  // of layer depth - 1], to node `sink` of layer 0; 1 <= depth <= network depth. Stops early once the flow reaches
+  // `enough` (an upper bound known from elsewhere); on_source_side() is then meaningless.
   std::int64_t solve(const std::int64_t* top_row, std::size_t depth, std::size_t sink,
                      std::int64_t enough = kManyUnits);
 
-  // Of the last solve(): flow on the arcs that leave the source, on those between layer k and k - 1 (depth > k >= 2),
-  // and on those that enter the sink.
+  // For the last solve(): the flow on the arcs that leave the source, on those between layers k and k - 1 (depth > k >=
+  // 2), and on those that enter the sink.
   std::int64_t flow_from_source(std::size_t p) const { return source_flow_[p]; }
   std::int64_t flow_between(std::size_t k, std::size_t p, std::size_t q) const { return flow_[k](p, q); }
   std::int64_t flow_to_sink(std::size_t p) const { return sink_flow_[p]; }
@@ -47,7 +46,7 @@ class LayeredDinic {
   bool on_source_side(std::size_t k, std::size_t p) const { return distance_[k][p] >= 0; }
 
  private:
-  // An arc as the depth-first search takes it: from `node` of layer `layer`, forwards (one layer down) or back.
+  // An arc taken by the depth-first search: from `node` of layer `layer`, forward (one layer down) or backward.
   struct Step {
     std::size_t layer;
     std::size_t node;
@@ -126,8 +125,8 @@ inline std::int64_t LayeredDinic::solve(const std::int64_t* top_row, std::size_t
   return total_;
 }
 
-// Breadth-first search from the source over residual arcs. True when the sink was reached; nodes farther than the sink
-// are then left without a distance.
+// Breadth-first search from the source over residual arcs. Returns whether the sink was reached; if so, nodes farther
+// away than the sink have no distance.
 inline bool LayeredDinic::search() {
   for (std::size_t k = 1; k < depth_; ++k) {
     std::fill(distance_[k].begin(), distance_[k].end(), -1);
@@ -139,7 +138,7 @@ inline bool LayeredDinic::search() {
   sink_distance_ = -1;
   queue_.clear();
 
-  // Moves those nodes of layer k for which `open` holds from unreached to reached, keeping the order of the rest.
+  // Moves the nodes of layer k for which `open` holds from unreached to reached, keeping the order of the rest.
   const auto reach = [this](std::size_t k, int distance, auto&& open) {
     std::vector<std::size_t>& left = unreached_[k];
     std::size_t kept = 0;
@@ -175,7 +174,7 @@ inline bool LayeredDinic::search() {
   return sink_distance_ >= 0;
 }
 
-// Moves the current arc of a node to the next admissible one: residual capacity, and one step farther from the source.
+// Moves a node's current arc to the next admissible one: with residual capacity, and one step farther from the source.
 inline bool LayeredDinic::advance(std::size_t layer, std::size_t node, Step& step, std::size_t& next_layer,
                                   std::size_t& next_node) {
   const int wanted = distance_[layer][node] + 1;
@@ -222,7 +221,7 @@ inline bool LayeredDinic::advance(std::size_t layer, std::size_t node, Step& ste
   return false;
 }
 
-// A blocking flow on the arcs that the search made admissible.
+// Finds a blocking flow on the arcs that the search made admissible.
 inline void LayeredDinic::block(std::int64_t enough) {
   const std::size_t first_nodes = distance_[depth_ - 1].size();
   while (source_current_ < first_nodes && total_ < enough) {
@@ -268,13 +267,13 @@ inline void LayeredDinic::block(std::int64_t enough) {
         node = next_node;
         continue;
       }
-      // A dead end: nothing in this phase can pass here, so take back the step that led here and never take it again.
+      // A dead end: nothing can pass here in this phase, so undo the step that led here and never take it again.
       distance_[layer][node] = -1;
       layer = path_.back().layer;
       node = path_.back().node;
       path_.pop_back();
     }
-    // The source's arc is full, or its node is dead.
+    // The source's arc is full, or the node it leads to is dead.
   }
 }
 

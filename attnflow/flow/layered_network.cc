@@ -74,7 +74,7 @@ std::int64_t FixedPoint::units(double capacity) const {
 }
 
 void FixedPoint::units(std::span<const double> capacities, std::int64_t* to) const {
-  // Times a power of two nothing is rounded, unless less than one unit is left.
+  // Multiplying by a power of two rounds nothing, unless the result is below one unit.
   const double scale = std::ldexp(1.0, exponent);
   for (const double capacity : capacities) *to++ = static_cast<std::int64_t>(capacity * scale);
 }
@@ -96,7 +96,7 @@ double largest_row_sum(const Tensor<double>& block, std::size_t k) {
   const std::size_t columns = block.extent(1);
   for (std::size_t p = 0; p < block.extent(0); ++p) {
     const double* row = block.data() + p * columns;
-    // Several sums, which do not wait for each other. What is not finite, or negative, shows in one of the two.
+    // Several independent sums. A value that is negative or not finite shows up in one of the two arrays.
     double sums[4] = {}, smallest[4] = {};
     for (std::size_t q = 0; q < columns; q += 4) {
       for (std::size_t i = 0; i < std::min<std::size_t>(4, columns - q); ++i) {

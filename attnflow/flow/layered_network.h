@@ -7,7 +7,7 @@
 //                       Tensor<double>({1, 2}, {0.75, 0.25})};
 //     validate_network(network);
 //     assert(network.depth() == 2);
-//     assert(flow_of_pair(network, 0, 0).flow == 0.75);  // flow/pair_flow.h: 0.5 by one node, 0.25 by the other
+//     assert(flow_of_pair(network, 0, 0).flow == 0.75);  // flow/pair_flow.h: 0.5 via one node, 0.25 via the other
 #ifndef ATTNFLOW_FLOW_LAYERED_NETWORK_H_
 #define ATTNFLOW_FLOW_LAYERED_NETWORK_H_
 
@@ -29,27 +29,27 @@ struct LayeredNetwork {
   std::size_t depth() const { return layers.size(); }
 };
 
-// The greedy pass calls itself once a layer, so there is a limit.
+// The greedy pass recurses once per layer, so there is a limit.
 inline constexpr std::size_t kMaxFlowLayers = 4096;
 
-// The network between layer l and layer m < l of an attention graph: layers m+1 ... l, the top one being graph.top(l).
-// Throws Error(kUsage) unless m < l <= L.
+// Returns the network between layer l and layer m < l of an attention graph: layers m+1 ... l, the top one being
+// graph.top(l). Throws Error(kUsage) unless m < l <= L.
 LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m);
 
-// Throws Error(kUsage) unless the network has a layer, consecutive blocks fit, and capacities are finite and not
-// negative.
+// Throws Error(kUsage) unless the network has a layer, consecutive blocks fit together, and capacities are finite and
+// nonnegative.
 void validate_network(const LayeredNetwork& network);
-// The same without the capacities.
+// Likewise without checking the capacities.
 void validate_shapes(const LayeredNetwork& network);
 
-// Fixed point: a capacity c stands for floor(c 2^exponent) units. With the exponent below, all capacities of a node's
-// outgoing arcs add up to less than 2^61 units: no sum of flows overflows std::int64_t, and a sum that saturates at
-// 2^62 is at least twice what any flow can be. One unit is 2^-60 for rows that sum to 1 (or less than 2). A maximum
-// flow in units is below the true one by less than one unit for each arc of a minimum cut.
+// Fixed point: a capacity c is represented by floor(c 2^exponent) units. The exponent is chosen so that the capacities
+// of a node's outgoing arcs add up to less than 2^61 units: then no sum of flows overflows std::int64_t, and a sum that
+// saturates at 2^62 is at least twice any possible flow. One unit is 2^-60 for rows that sum to 1 (or less than 2). A
+// maximum flow in units is below the true one by less than one unit per arc of a minimum cut.
 struct FixedPoint {
   int exponent = 60;
 
-  // For capacities whose largest row sum is `row_sum`. Throws Error(kUsage) when that is not finite.
+  // For capacities whose largest row sum is `row_sum`. Throws Error(kUsage) if that is not finite.
   static FixedPoint for_row_sum(double row_sum);
   std::int64_t units(double capacity) const;  // rounded down
   void units(std::span<const double> capacities, std::int64_t* to) const;
@@ -57,14 +57,14 @@ struct FixedPoint {
   double value_above(std::int64_t units) const;  // the smallest double >= units / 2^exponent
 };
 
-// Sums of units saturate here: larger than any flow can be.
+// Sums of units saturate here, above any possible flow.
 inline constexpr std::int64_t kManyUnits = std::int64_t{1} << 62;
 inline std::int64_t add_units(std::int64_t a, std::int64_t b) {
   return a >= kManyUnits - b ? kManyUnits : a + b;  // both in [0, kManyUnits]
 }
 
-// The largest sum of capacities that leave one node of layer `k`. Throws Error(kUsage) unless they are finite and not
-// negative.
+// Returns the largest sum of capacities that leave one node of layer `k`. Throws Error(kUsage) unless they are finite
+// and nonnegative.
 double largest_row_sum(const Tensor<double>& block, std::size_t k);
 double largest_row_sum(const LayeredNetwork& network);
 

@@ -8,10 +8,10 @@
 namespace attnflow::internal {
 namespace {
 
-// Less than 1 by more than a sum of 2^20 doubles can be too small.
+// Less than 1, by more than the relative error of a sum of 2^20 doubles.
 constexpr double kRoundedDown = 1.0 - 0x1p-32;
 
-// Each mostly leaves a third of what the last left, or nothing.
+// Each pass mostly leaves a third of the previous remainder, or nothing.
 constexpr std::size_t kPasses = 6;
 
 }  // namespace
@@ -26,7 +26,7 @@ void MeetingFlow::start(std::size_t input, std::size_t own) {
   passed_[own] = 0;
 }
 
-// From layer level_ to the one above.
+// Goes from layer level_ to the one above.
 void MeetingFlow::climb() {
   const ArcBlock& arcs = layer(level_ + 1);
   const std::size_t nodes = passed_.size();
@@ -36,7 +36,7 @@ void MeetingFlow::climb() {
   const std::int64_t chain = std::min(chain_, column[own_]);
   passed_[own_] += chain_ - chain;
   chain_ = chain;
-  // Nothing is subtracted from a sum that was rounded.
+  // Summed again rather than subtracted from a rounded sum.
   auto into_own = static_cast<double>(column[own_] - chain);
   for (std::size_t p = own_ + 1; p < nodes; ++p) into_own += static_cast<double>(column[p]);
   part_.resize(nodes);

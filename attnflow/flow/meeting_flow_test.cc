@@ -23,7 +23,7 @@ std::size_t first_arc(const UnitBlock& lowest, std::size_t input) {
   return p;
 }
 
-// What of `held` can reach each input token through the lowest k layers.
+// The amount of `held` that can reach each input token through the lowest k layers.
 std::vector<std::int64_t> most(const std::vector<UnitBlock>& blocks, std::size_t k,
                                const std::vector<std::int64_t>& held) {
   return dinic_row(held, {blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(k)});
@@ -59,7 +59,7 @@ TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
         found += static_cast<double>(some);
         there += static_cast<double>(all);
       }
-      // Never more than is asked for.
+      // Never more than requested.
       meeting.start(input, first_arc(blocks[0], input));
       EXPECT_LE(meeting.value(3, held, 1000), 1000);
     }
@@ -67,7 +67,7 @@ TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
   EXPECT_GT(found / there, 0.9);
 }
 
-// Amounts with room all arrive, to the last unit.
+// If there is room, all amounts arrive, to the last unit.
 TEST(MeetingFlowTest, EvenLayersPassOnEverything) {
   std::mt19937_64 random(4);
   const std::size_t n = 40;

@@ -1,5 +1,5 @@
-// The truth that flow is tested against: maximum flow by augmenting paths (Ford and Fulkerson, 1956, shortest first) on
-// exact 128-bit multiples of 2^-100, with no bound, no phase and no fixed point.
+// The reference that flow is tested against: maximum flow by augmenting paths (Ford and Fulkerson, 1956, shortest
+// first) on exact 128-bit multiples of 2^-100, without bounds, phases or fixed point.
 #ifndef ATTNFLOW_FLOW_NAIVE_FLOW_FOR_TEST_H_
 #define ATTNFLOW_FLOW_NAIVE_FLOW_FOR_TEST_H_
 
@@ -14,8 +14,8 @@ namespace attnflow {
 
 __extension__ using WideUnits = __int128;
 
-// A double in [0, 2^26) as a multiple of 2^-100: exact for values that are multiples of 2^-100, that is for every
-// double above 2^-47; smaller ones lose less than 2^-100.
+// Converts a double in [0, 2^26) to a multiple of 2^-100: exact for multiples of 2^-100, which includes every double
+// above 2^-47; smaller ones lose less than 2^-100.
 inline WideUnits wide_units(double value) {
   int exponent = 0;
   const auto mantissa = static_cast<long long>(std::ldexp(std::frexp(value, &exponent), 53));
@@ -24,7 +24,7 @@ inline WideUnits wide_units(double value) {
   return shift > -64 ? static_cast<WideUnits>(mantissa) >> -shift : 0;
 }
 
-// Capacities, each below 2^120. Layers as in LayeredNetwork, bottom first; they must outlive the solver.
+// Capacities must be below 2^120. Layers are as in LayeredNetwork, bottom first; they must outlive the solver.
 class NaiveFlow {
  public:
   explicit NaiveFlow(std::vector<const Tensor<WideUnits>*> layers) : layers_(std::move(layers)), blocks_(depth() + 1) {
@@ -57,17 +57,17 @@ class NaiveFlow {
 
  private:
   struct Block {
-    std::vector<WideUnits> down, up;  // residual capacity, as the layer
+    std::vector<WideUnits> down, up;  // residual capacity, laid out like the layer
   };
   struct Step {
-    WideUnits* from;  // what is left of the arc taken, and of its reverse
+    WideUnits* from;  // the remainder of the arc taken, and of its reverse
     WideUnits* to;
   };
   struct Place {
     std::size_t layer, node;
   };
 
-  // Breadth first over every residual arc; whether the sink was reached.
+  // Breadth-first search over every residual arc; returns whether the sink was reached.
   bool search(std::size_t source, std::size_t sink) {
     const std::size_t none = first_.back();
     parent_.assign(none, none);
@@ -104,7 +104,7 @@ class NaiveFlow {
 
   std::vector<const Tensor<WideUnits>*> layers_;
   std::vector<Block> blocks_;       // blocks_[k]: between layers k and k - 1
-  std::vector<std::size_t> first_;  // number of a layer's first node
+  std::vector<std::size_t> first_;  // index of each layer's first node
   std::vector<std::size_t> parent_;
   std::vector<Step> step_;
   std::vector<Place> queue_;

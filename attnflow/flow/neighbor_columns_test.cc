@@ -29,7 +29,7 @@ TEST(NeighborColumnsTest, AreTheArcsOfTheLayers) {
     std::vector<const ArcBlock*> below;
     for (const ArcBlock& block : blocks) below.push_back(&block);
     NeighborColumns columns(below);
-    // In order, as input tokens come, then at random; several layers at each.
+    // First in order, as input tokens come, and then at random; several layers for each.
     std::vector<std::size_t> positions;
     for (std::size_t to = 0; to < nodes; ++to) positions.push_back(to);
     for (int i = 0; i < 50; ++i) positions.push_back(random() % nodes);

@@ -38,7 +38,7 @@ PairFlow flow_of_pair(const LayeredNetwork& network, std::size_t output_token, s
       }
       if (!source_side[k][p]) continue;
       for (const std::size_t q : sink_side) {
-        // A capacity that rounds to no units still counts: the cut's capacity is rounded up.
+        // A capacity that rounds to zero units still counts: the cut's capacity is rounded up.
         if (network.layers[k - 1](above[p], q) > 0.0) result.minimum_cut.push_back({k, above[p], q, 0});
       }
     }

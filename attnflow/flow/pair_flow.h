@@ -1,25 +1,25 @@
-// Attention flow of one pair: its value, the flow that attains it, and the cut that proves it.
+// The attention flow of one pair: its value, a flow that attains it, and a cut that proves it.
 //
-// Problem. Maximum flow from node i of the network's top layer to node j of layer 0 (flow/layered_network.h): the
-// attention flow of Abnar & Zuidema (ACL 2020, section 3.2).
+// Problem. The maximum flow from node i of the network's top layer to node j of layer 0 (flow/layered_network.h), which
+// is the attention flow of Abnar & Zuidema (ACL 2020, section 3.2).
 //
-// Why two proofs. A feasible flow shows that the maximum is at least its value; a cut, that it is at most its capacity
-// (weak duality: every path from source to sink crosses the cut). Both can be checked without trusting the solver that
-// found them: certify() does, in exact arithmetic, in time linear in the network.
+// Two proofs. A feasible flow shows that the maximum is at least its value, and a cut shows that it is at most its
+// capacity (weak duality: every path from source to sink crosses the cut). Both can be checked without trusting the
+// solver that found them: certify() does so in exact arithmetic, in time linear in the network.
 //
-// Method. Nodes and arcs that lie on no path from i to j are left out. The rest is rounded down to a fixed point
-// (FixedPoint); a greedy pass and Dinic's algorithm find the maximum flow in units, and the minimum cut of that
-// solution is priced with the capacities rounded up. O(L n^2) a search, 2 to 6 searches in practice.
+// Method. Nodes and arcs that are on no path from i to j are left out. The rest is rounded down to fixed point
+// (FixedPoint); a greedy pass and Dinic's algorithm find the maximum flow in units, and the capacity of the minimum cut
+// of that solution is computed from the capacities rounded up. O(L n^2) per search, 2 to 6 searches in practice.
 //
-// Which minimum cut. There may be many. Two of them are the same whatever maximum flow was found, and are offered: the
-// one nearest the output token (its source side is what the source still reaches over arcs with room) and the one
-// nearest the input token (its sink side is what still reaches the sink). Where they agree the minimum cut is unique.
-// (In units: capacities that agree to 2^-60 count as equal.)
+// Choice of the minimum cut. There may be several. Two of them are independent of the maximum flow that was found, and
+// are offered: the one nearest the output token (its source side is what the source still reaches over arcs with
+// residual capacity) and the one nearest the input token (its sink side is what still reaches the sink). If the two
+// agree, the minimum cut is unique. (In units: capacities that agree to 2^-60 count as equal.)
 //
-// Where a cut lies. cut_shares() says how much of its capacity each layer holds. When all of it is at one end, the pair
-// is degenerate (flow/flow.h). Otherwise read it with care: an interior minimum cut usually takes a little from every
-// layer, and another one of the same capacity may divide it otherwise, so "the" layer of a cut means nothing.
-//
+// Location of a cut. cut_shares() computes the share of its capacity in each layer. If all of it is at one end, the
+// pair is degenerate (flow/flow.h). Otherwise interpret it with care: an interior minimum cut usually has a small part
+// in every layer, and another one of the same capacity may be divided differently, so "the" layer of a cut means
+// nothing.
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
 //     https://aclanthology.org/2020.acl-main.385
@@ -54,7 +54,7 @@ struct FlowArc {
   std::size_t layer = 0;
   std::size_t from = 0;
   std::size_t to = 0;
-  std::int64_t units = 0;  // flow on it, in units of 2^-exponent; 0 for arcs of a cut
+  std::int64_t units = 0;  // flow on the arc, in units of 2^-exponent; 0 for arcs of a cut
   friend bool operator==(const FlowArc&, const FlowArc&) = default;
 };
 
@@ -62,8 +62,8 @@ struct PairFlow {
   double flow = 0.0;      // at most the maximum flow
   double flow_gap = 0.0;  // the maximum flow is at most flow + flow_gap
   FixedPoint fixed_point;
-  std::vector<FlowArc> arc_flows;    // arcs with a positive flow, from the top layer down, by position
-  std::vector<FlowArc> minimum_cut;  // arcs from the source side to the sink side, same order
+  std::vector<FlowArc> arc_flows;    // arcs with positive flow, from the top layer down, by position
+  std::vector<FlowArc> minimum_cut;  // arcs from the source side to the sink side, in the same order
 };
 
 enum class MinimumCut {
@@ -75,37 +75,37 @@ struct PairFlowOptions {
   MinimumCut minimum_cut = MinimumCut::kNearestOutput;
 };
 
-// Throws Error(kUsage) for blocks that do not fit, nodes that are not there, and capacities that are negative or not
-// finite. (Capacities that no path from the output to the input token meets are not looked at.)
+// Throws Error(kUsage) for blocks that do not fit together, nodes that do not exist, and capacities that are negative
+// or not finite. (Capacities on no path from the output to the input token are not checked.)
 PairFlow flow_of_pair(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token,
                       const PairFlowOptions& options = {});
 
-// A layer's part of a cut.
+// The part of a cut in one layer.
 struct CutShare {
   std::size_t layer = 0;
-  std::size_t arcs = 0;   // of the cut
-  double capacity = 0.0;  // of those, summed exactly and rounded up once
-  double share = 0.0;     // of the capacity of the whole cut
+  std::size_t arcs = 0;   // in the cut
+  double capacity = 0.0;  // of those arcs, summed exactly and rounded up once
+  double share = 0.0;     // of the whole cut's capacity
 };
 
-// Of flow.minimum_cut, for every layer from the top down; shares sum to 1 (or are 0 when nothing joins the pair).
-// Throws Error(kUsage) for arcs that the network does not have.
+// Returns the shares of flow.minimum_cut, for every layer from the top down; they sum to 1 (or are 0 when no path joins
+// the pair). Throws Error(kUsage) for arcs that the network does not have.
 std::vector<CutShare> cut_shares(const LayeredNetwork& network, const PairFlow& flow);
 
-// What a flow and a cut prove together.
+// The result of checking a flow and a cut.
 struct FlowCertificate {
-  bool feasible = false;   // every arc exists, is named once, and carries no more than its capacity
-  bool conserves = false;  // what enters an inner node leaves it; nothing leaves the source's layer elsewhere
-  bool separates = false;  // without the arcs of the cut, no arc with capacity leads from the source to the sink
+  bool feasible = false;   // every arc exists, is listed once, and carries at most its capacity
+  bool conserves = false;  // flow into an inner node equals flow out of it; nothing else leaves the source's layer
+  bool separates = false;  // without the cut's arcs, no path with capacity leads from the source to the sink
   double low = 0.0;        // value of the flow, rounded down (0 unless feasible and conserving)
   double high = 0.0;       // capacity of the cut, rounded up (infinite unless separating)
-  std::string problem;     // the first thing found wrong, as a sentence; empty when the certificate holds
+  std::string problem;     // the first problem found, as a sentence; empty when the certificate holds
   bool holds() const { return feasible && conserves && separates; }
 };
 
-// Checks arcs that anyone may have made: `arc_flows` in units of 2^-fixed_point.exponent, and a cut as a list of arcs.
-// Exact (128-bit sums of units). Units so small that what leaves one node on the way would not fit into 61 bits prove
-// nothing. O(L n^2 log n). Throws Error(kUsage) for a bad network, or nodes that are not there.
+// Checks a flow and a cut from any source: `arc_flows` in units of 2^-fixed_point.exponent, and the cut as a list of
+// arcs. Exact (128-bit sums of units). If units are so small that the flow leaving a node on the way would not fit into
+// 61 bits, nothing is proven. O(L n^2 log n). Throws Error(kUsage) for an invalid network, or nodes that do not exist.
 FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token,
                         const PairFlow& flow);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr PairFlowOptions kNearestInput{.minimum_cut = MinimumCut::kNearestInput};
 
-// Capacity of a cut in units, rounded down: equal to the maximum flow in units for a minimum cut.
+// Capacity of a cut in units, rounded down: for a minimum cut, it equals the maximum flow in units.
 std::int64_t units_below(const LayeredNetwork& network, const PairFlow& pair) {
   std::int64_t units = 0;
   for (const FlowArc& arc : pair.minimum_cut) {
@@ -32,7 +32,7 @@ std::int64_t flow_units(const PairFlow& pair, std::size_t depth) {
   return units;
 }
 
-// Everything that must hold of one pair; returns its flow.
+// Checks all properties of one pair; returns its flow.
 PairFlow expect_proven(const LayeredNetwork& network, std::size_t i, std::size_t j,
                        const PairFlowOptions& options = {}) {
   PairFlow pair = flow_of_pair(network, i, j, options);
@@ -62,7 +62,7 @@ PairFlow expect_proven(const LayeredNetwork& network, std::size_t i, std::size_t
   return pair;
 }
 
-// Rectangular blocks of random sizes, with many arcs missing; capacities are multiples of 1/quantum, if that is not 0.
+// Rectangular blocks of random sizes, with many arcs missing; capacities are multiples of 1/quantum, unless that is 0.
 LayeredNetwork random_network(std::mt19937_64& random, std::size_t depth, double density, double quantum = 0.0) {
   std::uniform_int_distribution<std::size_t> size(1, 9);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
@@ -113,17 +113,17 @@ TEST(FlowOfPair, IsProvenAndExactOnNetworksOfAnyShape) {
 }
 
 TEST(FlowOfPair, OffersTheCutAtEitherEnd) {
-  // A chain 1, 1/2, 1/2, 1: either half is a minimum cut, and so is nothing else.
+  // A chain 1, 1/2, 1/2, 1: either half is a minimum cut, and nothing else is.
   LayeredNetwork chain;
   for (const double c : {1.0, 0.5, 0.5, 1.0}) chain.layers.push_back(Tensor<double>({1, 1}, {c}));
   EXPECT_EQ(flow_of_pair(chain, 0, 0).minimum_cut, (std::vector<FlowArc>{{3, 0, 0, 0}}));
   EXPECT_EQ(flow_of_pair(chain, 0, 0, kNearestInput).minimum_cut, (std::vector<FlowArc>{{2, 0, 0, 0}}));
-  // Where the minimum cut is unique they agree.
+  // If the minimum cut is unique, they agree.
   chain.layers[2] = Tensor<double>({1, 1}, {0.75});
   for (const PairFlowOptions& options : {PairFlowOptions{}, kNearestInput}) {
     EXPECT_EQ(flow_of_pair(chain, 0, 0, options).minimum_cut, (std::vector<FlowArc>{{2, 0, 0, 0}}));
   }
-  // Taking flow back counts as a way to the sink: node (1, 1) has no room left of its own.
+  // Taking flow back counts as a way to the sink: node (1, 1) has no residual capacity of its own.
   LayeredNetwork crossed;
   crossed.layers = {Tensor<double>({2, 1}, {1.0, 0.25}), Tensor<double>({2, 2}, {0.5, 0.25, 0.0, 0.25}),
                     Tensor<double>({1, 2}, {1.0, 0.25})};
@@ -132,7 +132,7 @@ TEST(FlowOfPair, OffersTheCutAtEitherEnd) {
 }
 
 TEST(FlowOfPair, SharesOfTheLayers) {
-  // Half of the flow is stopped in layer 2, a quarter in layer 1; the third path holds 1/16 in layer 3.
+  // Half of the flow is stopped in layer 2, a quarter in layer 1; on the third path, layer 3 limits it to 1/16.
   LayeredNetwork network;
   network.layers = {Tensor<double>({3, 1}, {1.0, 0.25, 1.0}),
                     Tensor<double>({3, 3}, {0.5, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0}),
@@ -154,7 +154,7 @@ TEST(FlowOfPair, SharesOfTheLayers) {
 }
 
 TEST(FlowOfPair, LargeStacks) {
-  // More nodes than a word has bits, padded rows, and deep causal networks.
+  // More nodes than the bits of a word, padded rows, and deep causal networks.
   for (const bool causal : {false, true}) {
     const AttentionGraph graph = attention_graph(random_stack(
         {.layers = 6, .heads = 1, .tokens = 75, .causal = causal, .sharpness = 3.0, .sink = causal, .seed = 42}));
@@ -184,7 +184,7 @@ TEST(FlowOfPair, LooksAtPathsOnly) {
     const PairFlow pair = flow_of_pair(other, 1, 1);
     EXPECT_EQ(pair.arc_flows, clean.arc_flows);
     EXPECT_EQ(pair.minimum_cut, clean.minimum_cut);
-    // certify() looks at everything, but a large capacity elsewhere is no reason to refuse.
+    // certify() checks everything, but a large capacity elsewhere is no reason to reject.
     if (odd == 1e300) {
       EXPECT_TRUE(certify(other, 1, 1, pair).holds());
     } else {
@@ -213,7 +213,7 @@ TEST(FlowOfPair, CapacitiesOfAnySize) {
     EXPECT_LE(certificate.high, pair.flow + pair.flow_gap);
     EXPECT_LE(pair.flow_gap, std::max(scale * 1e-14, 1e-280));
   }
-  // A capacity of less than a unit keeps its place in the cut.
+  // A capacity of less than one unit remains in the cut.
   LayeredNetwork faint;
   faint.layers = {Tensor<double>({2, 1}, {1.0, 1e-30}), Tensor<double>({1, 2}, {0.5, 1.0})};
   const PairFlow pair = expect_proven(faint, 0, 0);
@@ -223,7 +223,7 @@ TEST(FlowOfPair, CapacitiesOfAnySize) {
 }
 
 TEST(Certify, ArcsAnywhereAndOfAnySize) {
-  // A flow and a cut off the paths prove nothing wrong; sums are not cut short.
+  // A flow and a cut off the paths prove nothing wrong; sums are not truncated.
   LayeredNetwork network;
   network.layers = {Tensor<double>({2, 2}, {0.5, 0.0, 1e300, 1e300}), Tensor<double>({2, 2}, {0.5, 0.0, 1e300, 0.5})};
   PairFlow pair = flow_of_pair(network, 0, 0);
@@ -251,14 +251,14 @@ TEST(PairFlow, SumsThatAreNoNumberAreRefused) {
 }
 
 TEST(Certify, ACapacityFarBelowTheUnitStillCounts) {
-  // In units of about 1e300 / 2^60, 1e-100 is nothing, but a cut through it is no cut of 0.
+  // In units of about 1e300 / 2^60, 1e-100 is zero, but a cut through it does not have capacity 0.
   LayeredNetwork uneven;
   uneven.layers = {Tensor<double>({1, 1}, {1e-100}), Tensor<double>({1, 1}, {1e300})};
   const PairFlow pair = flow_of_pair(uneven, 0, 0);
   EXPECT_EQ(pair.flow, 0.0);
   EXPECT_GE(pair.flow_gap, 1e-100);
   EXPECT_GE(certify(uneven, 0, 0, pair).high, 1e-100);
-  // Nor do units of anyone's choice make it one.
+  // No choice of units changes that.
   LayeredNetwork plain;
   plain.layers = {Tensor<double>({1, 1}, {0.5})};
   for (const int exponent : {-1000, -2000, std::numeric_limits<int>::min()}) {

@@ -13,8 +13,8 @@
 namespace attnflow::internal {
 namespace {
 
-// Looking for arcs. NaN and negative capacities count as arcs here, so that choose_unit() meets them; both zeros do
-// not.
+// Used to find arcs. NaN and negative capacities count as arcs here, so that choose_unit() detects them; both zeros do
+// not count.
 bool is_arc(double capacity) { return (std::bit_cast<std::uint64_t>(capacity) << 1) != 0; }
 
 constexpr std::size_t kLanes = 8;
@@ -40,7 +40,7 @@ bool has_marked_arc(const double* row, std::size_t begin, std::size_t end, const
   return false;
 }
 
-// The sum of a row, or nothing when something in it is no capacity.
+// The sum of a row, or nothing if one of its entries is not a valid capacity.
 std::optional<double> row_sum(const double* row, std::size_t count) {
   double sum[kLanes] = {};
   std::uint64_t wrong[kLanes] = {};
@@ -82,7 +82,7 @@ PairSolver::PairSolver(const LayeredNetwork& network, std::size_t output_token, 
   lay_out();
 }
 
-// Down from the output token, then up from the input token within what was reached.
+// Goes down from the output token, then up from the input token among the nodes reached.
 void PairSolver::find_paths() {
   std::vector<std::uint8_t> marks;
   positions_[depth()] = {static_cast<std::uint32_t>(output_token_)};
@@ -90,8 +90,8 @@ void PairSolver::find_paths() {
     const Tensor<double>& block = network_.layers[k - 1];
     const std::size_t nodes = block.extent(1);
     marks.assign(nodes, 0);
-    // Only the stretch that is not reached yet is looked at: the last row of a causal block, or any row of a dense one,
-    // leaves little.
+    // Only the range that is not reached yet is searched: after the last row of a causal block, or any row of a dense
+    // one, little remains.
     std::size_t begin = 0;
     std::size_t end = nodes;
     const std::vector<std::uint32_t>& above = positions_[k];
@@ -127,7 +127,7 @@ void PairSolver::find_paths() {
   joined_ = !positions_[depth()].empty();
 }
 
-// The smallest unit in which no sum over the arcs of a node overflows.
+// Chooses the smallest unit for which no sum over the arcs of a node overflows.
 void PairSolver::choose_unit() {
   double largest = 0.0;
   std::vector<double> gathered;
@@ -174,8 +174,8 @@ void PairSolver::lay_out() {
   for (std::size_t p = 0; p < bottom.size(); ++p) sink_[p] = units(network_.layers.front()(bottom[p], input_token_));
   sink_left_ = sink_;
 
-  // Buffers of all layers together: memory taken and given back in many large pieces would come anew from the system
-  // for each pair.
+  // Buffers shared by all layers: if memory were allocated and freed in many large pieces, the system would provide it
+  // anew for each pair.
   view_.resize(depth());
   Pool<std::int64_t> filled, zeroed;
   Pool<std::uint64_t> bits;
@@ -240,7 +240,7 @@ void PairSolver::lay_out() {
   pass_.source_order = source_order_.data();
   pass_.sources = source_order_.size();
   pass_.sink_capacity = sink_.data();
-  pass_.enough = kManyUnits;  // the search that fails gives the cut
+  pass_.enough = kManyUnits;  // the failing search gives the cut
   pass_.straight_first = StraightFirst::kAll;
   pass_.supply_left = supply_left_.data();
   pass_.sink_left = sink_left_.data();
@@ -252,7 +252,7 @@ void PairSolver::lay_out() {
 
 std::int64_t PairSolver::solve() {
   if (depth() >= 3) return augment_flow(pass_, greedy_flow(pass_, true));
-  // Paths of one or two arcs share nothing.
+  // Paths of one or two arcs share no arcs.
   std::int64_t total = 0;
   for (std::size_t p = 0; p < positions_[depth() - 1].size(); ++p) {
     const std::int64_t x = depth() == 1 ? supply_[p] : std::min(supply_[p], sink_[p]);
@@ -309,7 +309,7 @@ PairSolver::Sides PairSolver::reached_by_source() const {
   return sides;
 }
 
-// Breadth-first from the sink against the arcs with room.
+// Breadth-first search from the sink, backward along arcs with residual capacity.
 PairSolver::Sides PairSolver::not_reaching_sink() const {
   Sides sides(depth() + 1);
   for (std::size_t k = 1; k <= depth(); ++k) sides[k].assign(positions_[k].size(), true);
@@ -317,8 +317,8 @@ PairSolver::Sides PairSolver::not_reaching_sink() const {
   std::vector<std::pair<std::size_t, std::size_t>> queue{{0, 0}};
   for (std::size_t head = 0; head < queue.size(); ++head) {
     const auto [k, p] = queue[head];
-    // From above over an arc with room, from below by taking flow back. The source is never reached: the flow is a
-    // maximum.
+    // From above over an arc with residual capacity, from below by taking flow back. The source is never reached,
+    // because the flow is a maximum.
     for (std::size_t r = 0; r < sides[k + 1].size(); ++r) {
       if (!sides[k + 1][r] || flow(k + 1, r, p) == capacity(k + 1, r, p)) continue;
       assert(k + 1 < depth());

@@ -1,11 +1,11 @@
-// The maximum flow of one pair: only what lies on a path counts.
+// The maximum flow of one pair, restricted to nodes on a path.
 //
 // Nodes that the output token does not reach, or that do not reach the input token, are left out: in a causal stack
-// that is most of the network. What is left becomes units once; a greedy pass that tries straight arcs first, and
-// augmenting paths, do the rest (flow/blocking_flow.h). The order of nodes that flow/sink_network.h sorts by values is
-// not worth its time for a single pair.
+// that is most of the network. The rest is converted to units once, and solved by a greedy pass that tries straight
+// arcs first, followed by augmenting paths (flow/blocking_flow.h). Sorting nodes by value, as in flow/sink_network.h,
+// is not worth the time for a single pair.
 //
-// O(depth n^2) to lay out, and for each search; 16 bytes an arc on a path.
+// O(depth n^2) for the layout, and for each search; 16 bytes per arc on a path.
 #ifndef ATTNFLOW_FLOW_PAIR_SOLVER_H_
 #define ATTNFLOW_FLOW_PAIR_SOLVER_H_
 
@@ -21,31 +21,31 @@ namespace attnflow::internal {
 
 class PairSolver {
  public:
-  // The network, whose blocks fit, must outlive this. Throws Error(kUsage) for a capacity that is negative or not
-  // finite.
+  // The network, whose blocks must fit together, must outlive this object. Throws Error(kUsage) for a capacity that is
+  // negative or not finite.
   PairSolver(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token);
   PairSolver(const PairSolver&) = delete;
   PairSolver& operator=(const PairSolver&) = delete;
 
-  // Whether any path leads from the output token to the input token. What follows is for joined pairs.
+  // Whether any path leads from the output token to the input token. The functions below require a joined pair.
   bool joined() const { return joined_; }
   FixedPoint fixed_point() const { return fixed_point_; }
-  // The maximum flow in units. To be called once.
+  // Returns the maximum flow in units. May be called only once.
   std::int64_t solve();
 
-  // Positions of the nodes of layer k (0 to depth) that lie on a path, increasing. "Node" below is an index into this
-  // list.
+  // Positions of the nodes of layer k (0 to depth) that are on a path, increasing. Below, "node" means an index into
+  // this list.
   const std::vector<std::uint32_t>& positions(std::size_t k) const { return positions_[k]; }
   // After solve(): the flow on the arc from node p of layer k to node q of layer k - 1.
   std::int64_t flow(std::size_t k, std::size_t p, std::size_t q) const;
-  // Bits [nodes of layer k, bit_words(nodes of layer k - 1)]: which of them carry something.
+  // Bits [nodes of layer k, bit_words(nodes of layer k - 1)]: whether each arc carries flow.
   std::vector<std::uint64_t> arcs_with_flow(std::size_t k) const;
 
-  // [k][p]: whether the source reaches node p of layer k over arcs with room: the source side of the minimum cut
-  // nearest the source.
+  // [k][p]: whether the source reaches node p of layer k over arcs with residual capacity: the source side of the
+  // minimum cut nearest the source.
   using Sides = std::vector<std::vector<bool>>;
   Sides reached_by_source() const;
-  // Whether the node does not reach the sink: the source side of the minimum cut nearest the sink.
+  // Whether each node cannot reach the sink: the source side of the minimum cut nearest the sink.
   Sides not_reaching_sink() const;
 
  private:
@@ -65,12 +65,12 @@ class PairSolver {
   std::vector<std::vector<std::uint32_t>> positions_;
   std::vector<FlowLayer> view_;
   std::vector<std::int64_t> supply_, supply_left_;  // by node of layer depth - 1
-  std::vector<std::int64_t> sink_, sink_left_;      // by node of layer 1; none for depth 1, whose arc is the supply
+  std::vector<std::int64_t> sink_, sink_left_;  // by node of layer 1; empty for depth 1, whose only arc is the supply
   std::vector<std::uint32_t> source_order_;
   std::vector<std::uint64_t> live_blocks_, queue_;
   std::vector<FlowStep> path_;
   std::uint64_t pushes_ = 0;
-  // What the layers point to.
+  // Storage that the layers point to.
   std::unique_ptr<std::int64_t[]> filled_;
   std::vector<std::int64_t> zeroed_;
   std::vector<std::uint64_t> bits_;

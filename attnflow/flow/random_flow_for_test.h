@@ -1,4 +1,4 @@
-// Seeded random questions to attention_flow(): graphs of every shape that attention takes and some that it does not.
+// Seeded random problems for attention_flow(): graphs of every shape that attention takes and some that it does not.
 #ifndef ATTNFLOW_FLOW_RANDOM_FLOW_FOR_TEST_H_
 #define ATTNFLOW_FLOW_RANDOM_FLOW_FOR_TEST_H_
 
@@ -21,13 +21,13 @@ namespace attnflow {
 struct RandomFlowOptions {
   std::size_t least_tokens = 1, max_tokens = 8;
   std::size_t least_layers = 1, max_layers = 6;
-  bool odd_scales = true;  // a few graphs are 1e300 or 1e-300 times as large
+  bool odd_scales = true;  // a few graphs are scaled by 1e300 or 1e-300
 };
 
-// A question, and what to call it when an answer is wrong.
+// A problem, and its description for failure messages.
 struct RandomFlow {
   AttentionGraph graph;
-  std::vector<std::size_t> layers;  // wanted
+  std::vector<std::size_t> layers;  // requested
   std::size_t start_layer = 0;
   std::optional<TokenGroups> groups;
   std::string name;
@@ -37,7 +37,7 @@ namespace random_flow {
 
 inline constexpr const char* kKinds[] = {"soft", "peaked", "sparse", "hubs", "ties", "rows", "steps", "heads"};
 
-// W of one layer: non-negative, and row-stochastic for most kinds.
+// The weights W of one layer: nonnegative, and row-stochastic for most kinds.
 inline Tensor<double> matrix(std::mt19937_64& random, std::size_t kind, std::size_t n, bool causal,
                              const std::vector<std::size_t>& hubs, double density) {
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
@@ -68,15 +68,15 @@ inline Tensor<double> matrix(std::mt19937_64& random, std::size_t kind, std::siz
       } else if (name == "ties") {
         w = integer(4);
       } else if (name == "steps") {
-        w = integer(3) == 0 ? 1.0 : 0x1p-20;  // two sizes, far apart
+        w = integer(3) == 0 ? 1.0 : 0x1p-20;  // two very different sizes
       } else {
         w = uniform(random);
       }
       weights(p, q) = w;
       sum += w;
     }
-    // Ties stay multiples of 1/16, so that sums are exact and equal; rows that sum to anything; else 1, or in float32
-    // nearly.
+    // Ties stay multiples of 1/16, so that sums are exact and equal; some rows have arbitrary sums; the others sum to
+    // 1, exactly or as in float32.
     double scale = sum > 0.0 ? 1.0 / sum : 1.0;
     if (name == "ties") scale = 0x1p-4;
     if (name == "rows") {
@@ -109,7 +109,7 @@ inline RandomFlow random_flow_question(std::uint64_t seed, const RandomFlowOptio
   question.name = std::string("seed ") + std::to_string(seed) + ", " + random_flow::kKinds[kind] +
                   (causal ? ", causal" : "") + ", n = " + std::to_string(n) + ", L = " + std::to_string(layers);
   if (question.name.find("heads") != std::string::npos) {
-    // As explain makes them: from float32 heads, one of them looked at.
+    // As in `explain`: averaged from float32 heads, with one head selected.
     const AttentionStack stack = random_stack({.layers = layers,
                                                .heads = 3,
                                                .tokens = n,
@@ -138,7 +138,7 @@ inline RandomFlow random_flow_question(std::uint64_t seed, const RandomFlowOptio
     }
     const bool one_head = chosen(0.2);
     if (one_head) question.name += ", other tops";
-    // The residual is put into the weights here, and scaled with them.
+    // The residual is already included in the weights here, and scaled with them.
     question.graph.residual = 0.0;
     for (Tensor<double>* weights : {&question.graph.weights, &question.graph.weights_below}) {
       if (weights == &question.graph.weights_below && !one_head) continue;
@@ -157,7 +157,7 @@ inline RandomFlow random_flow_question(std::uint64_t seed, const RandomFlowOptio
   if (question.layers.empty()) question.layers.push_back(layers);
   question.name += ", to layer " + std::to_string(question.start_layer);
   if (chosen(0.2)) {
-    // Words of one to three positions; every third time any sets of positions.
+    // Words of one to three positions; every third time, arbitrary sets of positions.
     std::vector<std::size_t> order(n);
     for (std::size_t j = 0; j < n; ++j) order[j] = j;
     if (chosen(0.33)) std::shuffle(order.begin(), order.end(), random);

@@ -1,5 +1,5 @@
-// attention_flow() against two solvers that share nothing with it: augmenting paths in 128 bits on the capacities as
-// they are, and Dinic's algorithm on the same integers, which must agree to the last bit.
+// Compares attention_flow() with two independent solvers: augmenting paths in 128 bits on the exact capacities, and
+// Dinic's algorithm on the same integers, which must agree to the last bit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ void merge(Tensor<T>& block, const TokenGroups& groups) {
   block = std::move(merged);
 }
 
-// A question's networks, built without the code under test: as real capacities in 128 bits, and in units.
+// The networks of a problem, built without the code under test: with real capacities in 128 bits, and in units.
 class Truth {
  public:
   explicit Truth(const RandomFlow& question) : question_(question) {
@@ -49,7 +49,7 @@ class Truth {
         for (const double c : block.span()) largest = std::max(largest, c);
       }
     }
-    // The largest capacity comes near 2^20; multiplying by a power of two rounds nothing.
+    // The largest capacity is scaled to almost 2^20; multiplying by a power of two rounds nothing.
     exponent_ = largest > 0.0 ? 19 - std::ilogb(largest) : 0;
     for (const auto& block : below.layers) wide_.push_back(wide_block(block, exponent_));
     for (const auto& block : tops.layers) wide_tops_.push_back(wide_block(block, exponent_));
@@ -69,7 +69,7 @@ class Truth {
   double row_sum() const { return row_sum_; }
   const FixedPoint& fixed_point() const { return units_.fixed_point; }
 
-  // The network of a wanted layer, for what follows.
+  // Selects the network of a requested layer for subsequent calls.
   void choose(std::size_t wanted) {
     wanted_ = wanted;
     std::vector<const Tensor<WideUnits>*> layers;
@@ -82,10 +82,11 @@ class Truth {
   // Whether low <= the true maximum <= low + gap.
   bool encloses(double low, double gap, std::size_t i, std::size_t j) {
     const WideUnits truth = naive_->solve(i, j);
-    // low + gap is rounded to nearest, so one more step up is allowed. What is far too large is cut to fit.
+    // low + gap is rounded to nearest, so one more step up is allowed. Values that are far too large are clamped to
+    // fit.
     const double high = std::nextafter(low + gap, std::numeric_limits<double>::infinity());
     const auto wide = [this](double value) { return wide_units(std::min(std::ldexp(value, exponent_), 0x1p26)); };
-    const auto arcs = 64 * static_cast<WideUnits>(wide_.size());  // what wide_units() may have rounded off
+    const auto arcs = 64 * static_cast<WideUnits>(wide_.size());  // possible rounding in wide_units()
     return wide(low) <= truth + arcs && truth <= wide(high) + 1;
   }
 
@@ -104,7 +105,7 @@ class Truth {
   }
 
  private:
-  // What node p of layer k reaches in layer 1, by matrices of zeros and ones.
+  // Finds the nodes of layer 1 that node p of layer k reaches, by matrices of zeros and ones.
   void find_end_cuts() {
     const std::size_t d = depth(wanted_);
     const std::size_t n = unit_tops_[wanted_].extent(0);
@@ -150,7 +151,7 @@ class Truth {
   Tensor<std::int64_t> column_cut_, row_cut_;
 };
 
-// How to ask, by the number of a question, so that all ways come up.
+// Chooses the options by the number of the problem, so that all kinds occur.
 FlowOptions ask(const RandomFlow& question, std::size_t number) {
   FlowOptions options;
   options.layers = question.layers;
@@ -165,8 +166,8 @@ struct Tally {
   std::size_t pairs = 0, flagged = 0, interior = 0;
 };
 
-// Asks for all rows and for each row alone, which must agree; pairs chosen by `every` are compared with Dinic's answer,
-// and with the exact one when `exactly`.
+// Computes all rows, and each row alone, which must agree; pairs chosen by `every` are compared with Dinic's answer,
+// and with the exact one if `exactly`.
 void check_question(const RandomFlow& question, std::size_t number, std::size_t every, bool exactly, Tally& tally) {
   FlowOptions options = ask(question, number);
   Truth truth(question);
@@ -174,7 +175,7 @@ void check_question(const RandomFlow& question, std::size_t number, std::size_t 
   const std::size_t n = question.graph.tokens();
   const std::size_t sinks = truth.sinks();
   ASSERT_EQ(all.flow.shape(), (Shape{question.layers.size(), n, sinks}));
-  // One unit an arc that a cut can have, and roundings; tiny numbers have a unit of their own (FixedPoint).
+  // One unit per arc that a cut can have, and rounding; tiny numbers have their own unit (FixedPoint).
   const auto tokens = static_cast<double>(n);
   const auto depth = static_cast<double>(question.layers.back() - question.start_layer);
   const double max_gap = (tokens * tokens * (depth + 1.0) * 0x1p-59 + 0x1p-50) *

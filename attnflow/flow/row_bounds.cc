@@ -23,7 +23,7 @@ std::vector<std::int64_t> sums_from_the_right(std::span<const std::int64_t> row)
 
 RowBounds::RowBounds(std::vector<std::int64_t> top, std::size_t own)
     : top_(std::move(top)), own_(own), value_(top_.size()), words_(bit_words(top_.size())) {
-  // The top arcs themselves: each leads to one node.
+  // The top arcs themselves each lead to one node.
   reach_.assign(top_.size() * words_, 0);
   for (std::size_t p = 0; p < top_.size(); ++p) {
     value_[p] = {.low = top_[p], .high = top_[p], .column_cut = top_[p], .row_cut = top_[p]};
@@ -81,7 +81,7 @@ std::vector<std::int64_t> RowBounds::chain_cuts(const ArcBlock& arcs) const {
 void RowBounds::lengthen_chain(const ArcBlock& arcs) {
   const std::size_t nodes = arcs.below();
   if (chain_cut_.empty()) return;
-  if (arcs.above() != nodes) {  // positions are others from here on
+  if (arcs.above() != nodes) {  // from here on, positions are different
     chain_cut_.clear();
     return;
   }
@@ -110,7 +110,7 @@ void RowBounds::find_arcs(const ArcBlock& arcs) {
     }
   }
   causal_above_ = causal_;
-  // Layers mostly have the same arcs.
+  // Most layers have the same arcs.
   same_arcs_ = open == open_arcs_ && first_above_.size() == below;
   if (same_arcs_) return;
   open_arcs_ = std::move(open);
@@ -129,7 +129,7 @@ void RowBounds::find_arcs(const ArcBlock& arcs) {
   }
 }
 
-// Once a layer has changed nothing, the next with the same arcs will not.
+// Once a layer has changed nothing, the next one with the same arcs will change nothing either.
 void RowBounds::find_reach(std::size_t below) {
   if (same_arcs_ && reach_settled_) return;
   const std::size_t arc_words = bit_words(below);

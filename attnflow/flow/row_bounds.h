@@ -1,23 +1,23 @@
-// Bounds on the flow from one output token to every input token, all of them at once.
+// Bounds on the flow from one output token to every input token, computed all at once.
 //
 // Problem. One node above layer D - 1, with arcs of capacity top[p] to its nodes, and arcs (k, p) -> (k - 1, q) below
-// as in LayeredNetwork. Between what does the maximum flow f_k(q) from that node to (k, q) lie, for every q?
+// as in LayeredNetwork. Bound the maximum flow f_k(q) from that node to (k, q) for every q.
 //
-// Method. From the top down, one layer at a time, with the proofs of flow/flow.h read upside down: a flow that ends in
-// (k, q) comes there through the nodes p of layer k + 1, each of which can bring what its arc carries and what reaches
-// it. So
+// Method. Proceed from the top down, one layer at a time, using the proofs of flow/flow.h upside down. A flow that ends
+// in (k, q) arrives there through the nodes p of layer k + 1, each of which can bring at most its arc's capacity and
+// the flow that reaches it. So
 //   f_k(q) <= sum_p min(A_(k+1)[p, q], high_(k+1)(p)),  and at most the top arcs to nodes from which q can be reached,
 //   f_k(q) >= min over t in {0} and {low_(k+1)(p)} of t + sum of A_(k+1)[p, q] over the p with low_(k+1)(p) > t.
-// Two layers below the output the sum is exact, since its arcs serve nobody else.
+// Two layers below the output the sum is exact, since its arcs are not shared with other nodes.
 //
 // Chains. The source side of a cut may be the output token's own position in the uppermost layers, which often keeps
-// more than half of what the token has: it then costs what those nodes send to others that reach (k, q), and the
-// straight arc below the last of them. In causal stacks those that reach it stand at no earlier position than the first
-// with an arc to it, so that sums from the right over one row a layer give all these cuts, in O(n).
+// more than half of the token's flow. Such a cut costs what those nodes send to others that reach (k, q), plus the
+// straight arc below the last of them. In causal stacks, nodes that reach (k, q) are at no earlier position than the
+// first one with an arc to it, so suffix sums over one row per layer give all these cuts, in O(n).
 //
-// Complexity. O(n^2) a layer, which is read once and in order, and n^3 / 64 where the arcs that are not 0 are others
-// than in the layer above; n numbers and n^2 / 4 bytes (which top arcs lead to a node, and which arcs there are) are
-// kept. Exact in units; the same bits always.
+// Complexity: O(n^2) per layer, which is read once and in order, and n^3 / 64 if its nonzero arcs are not the same as
+// in the layer above. Memory: n numbers and n^2 / 4 bytes (the top arcs that lead to each node, and the existing arcs).
+// Exact in units, and deterministic to the bit.
 #ifndef ATTNFLOW_FLOW_ROW_BOUNDS_H_
 #define ATTNFLOW_FLOW_ROW_BOUNDS_H_
 
@@ -32,16 +32,16 @@ namespace attnflow::internal {
 
 class RowBounds {
  public:
-  // `top`: the arcs of the output token, whose own position is `own`, or none of them (kNoNode).
+  // `top`: the arcs of the output token; `own`: the position of the token itself, or kNoNode if it is none of them.
   RowBounds(std::vector<std::int64_t> top, std::size_t own);
 
-  // Goes one layer down.
+  // Proceeds to the next layer down.
   void descend(const ArcBlock& arcs);
 
-  // What flows to each node here.
+  // Bounds on the flow to each node of the current layer.
   const std::vector<SinkValue>& values() const { return value_; }
-  // By node here: the first position of the layer above with an arc to it; as many as that layer has nodes if there is
-  // none.
+  // By node of the current layer: the first position of the layer above with an arc to it, or the number of that
+  // layer's nodes if there is none.
   const std::vector<std::uint32_t>& first_above() const { return first_above_; }
   // Whether the arcs of all layers above the last one lead to the same or earlier positions.
   bool causal_above() const { return causal_above_; }
@@ -49,26 +49,26 @@ class RowBounds {
  private:
   void find_arcs(const ArcBlock& arcs);
   void find_reach(std::size_t below);
-  // The least capacity of a chain's cut for each node below.
+  // The lowest capacity of a chain's cut for each node below.
   std::vector<std::int64_t> chain_cuts(const ArcBlock& arcs) const;
   void lengthen_chain(const ArcBlock& arcs);
 
   std::vector<std::int64_t> top_;
   std::size_t own_;
-  bool causal_above_ = true, causal_ = true;  // layers above the last one; all of them
+  bool causal_above_ = true, causal_ = true;  // layers above the last one; all layers
   std::vector<std::uint32_t> first_above_;
-  // By position p: what the chain's nodes send to others at p or later (in networks that are not causal, anywhere), and
-  // the least that any of the chains so far sends there.
+  // By position p: what the chain's nodes send to other nodes at p or later (in networks that are not causal:
+  // anywhere), and the minimum of that over all chains so far.
   std::vector<std::int64_t> sent_, chain_cut_;
   std::vector<SinkValue> value_;
   std::size_t descended_ = 0;
-  // Which top arcs lead to a node here: a row of bits for each.
+  // The top arcs that lead to each node of the current layer, as a row of bits.
   std::size_t words_;
   std::vector<std::uint64_t> reach_;
-  std::vector<std::int64_t> row_cut_;     // by node: what those arcs carry
-  std::vector<std::uint64_t> open_arcs_;  // of the last layer: a bit for each that is not 0
-  bool same_arcs_ = false;                // as in the layer above it
-  bool reach_settled_ = false;            // the last layer changed nothing in it
+  std::vector<std::int64_t> row_cut_;     // by node: total capacity of those arcs
+  std::vector<std::uint64_t> open_arcs_;  // of the last layer: one bit per arc, set if nonzero
+  bool same_arcs_ = false;                // the same arcs as in the layer above
+  bool reach_settled_ = false;            // the last layer did not change `reach_`
 };
 
 }  // namespace attnflow::internal

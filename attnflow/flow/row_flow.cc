@@ -15,26 +15,26 @@ namespace {
 
 using Block = Tensor<std::int64_t>;
 
-// A part of a causal network has one of so many of the input tokens that are left: with fewer, threads would wait for
-// the first at the end, with more, more networks are made.
+// A part of a causal network has one in this many of the remaining input tokens: with larger parts, threads would wait
+// for the first one at the end, and with smaller parts, more networks are built.
 std::size_t parts_of_the_rest(std::size_t threads) { return 2 * (threads + 1); }
-// No fewer, because each part has networks of its own.
+// A lower limit, because each part has its own networks.
 constexpr std::size_t kLeastInPart = 8;
-// Of other networks, which all parts share.
+// For other networks, which all parts share.
 constexpr std::size_t kShares = 64;
-// Over how many layers at the most mass is made even; then how much of the mean a node takes of others.
+// The most layers over which mass is evened out, and the most that a node takes from others, as a multiple of the mean.
 constexpr std::size_t kEvenLayers = 8;
 constexpr double kMostOfMean = 16.0;
 constexpr std::size_t kThreadsWhereOpen = 2;
 constexpr std::size_t kSquare = 32;
-// Networks of so many layers are cheap enough to be made for a greedy pass alone.
+// Networks of up to this many layers are cheap enough to be built for a greedy pass alone.
 constexpr std::size_t kGreedyLayers = 6;
 
 void check(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Cancelled();
 }
 
-// Sends what is left at node p along its arcs to earlier nodes, the nearest first.
+// Sends the remainder at node p along its arcs to earlier nodes, the nearest first.
 void send_to_earlier(std::span<const std::int64_t> row, std::size_t p, std::size_t first, std::size_t own,
                      std::int64_t left, std::vector<std::int64_t>& below) {
   for (std::size_t q = p; left > 0 && q-- > first;) {
@@ -45,9 +45,9 @@ void send_to_earlier(std::span<const std::int64_t> row, std::size_t p, std::size
   }
 }
 
-// Sends what nodes of a causal layer hold one layer down, such that none from `all` on keeps much more than others:
-// what it has above its share goes to others that have less, and what finds no place stays. Nodes before `first` do not
-// matter.
+// Sends the amounts at the nodes of a causal layer one layer down, such that no node from `all` on keeps much more than
+// others: the excess over its share goes to others that have less, and what finds no place stays. Nodes before `first`
+// do not matter.
 void even_out(const ArcBlock& arcs, std::size_t first, std::size_t all, std::vector<std::int64_t>& held) {
   const std::size_t nodes = held.size();
   std::vector<std::int64_t> below(nodes, 0);
@@ -73,9 +73,9 @@ void even_out(const ArcBlock& arcs, std::size_t first, std::size_t all, std::vec
   held = std::move(below);
 }
 
-// Sends what nodes of a causal layer hold one layer down for the sake of the node at position `own`: to it as much as
-// it has room for, the rest straight. By position, `into_own` are the arcs to that node, `straight` those straight
-// down.
+// Sends the amounts at the nodes of a causal layer one layer down for the sake of the node at position `own`: it
+// receives as much as it has room for, and the rest goes straight down. `into_own` holds the arcs to that node by
+// position, and `straight` the straight arcs.
 void carry_down(const ArcBlock& arcs, const std::int64_t* into_own, const std::int64_t* straight, std::size_t own,
                 std::int64_t room, std::vector<std::int64_t>& held) {
   const std::size_t nodes = held.size();
@@ -90,7 +90,7 @@ void carry_down(const ArcBlock& arcs, const std::int64_t* into_own, const std::i
     const std::int64_t keep = std::min(held[p], straight[p]);
     const std::int64_t left = held[p] - keep;
     held[p] = keep;
-    // Nodes before p have had what they send, so that what they get now stays below.
+    // Nodes before p have already sent, so what they receive now stays on the lower layer.
     if (left > 0) send_to_earlier(arcs.row(p), p, own, own, left, held);
   }
 }
@@ -131,7 +131,7 @@ void RowFlow::find_order(const RowBounds& bounds) {
 }
 
 void RowFlow::make_parts() {
-  // Where values may stay open, how close their bounds come depends on their part, which must not depend on the
+  // If values may stay open, the width of their bounds depends on their part, which must not depend on the number of
   // threads.
   const bool exact = options_.gap == 0 && options_.most_layers >= below_.size();
   const std::size_t threads = exact ? options_.threads : kThreadsWhereOpen;
@@ -145,7 +145,7 @@ void RowFlow::make_parts() {
   }
 }
 
-// The networks of one part, by how many layers they have.
+// The networks of one part, by number of layers.
 class RowFlow::Worker::Network {
  public:
   Network(const RowFlow& flow, const Part& part, NeighborColumns& columns, MeetingFlow& meeting)
@@ -172,7 +172,7 @@ class RowFlow::Worker::Network {
     return part_.first == part.first && part_.all == part.all && part_.begin <= part.begin && part.end <= part_.end;
   }
 
-  // The flow to input token order_[number].
+  // Returns the flow to input token order_[number].
   SinkValue value(std::size_t number) {
     SinkValue value = flow_.bounds_[flow_.order_[number]];
     if (!carried_.empty() && settle(number, value)) return value;
@@ -207,7 +207,7 @@ class RowFlow::Worker::Network {
     }
   };
 
-  // Neighbors mostly need as many layers. Which are tried never changes a value.
+  // Neighbors mostly need the same number of layers. The choice of networks tried never changes a value.
   struct Tries {
     std::uint32_t tried = 0, worked = 0, skipped = 0;
     bool worth_it() { return tried < 4 || 4 * worked >= tried || ++skipped % 16 == 0; }
@@ -223,7 +223,7 @@ class RowFlow::Worker::Network {
     Tries greedy, meeting, search;
   };
 
-  // Whether a flow close enough to the upper bound is found by something less than the whole network.
+  // Tries to find a flow close enough to the upper bound with less than the whole network.
   bool settle(std::size_t number, SinkValue& value) {
     const std::size_t own = part_.first + position(number);
     const std::int64_t enough = value.high - std::min(flow_.options_.gap, value.high);
@@ -260,9 +260,10 @@ class RowFlow::Worker::Network {
 
   std::size_t position(std::size_t number) const { return flow_.lowest_[flow_.order_[number]] - part_.first; }
 
-  // What lies at the top of each stage but the last, for the sake of an input token and the node at its position `own`.
+  // Computes the amounts at the top of each stage except the last, for an input token and the node at its position
+  // `own`.
   void carry(std::uint32_t input, std::size_t own) {
-    // What the straight arcs of that node, which has no others, can bring from a layer to the input token.
+    // The amount that the straight arcs of that node, which has no others, can bring from a layer to the input token.
     std::vector<std::int64_t> room(even_layer_ + 1, (*flow_.below_[0])(own, input));
     for (std::size_t k = 2; k <= even_layer_; ++k) {
       room[k] = std::min(room[k - 1], columns_.straight(k)[own]);
@@ -277,7 +278,7 @@ class RowFlow::Worker::Network {
     }
   }
 
-  // Layer k upside down, from `first` on.
+  // Returns layer k upside down, from `first` on.
   const Block& flipped(std::size_t k) {
     if (flipped_.size() < k) flipped_.resize(k);
     Block& result = flipped_[k - 1];
@@ -287,7 +288,7 @@ class RowFlow::Worker::Network {
     const std::size_t nodes = block.above() - first;
     const std::size_t rows = k == 1 ? part_.end - part_.begin : block.below() - first;
     result = Block({rows, nodes});
-    // In squares, so that what is read and what is written stay in the cache.
+    // In squares, so that reads and writes stay in the cache.
     for (std::size_t q0 = 0; q0 < rows; q0 += kSquare) {
       const std::size_t q1 = std::min(q0 + kSquare, rows);
       for (std::size_t p0 = 0; p0 < nodes; p0 += kSquare) {
@@ -320,8 +321,8 @@ class RowFlow::Worker::Network {
     } else {
       stage->problem.emplace(std::move(blocks));
     }
-    // Of the levels between, bounds are enough: with them, a pair of the last level takes a greedy pass, if that;
-    // without them, most pairs of most levels would.
+    // For the intermediate levels, bounds are enough: with them, a pair of the last level takes a greedy pass at most;
+    // without them, most pairs of most levels would take one.
     stage->solver = std::make_unique<SinkSolver>(*stage->problem);
     stage->solver->start(column);
     std::vector<std::int64_t> low, high;
@@ -344,12 +345,12 @@ class RowFlow::Worker::Network {
 
   const RowFlow& flow_;
   Part part_;
-  // Evened out down to this layer, carried straight below it.
+  // Mass is evened out down to this layer, and carried straight down below it.
   std::size_t even_layer_ = 0;
-  std::vector<std::int64_t> even_;  // what lies at the nodes of that layer
+  std::vector<std::int64_t> even_;  // amounts at the nodes of that layer
   std::vector<std::size_t> numbers_;
   std::vector<std::unique_ptr<Stage>> stages_;
-  // By stage but the last: what lies at its top for the sake of the input token at hand.
+  // By stage except the last: the amounts at its top for the current input token.
   std::vector<std::vector<std::int64_t>> carried_;
   std::vector<Means> tries_;
   NeighborColumns& columns_;
@@ -366,7 +367,7 @@ bool RowFlow::Worker::solve(std::size_t part, const std::function<void(std::size
   if (flow_.options_.deadline.passed()) return false;
   if (!network_ || !network_->serves(inputs)) {
     if (network_) counts_ += network_->counts();
-    network_.reset();  // before the next takes its memory
+    network_.reset();  // before the next one allocates its memory
     network_ = std::make_unique<Network>(flow_, inputs, columns_, meeting_);
   }
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {

@@ -82,7 +82,7 @@ TEST(RowFlowTest, AnyNetworkAgreesWithDinic) {
   }
 }
 
-// Words: input tokens are groups of positions, here also such that are out of order.
+// Words: input tokens are groups of positions, including out-of-order ones.
 TEST(RowFlowTest, GroupsOfInputTokensAgreeWithDinic) {
   std::mt19937_64 random(11);
   for (int trial = 0; trial < 20; ++trial) {
@@ -101,7 +101,7 @@ TEST(RowFlowTest, GroupsOfInputTokensAgreeWithDinic) {
   }
 }
 
-// Real stacks are settled with few layers; that is what this is for.
+// Real stacks are settled with few layers, which is the purpose of this code.
 TEST(RowFlowTest, EvenAttentionNeedsNoSearchInTheWholeNetwork) {
   std::mt19937_64 random(3);
   std::vector<UnitBlock> blocks = random_unit_stack(random, 24, 96, {.peak = 1.0});
@@ -114,8 +114,8 @@ TEST(RowFlowTest, EvenAttentionNeedsNoSearchInTheWholeNetwork) {
   expect_dinic(top, 95, blocks);
 }
 
-// The output token sends most to itself, and from there to the first token: what others get is little, and a chain is
-// the cut.
+// The output token sends most to itself, and from there to the first token: others receive little, and a chain is the
+// cut.
 TEST(RowFlowTest, AChainBoundsWhatLeavesIt) {
   std::mt19937_64 random(4);
   std::vector<UnitBlock> blocks = random_unit_stack(random, 8, 20, {.residual = 0.3});
@@ -155,7 +155,7 @@ TEST(RowFlowTest, AGapLeavesEnclosuresThatAreNoWider) {
 
 TEST(RowFlowTest, FewerLayersLeaveBoundsThatHold) {
   std::mt19937_64 random(13);
-  std::map<std::size_t, double> open;  // what is left between the bounds, by the most layers
+  std::map<std::size_t, double> open;  // distance between the bounds, by the most layers
   for (int trial = 0; trial < 30; ++trial) {
     const UnitStackKind kind{.causal = trial % 6 != 5, .peak = trial % 3 == 0 ? 9.0 : 1.0, .sink = trial % 5 == 0};
     std::vector<UnitBlock> blocks = random_unit_stack(random, 14, 40, kind);

@@ -10,7 +10,7 @@ namespace attnflow::internal {
 
 SinkNetwork::SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks)
     : blocks_(blocks), layer_(blocks.size() + 1), view_(blocks.size() + 1), own_(blocks.size() + 1) {
-  // The largest sizes at once: growing from sink to sink would copy, and hold twice as much for a moment.
+  // Reserve the largest sizes at once: growing between sinks would copy, and briefly hold twice as much.
   for (std::size_t k = 2; k < blocks.size(); ++k) reserve_in_large_pages(layer_[k].capacity, largest_capacity(k));
 }
 
@@ -112,7 +112,7 @@ void SinkNetwork::prepare_search(std::size_t k) {
   if (records_) prepare_record(k);
 }
 
-// What is recorded is all zero between solves, so whatever its shape was.
+// The recorded data is all zero between solves, whatever its shape was.
 void SinkNetwork::prepare_record(std::size_t k) {
   if (k < 2) return;
   SinkLayer& layer = layer_[k];

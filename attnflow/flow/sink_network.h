@@ -1,13 +1,13 @@
 // The part of a layered network that reaches one sink, laid out for the flow solver.
 //
 // Nodes that cannot send to the sink are left out. The nodes of a layer are numbered in the order in which senders
-// should try them: those that can deliver much for what is asked of them first, that is by F_k[p] / (sum of the
-// capacities of the arcs into p), descending, where F_k[p] is the maximum flow from node p of layer k to the sink, or
-// what is known as its upper bound. That order depends on the sink only, so each block is permuted once a sink and its
-// rows are then read from left to right by the problems of all sources.
+// should try them: first those that can deliver much relative to the demand on them, i.e. by descending F_k[p] / (sum
+// of the capacities of the arcs into p), where F_k[p] is the maximum flow from node p of layer k to the sink, or a
+// known upper bound. This order depends only on the sink, so each block is permuted once per sink, and the problems of
+// all sources then read its rows from left to right.
 //
-// Layers are added from the bottom, once their values, or bounds of them, are known. Memory: 8 bytes an arc, and as
-// much again where flow is recorded.
+// Layers are added from the bottom, once their values, or bounds on them, are known. Memory: 8 bytes per arc, and as
+// much again if flow is recorded.
 #ifndef ATTNFLOW_FLOW_SINK_NETWORK_H_
 #define ATTNFLOW_FLOW_SINK_NETWORK_H_
 
@@ -22,12 +22,12 @@ namespace attnflow::internal {
 
 struct SinkLayer {
   std::size_t nodes = 0;
-  std::vector<std::uint32_t> position;  // [nodes] of a node in the layered network
+  std::vector<std::uint32_t> position;  // [nodes] the node's position in the layered network
   std::vector<std::uint32_t> node_at;   // by position: the node, or kNoNode
-  std::vector<std::int64_t> low, high;  // [padded(nodes)] F lies between them
-  std::vector<std::uint32_t> by_low;    // nodes, `low` descending
+  std::vector<std::int64_t> low, high;  // [padded(nodes)] bounds on F
+  std::vector<std::uint32_t> by_low;    // nodes by descending `low`
   std::vector<std::int64_t> capacity;   // [nodes, padded(nodes below)]; from layer 2
-  std::vector<std::int64_t> mass;     // [nodes] what a node's arcs carry in all, saturating at kManyUnits; from layer 2
+  std::vector<std::int64_t> mass;     // [nodes] total capacity of a node's arcs, saturating at kManyUnits; from layer 2
   std::vector<std::uint32_t> widest;  // [nodes] end of its largest arc; from layer 2
   std::vector<std::uint32_t> straight;  // [nodes] the node below at the same position, or kNoNode; from layer 2
   // Room for the solver (FlowLayer).
@@ -38,22 +38,23 @@ struct SinkLayer {
 
 class SinkNetwork {
  public:
-  // blocks[k - 1] holds the arcs from layer k to layer k - 1; those of layer 1 are not read. They must outlive this.
+  // blocks[k - 1] holds the arcs from layer k to layer k - 1; those of layer 1 are not read. They must outlive this
+  // object.
   explicit SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks);
 
-  // Begins a new sink: no layers.
+  // Begins a new sink, without layers.
   void clear() { layers_ = 0; }
-  // Adds layer k = layers() + 1. F of its nodes lies from low to high, by position; `demand`: sums of the arcs into
-  // them. Of layer 1 both are F.
+  // Adds layer k = layers() + 1. F of its nodes is between low and high, by position; `demand` holds the sums of the
+  // arcs into them. For layer 1, both low and high must equal F.
   void add_layer(const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high,
                  const std::vector<double>& demand);
 
   std::size_t layers() const { return layers_; }
   const SinkLayer& layer(std::size_t k) const { return layer_[k]; }
 
-  // A view for a problem whose source, at `position`, lies above the top layer: depth = layers() + 1.
+  // A view for a problem whose source, at `position`, is above the top layer: depth = layers() + 1.
   FlowPass pass(std::size_t position);
-  // From now on passes have room to record their flow, those that there are, too.
+  // From now on passes, including existing ones, have room to record their flow.
   void record();
 
  private:
@@ -64,7 +65,7 @@ class SinkNetwork {
   const std::vector<const Tensor<std::int64_t>*>& blocks_;
   std::size_t layers_ = 0;
   bool records_ = false;
-  std::vector<SinkLayer> layer_;  // index k; 0 is unused
+  std::vector<SinkLayer> layer_;  // by layer k; 0 is unused
   std::vector<FlowLayer> view_;   // the same
   std::vector<std::uint32_t> own_;
   std::vector<std::int64_t> supply_left_, sink_left_;

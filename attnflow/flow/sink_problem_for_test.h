@@ -1,4 +1,4 @@
-// Seeded random networks of one sink in units, for tests of the solver's parts.
+// Seeded random networks with one sink, in units, for tests of the solver's parts.
 #ifndef ATTNFLOW_FLOW_SINK_PROBLEM_FOR_TEST_H_
 #define ATTNFLOW_FLOW_SINK_PROBLEM_FOR_TEST_H_
 
@@ -26,7 +26,7 @@ inline std::vector<const UnitBlock*> pointers_to(const std::vector<UnitBlock>& b
   return pointers;
 }
 
-// The same arcs, those of causal layers without the others.
+// The same arcs, without those that causal layers cannot have.
 inline std::vector<ArcBlock> arc_blocks(const std::vector<UnitBlock>& blocks) {
   std::vector<ArcBlock> result;
   for (const UnitBlock& block : blocks) {
@@ -53,12 +53,12 @@ inline std::vector<const ArcBlock*> pointers_to(const std::vector<ArcBlock>& blo
 struct UnitNetworkOptions {
   std::size_t depth = 4;
   std::size_t least_nodes = 1, max_nodes = 20;
-  bool square = false;  // all layers of one size
+  bool square = false;  // all layers have the same size
   std::size_t sinks = 1;
 };
 
-// blocks[k - 1]: arcs from layer k to layer k - 1. Capacities of wide and of few different sizes, dense and sparse,
-// with hubs and with strong straight arcs. Rows sum to less than 2^61.
+// blocks[k - 1]: arcs from layer k to layer k - 1. Capacities have either widely varying or few distinct sizes, dense
+// or sparse, with hubs and strong straight arcs. Rows sum to less than 2^61.
 inline std::vector<UnitBlock> random_unit_network(std::mt19937_64& random, const UnitNetworkOptions& options) {
   const auto integer = [&](std::size_t least, std::size_t most) {
     return std::uniform_int_distribution<std::size_t>(least, most)(random);
@@ -94,10 +94,10 @@ inline std::vector<UnitBlock> random_unit_network(std::mt19937_64& random, const
 // Blocks of a stack of `layers` layers of n positions, in units; rows sum to at most 2^60.
 struct UnitStackKind {
   bool causal = true;
-  double residual = 0.5;  // of what a row sums to
+  double residual = 0.5;  // share of a row's sum
   double density = 1.0;   // of the other arcs
-  double peak = 1.0;      // 1: even; larger: most in few arcs
-  bool sink = false;      // most of it to position 0
+  double peak = 1.0;      // 1: even; larger: mostly in few arcs
+  bool sink = false;      // mostly to position 0
 };
 
 inline std::vector<UnitBlock> random_unit_stack(std::mt19937_64& random, std::size_t layers, std::size_t n,
@@ -124,7 +124,7 @@ inline std::vector<UnitBlock> random_unit_stack(std::mt19937_64& random, std::si
   return blocks;
 }
 
-// The maximum flow from a node above `blocks` with these arcs to each input token.
+// Returns the maximum flow from a node above `blocks` with these arcs to each input token.
 inline std::vector<std::int64_t> dinic_row(const std::vector<std::int64_t>& top, std::vector<UnitBlock> blocks) {
   const std::size_t inputs = blocks[0].extent(1);
   UnitBlock row({1, top.size()});
@@ -137,7 +137,8 @@ inline std::vector<std::int64_t> dinic_row(const std::vector<std::int64_t>& top,
   return flows;
 }
 
-// Maximum flows from every node of every layer to sink 0: flows[k][p]. For networks that take the naive solver minutes.
+// Maximum flows from every node of every layer to sink 0: flows[k][p]. For networks on which the naive solver takes
+// minutes.
 inline std::vector<std::vector<std::int64_t>> dinic_flows_to_sink(const std::vector<UnitBlock>& blocks) {
   const IntegerNetwork network{FixedPoint{}, blocks};
   LayeredDinic dinic(network);
@@ -151,7 +152,7 @@ inline std::vector<std::vector<std::int64_t>> dinic_flows_to_sink(const std::vec
   return flows;
 }
 
-// The same by the naive solver.
+// Likewise by the naive solver.
 inline std::vector<std::vector<std::int64_t>> naive_flows_to_sink(const std::vector<UnitBlock>& blocks) {
   std::vector<Tensor<WideUnits>> wide;
   for (const UnitBlock& block : blocks) wide.push_back(wide_block(block));
@@ -167,7 +168,7 @@ inline std::vector<std::vector<std::int64_t>> naive_flows_to_sink(const std::vec
   return flows;
 }
 
-// Sums of the arcs into the nodes of layer k, as SinkNetwork::add_layer() wants them.
+// Sums of the arcs into the nodes of layer k, as needed by SinkNetwork::add_layer().
 inline std::vector<double> demand_of_layer(const std::vector<UnitBlock>& blocks, std::size_t k) {
   std::vector<double> demand(blocks[k].extent(1), 0.0);
   for (std::size_t p = 0; p < blocks[k].extent(0); ++p) {
@@ -176,10 +177,10 @@ inline std::vector<double> demand_of_layer(const std::vector<UnitBlock>& blocks,
   return demand;
 }
 
-// One source of a SinkNetwork, as a FlowPass wants it.
+// One source of a SinkNetwork, as needed by a FlowPass.
 class SourceOfPass {
  public:
-  // `row`: its arcs by position of the network's top layer. The order of the greedy pass is a random one.
+  // `row`: its arcs by position in the network's top layer. The order for the greedy pass is random.
   SourceOfPass(SinkNetwork& network, const std::int64_t* row, std::size_t position, std::mt19937_64& random)
       : pass_(network.pass(position)) {
     network.record();
@@ -197,7 +198,7 @@ class SourceOfPass {
     pass_.enough = kManyUnits;
   }
   FlowPass& pass() { return pass_; }
-  std::int64_t row_cut() const { return row_cut_; }  // all that its arcs carry to nodes that reach the sink
+  std::int64_t row_cut() const { return row_cut_; }  // total capacity of its arcs to nodes that reach the sink
 
  private:
   FlowPass pass_;

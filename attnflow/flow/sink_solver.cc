@@ -12,7 +12,7 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kDeepestPush = 16;  // layers that mass is pushed down before giving up
+constexpr std::size_t kDeepestPush = 16;  // layers that mass is pushed down through before giving up
 
 std::vector<std::uint64_t> reached(const Tensor<std::int64_t>& rows, std::size_t i,
                                    const std::vector<std::uint32_t>& classes,
@@ -105,10 +105,10 @@ void SinkSolver::Record::note(bool success, double work_done) {
 }
 
 StraightFirst SinkSolver::Choice::best() {
-  // Every way is tried some time; the others only now and then.
+  // Every way is tried initially; after that, ways other than the best only now and then.
   constexpr std::uint32_t kTrials = 16;
   constexpr std::uint32_t kEvery = 128;
-  constexpr double kSearch = 4.0;  // what a search costs, in greedy passes
+  constexpr double kSearch = 4.0;  // cost of a search, in greedy passes
   const std::uint32_t pair = pairs++;
   if (pair < kStraightFirstWays * kTrials) return static_cast<StraightFirst>(pair / kTrials);
   if (pair % kEvery == 0) return static_cast<StraightFirst>(pair / kEvery % kStraightFirstWays);
@@ -143,8 +143,8 @@ void SinkSolver::climb(const std::vector<std::int64_t>& low, const std::vector<s
   network_.add_layer(low, high, problem_.demand[network_.layers() + 1]);
 }
 
-// min over t in {0} and {F} of t + what lies at nodes of layer k with a larger F, or a lower bound of it. `at`: by
-// node.
+// Returns min over t in {0} and {F} of t + total of the amounts at nodes of layer k with a larger F, or a lower bound
+// of it. `at` holds the amounts by node.
 std::int64_t SinkSolver::threshold_bound(std::size_t k, const std::int64_t* at) const {
   const SinkLayer& layer = network_.layer(k);
   std::int64_t best = kManyUnits;
@@ -152,7 +152,7 @@ std::int64_t SinkSolver::threshold_bound(std::size_t k, const std::int64_t* at) 
   for (const std::uint32_t p : layer.by_low) {
     best = std::min(best, add_units(layer.low[p], above));
     above = add_units(above, at[p]);
-    if (above >= best) return best;  // nothing below can be less
+    if (above >= best) return best;  // no later value can be less
   }
   return std::min(best, above);
 }
@@ -177,8 +177,8 @@ bool SinkSolver::pushed_bound_reaches(std::int64_t upper) {
   return false;
 }
 
-// Nodes of the top layer with supply, those that are given most for what they can deliver first, roughly: sorted into
-// buckets of a quarter of a power of two.
+// Orders the nodes of the top layer with supply, roughly by descending ratio of supply to what they can deliver: sorted
+// into buckets of a quarter of a power of two.
 void SinkSolver::order_sources() {
   const SinkLayer& top = network_.layer(depth() - 1);
   constexpr int kBuckets = 64;
@@ -207,7 +207,7 @@ void SinkSolver::place(const std::int64_t* row) {
   std::fill(row_.begin() + static_cast<std::ptrdiff_t>(top.nodes), row_.end(), 0);
 }
 
-// As much of what lies in row_ as a greedy pass sends or, if that is not enough, as can be sent.
+// Sends the amounts in row_ as far as a greedy pass does or, if that is not enough, as far as possible.
 SinkSolver::Sent SinkSolver::send(FlowPass& pass, std::size_t position, Choice& straight_first, Effort effort) {
   order_sources();
   pass.supply = row_.data();
@@ -215,8 +215,8 @@ SinkSolver::Sent SinkSolver::send(FlowPass& pass, std::size_t position, Choice& 
   pass.sources = source_order_.size();
   pass.straight_first = straight_first.best();
   Record& record = straight_first.ways[static_cast<std::size_t>(pass.straight_first)];
-  // A pass that records its flow costs about twice as much, but need not be run again for a search. Sources that needed
-  // one for the last sink mostly need one for this.
+  // A pass that records its flow costs about twice as much, but need not be repeated before a search. Sources that
+  // needed a search for the last sink mostly need one for this one, too.
   std::vector<bool>& searched = searched_[pass.depth];
   if (searched.size() <= position) searched.resize(position + 1, false);
   const bool recorded = effort == Effort::kAll && searched[position];
@@ -243,7 +243,7 @@ SinkSolver::Sent SinkSolver::send(FlowPass& pass, std::size_t position, Choice& 
   return {most, true};
 }
 
-// From bounds that are too far apart to closer ones.
+// Closes bounds that are too far apart.
 void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue& value) {
   Choice& straight_first = straight_first_[2 * depth() + (value.high == value.column_cut)];
   const std::int64_t bound = value.high;
@@ -267,7 +267,7 @@ void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue&
   ++counts_.search;
   if (value.low < pass.enough) {
     templates_.learn(position, pass);
-    value.high = value.low;  // the search that failed has found the cut
+    value.high = value.low;  // the failed search has found the cut
   }
   kept_.keep(pass, position);
   clear_flow(pass);
@@ -314,7 +314,7 @@ SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, 
     return result;
   }
   Record& pushing = pushing_[depth()];
-  // From depth 3 there is only one layer to push through, for a bound weaker than the greedy pass there, and as costly.
+  // At depth 3 there is only one layer to push through, for a weaker bound than the greedy pass's at the same cost.
   if (depth() > 3 && result.row_cut < kManyUnits && pushing.worth_trying()) {
     const bool reached = pushed_bound_reaches(result.high);
     pushing.note(reached);

@@ -12,7 +12,7 @@
 namespace attnflow::internal::sink_solver_test {
 namespace {
 
-// Which nodes of layer 1 a row of arcs to layer k leads to, by a plain search.
+// The nodes of layer 1 that a row of arcs to layer k leads to, by simple search.
 std::vector<bool> reached_in_layer_1(const std::vector<UnitBlock>& blocks, const std::int64_t* row, std::size_t k) {
   std::vector<bool> here;
   for (std::size_t q = 0; q < blocks[k - 1].extent(0); ++q) here.push_back(row[q] > 0);
@@ -64,7 +64,7 @@ TEST(SinkProblem, ReachClassesAreWhatASearchFinds) {
     for (std::size_t k = 2; k <= blocks.size(); ++k) {
       const UnitBlock& block = blocks[k - 1];
       ASSERT_EQ(problem.reach_class[k].size(), block.extent(0));
-      // Rows from elsewhere, as for one head, are put into classes alike.
+      // Rows from elsewhere, as with one head, are classified in the same way.
       const UnitBlock other = sparse_block(random, 4, block.extent(1), 0.3);
       const auto other_classes = problem.classes_of(other, k);
       for (std::size_t i = 0; i < block.extent(0); ++i) {
@@ -76,7 +76,7 @@ TEST(SinkProblem, ReachClassesAreWhatASearchFinds) {
                   reached_in_layer_1(blocks, other.data() + i * other.extent(1), k - 1));
       }
     }
-    // Equal sets are one class.
+    // Equal sets form one class.
     std::vector<std::vector<std::uint64_t>> sets = problem.reach_sets;
     std::sort(sets.begin(), sets.end());
     EXPECT_EQ(std::adjacent_find(sets.begin(), sets.end()), sets.end());
@@ -91,10 +91,10 @@ struct Sums {
   std::uint64_t bounds = 0, pushed = 0, greedy = 0, cuts = 0, search = 0, pairs = 0;
 };
 
-// What a solver knows of the levels below the one at hand.
+// A solver's knowledge of the levels below the current one.
 enum class Below { kValues, kBounds };
 
-// All levels of all sinks by one solver, compared with Dinic's answers.
+// Solves all levels of all sinks with one solver, and compares with Dinic's answers.
 void check_network(const std::vector<UnitBlock>& blocks, Sums& sums, Below known = Below::kValues) {
   const IntegerNetwork network{FixedPoint{}, blocks};
   LayeredDinic dinic(network);

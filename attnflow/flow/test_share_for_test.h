@@ -1,4 +1,4 @@
-// How much of a long random test to run.
+// The share of a long random test that is run.
 #ifndef ATTNFLOW_FLOW_TEST_SHARE_FOR_TEST_H_
 #define ATTNFLOW_FLOW_TEST_SHARE_FOR_TEST_H_
 
@@ -19,13 +19,13 @@ namespace attnflow {
 #if defined(__SANITIZE_ADDRESS__) || defined(ATTNFLOW_ADDRESS_SANITIZER)
 inline constexpr double kShareInPercent = 10.0;  // each case takes ten times as long
 #elif defined(__SANITIZE_THREAD__) || defined(ATTNFLOW_THREAD_SANITIZER)
-inline constexpr double kShareInPercent = 3.0;  // even longer, and most of the work is one thread's
+inline constexpr double kShareInPercent = 3.0;  // even slower, and one thread does most of the work
 #else
 inline constexpr double kShareInPercent = 100.0;
 #endif
 
-// `all` cases, or a share of them under a sanitizer. The environment variable ATTNFLOW_TEST_SHARE, in percent, says
-// otherwise (above 100, more than all). Prints the number.
+// Returns `all` cases, or a share of them under a sanitizer. The environment variable ATTNFLOW_TEST_SHARE overrides the
+// share, in percent (may exceed 100). Prints the number.
 inline std::size_t share_of(std::size_t all, std::string_view what) {
   const char* wanted = std::getenv("ATTNFLOW_TEST_SHARE");
   const double percent = wanted != nullptr ? std::atof(wanted) : kShareInPercent;

@@ -1,5 +1,5 @@
-// Vector code is compiled for several kinds of processor and chosen at run time: tests go through all of those that
-// this machine can run.
+// Vector code is compiled for several kinds of processors and selected at run time. These helpers let tests run every
+// version that this machine supports.
 #ifndef ATTNFLOW_FLOW_VECTOR_TARGETS_FOR_TEST_H_
 #define ATTNFLOW_FLOW_VECTOR_TARGETS_FOR_TEST_H_
 
@@ -15,7 +15,7 @@ namespace attnflow::internal {
 
 inline std::vector<std::int64_t> vector_targets() { return hwy::SupportedAndGeneratedTargets(); }
 
-// While it lives, every call of vector code takes the version for one target.
+// While it exists, every call of vector code uses the version for one target.
 class VectorTarget {
  public:
   explicit VectorTarget(std::int64_t target) {
@@ -41,7 +41,7 @@ void for_each_vector_target(const F& f) {
   }
 }
 
-// Their names, for the log of a test.
+// Names of the targets, for the log of a test.
 inline std::string vector_target_names() {
   std::string names;
   for (const std::int64_t target : vector_targets()) {

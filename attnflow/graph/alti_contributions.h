@@ -1,25 +1,24 @@
-// ALTI: how much nearer a position brings another's output (Ferrando, Gállego & Costa-jussà 2022).
+// ALTI: how much closer a position brings another's output to its final value (Ferrando, Gállego & Costa-jussà 2022).
 //
-// Problem. The length of a vector does not say whether it helps: two long ones may cancel each other, and one may point
-// away from where the output lies. How much of the output is it?
+// Problem. The length of a vector does not show whether it helps: two long ones may cancel each other, and one may
+// point away from the output. How much does it contribute to the output?
 //
-// Definition (section 3.2). With F_ij what position j gives position i, d_ij x_i included
+// Definition (section 3.2). With F_ij the vector that position j gives to position i, including d_ij x_i
 // (graph/contribution_mixing.h),
 //
 //     c_ij = max(0, |y_i|_1 - |y_i - F_ij|_1),
 //
-// so a position counts by how far the output moves when it is taken away, and not at all when the output grows by that.
-// In layers whose norm comes after, y_i is what the norm makes of it, its shift included. The L1 norm is theirs: it
-// lets a coordinate count by its size, not by its square.
+// so a position counts by how far the output moves when its vector is removed, and not at all if that makes the output
+// grow. In layers whose norm comes after the block, y_i is the norm's result, including its shift. The L1 norm is the
+// authors' choice: a coordinate counts by its size, not by its square.
 //
-// Needs: values, output projection, residual, output; the norm behind the block if there is one.
-// Time: n d^2 for the vectors v_j^h O^h, and H + 4 operations a pair of positions and coordinate; causal models half of
-// that. Memory: two copies of the outputs, and a tile a thread.
+// Needs: values, output projection, residual, output; the norm after the block, if there is one.
+// Time: n d^2 for the vectors v_j^h O^h, and H + 4 operations per pair of positions and coordinate; half of that in
+// causal models. Memory: two copies of the outputs, and one tile per thread.
 //
 // References:
 //   J. Ferrando, G. I. Gállego and M. R. Costa-jussà, Measuring the Mixing of Contextual Information in the
-//   Transformer,
-//     EMNLP 2022: https://aclanthology.org/2022.emnlp-main.595
+//     Transformer, EMNLP 2022: https://aclanthology.org/2022.emnlp-main.595
 #ifndef ATTNFLOW_GRAPH_ALTI_CONTRIBUTIONS_H_
 #define ATTNFLOW_GRAPH_ALTI_CONTRIBUTIONS_H_
 
@@ -28,7 +27,7 @@
 
 namespace attnflow::internal {
 
-// c_ij, [query, position]; `layer` with kFirst and the values of all positions.
+// Returns c_ij, [query, position]; `layer` must have kFirst and the values of all positions.
 Tensor<double> alti_contributions(const ContributionLayer& layer);
 
 }  // namespace attnflow::internal

@@ -1,4 +1,4 @@
-// Attention of a finished sequence that is computed again on demand instead of stored.
+// Recomputes the attention of a finished sequence on demand instead of storing it.
 //
 // Example:
 //
@@ -17,18 +17,18 @@
 
 namespace attnflow {
 
-// The weights of one layer follow from its queries and keys, which take O(n d) instead of O(H n^2). A model that has
-// kept them gives any rows of any layer, in any order: what a computation from the top layer down needs, such as the
-// rollout of one output token over a long prompt.
+// The weights of one layer follow from its queries and keys, which take O(n d) memory instead of O(H n^2). A model that
+// has kept them provides any rows of any layer, in any order, as needed for a computation from the top layer down, such
+// as the rollout of one output token over a long prompt.
 class AttentionReplay {
  public:
   virtual ~AttentionReplay() = default;
   virtual std::size_t layers() const = 0;
   virtual std::size_t heads() const = 0;
   virtual std::size_t tokens() const = 0;  // n
-  // Rows [query_begin, query_end) of layer `layer` (from 1), handed to `sink` in one call as
-  // [head, query_end - query_begin, key], where keys may end behind the last one that these rows see: the weights that
-  // the model used, up to the rounding of float32. Throws Error(kUsage) for a layer or row that is not there.
+  // Passes rows [query_begin, query_end) of layer `layer` (from 1) to `sink` in one call, as [head, query_end -
+  // query_begin, key]; keys may end after the last one that these rows attend to. The weights are those that the model
+  // used, up to float32 rounding. Throws Error(kUsage) for a layer or row that does not exist.
   virtual void rows(std::size_t layer, std::size_t query_begin, std::size_t query_end, AttentionSink& sink) = 0;
 };
 

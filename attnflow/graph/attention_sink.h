@@ -1,4 +1,4 @@
-// Where attention goes while a model runs.
+// Receives attention while a model runs.
 //
 // Example:
 //
@@ -20,21 +20,22 @@
 
 namespace attnflow {
 
-// A model hands its attention weights to a sink as it computes them, so that memory is the sink's choice: the full
+// A model passes its attention weights to a sink as it computes them, so that the sink decides what to store: the full
 // stack, the fused matrices, or only a running product.
 class AttentionSink {
  public:
   virtual ~AttentionSink() = default;
 
-  // Attention weights of one layer for the query positions [query_begin, query_begin + attention.extent(1)).
+  // Receives the attention weights of one layer for the query positions [query_begin, query_begin +
+  // attention.extent(1)).
   //   layer      1 for the first layer; layers of one chunk of queries come in increasing order
-  //   attention  [head, query, key], after softmax; key positions count from 0 of the whole sequence.
+  //   attention  [head, query, key], after softmax; key positions count from the beginning of the whole sequence.
   //              Valid only during the call.
   // Engines that process a prompt in chunks call this for all layers of a chunk before the next chunk.
   virtual void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) = 0;
 
-  // A sink that wants more than attention is given terms() in place of layer(), in the same order. An engine that
-  // cannot give them throws Error(kUnsupportedModel) before it computes anything.
+  // If a sink needs more than attention, terms() is called instead of layer(), in the same order. An engine that cannot
+  // provide terms throws Error(kUnsupportedModel) before it computes anything.
   virtual bool wants_terms() const { return false; }
   virtual void terms(const LayerTerms& terms) { layer(terms.layer, terms.query_begin, terms.attention); }
 };

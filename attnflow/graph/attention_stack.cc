@@ -13,7 +13,7 @@
 namespace attnflow {
 namespace {
 
-// How arrays of other ranks become [layer, head, query, key].
+// Describes how an array of another rank becomes [layer, head, query, key].
 std::string rank_advice(const Shape& shape) {
   switch (shape.size()) {
     case 2:
@@ -29,14 +29,14 @@ std::string rank_advice(const Shape& shape) {
   }
 }
 
-// Names the likely mistake where the last two extents differ.
+// Names the likely mistake if the last two extents differ.
 std::string square_advice(const Shape& shape) {
   if (shape[1] == shape[2]) return "heads look last: np.moveaxis(attention, -1, 1) puts them second";
   if (shape[0] == shape[1]) return "layers and heads look last: np.moveaxis(attention, (2, 3), (0, 1)) puts them first";
   return "save the attention of the whole sequence without padding or a key cache";
 }
 
-// Names the likely reason for a weight that no softmax should return.
+// Names the likely reason for a weight that softmax cannot return.
 template <typename Weight>
 std::string weight_advice(TensorView<const Weight> weights, std::size_t index) {
   const std::size_t n = weights.extent(3);
@@ -67,7 +67,7 @@ void validate_weights(TensorView<const Weight> weights, std::string_view what, s
                             shape_to_string(shape), shape[2], shape[3], square_advice(shape)));
   }
   const auto values = weights.span();
-  // Written so that NaN fails. Products over layers of what no float32 holds would overflow.
+  // Written so that NaN fails. Products over layers of values outside the float32 range would overflow.
   const auto bad = std::find_if(values.begin(), values.end(),
                                 [](Weight w) { return !(w >= 0 && w <= std::numeric_limits<float>::max()); });
   if (bad == values.end()) return;
@@ -79,7 +79,7 @@ void validate_weights(TensorView<const Weight> weights, std::string_view what, s
                           index / n % n, index % n, weight_advice(weights, index)));
 }
 
-// Whether, of every head, all columns sum to 1: [layer, head, query, key].
+// Whether the columns of every head sum to 1: [layer, head, query, key].
 template <typename Weight>
 bool has_shares_in_columns(TensorView<const Weight> weights) {
   const std::size_t n = weights.extent(2);
@@ -187,7 +187,7 @@ BasicAttentionStack<Weight>::BasicAttentionStack(Tensor<Weight> weights) : weigh
 
 template <typename Weight>
 void BasicAttentionStack<Weight>::send_to(AttentionSink& sink) const requires std::same_as<Weight, float> {
-  // clang 14 compiles it for doubles, too, where the whole class is instantiated.
+  // clang 14 also compiles this for double when the whole class is instantiated.
   if constexpr (std::same_as<Weight, float>) {
     for (std::size_t l = 1; l <= layers(); ++l) sink.layer(l, 0, layer(l));
   }
@@ -202,7 +202,7 @@ void StackSink::layer(std::size_t layer, std::size_t query_begin, TensorView<con
   const std::size_t keys = attention.extent(2);
   if (weights_.empty()) {
     weights_ = Tensor<float>({layers_, heads, tokens_, tokens_});
-    // Rows that never come are found by take(): attention is never negative.
+    // take() uses this to find rows that never arrived: attention is never negative.
     std::fill(weights_.span().begin(), weights_.span().end(), -1.0F);
   }
   assert(layer >= 1 && layer <= layers_ && heads == weights_.extent(1));
@@ -211,7 +211,7 @@ void StackSink::layer(std::size_t layer, std::size_t query_begin, TensorView<con
     for (std::size_t q = 0; q < queries; ++q) {
       float* row = &weights_(layer - 1, h, query_begin + q, 0);
       std::copy_n(attention.data() + (h * queries + q) * keys, keys, row);
-      std::fill(row + keys, row + tokens_, 0.0F);  // keys that a chunked engine had not seen yet
+      std::fill(row + keys, row + tokens_, 0.0F);  // keys that a chunked engine had not reached yet
     }
   }
 }

@@ -1,4 +1,4 @@
-// The attention weights of a whole model, and what must hold of them.
+// The attention weights of a whole model, and their properties.
 //
 // Example:
 //
@@ -23,14 +23,14 @@
 namespace attnflow {
 
 // Attention [layer, head, query, key], after softmax, without padding. weight(l, h, q, k) is how much position q of
-// layer l + 1 takes from position k of layer l by head h. L layers, H heads, n positions: L H n^2 weights, of float32
-// as models give them (AttentionStack), or of float64 as some files hold them (WideAttentionStack).
+// layer l + 1 takes from position k of layer l through head h. L layers, H heads and n positions give L H n^2 weights,
+// in float32 as models compute them (AttentionStack), or in float64 as some files store them (WideAttentionStack).
 template <typename Weight>
 class BasicAttentionStack {
  public:
   BasicAttentionStack() = default;
   // Throws Error(kBadFile) unless `weights` has rank 4, at least one layer, head and position, square layers, and only
-  // finite non-negative values. The message names the first offending element.
+  // finite nonnegative values. The message names the first offending element.
   explicit BasicAttentionStack(Tensor<Weight> weights);
 
   std::size_t layers() const { return weights_.extent(0); }
@@ -40,7 +40,7 @@ class BasicAttentionStack {
   // [head, query, key] of layer l, counted from 1. Valid while the stack lives.
   TensorView<const Weight> layer(std::size_t l) const { return weights_[l - 1]; }
 
-  // Hands every layer to a sink, as a model would.
+  // Passes every layer to a sink, as a model would.
   void send_to(AttentionSink& sink) const requires std::same_as<Weight, float>;
 
  private:
@@ -50,39 +50,40 @@ class BasicAttentionStack {
 using AttentionStack = BasicAttentionStack<float>;
 using WideAttentionStack = BasicAttentionStack<double>;
 
-// Throws Error(kBadFile) as the constructor of AttentionStack does. `what` names the source in the message, whose
-// layers begin behind `layers_before`.
+// Throws Error(kBadFile) as the constructor of AttentionStack does. In the message, `what` names the source, and layers
+// are numbered from layers_before + 1.
 void validate_attention(TensorView<const float> weights, std::string_view what, std::size_t layers_before = 0);
 void validate_attention(TensorView<const double> weights, std::string_view what, std::size_t layers_before = 0);
 
-// What the rows of a stack are like.
+// Statistics of the rows of a stack.
 struct RowSums {
   double largest_error = 0.0;  // the largest |row sum - 1|
-  std::size_t layer = 1;       // where it is: layer from 1, head and query from 0
+  std::size_t layer = 1;       // its layer (from 1), head and query (from 0)
   std::size_t head = 0;
   std::size_t query = 0;
   double sum = 1.0;                 // that row's sum
-  std::size_t zero_rows = 0;        // rows of nothing but zeros; if there are any, the place above is that of the first
-  bool columns_sum_to_one = false;  // within kRowSumTolerance, where rows do not: query and key are swapped
+  std::size_t zero_rows = 0;        // number of all-zero rows; if positive, the location above is that of the first one
+  bool columns_sum_to_one = false;  // within kRowSumTolerance, and rows do not: query and key are swapped
 };
 RowSums inspect_row_sums(TensorView<const float> weights);
 RowSums inspect_row_sums(TensorView<const double> weights);
 
-// Float32 softmax misses 1 by about 1e-7 and half precision by about 1e-3; more than this is not softmax output.
+// Float32 softmax deviates from 1 by about 1e-7 and half precision by about 1e-3; a larger deviation is not softmax
+// output.
 inline constexpr double kRowSumTolerance = 1e-3;
 
-// True when no query attends to a later key: every weight above the diagonal is exactly 0. A single position is not
-// called causal. `weights` is [..., query, key].
+// True if no query attends to a later key: every weight above the diagonal is exactly 0. A single position does not
+// count as causal. `weights` is [..., query, key].
 bool is_causal(TensorView<const float> weights);
 bool is_causal(TensorView<const double> weights);
 
-// Divides the row of the query at `position` by its sum, in float64: rounded to float32 the row would miss 1 again. In
-// a row of zeros attention brings nothing to the query, so all that its position holds after the layer is what the
-// residual connection carries there, its own state: such a row becomes that of the identity. Returns whether it was
-// one.
+// Divides the row of the query at `position` by its sum, in float64: rounded to float32, it would deviate from 1 again.
+// In a row of zeros, attention brings nothing to the query, so its position after the layer holds only what the
+// residual connection carries there, its own state: such a row becomes that of the identity. Returns whether it was a
+// row of zeros.
 bool renormalize_row(std::span<double> row, std::size_t position);
 
-// The rows of zeros that renormalize_rows() met.
+// The all-zero rows found by renormalize_rows().
 struct ZeroRows {
   std::size_t count = 0;
   std::set<std::size_t> layers;   // from 1
@@ -92,16 +93,16 @@ struct ZeroRows {
   void add(const ZeroRows& more);
 };
 
-// Each row of [layer, head, query, key]. The layers begin behind `layers_before`.
+// Renormalizes each row of [layer, head, query, key]. Layers are numbered from layers_before + 1.
 ZeroRows renormalize_rows(Tensor<double>& weights, std::size_t layers_before = 0);
 
-// A sink that keeps everything: O(L H n^2). Chunks of queries may come in any number; missing rows are an error.
+// A sink that keeps everything: O(L H n^2). Queries may come in any number of chunks; missing rows are an error.
 class StackSink : public AttentionSink {
  public:
-  // `tokens` is n; layers and heads are learnt from the calls.
+  // `tokens` is n; the number of heads is learned from the calls.
   explicit StackSink(std::size_t layers, std::size_t tokens) : layers_(layers), tokens_(tokens) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
-  // The stack, validated. Call once, after the model has run.
+  // Returns the validated stack. Call once, after the model has run.
   AttentionStack take();
 
  private:

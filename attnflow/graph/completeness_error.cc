@@ -14,7 +14,7 @@ double block_scale(const LayerTerms& terms, std::size_t query) {
   return terms.block_scale.empty() ? 1.0 : static_cast<double>(terms.block_scale(query));
 }
 
-// y_i - x_i - sum_j T_ij: the heads' values are mixed before they are projected.
+// Returns y_i - x_i - sum_j T_ij: the heads' values are mixed before they are projected.
 std::vector<double> remainder_of(const LayerTerms& terms, std::size_t query) {
   const std::size_t heads = terms.attention.extent(0);
   const std::size_t width = terms.values.extent(2);
@@ -79,7 +79,7 @@ double completeness_error(const LayerTerms& terms, std::span<const float> bias) 
     const double scale = block_scale(terms, q);
     for (std::size_t c = 0; c < constant.size(); ++c) {
       const double error = std::abs(left[q][c] - scale * constant[c]);
-      largest = error <= largest ? largest : error;  // NaN stays
+      largest = error <= largest ? largest : error;  // keeps NaN
     }
   }
   double size = 0.0;

@@ -13,7 +13,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, kVectorBlock / 2>;
 using Doubles = hn::CappedTag<double, kVectorBlock / 4>;
 
-// The sum of the lanes, one after another in float64.
+// The sum of the lanes, sequentially in float64.
 double sum_lanes(hn::Vec<Floats> v) {
   const Floats d;
   alignas(64) float lanes[kVectorBlock / 2];
@@ -23,7 +23,7 @@ double sum_lanes(hn::Vec<Floats> v) {
   return sum;
 }
 
-// Two vectors of columns, from column c of a panel, times kRows rows stay in registers over the whole inner loop.
+// Keeps two vectors of columns, from column c of a panel, times kRows rows in registers over the whole inner loop.
 template <std::size_t kRows>
 void project_rows(const Projection& p, std::size_t first, const float* panel, std::size_t c) {
   const Floats d;
@@ -58,7 +58,7 @@ void project_all(const Projection& p) {
   }
 }
 
-// |y| - |y - t|.
+// Returns |y| - |y - t|.
 HWY_INLINE hn::Vec<Floats> gain(hn::Vec<Floats> t, hn::Vec<Floats> twice, hn::Vec<Floats> sign) {
   const auto s = hn::Xor(t, sign);
   return hn::Min(s, hn::Sub(twice, s));
@@ -165,7 +165,7 @@ void subtract(const float* from, const float* vectors, std::size_t vector_stride
   }
 }
 
-// Of vector m with vectors [first, first + kCount).
+// Products of vector m with vectors [first, first + kCount).
 template <std::size_t kCount>
 void products_of(const float* vectors, std::size_t vector_stride, std::size_t m, std::size_t first, std::size_t length,
                  double* products) {

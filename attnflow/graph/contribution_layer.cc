@@ -56,7 +56,7 @@ void check_shapes(const LayerTerms& terms, const std::string& method) {
   check_norm(terms.feed_forward_norm, projection[2], method, layer);
 }
 
-// Whether all are finite. Without a branch in the loop, so that it becomes vector code: x - x is 0 or NaN.
+// Whether all numbers are finite. The loop has no branch, so that it can be vectorized: x - x is 0 or NaN.
 bool all_finite(const float* data, std::size_t count) {
   bool finite = true;
   for (std::size_t e = 0; e < count; ++e) finite &= data[e] - data[e] == 0.0F;
@@ -81,7 +81,7 @@ void check_finite(TensorView<const float> data, const char* what, const LayerTer
                 *bad);
 }
 
-// Checks one query's attention and returns how many keys it uses.
+// Checks one query's attention and returns the number of keys it uses.
 std::size_t check_attention(const LayerTerms& terms, const ContributionLayer& layer, std::size_t query,
                             const std::string& method) {
   std::size_t used = 0;
@@ -110,7 +110,7 @@ std::size_t check_attention(const LayerTerms& terms, const ContributionLayer& la
   return used;
 }
 
-// The statistics of y_i that make the norm linear, sigma_i and the mean that is taken away.
+// The statistics of y_i that make the norm linear: sigma_i and the mean to subtract.
 struct Statistics {
   double mean = 0.0;
   double sigma = 1.0;
@@ -126,7 +126,7 @@ Statistics statistics(const NormTerms& norm, std::span<const float> row) {
   return found;
 }
 
-// Rows without their mean times gamma, by one norm after another.
+// Subtracts the row's mean and multiplies it by gamma, for each norm in turn.
 void fold(std::vector<double>& row, std::span<const NormTerms* const> norms) {
   for (const NormTerms* norm : norms) {
     double mean = 0.0;
@@ -137,7 +137,7 @@ void fold(std::vector<double>& row, std::span<const NormTerms* const> norms) {
   }
 }
 
-// Rows of `hidden` numbers, folded and padded; `rows` itself where there is nothing to do.
+// Returns rows of `hidden` numbers, folded and padded; `rows` itself if nothing has to be done.
 const float* folded_rows(const float* rows, std::size_t count, const ContributionLayer& layer,
                          std::span<const NormTerms* const> norms, std::vector<float>& own) {
   if (norms.empty() && layer.stride == layer.hidden) return rows;
@@ -158,7 +158,7 @@ const float* folded_rows(const float* rows, std::size_t count, const Contributio
   return own.data();
 }
 
-// O^h, folded and in panels.
+// Returns O^h, folded and in panels.
 std::vector<float> folded_projection(const float* rows, const ContributionLayer& layer,
                                      std::span<const NormTerms* const> norms) {
   std::vector<float> panels(layer.heads * layer.width * layer.stride, 0.0F);
@@ -182,7 +182,7 @@ std::vector<float> folded_projection(const float* rows, const ContributionLayer&
   return panels;
 }
 
-// What the norm makes of y_i, times sigma_i.
+// Computes the norm's result for y_i, times sigma_i.
 void normed_output(const LayerTerms& terms, ContributionLayer& layer) {
   layer.own_output.assign(layer.queries * layer.stride, 0.0F);
   for (std::size_t q = 0; q < layer.queries; ++q) {
@@ -199,7 +199,7 @@ void normed_output(const LayerTerms& terms, ContributionLayer& layer) {
   layer.output = layer.own_output.data();
 }
 
-// A factor of everything that is written into a position is one of its attention.
+// A factor on everything written into a position is applied to its attention.
 void scale_attention(const LayerTerms& terms, ContributionLayer& layer) {
   if (terms.block_scale.empty()) return;
   const auto weights = terms.attention.span();

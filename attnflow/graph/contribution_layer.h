@@ -1,13 +1,13 @@
-// The terms of a layer (graph/layer_terms.h), checked and made ready for the loops over pairs of positions.
+// The terms of a layer (graph/layer_terms.h), checked and prepared for the loops over pairs of positions.
 //
-// Norms that come after the block are folded into what they are applied to. They are linear up to their statistics, so
+// Norms that come after the block are folded into their inputs. They are linear given their statistics, so
 //
 //     N(sum_j F_ij + b) = (1 / sigma_i) sum_j (F_ij - mean) gamma + ...
 //
-// holds term by term when the rows of every O^h and of x lose their mean and are multiplied by gamma beforehand, at the
-// cost of d^2 instead of n^2 d. The factor 1 / sigma_i is left out: it is the same for all of row i, which is divided
-// by its sum. What the norm makes of y_i is scaled by sigma_i instead. A scale of what is written into a position is
-// folded into its attention.
+// holds term by term if the rows of every O^h and of x lose their mean and are multiplied by gamma beforehand, at the
+// cost of d^2 instead of n^2 d. The factor 1 / sigma_i is omitted, because it is common to row i, which is divided by
+// its sum; instead, the norm's result for y_i is multiplied by sigma_i. A scale of the vectors written into a position
+// is folded into its attention.
 #ifndef ATTNFLOW_GRAPH_CONTRIBUTION_LAYER_H_
 #define ATTNFLOW_GRAPH_CONTRIBUTION_LAYER_H_
 
@@ -23,32 +23,32 @@ namespace attnflow::internal {
 
 enum class FoldedNorms : std::uint8_t {
   kNone,
-  kFirst,  // that behind the block, where there is one
-  kBoth,   // and that behind the feed-forward net: of x and O only
+  kFirst,  // the one after the block, if any
+  kBoth,   // also the one after the feed-forward net, for x and O only
 };
 
 struct ContributionLayer {
   std::size_t number = 0;       // 1 for the first
   std::size_t query_begin = 0;  // of the chunk
   std::size_t queries = 0;
-  std::size_t positions = 0;  // query_begin + queries: those that have come
-  std::size_t keys = 0;       // length of a row of attention
+  std::size_t positions = 0;  // query_begin + queries: those that have arrived
+  std::size_t keys = 0;       // length of an attention row
   std::size_t heads = 0;
   std::size_t key_heads = 0;
   std::size_t width = 0;
   std::size_t hidden = 0;
-  std::size_t stride = 0;  // hidden, padded with zeros to a multiple of kVectorBlock
+  std::size_t stride = 0;  // hidden, zero-padded to a multiple of kVectorBlock
 
   const float* attention = nullptr;    // [head, query, keys]
   const float* values = nullptr;       // [positions - value_begin, key_heads, width]
-  std::size_t value_begin = 0;         // the first position in it
+  std::size_t value_begin = 0;         // the first position in `values`
   const float* residual = nullptr;     // [query, stride], folded
   const float* output = nullptr;       // [query, stride], folded by the first norm
-  std::vector<std::size_t> used_keys;  // of each query: one more than the last key that any head looks at
+  std::vector<std::size_t> used_keys;  // per query: one more than the last key to which any head attends
   std::vector<float> projection;       // folded, [head, panel, width, kVectorBlock] (graph/contribution_kernels.h)
   std::size_t threads = 1;
 
-  // Where it was made rather than handed over.
+  // Storage for arrays that are computed rather than provided by the engine.
   std::vector<float> own_attention, own_residual, own_output;
 
   const float* attention_row(std::size_t head, std::size_t query) const {
@@ -59,9 +59,9 @@ struct ContributionLayer {
   }
 };
 
-// Checks the terms and folds the norms; values are those of the chunk. `method`: its name, for messages.
-// Throws Error(kOther) for shapes that do not fit each other and for attention to positions that have not come,
-// Error(kBadFile) for numbers that are not finite or attention below 0, naming layer and position.
+// Checks the terms and folds the norms; values are those of the chunk. `method` is the method's name, for messages.
+// Throws Error(kOther) for shapes that do not match and for attention to positions that have not arrived, and
+// Error(kBadFile), naming layer and position, for numbers that are not finite or attention below 0.
 ContributionLayer contribution_layer(const LayerTerms& terms, FoldedNorms folded, const std::string& method,
                                      std::size_t threads);
 

@@ -20,14 +20,14 @@
 namespace attnflow {
 namespace {
 
-// What is kept of a layer's positions for the chunks that follow.
+// The data of a layer's positions that later chunks need.
 struct KeptPositions {
   std::size_t count = 0;
   std::vector<float> values;  // [position, key-value head, width]
   internal::GramBlocks grams;
 };
 
-// Rows divided by their sums; one without anything positive becomes the identity's.
+// Divides rows by their sums; a row without a positive entry becomes that of the identity.
 void make_proportions(TensorView<double> rows, std::size_t layer, std::size_t query_begin, Contribution contribution) {
   const std::size_t positions = rows.extent(1);
   for (std::size_t q = 0; q < rows.extent(0); ++q) {
@@ -72,12 +72,12 @@ struct ContributionRows::State {
   std::size_t layers = 0;
   ContributionOptions options;
   bool in_chunks = false;
-  std::vector<KeptPositions> kept;  // of each layer
+  std::vector<KeptPositions> kept;  // by layer
 
   Tensor<double> contributions(const LayerTerms& terms, KeptPositions& before) const;
 };
 
-// c_ij before rows are divided by their sums. `before`: what is kept of the chunks before, to which this one is added.
+// c_ij before rows are divided by their sums. `before`: data kept from earlier chunks, to which this chunk's is added.
 Tensor<double> ContributionRows::State::contributions(const LayerTerms& terms, KeptPositions& before) const {
   const Contribution method = options.contribution;
   if (method == Contribution::kGlobenc) {

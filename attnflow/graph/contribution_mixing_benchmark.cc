@@ -1,14 +1,14 @@
-// What contributions cost: seconds of all layers of a model for each method, on random terms of its shape.
+// The cost of contributions: seconds for all layers of a model by each method, on random terms of its shape.
 //
 //   graph_benchmark [LAYERS HIDDEN HEADS KEY_HEADS WIDTH TOKENS [THREADS]]      default: SmolLM2-135M, 512 tokens
 //
-// Before anything is timed, the rows of each method are compared with those of the plain computation. The attention is
-// causal. Timed, as the median of several runs, is what ContributionGraphSink does with the terms of all layers. A
-// model has other numbers in every layer, so that each layer's terms come from memory, not from a cache; value zeroing
-// costs what the model's feed-forward nets do, and stands in no proportion to this. Beside the times, the forward pass
-// of a model of these shapes as multiplications: what the times are a share of is the model's own pass
-// (model/torch/long_row_benchmark.cc), and a plain PyTorch program for the same is
-// graph/contribution_mixing_benchmark.py.
+// Before timing, the rows of each method are compared with those of the simple computation. The attention is causal.
+// The timed work, as the median of several runs, is what ContributionGraphSink does with the terms of all layers. As in
+// a model, every layer has different numbers, so that each layer's terms come from memory, not from a cache. Value
+// zeroing costs as much as the model's feed-forward nets, out of proportion to the others. For comparison, the forward
+// pass of a model of these shapes is given in multiplications: the model's own pass (model/torch/long_row_benchmark.cc)
+// gives the scale for these times, and graph/contribution_mixing_benchmark.py is a simple PyTorch program for the same
+// task.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,9 +30,9 @@ namespace {
 
 constexpr std::array<Contribution, 3> kTimed = {Contribution::kNorm, Contribution::kAlti, Contribution::kIfr};
 constexpr std::size_t kRuns = 5;
-constexpr double kRowTolerance = 5e-6;  // of shares, made of float32 vectors
+constexpr double kRowTolerance = 5e-6;  // for shares computed from float32 vectors
 
-// The largest difference from the plain computation.
+// Returns the largest difference from the simple computation.
 double check_rows() {
   const OwnedTerms layer =
       random_terms({.heads = 9, .key_heads = 3, .width = 8, .hidden = 96, .tokens = 80, .causal = true})[0];
@@ -42,16 +42,16 @@ double check_rows() {
     const Tensor<double> expected = plain_contributions(layer, method);
     for (std::size_t e = 0; e < found.size(); ++e) {
       const double difference = std::abs(found.data()[e] - expected.data()[e]);
-      largest = difference <= largest ? largest : difference;  // NaN stays
+      largest = difference <= largest ? largest : difference;  // keeps NaN
     }
   }
   return largest;
 }
 
-// Terms of one layer that need not be complete: the output is another random vector.
+// Terms of one layer that need not be complete: the output is an independent random vector.
 OwnedTerms incomplete_terms(const RandomTermsOptions& options) {
   RandomTermsOptions small = options;
-  small.hidden = 1;  // what makes complete terms costs more than everything that is timed
+  small.hidden = 1;  // making complete terms costs more than everything timed
   OwnedTerms layer = random_terms(small)[0];
   std::mt19937_64 random(options.seed);
   std::normal_distribution<float> normal;
@@ -68,7 +68,7 @@ OwnedTerms incomplete_terms(const RandomTermsOptions& options) {
 
 struct Seconds {
   double wall = 0.0;
-  double cpu = 0.0;  // of all threads: where others use the processors, too, this is what compares
+  double cpu = 0.0;  // of all threads: comparable even when others use the processors
 };
 
 Seconds median_seconds(const std::vector<OwnedTerms>& layers, std::size_t layer_count, Contribution method,

@@ -21,7 +21,7 @@ using test::expect_error;
 constexpr std::array<Contribution, 5> kAll = {Contribution::kNorm, Contribution::kGlobenc, Contribution::kAlti,
                                               Contribution::kIfr, Contribution::kValueZeroing};
 
-// A layer's rest that bends: y -> y + tanh(y * 0.7) * 2, column c scaled by 1 + c / 10.
+// A nonlinear rest of a layer: y -> y + tanh(y * 0.7) * 2, column c scaled by 1 + c / 10.
 double bent(double y, std::size_t c) { return (y + 2.0 * std::tanh(0.7 * y)) * (1.0 + 0.1 * static_cast<double>(c)); }
 
 Tensor<float> rest_of_rows(TensorView<const float> rows) {
@@ -53,7 +53,7 @@ double largest_difference(const Tensor<double>& a, const Tensor<double>& b) {
   double largest = 0.0;
   for (std::size_t e = 0; e < a.size(); ++e) {
     const double difference = std::abs(a.data()[e] - b.data()[e]);
-    largest = difference <= largest ? largest : difference;  // NaN stays
+    largest = difference <= largest ? largest : difference;  // keeps NaN
   }
   return largest;
 }
@@ -71,7 +71,8 @@ TEST(ContributionMixing, EqualsThePlainComputation) {
   for (const NormsForTest norms : {NormsForTest::kBefore, NormsForTest::kAfter, NormsForTest::kRmsAfter}) {
     for (const bool causal : {false, true}) {
       for (const std::size_t key_heads : {1U, 2U, 6U}) {
-        // 70 positions cross a block of queries and one of forms; hidden sizes that are and are not whole vectors.
+        // 70 positions exceed one block of queries and one of forms; hidden sizes are and are not multiples of a
+        // vector.
         for (const std::size_t tokens : {1U, 7U, 70U}) {
           if (tokens == 70 && key_heads != 2) continue;
           const OwnedTerms layer = random_terms({.heads = 6,
@@ -239,7 +240,7 @@ TEST(ContributionMixing, MaskedColumnsAndDiscardSpareWhatTheResidualCarries) {
 
 TEST(ContributionMixing, ASmallPartOfALargeResidualKeepsItsDigits) {
   OwnedTerms layer = random_terms({.hidden = 32, .tokens = 5, .causal = true, .seed = 12})[0];
-  // As the first token of decoders: a few coordinates of the residual stream are in the thousands.
+  // As in the first token of decoders: a few coordinates of the residual stream are in the thousands.
   for (std::size_t i = 0; i < 5; ++i) {
     layer.residual(i, 7) += 3000.0F;
     layer.output(i, 7) = layer.residual(i, 7);
@@ -311,7 +312,7 @@ TEST(ContributionMixing, ShapesAndOrderOfChunksAreChecked) {
   terms = layer.terms();
   terms.query_begin = 3;
   expect_error(ErrorKind::kOther, {"at position 0, found queries from"}, [&] { rows.rows(terms); });
-  // A chunk that looks ahead: no values of those positions.
+  // A chunk that attends to later positions, whose values are missing.
   OwnedTerms part = layer.chunk(0, 4);
   part.attention = Tensor<float>({4, 4, 8}, std::vector<float>(128, 0.125F));
   expect_error(ErrorKind::kOther, {"have to come whole"}, [&] { rows.rows(part.terms()); });

@@ -1,10 +1,10 @@
-// The loop over pairs of positions under ALTI, IFR and value zeroing: tiles of keys, slices of their vectors, groups of
-// queries.
+// The loop over pairs of positions used by ALTI, IFR and value zeroing: tiles of keys, slices of their vectors, groups
+// of queries.
 //
-// What key j gives to a head, u_j^h = v_j^h O^h, is made for kTileKeys keys at a time, a slice of the hidden size wide
-// enough to stay in a cache with that of all heads. The queries come by in groups of kGroup, which share what is loaded
-// of the key. Pairs without attention in any head are left out: they have no T_ij, so that nothing above the diagonal
-// of a causal model is computed.
+// The vector that key j gives to a head, u_j^h = v_j^h O^h, is computed for kTileKeys keys at a time, in slices of the
+// hidden size that are as wide as a cache allows for all heads together. Queries are processed in groups of kGroup,
+// which share the loaded data of a key. Pairs without attention in any head are skipped: they have no T_ij, so nothing
+// above the diagonal of a causal model is computed.
 #ifndef ATTNFLOW_GRAPH_CONTRIBUTION_TILES_H_
 #define ATTNFLOW_GRAPH_CONTRIBUTION_TILES_H_
 
@@ -22,26 +22,26 @@ inline constexpr std::size_t kTileKeys = 8;
 inline constexpr std::size_t kTileQueries = 64;
 inline constexpr std::size_t kTileFloats = std::size_t{1} << 16;  // 256 KiB: half of a small second-level cache
 
-// Queries that draw on one key. Weights are [heads], in a pair of a position with itself [heads + 1]: behind those of
-// the heads stands 1, that of x_i.
+// Queries that draw on one key. Weights are [heads], or [heads + 1] for a pair of a position with itself, where a 1 for
+// x_i follows the weights of the heads.
 struct QueryGroup {
   std::size_t key = 0;  // position
   std::size_t tile_key = 0;
   std::size_t count = 0;
-  bool is_diagonal = false;  // then one query, at the key's position
+  bool is_diagonal = false;  // then a single query, at the key's position
   std::array<std::size_t, kGroup> queries = {};
   std::array<const float*, kGroup> weights = {};
-  const float* vectors = nullptr;  // [heads + 1, length]: u_j^h, behind them x_j if the key is a query of the chunk
+  const float* vectors = nullptr;  // [heads + 1, length]: u_j^h, then x_j if the key is a query of the chunk
 };
 
-// Part of the hidden size.
+// A part of the hidden size.
 struct Slice {
   std::size_t begin = 0;
   std::size_t length = 0;
 };
 
-// u_j^h of the keys [first, first + count), and behind them x_j of those that are queries of the chunk:
-// vectors [key, heads + 1, slice].
+// Computes u_j^h of the keys [first, first + count), followed by x_j for those that are queries of the chunk: vectors
+// [key, heads + 1, slice].
 void project_keys(const ContributionLayer& layer, std::size_t first, std::size_t count, const Slice& slice,
                   float* vectors);
 
@@ -55,13 +55,13 @@ class PairTiles {
 
   static std::size_t tiles(const ContributionLayer& layer) { return (layer.positions + kTileKeys - 1) / kTileKeys; }
 
-  // The slices of a vector, from left to right.
+  // The length of the slices of a vector, from left to right.
   static std::size_t slice_length(const ContributionLayer& layer) {
     const std::size_t fits = kTileFloats / (kTileKeys * (layer.heads + 1)) / kVectorBlock * kVectorBlock;
     return std::min(layer.stride, std::max(fits, kVectorBlock));
   }
 
-  // Calls visit(group, slice) for all pairs of the tile's keys, slice after slice.
+  // Calls visit(group, slice) for all pairs of the tile's keys, slice by slice.
   template <typename Visit>
   void for_each_group(std::size_t tile, const Visit& visit) {
     const std::size_t first = tile * kTileKeys;
@@ -74,7 +74,7 @@ class PairTiles {
         const std::size_t end = std::min(layer_.queries, q + kTileQueries);
         const auto used = std::max_element(layer_.used_keys.begin() + static_cast<std::ptrdiff_t>(q),
                                            layer_.used_keys.begin() + static_cast<std::ptrdiff_t>(end));
-        // The residual stream of a position counts even where nothing looks at it.
+        // The residual stream of a position counts even if nothing attends to it.
         const bool has_diagonal = layer_.query_begin + q < first + count && first < layer_.query_begin + end;
         if (*used <= first && !has_diagonal) continue;
         gather(first, count, q, end);
@@ -84,7 +84,7 @@ class PairTiles {
   }
 
  private:
-  // weights_ [key, query, heads + 1] of queries [begin, end).
+  // Fills weights_ [key, query, heads + 1] for queries [begin, end).
   void gather(std::size_t first, std::size_t count, std::size_t begin, std::size_t end) {
     const std::size_t row = layer_.heads + 1;
     const std::size_t there = std::min(count, layer_.keys > first ? layer_.keys - first : 0);
@@ -134,7 +134,7 @@ class PairTiles {
   std::vector<float> weights_;
 };
 
-// y in the form that the sums of gains take (graph/contribution_kernels.h): 2 |y| and the signs.
+// y in the form needed for sums of gains (graph/contribution_kernels.h): 2 |y| and the signs.
 class OutputSigns {
  public:
   explicit OutputSigns(const ContributionLayer& layer);

@@ -1,20 +1,20 @@
-// GlobEnc: lengths through the second residual and norm of an encoder layer (Modarressi et al. 2022).
+// GlobEnc: vector lengths after the second residual and norm of an encoder layer (Modarressi et al. 2022).
 //
 // Problem. In BERT, a second residual connection and a second norm follow the feed-forward net. The first norm's scale
-// can be very uneven; the second undoes part of that, and lengths before it say little of what leaves the layer.
+// can be very uneven; the second partly undoes that, so lengths measured before it say little about the layer's output.
 //
-// Definition (section 3.1, equations 8 to 10; what they call N_Enc). The feed-forward net is left out, and what
-// position j gives position i goes on along the second residual and through the second norm made linear:
+// Definition (section 3.1, equations 8 to 10; N_Enc in the paper). The feed-forward net is left out, and the vector
+// that position j gives to position i continues along the second residual and through the linearized second norm:
 //
-//     c_ij = | (F'_ij - mean F'_ij) / sigma'_i gamma' |,   F' the F_ij of graph/contribution_mixing.h behind the first
+//     c_ij = | (F'_ij - mean F'_ij) / sigma'_i gamma' |,   F' being F_ij of graph/contribution_mixing.h after the first
 //     norm.
 //
-// sigma'_i, of the true input of the second norm with the feed-forward net in it, is the same for all of row i and
-// falls out when that is divided by its sum, so that it need not be known.
+// sigma'_i belongs to the true input of the second norm, including the feed-forward net. It is common to row i and
+// cancels when that is divided by its sum, so it need not be known.
 //
-// Method. Both norms are folded into O^h and x, with the rest as in graph/norm_contributions.h.
+// Method. Both norms are folded into O^h and x; the rest is as in graph/norm_contributions.h.
 //
-// Needs: what the lengths need, and a layer with both norms behind its blocks.
+// Needs: the inputs of graph/norm_contributions.h, and a layer with both norms after its blocks.
 // Time and memory: those of graph/norm_contributions.h.
 //
 // References:
@@ -32,7 +32,7 @@ namespace attnflow::internal {
 // Throws Error(kUnsupportedModel) unless both norms of the layer come after its blocks.
 void check_globenc(const LayerTerms& terms);
 
-// c_ij, [query, position]; `terms` as above, `grams` as in norm_contributions().
+// Returns c_ij, [query, position]; `terms` as above, `grams` as in norm_contributions().
 Tensor<double> globenc_contributions(const LayerTerms& terms, std::size_t threads, GramBlocks& grams);
 
 }  // namespace attnflow::internal

@@ -20,7 +20,7 @@ void check_both(TensorView<const float> attention, TensorView<const float> gradi
                             "gradient of the same shape, found {} and {}",
                             shape_to_string(shape), shape_to_string(gradient.shape())));
   }
-  // Before anything is multiplied or clipped: a maximum would hide a NaN. Written so that NaN fails.
+  // Checked before anything is multiplied or clipped, because a maximum would hide a NaN. Written so that NaN fails.
   for (const float w : attention.span()) {
     if (!(w >= 0.0F && std::isfinite(w))) {
       throw Error(ErrorKind::kBadFile,

@@ -22,7 +22,7 @@ std::string message_of(const auto& action) {
 }
 
 TEST(GradientWeights, AreClippedHeadByHeadBeforeTheMean) {
-  // At [0, 0] the heads say +0.5 and -0.5: clipping after the mean would give 0.
+  // At [0, 0] the heads give +0.5 and -0.5: clipping after the mean would give 0.
   const Tensor<float> attention({2, 2, 2}, {0.5F, 0.5F, 0.25F, 0.75F, 0.25F, 0.75F, 1.0F, 0.0F});
   const Tensor<float> gradient({2, 2, 2}, {1.0F, -2.0F, 4.0F, 0.0F, -2.0F, 4.0F, -1.0F, 8.0F});
   EXPECT_EQ(gradient_weights(attention.view(), gradient.view()), Tensor<double>({2, 2}, {0.25, 1.5, 0.5, 0.0}));
@@ -59,7 +59,7 @@ TEST(GradientWeights, ColumnsMaskColumnsAndDiscardedAreZeroAndNothingIsScaledUp)
   options.removal.discard = 4.0 / 9.0;  // the two zeros, 0.25, and the later one of the two 0.5
   EXPECT_EQ(gradient_weights(attention.view(), gradient.view(), options),
             Tensor<double>({3, 3}, {1, 1, 2, 0.5, 0, 0, 0, 2, 0}));
-  options.removal.discard_keeps = {2};  // the last column is left alone: 0, the two 0.5, and one 1 go
+  options.removal.discard_keeps = {2};  // the last column is exempt: 0, the two 0.5, and one 1 go
   EXPECT_EQ(gradient_weights(attention.view(), gradient.view(), options),
             Tensor<double>({3, 3}, {1, 0, 2, 0, 0, 0, 0, 2, 0.25}));
 }
@@ -97,7 +97,7 @@ TEST(GradientGraph, NoGradientIsTheIdentity) {
     EXPECT_EQ(gradient_graph_of(stack, zero, {.residual_rule = rule}).top(1),
               Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1}));
   }
-  // Nor is one that speaks against the score everywhere.
+  // The same holds for a gradient that is negative everywhere.
   Tensor<float> negative(stack.weights().shape());
   for (float& g : negative.span()) g = -1.0F;
   EXPECT_EQ(gradient_graph_of(stack, negative).top(1), Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1}));

@@ -1,17 +1,17 @@
 // Information flow routes: ALTI head by head (Ferrando & Voita 2024).
 //
-// Problem. Two heads that write opposite things from the same position cancel in T_ij, and ALTI sees nothing, though
-// both may matter to what reads one of them. How much of the output is each head's part?
+// Problem. Two heads that write opposite vectors from the same position cancel in T_ij, and ALTI sees nothing, though
+// both may matter to whatever reads one of them. How much does each head contribute to the output?
 //
-// Definition (section 2.2). With u_j^h = v_j^h O^h what head h takes from position j,
+// Definition (section 2.2). With u_j^h = v_j^h O^h the vector that head h takes from position j,
 //
 //     c_ij = sum_h max(0, |y_i|_1 - |y_i - a_ij^h u_j^h|_1) + d_ij max(0, |y_i|_1 - |y_i - x_i|_1).
 //
-// Norms as in graph/alti_contributions.h. (Ferrando & Voita measure decoders, whose norms come before.)
+// Norms are handled as in graph/alti_contributions.h. (Ferrando & Voita measure decoders, whose norms come before.)
 //
-// Needs: what ALTI needs.
-// Time: n d^2 for the vectors, and 5 H operations a pair of positions and coordinate; causal models half of that.
-// Memory: that of ALTI, and a tile of n H sums a thread.
+// Needs: the same as ALTI.
+// Time: n d^2 for the vectors, and 5 H operations per pair of positions and coordinate; half of that in causal models.
+// Memory: that of ALTI, and a tile of n H sums per thread.
 //
 // References:
 //   J. Ferrando and E. Voita, Information Flow Routes: Automatically Interpreting Language Models at Scale, EMNLP 2024:
@@ -24,7 +24,7 @@
 
 namespace attnflow::internal {
 
-// c_ij, [query, position]; `layer` with kFirst and the values of all positions.
+// Returns c_ij, [query, position]; `layer` must have kFirst and the values of all positions.
 Tensor<double> ifr_contributions(const ContributionLayer& layer);
 
 }  // namespace attnflow::internal

@@ -1,18 +1,19 @@
-// What the attention block of a layer writes into the residual stream, taken apart by the position that it comes from.
+// The vectors that a layer's attention block writes into the residual stream, separated by the position they come from.
 //
 // Definition. With x_i the residual stream before the block at position i, a_ij^h the attention of head h, v_j^h the
-// value of position j in it, and O^h the head's rows of the output projection,
+// value of position j in that head, and O^h the head's rows of the output projection,
 //
-//     T_ij = sum_h a_ij^h (v_j^h O^h)                 what position j writes into position i
-//     y_i = x_i + sum_j T_ij + b                      the residual stream behind the block
+//     T_ij = sum_h a_ij^h (v_j^h O^h)                 the vector that position j writes into position i
+//     y_i = x_i + sum_j T_ij + b                      the residual stream after the block
 //
-// where b is what does not come from any position: the projection's bias. H heads; G of them have values of their own,
-// and head h uses those of key-value head h G / H. A scale of the block's output (layer scale) is folded into O^h.
-// Where an RMS norm follows the block before it is added (Gemma 2), T_ij is what that norm makes of it with sigma_i as
-// it is: its scale is folded into O^h, and T_ij is to be multiplied by block_scale_i = 1 / sigma_i.
+// where b is the part that comes from no position: the projection's bias. There are H heads, of which G have their own
+// values; head h uses those of key-value head h G / H. A scale of the block's output (layer scale) is folded into O^h.
+// If an RMS norm is applied to the block's output before it is added (Gemma 2), T_ij is the result of that norm with
+// its actual sigma_i: its scale is folded into O^h, and T_ij must be multiplied by block_scale_i = 1 / sigma_i.
 //
-// In layers whose norm comes before the block (GPT-2, Llama, ViT), y_i is what goes on; in those whose norm comes after
-// it (BERT), y_i is what that norm is given. Contributions (graph/contribution_mixing.h) are made of these.
+// In layers whose norm comes before the block (GPT-2, Llama, ViT), y_i is passed on as it is; in those whose norm comes
+// after it (BERT), y_i is the input of that norm. Contributions (graph/contribution_mixing.h) are computed from these
+// terms.
 //
 // References:
 //   G. Kobayashi, T. Kuribayashi, S. Yokoi and K. Inui, Attention is Not Only a Weight, EMNLP 2020:
@@ -29,7 +30,7 @@
 //       }
 //     };
 //     LargestValue sink;
-//     for (std::size_t l = 1; l <= kLayers; ++l) sink.terms(terms(l));  // what a model does
+//     for (std::size_t l = 1; l <= kLayers; ++l) sink.terms(terms(l));  // as a model does
 //     assert(sink.largest > 0.0F);
 #ifndef ATTNFLOW_GRAPH_LAYER_TERMS_H_
 #define ATTNFLOW_GRAPH_LAYER_TERMS_H_
@@ -41,7 +42,7 @@
 
 namespace attnflow {
 
-// A layer norm, or without a shift an RMS norm: N(v) = (v - mean v) / sigma scale + shift, sigma^2 = var v + epsilon;
+// A layer norm or, without a shift, an RMS norm: N(v) = (v - mean v) / sigma scale + shift, sigma^2 = var v + epsilon;
 // RMS: v / sigma scale, sigma^2 = mean v^2 + epsilon.
 struct NormTerms {
   TensorView<const float> scale;  // [hidden]; empty: there is no norm
@@ -49,21 +50,22 @@ struct NormTerms {
   double epsilon = 0.0;
 };
 
-// One layer of the queries [query_begin, query_begin + q). All is valid only during the call that hands it over.
+// One layer for the queries [query_begin, query_begin + q). All views are valid only during the call that passes them.
 struct LayerTerms {
   std::size_t layer = 0;  // 1 for the first
   std::size_t query_begin = 0;
-  TensorView<const float> attention;          // [head, q, key], after softmax; keys count from 0 of the sequence
-  TensorView<const float> values;             // [q, key-value head, width]: of these positions; others came before
+  TensorView<const float> attention;  // [head, q, key], after softmax; keys count from the start of the sequence
+  TensorView<const float> values;     // [q, key-value head, width]: for these positions; others came earlier
   TensorView<const float> output_projection;  // [head, width, hidden]: O^h; the same in every chunk
-  TensorView<const float> block_scale = {};   // [q]: of T_ij; empty: 1
+  TensorView<const float> block_scale = {};   // [q]: scale of T_ij; empty: 1
   TensorView<const float> residual;           // [q, hidden]: x
   TensorView<const float> output;             // [q, hidden]: y
-  // Layers whose norms come after: that of y, and that behind the feed-forward net. Empty scales otherwise.
+  // For layers whose norms come after: the norm of y, and the one after the feed-forward net. Otherwise, scales are
+  // empty.
   NormTerms norm = {};
   NormTerms feed_forward_norm = {};
-  // The rest of the layer, from rows of y [rows, hidden] to the layer's output [rows, hidden], each row by itself. May
-  // be empty where the engine cannot compute it apart.
+  // The rest of the layer, from rows of y [rows, hidden] to the layer's output [rows, hidden], each row independently.
+  // May be empty if the engine cannot compute it separately.
   std::function<Tensor<float>(TensorView<const float> y)> rest = {};
 };
 

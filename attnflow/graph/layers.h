@@ -1,4 +1,4 @@
-// The layers of a question, checked: shared by everything that aggregates over layers.
+// The requested layers, checked: shared by everything that aggregates over layers.
 //
 // Example:
 //
@@ -14,13 +14,13 @@
 
 namespace attnflow {
 
-// The layers that options stand for in a graph of `layer_count` layers, increasing, each once: `layers`, or all of
-// start_layer + 1 ... layer_count when it is empty. Throws Error(kUsage) for a layer outside (start_layer,
-// layer_count], or start_layer >= layer_count.
+// Returns the requested layers in a graph of `layer_count` layers, increasing and unique: `layers`, or all of
+// start_layer + 1 ... layer_count if it is empty. Throws Error(kUsage) for a layer outside (start_layer, layer_count],
+// or start_layer >= layer_count.
 std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t start_layer,
                                         std::size_t layer_count);
 
-// Throws Error(kUsage) for an output token that is none of `tokens` positions.
+// Throws Error(kUsage) for an output token that is not one of `tokens` positions.
 void check_output_token(std::size_t position, std::size_t tokens);
 
 }  // namespace attnflow

@@ -57,11 +57,11 @@ template <typename Weight>
 Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& options, std::size_t query_begin) {
   const std::size_t keys = attention.extent(2);
   internal::check_removal(options.removal(), keys);
-  // Before heads are fused: a maximum would hide a NaN, and a sum a negative weight.
-  const auto is_wrong = [](Weight w) {  // written so that NaN is
+  // Checked before heads are fused: a maximum would hide a NaN, and a sum a negative weight.
+  const auto is_wrong = [](Weight w) {  // written so that NaN is wrong
     return !((w >= 0) & (w <= std::numeric_limits<Weight>::max()));
   };
-  unsigned wrong = 0;  // all are looked at, because such a loop is vectorized
+  unsigned wrong = 0;  // checks all without stopping early, because such a loop is vectorized
   for (const Weight w : attention.span()) wrong |= static_cast<unsigned>(is_wrong(w));
   if (wrong != 0) {
     throw Error(ErrorKind::kBadFile,

@@ -34,7 +34,7 @@ TEST(FusedWeights, MaskColumnsMovesTheRestUpAndLetsEmptyRowsKeepThemselves) {
   MixingOptions options;
   options.mask_columns = {0};
   EXPECT_EQ(fused_weights(one.view(), options), Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0.5, 0.5}));
-  // Rows of a chunk know where they are, and those that no step changed stay as they are.
+  // Rows of a chunk know their positions, and rows that no step changed stay as they are.
   const Tensor<float> rows({1, 2, 3}, {0.0F, 0.0F, 0.0F, 1.0F, 0.0F, 0.0F});
   EXPECT_EQ(fused_rows(rows.view(), options, 1), Tensor<double>({2, 3}, {0, 0, 0, 0, 0, 1}));
   options.mask_columns = {3};
@@ -42,7 +42,7 @@ TEST(FusedWeights, MaskColumnsMovesTheRestUpAndLetsEmptyRowsKeepThemselves) {
 }
 
 TEST(FusedWeights, DiscardTakesTheSmallestOfTheWholeMatrix) {
-  // Nine weights; a share of 4/9 takes 0.1, 0.1, 0.1 and one of the two 0.2 (the later one).
+  // Nine weights; a share of 4/9 removes 0.1, 0.1, 0.1 and one of the two 0.2 (the later one).
   const Tensor<float> one({1, 3, 3}, {0.5F, 0.4F, 0.1F, 0.1F, 0.3F, 0.6F, 0.2F, 0.7F, 0.1F});
   MixingOptions options;
   options.residual = 0.0;
@@ -55,7 +55,7 @@ TEST(FusedWeights, DiscardTakesTheSmallestOfTheWholeMatrix) {
   EXPECT_EQ(weights(2, 0), 0.0);
   EXPECT_EQ(weights(2, 1), 1.0);
   EXPECT_EQ(weights(2, 2), 0.0);
-  // The first column kept: the next smallest go instead.
+  // With the first column exempt, the next smallest go instead.
   options.discard_keeps = {0};
   const Tensor<double> kept = fused_weights(one.view(), options);
   EXPECT_GT(kept(1, 0), 0.0);
@@ -98,7 +98,7 @@ TEST(FusedWeights, TakesFloat64AsItIs) {
 }
 
 TEST(FusedWeights, ZerosCountToTheShareThatDiscardDrops) {
-  // Three of the nine weights are 0 already, so a share of 4 / 9 takes one more.
+  // Three of the nine weights are 0 already, so a share of 4 / 9 removes one more.
   const Tensor<float> causal({1, 3, 3}, {1.0F, 0, 0, 0.5F, 0.5F, 0, 0.25F, 0.5F, 0.25F});
   MixingOptions options;
   options.discard = 4.0 / 9.0;

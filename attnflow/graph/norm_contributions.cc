@@ -11,7 +11,7 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kFormQueries = 8;  // that a thread takes at a time
+constexpr std::size_t kFormQueries = 8;  // processed by a thread at a time
 
 struct NormWorkspace {
   std::vector<float> vectors;    // [key of the tile, heads + 1, length]
@@ -19,12 +19,12 @@ struct NormWorkspace {
   std::vector<double> products;  // [key of the tile, pair]
 };
 
-// Where the Gram matrix of a position begins; its numbers lie kFormBlock apart.
+// The beginning of a position's Gram matrix, whose numbers are kFormBlock apart.
 double* gram_of(GramBlocks& grams, std::size_t position) {
   return grams[position / kFormBlock].data() + position % kFormBlock;
 }
 
-// Gram matrices of the chunk's positions [first, first + count), and |F_ii|^2 of each.
+// Adds the Gram matrices of the chunk's positions [first, first + count), and |F_ii|^2 of each.
 void add_tile(const ContributionLayer& layer, std::size_t first, std::size_t count, NormWorkspace& work,
               GramBlocks& grams, double* squares) {
   const std::size_t pairs = layer.heads * (layer.heads + 1) / 2;
@@ -62,7 +62,7 @@ void add_tile(const ContributionLayer& layer, std::size_t first, std::size_t cou
   }
 }
 
-// |T_ij| of one query and all keys that it uses.
+// Computes |T_ij| of one query and all keys that it uses.
 void lengths_of_query(const ContributionLayer& layer, std::size_t query, const GramBlocks& grams,
                       std::vector<double>& attention, double* out) {
   attention.resize(layer.heads * kFormBlock);
@@ -75,7 +75,7 @@ void lengths_of_query(const ContributionLayer& layer, std::size_t query, const G
                   attention.begin() + static_cast<std::ptrdiff_t>(h * kFormBlock));
     }
     quadratic_forms(attention.data(), grams[first / kFormBlock].data(), layer.heads, forms);
-    // Below 0 by rounding only.
+    // Negative only by rounding.
     for (std::size_t k = 0; k < count; ++k) out[first + k] = std::sqrt(std::max(0.0, forms[k]));
   }
 }

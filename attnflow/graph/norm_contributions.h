@@ -1,27 +1,27 @@
-// The length of what each position writes into another (Kobayashi et al. 2020, 2021), without writing it.
+// The lengths of the vectors that positions write into each other (Kobayashi et al. 2020, 2021), without computing
+// them.
 //
 // Definition. c_ij = |F_ij|, the Euclidean length of F_ij = T_ij + d_ij x_i (graph/contribution_mixing.h). Kobayashi et
-// al. 2020 define it for the attention, 2021 with the residual and the norm behind it, made linear.
+// al. define it in 2020 for attention, and in 2021 with the residual and the linearized norm after it.
 //
-// Method. F_ij is a sum over heads of fixed vectors u_j^h = v_j^h O^h, so its length is a quadratic form of the
-// attention weights, whose matrix is the Gram matrix of these vectors and belongs to j alone:
+// Method. F_ij is a sum over heads of fixed vectors u_j^h = v_j^h O^h, so its length is a quadratic form in the
+// attention weights, whose matrix is the Gram matrix of these vectors and depends only on j:
 //
 //     |T_ij|^2 = sum_(h, h') a_ij^h a_ij^h' (u_j^h . u_j^h').
 //
-// Instead of n^2 vectors of d numbers, n matrices of H^2 are made. On the diagonal the vector itself is, once a
-// position. Gram matrices and forms are float64: lengths are right to float32's digits as long as the heads do not
-// cancel each other in nearly all of them.
+// Instead of n^2 vectors of d numbers, n matrices of H^2 are computed. On the diagonal, the vector itself is computed,
+// once per position. Gram matrices and forms are float64: lengths are accurate to float32 precision as long as the
+// heads do not cancel each other in nearly all digits.
 //
-// Needs: values, output projection, residual; the norm behind the block if there is one.
-// Time: n d^2 for the vectors, n H^2 d / 2 for the matrices, n^2 H^2 / 2 for the forms (causal models half of that).
-// Memory: n H (H + 1) / 2 numbers, and a tile a thread.
+// Needs: values, output projection, residual; the norm after the block, if there is one.
+// Time: n d^2 for the vectors, n H^2 d / 2 for the matrices, n^2 H^2 / 2 for the forms (half of that in causal models).
+// Memory: n H (H + 1) / 2 numbers, and one tile per thread.
 //
 // References:
 //   G. Kobayashi, T. Kuribayashi, S. Yokoi and K. Inui, Attention is Not Only a Weight: Analyzing Transformers with
 //     Vector Norms, EMNLP 2020: https://aclanthology.org/2020.emnlp-main.574
 //   G. Kobayashi, T. Kuribayashi, S. Yokoi and K. Inui, Incorporating Residual and Normalization Layers into Analysis
-//   of
-//     Masked Language Models, EMNLP 2021: https://aclanthology.org/2021.emnlp-main.373
+//     of Masked Language Models, EMNLP 2021: https://aclanthology.org/2021.emnlp-main.373
 #ifndef ATTNFLOW_GRAPH_NORM_CONTRIBUTIONS_H_
 #define ATTNFLOW_GRAPH_NORM_CONTRIBUTIONS_H_
 
@@ -33,12 +33,12 @@
 
 namespace attnflow::internal {
 
-// Gram matrices of the positions of a layer that have come: blocks of kFormBlock positions, each [pair of heads,
-// position], those of two different heads doubled (graph/contribution_kernels.h).
+// Gram matrices of the positions of a layer that have arrived: blocks of kFormBlock positions, each [pair of heads,
+// position], with those of two different heads doubled (graph/contribution_kernels.h).
 using GramBlocks = std::vector<std::vector<double>>;
 
-// c_ij, [query, position]; `layer` with the values of the chunk alone. Adds the chunk's matrices to `grams`, which
-// holds those of the positions before.
+// Returns c_ij, [query, position]; `layer` has the values of the chunk alone. Adds the chunk's matrices to `grams`,
+// which holds those of earlier positions.
 Tensor<double> norm_contributions(const ContributionLayer& layer, GramBlocks& grams);
 
 }  // namespace attnflow::internal

@@ -18,12 +18,12 @@ struct RandomStackOptions {
   std::size_t tokens = 5;
   bool causal = false;
   double sharpness = 2.0;  // standard deviation of the scores: 0 uniform, 8 nearly one-hot
-  bool sink = false;       // the first key gets a large score, as decoders do
+  bool sink = false;       // the first key gets a large score, as in decoders
   int quantum = 0;         // when > 0, weights are multiples of 1 / quantum: exact ties and zeros
   std::uint64_t seed = 1;
 };
 
-// Softmax of normal scores, in float32 as models do it.
+// Softmax of normal scores, in float32 as in models.
 inline AttentionStack random_stack(const RandomStackOptions& options) {
   std::mt19937_64 random(options.seed);
   std::normal_distribution<double> score(0.0, options.sharpness);

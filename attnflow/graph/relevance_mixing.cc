@@ -13,7 +13,7 @@ namespace attnflow {
 
 namespace {
 
-// Throws unless all fits together.
+// Throws unless all shapes match.
 void check_streams(const LayerGradients& gradients) {
   check_layer_gradients(gradients);
   const std::size_t n = gradients.attention.extent(1);
@@ -26,7 +26,7 @@ void check_streams(const LayerGradients& gradients) {
                   n, shape_to_string(stream), shape_to_string(gradients.output_gradient.shape())));
 }
 
-// x_i . g_i
+// Returns x_i . g_i.
 double stays(const LayerGradients& gradients, std::size_t i) {
   const std::size_t hidden = gradients.residual.extent(1);
   const float* x = gradients.residual.data() + i * hidden;
@@ -42,7 +42,7 @@ double stays(const LayerGradients& gradients, std::size_t i) {
   return dot;
 }
 
-// Hands each head's T_ij^h . g_i to `take(entry of [query, key], value)`, heads in order.
+// Passes each head's T_ij^h . g_i to `take(entry of [query, key], value)`, with heads in order.
 template <typename Take>
 void for_each_head(const LayerGradients& gradients, const Take& take) {
   const std::size_t entries = gradients.attention.extent(1) * gradients.attention.extent(1);
@@ -59,7 +59,7 @@ void remove(Tensor<double>& weights, const WeightRemoval& removal) {
 
 double share_of(double negative, double all) { return all == 0.0 ? 0.0 : negative / all; }
 
-// The rule of the residual, and the unit in which no row sums to more than 1.
+// Sets the residual's rule, and the unit in which no row sums to more than 1.
 void finish(AttentionGraph& graph) {
   graph.residual_rule = ResidualRule::kContainedNormalized;
   const std::size_t n = graph.tokens();

@@ -1,7 +1,7 @@
 // Relevance: mixing by what each position contributes to one prediction of the model.
 //
-// Problem. Attention says where a layer looks, contributions (graph/contribution_mixing.h) what arrives from there.
-// Neither says what of it the prediction uses. What is a layer's matrix when exactly that is to count?
+// Problem. Attention shows where a layer attends, and contributions (graph/contribution_mixing.h) what arrives from
+// there. Neither shows which part of it the prediction uses. How can a layer's matrix count exactly that?
 //
 // Definition. With x_i, T_ij and y_i of a layer (graph/layer_terms.h: y_i = x_i + sum_j T_ij + b), a target s (a logit,
 // or the difference of two), and g_i the gradient of s at y_i by AttnLRP's rules (BackwardRule::kAttnLrp),
@@ -9,37 +9,39 @@
 //     E_ij = (T_ij + d_ij x_i) . g_i                 d_ij = 1 if i = j
 //     W_ij = max(0, E_ij)
 //
-// By head (RelevanceParts::kByHead), with T_ij^h = a_ij^h v_j^h O^h what head h writes, each head is an arc of its own,
-// and so is the residual connection:
+// By head (RelevanceParts::kByHead), with T_ij^h = a_ij^h v_j^h O^h the vector that head h writes, each head is a
+// separate arc, and so is the residual connection:
 //
 //     W_ij = sum_h max(0, T_ij^h . g_i) + d_ij max(0, x_i . g_i)
 //
-// What one head takes from a position and another gives back then counts for both. Measured (docs/edges.md): flow is
-// better over the heads' own arcs, rollout over their sum.
+// If one head takes something from a position and another gives it back, both then count. According to measurements
+// (docs/edges.md), flow is better with separate arcs for heads, and rollout with their sum.
 //
-// E_ij is in units of s, mostly logits: what flows from position j of a layer's input to position i of its output and
-// on to the prediction. Under AttnLRP's rules relevance is conserved up to biases: sum_ij E_ij is about s in every
-// layer. In layers whose norm comes after the block (BERT) y_i is the sum before that norm, so no norm has to be made
-// linear: its rule is in g_i. In layers whose feed-forward net stands beside attention (GPT-NeoX), x_i is multiplied
-// not by the gradient at y_i but by that along every way past attention, which leads through the net as well.
+// E_ij is in units of s, which are mostly logits: the amount that flows from position j of a layer's input to position
+// i of its output and on to the prediction. Under AttnLRP's rules relevance is conserved up to biases: sum_ij E_ij is
+// about s in every layer. In layers whose norm comes after the block (BERT), y_i is the sum before that norm, so no
+// norm has to be linearized: its rule is part of g_i. In layers whose feed-forward net is parallel to attention
+// (GPT-NeoX), x_i is multiplied not by the gradient at y_i but by the gradient along every path past attention, which
+// includes those through the net.
 //
-// Method. T_ij . g_i = sum_h a_ij^h ds/da_ij^h, so neither T nor the output projection is needed: attention, its
-// gradient, and the dot products x_i . g_i. O(H n^2 + n d) a layer, O(L n^2) memory; the pass back is the model's work.
+// Method. T_ij . g_i = sum_h a_ij^h ds/da_ij^h, so neither T nor the output projection is needed: only attention, its
+// gradient, and the dot products x_i . g_i. O(H n^2 + n d) per layer, O(L n^2) memory; the model does the backward
+// pass.
 //
-// Two readings. As proportions, for rollout: rows divided by their sums (ResidualRule::kContainedNormalized; a row of
-// zeros becomes that of the identity), so that rollout says by what shares the prediction goes back to the inputs. As
-// capacities, for flow: W as it is (ResidualRule::kContained), so that arcs of positions that the prediction does not
-// use carry next to nothing, and the maximum flow from the output to an input is the most relevance that can be routed
-// to it, in units of s. Capacities must not sum to more than 1 for the laws of flow (flow/flow.h), so the weights of
-// all layers are divided by AttentionGraph::unit, a power of two, which rounds nothing; times it, values are in units
-// of s.
+// Two interpretations. As proportions, for rollout: rows are divided by their sums (ResidualRule::kContainedNormalized;
+// a row of zeros becomes that of the identity), so that rollout gives the shares of the prediction that go back to the
+// inputs. As capacities, for flow: W is used unchanged (ResidualRule::kContained), so that arcs of positions that the
+// prediction does not use carry next to nothing, and the maximum flow from the output to an input is the most relevance
+// that can be routed to it, in units of s. Capacities must sum to at most 1 for the laws of flow (flow/flow.h), so the
+// weights of all layers are divided by AttentionGraph::unit, a power of two, which causes no rounding; multiplied by
+// it, values are in units of s.
 //
-// The negative part, what speaks against s, is left out of the graph and known by its share, negative_share().
+// The negative part, which speaks against s, is not in the graph; negative_share() gives its share.
 //
 // Removal. mask_columns and discard set weights to 0 (graph/mixing.h) except on the diagonal, which holds what stays at
-// a position. Nothing is renormalised.
+// a position. Nothing is renormalized.
 //
-// All arithmetic is float64, heads in order: same input, same bits.
+// All arithmetic is float64, with heads in order: the same input gives the same bits.
 //
 // References:
 //   R. Achtibat et al., AttnLRP: Attention-Aware Layer-Wise Relevance Propagation for Transformers, ICML 2024:
@@ -49,7 +51,7 @@
 // Example:
 //
 //     RelevanceGraphSink sink(kLayers);
-//     for (std::size_t l = kLayers; l > 0; --l) {  // what a model does: layers from the top, by AttnLRP's rules
+//     for (std::size_t l = kLayers; l > 0; --l) {  // as a model does: layers from the top, by AttnLRP's rules
 //       sink.layer({.layer = l,
 //                   .attention = attention[l - 1],
 //                   .attention_gradient = gradient[l - 1],
@@ -74,27 +76,27 @@
 
 namespace attnflow {
 
-// What is cut at zero: what a position writes by all heads together and with what stays, or what each head writes.
+// The part that is clipped at zero: the sum over all heads and what stays at a position, or each head separately.
 enum class RelevanceParts : std::uint8_t { kTogether, kByHead };
 
-// E of one layer, [query, key]. Throws Error(kBadFile) for attention that is negative and numbers that are not finite,
-// Error(kOther) for shapes that do not fit together.
+// Returns E of one layer, [query, key]. Throws Error(kBadFile) for attention that is negative and numbers that are not
+// finite, and Error(kOther) for shapes that do not match.
 Tensor<double> signed_relevance(const LayerGradients& gradients);
 
-// W of one layer, and the sums of sizes that its negative share is made of. Throws as signed_relevance().
+// W of one layer, and the sums of absolute values that determine its negative share. Throws as signed_relevance() does.
 struct PositiveRelevance {
   Tensor<double> weights;  // [query, key]
-  double against = 0.0;    // sum of |E^-|, by head: of its parts
+  double against = 0.0;    // sum of |E^-|; by head: over its parts
   double all = 0.0;        // sum of |E|
 };
 PositiveRelevance positive_relevance(const LayerGradients& gradients, RelevanceParts parts);
 
-// The graph of W of all layers, the first one first, as a sink would make it.
+// The graph of W over all layers, first layer first, as a sink would make it.
 struct RelevanceGraph {
   AttentionGraph graph;
   double negative_share = 0.0;  // as RelevanceGraphSink::negative_share()
 };
-// Throws Error(kOther) without layers, or for layers of several sizes; Error(kUsage) for positions that are out of
+// Throws Error(kOther) without layers, or for layers of different sizes; Error(kUsage) for positions that are out of
 // range.
 RelevanceGraph relevance_graph(std::vector<PositiveRelevance> layers, const WeightRemoval& removal = {});
 
@@ -106,7 +108,7 @@ class RelevanceGraphSink : public GraphOfGradientsSink {
       : GraphOfGradientsSink(layers), removal_(std::move(removal)), parts_(parts) {}
   AttentionGraph take() override;
 
-  // sum |E^-| / sum |E| over all layers that have come, before removal: 0 where nothing speaks against the target.
+  // Returns sum |E^-| / sum |E| over all layers that have come, before removal: 0 if nothing speaks against the target.
   std::optional<double> negative_share() const override;
 
  private:

@@ -44,7 +44,7 @@ struct Layers {
   void send_to(AttentionGradientSink& sink) const {
     for (std::size_t l = kLayers; l >= 1; --l) sink.layer((*this)[l]);
   }
-  // What E is the sum of: each head's, and what stays.
+  // The summands of E: one per head, and what stays.
   std::vector<long double> parts(std::size_t l, std::size_t i, std::size_t j) const {
     std::vector<long double> parts;
     for (std::size_t h = 0; h < 2; ++h) {
@@ -115,7 +115,7 @@ TEST(Relevance, ByHeadEachPartIsCutByItself) {
         }
         const double found = graph.weights(l - 1, i, j) * graph.unit;
         EXPECT_NEAR(found, static_cast<double>(expected), 1e-12);
-        EXPECT_GE(found, together.weights(i, j) - 1e-12);  // nothing is cancelled
+        EXPECT_GE(found, together.weights(i, j) - 1e-12);  // without cancellation
       }
     }
   }
@@ -137,7 +137,7 @@ TEST(Relevance, LayersMadeBeforeGiveTheSameGraph) {
     EXPECT_EQ(found.graph.weights, expected.weights);
     EXPECT_EQ(found.graph.unit, expected.unit);
     EXPECT_EQ(found.graph.residual_rule, expected.residual_rule);
-    EXPECT_NEAR(found.negative_share, share, 1e-15);  // summed from the other end
+    EXPECT_NEAR(found.negative_share, share, 1e-15);  // summed in the opposite order
   }
   EXPECT_THROW(relevance_graph({}), Error);
   std::vector<PositiveRelevance> of_two_sizes(2);

@@ -13,11 +13,11 @@ namespace attnflow::internal {
 // Throws Error(kUsage) unless the positions are below `keys` and 0 <= discard < 1.
 void check_removal(const WeightRemoval& removal, std::size_t keys);
 
-// What happens to the diagonal: it goes like all else, or stays, where it holds more than what attention brings.
+// Whether the diagonal is removed like other weights, or kept because it holds more than what attention brings.
 enum class Diagonal { kGoes, kStays };
 
-// Checks the removal and does it, of the rows from `query_begin` on, which see keys up to the last of them. Returns the
-// rows that it changed.
+// Checks and performs the removal for the rows from `query_begin` on, which attend to keys up to the last of them.
+// Returns which rows it changed.
 std::vector<bool> remove_weights(Tensor<double>& matrix, const WeightRemoval& removal, Diagonal diagonal,
                                  std::size_t query_begin = 0);
 

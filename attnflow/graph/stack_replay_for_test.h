@@ -1,4 +1,4 @@
-// A stored stack that is asked for rows, as a decoder is that has kept its queries and keys.
+// A stored stack that provides rows on request, like a decoder that has kept its queries and keys.
 #ifndef ATTNFLOW_GRAPH_STACK_REPLAY_FOR_TEST_H_
 #define ATTNFLOW_GRAPH_STACK_REPLAY_FOR_TEST_H_
 
@@ -16,7 +16,7 @@ class StackReplay : public AttentionReplay {
   std::size_t layers() const override { return stack_.layers(); }
   std::size_t heads() const override { return stack_.heads(); }
   std::size_t tokens() const override { return stack_.tokens(); }
-  // Keys end behind the last one that these queries see.
+  // Keys end after the last one that these queries attend to.
   void rows(std::size_t layer, std::size_t begin, std::size_t end, AttentionSink& sink) override {
     rows_asked += end - begin;
     Tensor<float> chunk({heads(), end - begin, end});

@@ -1,4 +1,5 @@
-// Seeded random terms of layers, complete by construction, and their contributions made plainly: float64, all vectors.
+// Seeded random terms of layers, complete by construction, and a simple float64 computation of their contributions that
+// stores all vectors.
 #ifndef ATTNFLOW_GRAPH_TERMS_FOR_TEST_H_
 #define ATTNFLOW_GRAPH_TERMS_FOR_TEST_H_
 
@@ -32,13 +33,13 @@ struct RandomTermsOptions {
   std::uint64_t seed = 1;
 };
 
-// What the terms of a layer view, owned.
+// Owns the data that the terms of a layer view.
 struct OwnedTerms {
   Tensor<float> attention, values, projection, residual, output, scale, shift, second_scale, second_shift;
   std::vector<float> bias;
   NormsForTest norms = NormsForTest::kBefore;
 
-  // Of the queries [begin, end), keys up to `end` or all; copies rows that are not contiguous into `part`.
+  // Views for the queries [begin, end), with keys up to `end` or all; copies noncontiguous rows into `part`.
   LayerTerms terms(std::size_t layer = 1) const {
     LayerTerms result;
     result.layer = layer;
@@ -55,7 +56,7 @@ struct OwnedTerms {
     return result;
   }
 
-  // The rows [begin, end) of everything that has rows, attention cut after the last key.
+  // Rows [begin, end) of everything that has rows, with attention cut after the last key.
   OwnedTerms chunk(std::size_t begin, std::size_t end) const {
     OwnedTerms part = *this;
     const std::size_t heads = attention.extent(0);
@@ -144,7 +145,7 @@ inline std::vector<OwnedTerms> random_terms(const RandomTermsOptions& options) {
   return layers;
 }
 
-// A norm of rows with the statistics of `like`, with its shift or without.
+// A norm of rows with the statistics of `like`, with or without its shift.
 inline std::vector<double> plain_norm(const std::vector<double>& row, const std::vector<double>& like,
                                       const Tensor<float>& scale, const Tensor<float>* shift, bool rms) {
   const auto d = static_cast<double>(row.size());
@@ -162,7 +163,7 @@ inline std::vector<double> plain_norm(const std::vector<double>& row, const std:
   return result;
 }
 
-// W_l without any cleverness. `rest`: for value zeroing.
+// W_l, computed in the simplest way. `rest`: for value zeroing.
 inline Tensor<double> plain_contributions(const OwnedTerms& layer, Contribution method,
                                           const std::function<std::vector<double>(std::vector<double>)>& rest = {}) {
   const std::size_t n = layer.residual.extent(0);
@@ -180,7 +181,7 @@ inline Tensor<double> plain_contributions(const OwnedTerms& layer, Contribution 
     for (std::size_t c = 0; c < a.size(); ++c) a[c] -= b[c];
     return a;
   };
-  // T_ij, or for IFR each head's part.
+  // T_ij or, for IFR, each head's part.
   std::vector<Tensor<double>> parts;
   for (std::size_t h = 0; h < (is_ifr ? heads : 1); ++h) {
     OwnedTerms one = layer;
@@ -207,7 +208,7 @@ inline Tensor<double> plain_contributions(const OwnedTerms& layer, Contribution 
       for (std::size_t c = 0; i == j && c < hidden; ++c) f[c] += x[c];
       if (method == Contribution::kNorm) result(i, j) = l2(normed(f, false));
       if (method == Contribution::kGlobenc) {
-        // The second norm's sigma, of an input that only the model knows, falls out: any will do.
+        // The second norm's sigma, which depends on an input known only to the model, cancels: any value will do.
         result(i, j) = l2(plain_norm(normed(f, false), y, layer.second_scale, nullptr, rms));
       }
       if (method == Contribution::kAlti) result(i, j) = gain(f);

@@ -13,7 +13,7 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kRestRows = 256;  // that the rest of the layer is given at a time
+constexpr std::size_t kRestRows = 256;  // passed to the rest of the layer at a time
 
 struct ZeroedPair {
   std::size_t query = 0;
@@ -36,7 +36,7 @@ double length_of(std::span<const float> v) {
   return std::sqrt(squares);
 }
 
-// 1 - cos. Of a vector that is 0 there is no direction: nothing has changed if both are, everything if one is.
+// 1 - cos. A zero vector has no direction: the distance is 0 if both are zero, and 1 if only one is.
 double cosine_distance(std::span<const float> a, std::span<const float> b) {
   const double a_length = length_of(a);
   const double b_length = length_of(b);
@@ -49,7 +49,7 @@ double cosine_distance(std::span<const float> a, std::span<const float> b) {
   return squares / 2.0;
 }
 
-// Pairs that wait for the rest of the layer.
+// Pairs waiting to be passed through the rest of the layer.
 class ZeroedRows {
  public:
   ZeroedRows(const LayerTerms& terms, std::size_t hidden, Tensor<double>& result)

@@ -1,20 +1,20 @@
 // Value zeroing: how a layer's output changes without a token's value (Mohebbi et al. 2023).
 //
-// Problem. Everything else here stops at the attention block. What of a contribution survives the norm and the
+// Problem. All other methods here stop at the attention block. How much of a contribution survives the norm and the
 // feed-forward net of its layer?
 //
-// Definition (section 3). With y'_i the output of the layer at position i, and y'_i without j the same when the value
-// of position j is 0 in all heads, in this layer alone,
+// Definition (section 3). With y'_i the output of the layer at position i, and y'_i without j the same if the value of
+// position j is set to 0 in all heads, in this layer alone,
 //
 //     c_ij = 1 - cos(y'_i, y'_i without j).
 //
-// The residual stream and the attention weights stay, so that nothing but y_i - T_ij has to be computed anew, for the
-// rest of the layer to make y'_i without j of it. 1 - cos(a, b) is computed as |a / |a| - b / |b||^2 / 2, in float64:
-// small changes keep their digits.
+// The residual stream and the attention weights are unchanged, so only y_i - T_ij has to be computed, from which the
+// rest of the layer computes y'_i without j. 1 - cos(a, b) is computed as |a / |a| - b / |b||^2 / 2, in float64, so
+// that small changes keep their digits.
 //
 // Needs: values, output projection, output, and the rest of the layer as a function.
 // Time: n times the rest of the layer (half of that in causal models), by far the most of all methods. Memory: as many
-// rows as a tile has pairs.
+// rows as there are pairs in a tile.
 //
 // References:
 //   H. Mohebbi, W. Zuidema, G. Chrupala and A. Alishahi, Quantifying Context Mixing in Transformers, EACL 2023:
@@ -28,10 +28,10 @@
 
 namespace attnflow::internal {
 
-// Throws Error(kUnsupportedModel) when the engine cannot compute the rest of the layer apart.
+// Throws Error(kUnsupportedModel) if the engine cannot compute the rest of the layer separately.
 void check_value_zeroing(const LayerTerms& terms);
 
-// c_ij, [query, position]; `layer` with kNone and the values of all positions, `terms` those it was made of.
+// Returns c_ij, [query, position]; `layer` must have kNone and the values of all positions, and be made from `terms`.
 Tensor<double> value_zeroing(const LayerTerms& terms, const ContributionLayer& layer);
 
 }  // namespace attnflow::internal

@@ -1,4 +1,4 @@
-// Files that are no pictures, or not whole, or not what they say.
+// Files that are not pictures, are incomplete, or contradict their headers.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -57,7 +57,7 @@ TEST(BadPictureTest, MissingFileAndFolder) {
   test::expect_error(ErrorKind::kBadFile, {"empty.png", "an empty file"}, [&] { read_picture(path); });
 }
 
-// Wherever a file is cut, it is refused: no picture is half decoded.
+// A file is rejected wherever it is cut: no picture is half decoded.
 TEST(BadPictureTest, CutAnywhere) {
   std::size_t cuts = 0;
   for (const auto& [name, entry] : test::pictures_index()["files"].items()) {
@@ -76,7 +76,7 @@ TEST(BadPictureTest, CutAnywhere) {
     const std::string whole = golden(file);
     expect_refused(whole.substr(0, whole.size() / 2), {words});
   }
-  // Cut off and the length corrected.
+  // Cut off, with the length corrected.
   std::string webp = golden("webp_lossless.webp");
   webp.resize(webp.size() / 4 * 2);
   webp[4] = static_cast<char>((webp.size() - 8) & 0xFF);
@@ -84,7 +84,7 @@ TEST(BadPictureTest, CutAnywhere) {
   expect_refused(webp, {"truncated"});
 }
 
-// Whatever a changed byte does, it ends in a picture or in an Error.
+// Changing any byte results in a picture or an Error.
 TEST(BadPictureTest, ChangedAnywhere) {
   std::size_t refused = 0;
   std::size_t taken = 0;
@@ -108,7 +108,7 @@ TEST(BadPictureTest, ChangedAnywhere) {
     }
   }
   EXPECT_GT(refused, 10000U);
-  EXPECT_GT(taken, 1000U);  // a changed coefficient is another picture
+  EXPECT_GT(taken, 1000U);  // a changed coefficient gives another picture
 }
 
 TEST(BadPictureTest, DamagedData) {
@@ -121,7 +121,7 @@ TEST(BadPictureTest, DamagedData) {
   expect_refused(jpeg, {"JPEG"});
 }
 
-// Refused by the header, before memory is asked for: these would need up to 2^64 bytes.
+// Rejected based on the header, before memory is requested: these would need up to 2^64 bytes.
 TEST(BadPictureTest, DecompressionBombs) {
   std::string png = golden("png_rgb.png");
   put_u32(png, 16, 0x7FFFFFFF);
@@ -138,7 +138,7 @@ TEST(BadPictureTest, DecompressionBombs) {
   webp.replace(bits, 4, "\xFF\xFF\xFF\x0F");  // 14 bits each of width - 1 and height - 1
   expect_refused(webp, {"16384", "--max-megapixels"});
 
-  // The limit can be moved, either way.
+  // The limit can be moved both ways.
   PictureOptions options;
   options.max_pixels = 21 * 14 - 1;
   expect_refused(golden("png_rgb.png"), {"at most 293 pixels", "21 x 14"}, options);
@@ -146,7 +146,7 @@ TEST(BadPictureTest, DecompressionBombs) {
   EXPECT_EQ(decode_picture(test::as_bytes(golden("png_rgb.png")), "FILE", options).width(), 21U);
 }
 
-// A progressive JPEG of a few kilobytes whose scans are repeated: each makes the decoder walk over all blocks.
+// A progressive JPEG of a few kilobytes with repeated scans, each of which makes the decoder walk over all blocks.
 TEST(BadPictureTest, TooManyScans) {
   const std::string jpeg = golden("jpeg_progressive.jpg");
   const std::size_t first = jpeg.find("\xFF\xDA");
@@ -175,7 +175,7 @@ TEST(BadPictureTest, Animations) {
 
 TEST(BadPictureTest, HeadersThatContradict) {
   std::string png = golden("png_rgb.png");
-  png[25] = 7;  // no such colour type
+  png[25] = 7;  // no such color type
   expect_refused(png, {"damaged data"});
   std::string first = golden("png_rgb.png");
   first.replace(12, 4, "IDAT");

@@ -13,7 +13,7 @@
 namespace attnflow {
 namespace {
 
-// All that libpng's functions touch; outlives every jump (see picture_decoder.h).
+// All state that libpng's functions touch; outlives every jump (see picture_decoder.h).
 struct PngWriter {
   PngWriter() = default;
   PngWriter(const PngWriter&) = delete;
@@ -32,7 +32,7 @@ extern "C" {
 [[noreturn]] static void attnflow_png_write_error(png_structp png, png_const_charp message) {
   auto* const writer = static_cast<PngWriter*>(png_get_error_ptr(png));
   std::snprintf(writer->message, sizeof writer->message, "%s", message);
-  std::longjmp(writer->jump, 1);  // NOLINT(cert-err52-cpp): what libpng asks for
+  std::longjmp(writer->jump, 1);  // NOLINT(cert-err52-cpp): libpng requires it
 }
 
 static void attnflow_png_write_warning(png_structp, png_const_charp) {}
@@ -43,7 +43,7 @@ static void attnflow_png_write(png_structp png, png_bytep data, png_size_t count
   try {
     writer->bytes.append(reinterpret_cast<const char*>(data), count);
   } catch (const std::bad_alloc&) {
-    written = false;  // no exception through C
+    written = false;  // no exception may pass through C
   }
   if (!written) png_error(png, "out of memory");
 }

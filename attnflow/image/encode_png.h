@@ -1,4 +1,4 @@
-// Pictures as PNG files.
+// Encodes pictures as PNG files.
 #ifndef ATTNFLOW_IMAGE_ENCODE_PNG_H_
 #define ATTNFLOW_IMAGE_ENCODE_PNG_H_
 
@@ -8,9 +8,9 @@
 
 namespace attnflow {
 
-// The bytes of a PNG file: 8-bit RGB, not interlaced, nothing but the picture in it (no time, no text). Same picture,
-// same bytes, with one version of zlib. Throws Error(kOther): a side of more than 10^6 pixels, which readers refuse, or
-// out of memory.
+// Returns the bytes of a PNG file: 8-bit RGB, not interlaced, containing nothing but the picture (no time, no text).
+// The same picture gives the same bytes with the same version of zlib. Throws Error(kOther) for a side of more than
+// 10^6 pixels, which readers reject, and when memory runs out.
 std::string encode_png(const Picture& picture);
 
 }  // namespace attnflow

@@ -7,7 +7,7 @@
 namespace attnflow::internal {
 namespace {
 
-// Numbers of a TIFF file, in the byte order that its header names.
+// Numbers of a TIFF file, in the byte order given by its header.
 class TiffReader {
  public:
   TiffReader(std::span<const std::byte> bytes, bool little) : bytes_(bytes), little_(little) {}
@@ -59,10 +59,10 @@ Tensor<std::uint8_t> turn_upright(Tensor<std::uint8_t> rgb, int orientation) {
   if (orientation == 1) return rgb;
   const std::size_t height = rgb.extent(0);
   const std::size_t width = rgb.extent(1);
-  // From 5 on the stored rows are the upright picture's columns.
+  // From 5 on, the stored rows are the upright picture's columns.
   const bool swapped = orientation >= 5;
   Tensor<std::uint8_t> upright(swapped ? Shape{width, height, 3} : Shape{height, width, 3});
-  // Pixel (x, y) of the upright picture comes from (x or y, perhaps counted from the other end) of the stored one.
+  // Pixel (x, y) of the upright picture comes from (x or y, possibly counted from the opposite end) of the stored one.
   const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   const bool from_bottom = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
   std::uint8_t* out = upright.data();

@@ -1,5 +1,5 @@
-// Fashion-MNIST (Xiao, Rasul and Vollgraf, arXiv:1708.07747): 28 x 28 grey pictures of ten kinds of clothing, 60,000 to
-// train on and 10,000 for test.
+// Fashion-MNIST (Xiao, Rasul and Vollgraf, arXiv:1708.07747): 28 x 28 gray pictures of ten kinds of clothing, 60,000
+// for training and 10,000 for testing.
 #ifndef ATTNFLOW_IMAGE_FASHION_MNIST_H_
 #define ATTNFLOW_IMAGE_FASHION_MNIST_H_
 
@@ -17,7 +17,7 @@ namespace attnflow {
 
 inline constexpr std::size_t kFashionEdge = 28;  // pixels
 
-// The names of the labels 0 to 9, as the authors of the data set give them.
+// The names of labels 0 to 9, as given by the authors of the data set.
 const std::vector<std::string>& fashion_labels();
 
 struct LabelledPictures {
@@ -30,17 +30,17 @@ struct LabelledPictures {
   }
 };
 
-// Pictures and labels of two IDX files (idx_file.h). Throws Error(kBadFile): as read_idx; pictures that are not 28 x
-// 28; another number of labels than of pictures; a label above 9.
+// Reads pictures and labels from two IDX files (idx_file.h). Throws Error(kBadFile) as read_idx does, and for pictures
+// that are not 28 x 28, numbers of labels and pictures that differ, and a label above 9.
 LabelledPictures read_fashion_pictures(const std::filesystem::path& pictures, const std::filesystem::path& labels);
 
 enum class FashionPart { kTrain, kTest };
 
-// A part of the data set in `folder`, which holds {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, with ".gz" or
-// without. Throws Error(kBadFile): a file is missing (the message says where to get them), or as above.
+// Reads a part of the data set from `folder`, which holds {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, with
+// or without ".gz". Throws Error(kBadFile) as above, and when a file is missing (the message says where to get it).
 LabelledPictures read_fashion_part(const std::filesystem::path& folder, FashionPart part);
 
-// One of them as a file of the same grey values would be read.
+// Makes a Picture, just as a file with the same gray values would be read.
 Picture grey_picture(std::span<const std::uint8_t> grey);
 
 }  // namespace attnflow

@@ -30,7 +30,7 @@ inline const nlohmann::json& pictures_index() {
 
 inline std::span<const std::byte> as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// A uint8 array of a golden file, in its own shape.
+// A uint8 array from a golden file, in its stored shape.
 inline Tensor<std::uint8_t> golden_bytes(const std::string& file, const std::string& key) {
   const Array array = read_npz(pictures_folder() / file, key);
   EXPECT_EQ(array.dtype, DType::kU8);
@@ -39,7 +39,7 @@ inline Tensor<std::uint8_t> golden_bytes(const std::string& file, const std::str
   return {array.shape, std::move(values)};
 }
 
-// The largest difference of two arrays of the same shape.
+// The largest difference between two arrays of the same shape.
 inline int largest_difference(const Tensor<std::uint8_t>& a, const Tensor<std::uint8_t>& b) {
   EXPECT_EQ(a.shape(), b.shape());
   if (a.shape() != b.shape()) return 256;
@@ -48,7 +48,7 @@ inline int largest_difference(const Tensor<std::uint8_t>& a, const Tensor<std::u
   return largest;
 }
 
-// A picture of one colour.
+// A picture of a single color.
 inline Picture plain_picture(std::size_t height, std::size_t width, std::uint8_t red, std::uint8_t green,
                              std::uint8_t blue) {
   Picture picture{Tensor<std::uint8_t>({height, width, 3})};

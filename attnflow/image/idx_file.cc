@@ -23,10 +23,10 @@ constexpr std::size_t kMaxValues = std::size_t{1} << 28;
 constexpr std::size_t kMaxDimensions = 3;
 constexpr std::uint8_t kUnsignedByte = 0x08;
 
-// Fills `out` from its beginning; fewer than asked for only at the end of the data.
+// Fills `out` from its beginning; only at the end of the data are fewer bytes read than requested.
 using ReadBytes = std::function<std::size_t(std::span<std::uint8_t> out)>;
 
-// One gzip member; its checksum and its length are verified by zlib before the end is reported.
+// One gzip member; zlib verifies its checksum and length before the end is reported.
 class GzipSource {
  public:
   GzipSource(std::span<const std::byte> bytes, std::string name) : left_(bytes), name_(std::move(name)) {
@@ -74,7 +74,7 @@ class GzipSource {
                             left_.size()));
   }
 
-  // Below what zlib's 32-bit counters hold.
+  // Less than zlib's 32-bit counters can hold.
   static constexpr std::size_t kPiece = std::size_t{1} << 20;
 
   std::span<const std::byte> left_;
@@ -83,7 +83,7 @@ class GzipSource {
   bool ended_ = false;
 };
 
-// The dimensions that the header states.
+// Reads the dimensions from the header.
 Shape read_header(const ReadBytes& read, const std::string& name) {
   constexpr std::size_t kWord = 4;
   std::array<std::uint8_t, kWord*(1 + kMaxDimensions)> header{};
@@ -130,7 +130,7 @@ std::vector<std::uint8_t> read_values(const ReadBytes& read, std::size_t count, 
                   fmt::format("{}: expected {} values, as its header says, found {}", name, count, done));
     }
   }
-  // Asks for the end, which a compressed file is only checked at.
+  // Reads up to the end, because a compressed file is only verified there.
   std::uint8_t more = 0;
   if (read({&more, 1}) != 0) {
     throw Error(ErrorKind::kBadFile,

@@ -1,17 +1,17 @@
-// IDX files: arrays of bytes as the MNIST family of data sets publishes them.
+// IDX files: arrays of bytes in the format in which the MNIST family of data sets is published.
 //
-// Format (LeCun, Cortes and Burges, "The MNIST database of handwritten digits"). Two zero bytes; a byte that names the
-// type of the values; a byte that counts the dimensions; each dimension as a 32-bit number, the highest byte first;
-// then the values, row by row. Files are published compressed with gzip, and some people unpack them: both are read,
-// and told apart by their first bytes, not by their names.
+// Format (LeCun, Cortes and Burges, "The MNIST database of handwritten digits"): two zero bytes; a byte for the type of
+// the values; a byte for the number of dimensions; each dimension as a 32-bit number, highest byte first; then the
+// values, row by row. Files are published gzip-compressed, and some people unpack them: both forms are read, and
+// recognized by their first bytes, not by their names.
 //
-// Only values of one byte without sign (type 0x08) are read, in 1 to 3 dimensions: labels are one-dimensional, grey
-// pictures [count, height, width].
+// Only unsigned one-byte values (type 0x08) in 1 to 3 dimensions are read: labels are one-dimensional, gray pictures
+// [count, height, width].
 //
-// What is refused, with Error(kBadFile) that begins with the file's name: another first word, another type, a dimension
-// of 0, more than 2^28 values (checked before anything is allocated), fewer or more values than the dimensions say,
-// compressed data that is damaged or ends early. Memory grows with the values that are there, not with those that a
-// header promises.
+// The following are rejected with an Error(kBadFile) that begins with the file's name: a different first word or type,
+// a dimension of 0, more than 2^28 values (checked before anything is allocated), fewer or more values than the
+// dimensions state, and compressed data that is damaged or ends early. Memory grows with the values actually present,
+// not with those that a header promises.
 //
 // Cost: O(values).
 #ifndef ATTNFLOW_IMAGE_IDX_FILE_H_
@@ -30,7 +30,7 @@ namespace attnflow {
 // Reads a file. Throws Error(kBadFile) as above, or when it is missing or larger than 1 GiB.
 Tensor<std::uint8_t> read_idx(const std::filesystem::path& path);
 
-// The same from memory, as it lies in the file; `source` begins every message.
+// Likewise from memory, with the same content as a file; every message begins with `source`.
 Tensor<std::uint8_t> parse_idx(std::span<const std::byte> bytes, const std::string& source);
 
 }  // namespace attnflow

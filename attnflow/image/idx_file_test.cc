@@ -42,7 +42,7 @@ TEST(IdxFile, ReadsWhatWasWritten) {
   EXPECT_EQ(parse(idx({3}, std::vector<std::uint8_t>{1, 0, 9})).shape(), Shape{3});
 }
 
-// More than the piece that is read at a time, so that pieces meet.
+// Longer than the chunks in which a file is read, so that chunks meet.
 TEST(IdxFile, ReadsLongFiles) {
   Random random(1);
   std::vector<std::uint8_t> values((std::size_t{1} << 21) + 12345);
@@ -71,10 +71,10 @@ TEST(IdxFile, RefusesSizesThatDoNotFit) {
   expect_bad(gzip(idx_header({2, 2, 2}) + values), {"expected 8 values", "found 6"});
   expect_bad(gzip(idx_header({5}) + values), {"expected 5 values", "found more"});
   expect_bad(idx_header({0, 28, 28}), {"dimensions of 1 or more", "0"});
-  // 2^96 values, and 2^28 + 1: refused before anything is allocated.
+  // 2^96 values, and 2^28 + 1: rejected before anything is allocated.
   expect_bad(idx_header({0xffffffffU, 0xffffffffU, 0xffffffffU}) + values, {"at most 268435456"});
   expect_bad(idx_header({(1U << 28) + 1}) + values, {"at most 268435456"});
-  // As many as may be, promised by a file that holds 6.
+  // The largest allowed number, promised by a file that holds 6.
   expect_bad(idx_header({1U << 28}) + values, {"expected 268435456 values", "found 6"});
 }
 
@@ -87,7 +87,7 @@ TEST(IdxFile, RefusesDamagedCompression) {
   for (std::size_t size = 2; size < packed.size(); size += 37) expect_bad(packed.substr(0, size), {"truncated"});
   expect_bad(packed.substr(0, packed.size() - 1), {"truncated"});
   expect_bad(packed + "more", {"nothing after", "4 bytes"});
-  // A byte changed anywhere in the compressed values is found, by the checksum if by nothing else.
+  // A byte changed anywhere in the compressed values is detected, at the latest by the checksum.
   for (std::size_t at = 10; at < packed.size(); at += 53) {
     std::string damaged = packed;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
@@ -95,7 +95,7 @@ TEST(IdxFile, RefusesDamagedCompression) {
   }
 }
 
-// A gigabyte of zeros in a megabyte: what the header does not promise is not unpacked.
+// A gigabyte of zeros in a megabyte: nothing beyond what the header promises is unpacked.
 TEST(IdxFile, AsksForNoMoreThanItsHeaderSays) {
   std::string bomb = idx_header({10});
   bomb.resize(std::size_t{64} << 20);

@@ -1,4 +1,4 @@
-// IDX files by hand.
+// IDX files built by hand.
 #ifndef ATTNFLOW_IMAGE_IDX_FOR_TEST_H_
 #define ATTNFLOW_IMAGE_IDX_FOR_TEST_H_
 

@@ -22,14 +22,15 @@ struct Size {
   std::size_t width = 0;
 };
 
-// floor(a b / c), cut at a size that input_geometry() refuses anyway. Sides are below 2^31, so nothing overflows.
+// floor(a b / c), limited to a size that input_geometry() rejects anyway. Sides are below 2^31, so nothing overflows.
 std::size_t scaled(std::size_t a, std::size_t b, std::size_t c) {
   const auto product = checked_multiply(a, b);
   assert(product);
   return *product / c;
 }
 
-// transformers' get_size_with_aspect_ratio(): the longer edge may not pass longest_edge. Doubles, in its order.
+// transformers' get_size_with_aspect_ratio(): the longer edge may not exceed longest_edge. Uses doubles, in the same
+// order of operations.
 Size size_within(Size from, std::size_t shortest, std::size_t longest) {
   const auto low = static_cast<double>(std::min(from.height, from.width));
   const auto high = static_cast<double>(std::max(from.height, from.width));
@@ -54,7 +55,7 @@ Size resized(Size from, const TargetSize& to) {
   return tall ? Size{other, to.shortest_edge} : Size{to.shortest_edge, other};
 }
 
-// floor((size - crop) / 2), also below zero.
+// floor((size - crop) / 2), also for negative values.
 std::ptrdiff_t crop_begin(std::size_t size, std::size_t crop) {
   const auto rest = static_cast<std::ptrdiff_t>(size) - static_cast<std::ptrdiff_t>(crop);
   return rest >= 0 ? rest / 2 : (rest - 1) / 2;
@@ -64,7 +65,7 @@ std::ptrdiff_t crop_begin(std::size_t size, std::size_t crop) {
 struct Overlap {
   std::size_t begin = 0;  // in the resized picture
   std::size_t count = 0;
-  std::size_t offset = 0;  // of the first in the input
+  std::size_t offset = 0;  // of the first one in the input
 };
 
 Overlap overlap(std::ptrdiff_t begin, std::size_t count, std::size_t size) {
@@ -75,7 +76,7 @@ Overlap overlap(std::ptrdiff_t begin, std::size_t count, std::size_t size) {
           static_cast<std::size_t>(first - begin)};
 }
 
-// The value of each of the 256 samples.
+// The model's value for each of the 256 sample values.
 std::array<float, 256> sample_values(const ImageProcessor& processor, std::size_t channel) {
   std::array<float, 256> values = {};
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -1,30 +1,30 @@
-// From a picture to what a vision model takes: preprocessor_config.json, carried out.
+// Turns a picture into a vision model's input, as its preprocessor_config.json specifies.
 //
-// Definition. With the processors of Hugging Face transformers for ViT, DeiT, DINOv2 (BitImageProcessor), CLIP and
-// SigLIP, in this order and each only where the configuration says so:
+// Definition. The steps of the Hugging Face transformers processors for ViT, DeiT, DINOv2 (BitImageProcessor), CLIP and
+// SigLIP, in this order, each only if the configuration enables it:
 //
 //   1. resize     to size {height, width}; or so that the shorter edge is shortest_edge and the longer one is
-//                 floor(shortest_edge long / short), not above longest_edge where that is given; by PIL's resampling
+//                 floor(shortest_edge long / short), limited to longest_edge if that is given; by PIL's resampling
 //                 (resize.h), in 8 bits;
-//   2. crop       crop_size pixels from the middle: row floor((h - crop_h) / 2) on, columns likewise. Where the picture
-//   is
-//                 smaller, zeros (black) are put around it, one more above and left when the number is odd;
+//   2. crop       crop_size pixels from the middle: rows from floor((h - crop_h) / 2) on, columns likewise. A smaller
+//                 picture is padded with zeros (black), with one more above and on the left if the number is odd;
 //   3. rescale    v = float32(float64(pixel) rescale_factor), 1/255 by default;
-//   4. normalise  (v - mean_c) / std_c in float32.
+//   4. normalize  (v - mean_c) / std_c in float32.
 //
-// A model of one channel gets grey (to_grey of resize.h), made before the first step.
+// A model with one channel gets gray (to_grey of resize.h), computed before the first step.
 //
-// DINOv3's processor resizes after it rescales, in float32: its pixels differ from these by up to half a 255th.
+// DINOv3's processor resizes after rescaling, in float32: its pixels differ from these by up to half a 255th.
 //
-// transformers has two processors for each other model. This is the one on PIL ("slow" before version 5); the one on
-// torchvision resamples tensors and differs from it by up to a few 255ths. Here and there, equal settings give equal
-// pixels: golden files are met to the last bit where the decoder gives the same picture.
+// For every other model, transformers has two processors. This follows the one based on PIL ("slow" before version 5);
+// the one based on torchvision resamples tensors and differs from it by up to a few 255ths. Equal settings give the
+// same pixels here as in transformers: golden files match to the last bit if the decoder gives the same picture.
 //
-// Only PIL's filters and these settings are understood. Any other setting is an error that names it, unless it is
-// switched off or known to change no pixel: better no map than one of a picture that the model was not trained on.
+// Only PIL's filters and these settings are supported. Any other setting is an error that names it, unless it is
+// switched off or known not to change any pixel: giving no map is better than giving one for a picture unlike those
+// that the model was trained on.
 //
 // Source: transformers 5.23, image_processing_backends.py (PilBackend) and image_transforms.py.
-// Cost: that of resize(), for the pixels that the crop keeps only; O(input pixels) for the rest. Deterministic.
+// Cost: that of resize(), limited to the pixels that the crop keeps; O(input pixels) for the rest. Deterministic.
 #ifndef ATTNFLOW_IMAGE_IMAGE_PROCESSOR_H_
 #define ATTNFLOW_IMAGE_IMAGE_PROCESSOR_H_
 
@@ -40,7 +40,7 @@
 
 namespace attnflow {
 
-// What to resize to: {height, width}, or {shortest_edge} with or without {longest_edge}. 0: not given.
+// The size to resize to: {height, width}, or {shortest_edge} with or without {longest_edge}. 0: not given.
 struct TargetSize {
   std::size_t height = 0;
   std::size_t width = 0;
@@ -49,7 +49,7 @@ struct TargetSize {
 };
 
 struct ImageProcessor {
-  std::string type = "ViTImageProcessor";  // transformers' class, without "Fast"
+  std::string type = "ViTImageProcessor";  // the transformers class, without "Fast"
   std::size_t channels = 3;                // 1 or 3
 
   bool do_resize = true;
@@ -70,18 +70,18 @@ struct ImageProcessor {
 
 struct ImageProcessorOptions {
   std::size_t channels = 3;  // num_channels of the model's config.json: 1 or 3
-  // model_type of the model's config.json: says which class's defaults hold when the configuration names none, as the
-  // first ViT models' do.
+  // model_type of the model's config.json: selects the class whose defaults apply when the configuration names no
+  // class, as with the first ViT models.
   std::string model_type = {};
 };
 
-// Reads the text of a preprocessor_config.json. `source` begins every message. Throws Error(kBadFile): no JSON, values
-// of the wrong type or out of range, means that do not fit the channels; Error(kUnsupportedModel) that names the
-// setting: a class or a setting that is not understood.
+// Parses the text of a preprocessor_config.json. Every message begins with `source`. Throws Error(kBadFile) if it is
+// not JSON, for values of the wrong type or out of range, and for means that do not match the channels; throws
+// Error(kUnsupportedModel) naming the setting for a class or setting that is not supported.
 ImageProcessor read_image_processor(std::string_view text, const std::string& source,
                                     const ImageProcessorOptions& options = {});
 
-// A part of a picture, in pixels from its left upper corner: pixel (x, y) covers [x, x + 1] x [y, y + 1].
+// A part of a picture, in pixels from its top left corner: pixel (x, y) covers [x, x + 1] x [y, y + 1].
 struct Rectangle {
   double left = 0.0;
   double top = 0.0;
@@ -89,28 +89,28 @@ struct Rectangle {
   double bottom = 0.0;
 };
 
-// How the model's input lies in the picture. Pictures are upright (picture.h).
+// Maps the model's input to the picture. Pictures are upright (picture.h).
 struct InputGeometry {
   std::size_t picture_height = 0;
   std::size_t picture_width = 0;
   std::size_t resized_height = 0;
   std::size_t resized_width = 0;
-  std::ptrdiff_t top = 0;  // of the input in the resized picture; negative where black was put around it
+  std::ptrdiff_t top = 0;  // of the input in the resized picture; negative if padded with black
   std::ptrdiff_t left = 0;
   std::size_t input_height = 0;
   std::size_t input_width = 0;
 
-  // A rectangle of the input, in input pixels, as one of the picture. Resizing maps pixel edges to pixel edges:
-  // x_picture = (x_input + left) picture_width / resized_width.
+  // Maps a rectangle of the input, in input pixels, to the picture. Resizing maps pixel edges to pixel edges: x_picture
+  // = (x_input + left) picture_width / resized_width.
   Rectangle in_picture(const Rectangle& in_input) const;
-  // What the model sees, in pixels of the picture. Reaches beyond the picture where black was put around it.
+  // The part that the model sees, in pixels of the picture. Extends beyond the picture if it was padded with black.
   Rectangle seen() const {
     return in_picture({0.0, 0.0, static_cast<double>(input_width), static_cast<double>(input_height)});
   }
 };
 
-// Throws Error(kBadFile) for an input without pixels, or of more than 2^24 (4096 x 4096), which a long thin picture can
-// become when nothing is cropped.
+// Throws Error(kBadFile) for an input without pixels, or of more than 2^24 (4096 x 4096), which can result from a long
+// thin picture if nothing is cropped.
 InputGeometry input_geometry(std::size_t picture_height, std::size_t picture_width, const ImageProcessor& processor);
 
 // The picture after steps 1 and 2: [input_height, input_width, channels], 8 bits. Throws as input_geometry().

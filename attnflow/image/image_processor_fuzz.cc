@@ -1,4 +1,4 @@
-// Fuzz target: the reader of preprocessor_config.json on any text. Built by ./dev fuzz.
+// Fuzz target: parses arbitrary text as a preprocessor_config.json. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

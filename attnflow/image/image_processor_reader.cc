@@ -16,14 +16,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Above any model, and low enough that sizes of pictures (below 2^31) times it cannot overflow.
+// Above any model's size, and low enough that multiplying it by picture sizes (below 2^31) cannot overflow.
 constexpr std::size_t kMaxEdge = std::size_t{1} << 16;
 
 struct ProcessorClass {
   const char* name;
-  const char* model_types;  // between spaces: those whose configuration may name no class
+  const char* model_types;  // space-separated: those whose configuration may name no class
   ImageProcessor defaults;
-  bool default_to_square;  // what a size of one number means: both edges, or the shortest
+  bool default_to_square;  // the meaning of a size given as one number: both edges, or the shortest
   bool convert_rgb;
 };
 
@@ -63,7 +63,7 @@ const std::vector<ProcessorClass>& processor_classes() {
   return classes;
 }
 
-// Settings that say how or by whom a processor is called, and change no pixel. "reduce_labels" is about segmentation.
+// Settings about how, or by what, a processor is called, which change no pixel. "reduce_labels" is about segmentation.
 constexpr std::array kHarmless = {
     "_name_or_path",       "_processor_class",  "_valid_processor_keys",  "data_format",          "device",
     "disable_grouping",    "do_reduce_labels",  "feature_extractor_type", "image_processor_type", "image_seq_length",
@@ -80,7 +80,7 @@ bool is_one_of(const std::array<const char*, n>& names, const std::string& key) 
   return std::find(names.begin(), names.end(), key) != names.end();
 }
 
-// The settings of one file. Null means absent, as to transformers.
+// The settings of one file. Null means absent, as in transformers.
 class Settings {
  public:
   Settings(std::string_view text, const std::string& source)
@@ -124,7 +124,7 @@ class Settings {
     if (!fits) wrong(key, fmt::format("whole numbers of pixels from 1 to {}", kMaxEdge), value);
     return value.get<std::size_t>();
   }
-  // A number for each channel, or one for all.
+  // One number per channel, or one for all.
   std::vector<double> per_channel(const char* key, std::vector<double> fallback, std::size_t channels) const {
     const Json* const value = find(key);
     std::vector<double> numbers = std::move(fallback);
@@ -217,7 +217,7 @@ const ProcessorClass& class_of(const Settings& settings, const ImageProcessorOpt
                 fmt::format("expected an image processor of one of the classes {}; found {}", known, found));
 }
 
-// What is neither understood nor harmless nor switched off would change the pixels, or might.
+// Any setting that is not supported, harmless or switched off might change the pixels.
 void refuse_unknown(const Settings& settings) {
   for (const auto& [key, value] : settings.object().items()) {
     if (is_one_of(kHarmless, key) || is_one_of(kUnderstood, key)) continue;
@@ -283,7 +283,7 @@ ImageProcessor read_image_processor(std::string_view text, const std::string& so
     processor.image_mean = settings.per_channel("image_mean", processor.image_mean, options.channels);
     processor.image_std = settings.per_channel("image_std", processor.image_std, options.channels);
     for (const double deviation : processor.image_std) {
-      // It is divided by in float32.
+      // Used as a divisor in float32.
       if (!(std::fabs(static_cast<float>(deviation)) >= 1e-30F)) {
         settings.wrong("image_std", "numbers other than 0", *settings.find("image_std"));
       }

@@ -33,7 +33,7 @@ TEST(ImageProcessorTest, EqualsTransformers) {
       const Tensor<double> expected = array.to_double(name);
       const Tensor<float> found = pixel_values(golden_picture(picture), processor);
       ASSERT_EQ(found.shape(), expected.shape());
-      // The same operations in the same order: equal to the last bit.
+      // The same operations in the same order give results equal to the last bit.
       for (std::size_t i = 0; i < found.size(); ++i) {
         ASSERT_EQ(static_cast<double>(found.data()[i]), expected.data()[i]) << "at " << i;
       }
@@ -82,7 +82,7 @@ TEST(ImageProcessorTest, ClassesHaveTheirDefaults) {
   EXPECT_FALSE(beit.do_center_crop);
   EXPECT_EQ(clip.size.shortest_edge, 336U);
   EXPECT_EQ(clip.image_mean[0], 0.48145466);
-  // Null is absent; what names no class is of the model's.
+  // Null means absent; settings without a class use that of the model.
   const ImageProcessor old =
       read_image_processor(R"({"size": 20, "resample": null, "do_pad": false})", "CONFIG", {3, "vit"});
   EXPECT_EQ(old.type, "ViTImageProcessor");
@@ -149,7 +149,8 @@ TEST(ImageProcessorTest, GeometryOfACrop) {
   EXPECT_DOUBLE_EQ(seen.top, 30.0);
   EXPECT_DOUBLE_EQ(seen.bottom, 450.0);
 
-  // A picture smaller than the crop: black around it, and what is seen reaches beyond it, one pixel more on the left.
+  // A picture smaller than the crop: it is padded with black, one pixel more on the left, and the visible part extends
+  // beyond it.
   processor.do_resize = false;
   const InputGeometry padded = input_geometry(100, 201, processor);
   EXPECT_EQ(padded.left, -12);
@@ -167,9 +168,9 @@ TEST(ImageProcessorTest, WithoutACropAllIsSeen) {
   EXPECT_DOUBLE_EQ(seen.bottom, 333.0);
 }
 
-// The geometry against the pixels: a mark in the picture turns up where in_picture() says that it comes from.
+// Checks the geometry against the pixels: a mark in the picture appears where in_picture() says it comes from.
 TEST(ImageProcessorTest, GeometryIsWhereThePixelsAre) {
-  for (const char* const crop : {"30", "80"}) {  // cut out, and black around
+  for (const char* const crop : {"30", "80"}) {  // cropped, and padded with black
     const ImageProcessor processor = read_image_processor(
         fmt::format(R"({{"size": {{"shortest_edge": 60}}, "crop_size": {0}, "resample": 4}})", crop), "CONFIG",
         {3, "dinov2"});
@@ -197,7 +198,7 @@ TEST(ImageProcessorTest, LongThinPictures) {
   const ImageProcessor whole = processor_of({{"image_processor_type", "BitImageProcessor"}, {"do_center_crop", false}});
   test::expect_error(ErrorKind::kBadFile, {"found one of 4480000 x 224", "16777216", "20000 x 1"},
                      [&] { pixel_values(test::plain_picture(1, 20000, 9, 9, 9), whole); });
-  // longest_edge may leave nothing of the shorter one.
+  // longest_edge may leave nothing of the shorter edge.
   const ImageProcessor edges = processor_of({{"image_processor_type", "BitImageProcessor"},
                                              {"size", {{"shortest_edge", 20}, {"longest_edge", 30}}},
                                              {"do_center_crop", false}});

@@ -1,4 +1,4 @@
-// jpeglib.h uses FILE and size_t without including what declares them.
+// jpeglib.h uses FILE and size_t without including their declarations.
 #include <cstddef>
 #include <cstdio>
 // after the two above
@@ -15,13 +15,13 @@
 namespace attnflow::internal {
 namespace {
 
-// A scan of a few bytes can make the decoder walk over the whole picture. Encoders write some ten of them.
+// A scan of a few bytes can make the decoder walk over the whole picture. Encoders write about ten.
 constexpr int kMaxScans = 100;
 
 enum class JpegFailure { kDamaged, kTruncated, kTooManyScans };
 
-// All that the library's functions touch; outlives every jump. The library finds it from its pointers to `errors` and
-// `progress`, by way of client_data.
+// All state that the library's functions touch; outlives every jump. The library finds it through client_data, from its
+// pointers to `errors` and `progress`.
 struct JpegReader {
   JpegReader() = default;
   JpegReader(const JpegReader&) = delete;
@@ -43,15 +43,15 @@ struct JpegReader {
   auto* const reader = static_cast<JpegReader*>(info->client_data);
   reader->failure = failure;
   info->err->format_message(info, reader->message);
-  std::longjmp(reader->jump, 1);  // NOLINT(cert-err52-cpp): what libjpeg asks for; see picture_decoder.h
+  std::longjmp(reader->jump, 1);  // NOLINT(cert-err52-cpp): libjpeg requires it; see picture_decoder.h
 }
 
 extern "C" {
 
 [[noreturn]] static void attnflow_jpeg_error(j_common_ptr info) { leave(info, JpegFailure::kDamaged); }
 
-// After these warnings libjpeg makes up samples. The others (bytes that belong to nothing, unusual versions) leave
-// every sample as it was stored.
+// After these warnings libjpeg makes up samples. The others (extraneous bytes, unusual versions) leave every sample as
+// it was stored.
 static void attnflow_jpeg_message(j_common_ptr info, int level) {
   if (level >= 0) return;
   switch (info->err->msg_code) {
@@ -127,7 +127,7 @@ int orientation_of(const jpeg_decompress_struct& info) {
   return 1;
 }
 
-// The name of the stored colours, and what libjpeg is asked to make of them.
+// The name of the stored color space, and the one requested from libjpeg.
 struct JpegColor {
   const char* mode;
   J_COLOR_SPACE out;
@@ -149,8 +149,8 @@ std::optional<JpegColor> color_of(const jpeg_decompress_struct& info) {
   }
 }
 
-// In place: [pixels, 4] inverted CMYK becomes [pixels, 3] RGB. Stored are 255 - ink, so k is the light that black
-// leaves: c' = k - round((255 - c) k / 255).
+// Converts in place: [pixels, 4] inverted CMYK becomes [pixels, 3] RGB. The stored values are 255 - ink, so k is the
+// light that black leaves: c' = k - round((255 - c) k / 255).
 void cmyk_to_rgb(std::vector<std::uint8_t>& samples) {
   const std::size_t pixels = samples.size() / 4;
   for (std::size_t i = 0; i < pixels; ++i) {

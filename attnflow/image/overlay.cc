@@ -14,7 +14,7 @@
 namespace attnflow {
 namespace {
 
-// Which patches along one side a pixel takes its value from: `weight` of `second`, the rest of `first`.
+// The patches along one side from which a pixel takes its value: `weight` of `second`, the rest from `first`.
 struct Source {
   bool seen = false;
   std::size_t first = 0;
@@ -43,7 +43,7 @@ std::vector<Source> sources_of(const Side& side, MapInterpolation interpolation)
       source.first = source.second = std::min(static_cast<std::size_t>(place), side.patches - 1);
       continue;
     }
-    const double between = std::clamp(place - 0.5, 0.0, patches - 1.0);  // 0 is the first patch's centre
+    const double between = std::clamp(place - 0.5, 0.0, patches - 1.0);  // 0 is the first patch's center
     source.first = std::min(static_cast<std::size_t>(between), side.patches - 1);
     source.second = std::min(source.first + 1, side.patches - 1);
     source.weight = between - static_cast<double>(source.first);
@@ -51,7 +51,7 @@ std::vector<Source> sources_of(const Side& side, MapInterpolation interpolation)
   return sources;
 }
 
-// A weight of 0 takes nothing, not even NaN.
+// A weight of 0 contributes nothing, not even NaN.
 double mix(double first, double second, double weight) {
   return weight == 0.0 ? first : (1.0 - weight) * first + weight * second;
 }

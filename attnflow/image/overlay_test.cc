@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// A picture that is the input: 4 x 6 pixels in patches of 2 x 2.
+// A picture that is used as the input unchanged: 4 x 6 pixels in patches of 2 x 2.
 InputGeometry plain_geometry(std::size_t height, std::size_t width) {
   ImageProcessor processor;
   processor.do_resize = false;
@@ -44,13 +44,13 @@ TEST(OverlayTest, PatchExactMapsRepeatTheValues) {
   }
 }
 
-// Against the definition, point by point, in a picture that is cropped and drawn at another size.
+// Compares with the definition, point by point, in a picture that is cropped and drawn at another size.
 TEST(OverlayTest, MapsFollowTheGeometry) {
   ImageProcessor processor;
   processor.size = {0, 0, 40, 0};
   processor.do_center_crop = true;
   processor.crop_height = 34;
-  processor.crop_width = 50;  // wider than some of what is resized
+  processor.crop_width = 50;  // wider than part of the resized picture
   for (const auto& [height, width] : std::vector<std::pair<std::size_t, std::size_t>>{{53, 90}, {61, 44}}) {
     const InputGeometry geometry = input_geometry(height, width, processor);
     const PatchGrid grid = patch_grid(geometry, 8, 8);
@@ -73,7 +73,8 @@ TEST(OverlayTest, MapsFollowTheGeometry) {
           continue;
         }
         EXPECT_EQ(exact(y, x), static_cast<float>(values(patch->row, patch->column)));
-        // Bilinear as a sum over all patches of value times tent, with the outermost tents open to the outside.
+        // Bilinear interpolation as a sum over all patches of value times tent, the outermost tents being open to the
+        // outside.
         double sum = 0.0;
         double weights = 0.0;
         for (std::size_t r = 0; r < grid.rows; ++r) {
@@ -109,7 +110,7 @@ TEST(OverlayTest, PatchesWithoutAValueHaveNone) {
   EXPECT_EQ(map(2, 2), 0.0F);
   const auto smooth = map_over_picture(std::as_const(values).view(), grid, geometry);
   EXPECT_TRUE(std::isnan(smooth(0, 2)));
-  EXPECT_EQ(smooth(3, 0), 0.0F);  // no part of the missing one
+  EXPECT_EQ(smooth(3, 0), 0.0F);  // without a contribution from the missing one
 }
 
 TEST(OverlayTest, BlendsByTheFormula) {
@@ -124,7 +125,7 @@ TEST(OverlayTest, BlendsByTheFormula) {
   const auto pixel = [&](std::size_t x) {
     return std::array<int, 3>{blended.rgb(0, x, 0), blended.rgb(0, x, 1), blended.rgb(0, x, 2)};
   };
-  EXPECT_EQ(pixel(0), (std::array<int, 3>{75, 150, 101}));   // colour (0, 0, 255)
+  EXPECT_EQ(pixel(0), (std::array<int, 3>{75, 150, 101}));   // color (0, 0, 255)
   EXPECT_EQ(pixel(1), (std::array<int, 3>{107, 150, 69}));   // (128, 0, 127)
   EXPECT_EQ(pixel(2), (std::array<int, 3>{139, 150, 38}));   // above the scale: its end, (255, 0, 0)
   EXPECT_EQ(pixel(3), (std::array<int, 3>{178, 228, 153}));  // faded

@@ -36,7 +36,7 @@ std::optional<Patch> patch_at(const PatchGrid& grid, const InputGeometry& geomet
   if (!(x >= all.left && x < all.right && y >= all.top && y < all.bottom)) return std::nullopt;
   const auto index = [](double at, double begin, double end, std::size_t count) {
     const auto i = static_cast<std::size_t>((at - begin) / (end - begin) * static_cast<double>(count));
-    return std::min(i, count - 1);  // by rounding, at the far edge
+    return std::min(i, count - 1);  // rounding at the far edge
   };
   return Patch{index(y, all.top, all.bottom, grid.rows), index(x, all.left, all.right, grid.columns)};
 }

@@ -25,7 +25,7 @@ TEST(PatchGridTest, WholePatchesOnly) {
   const PatchGrid grid = patch_grid(cropped(), 14, 16);
   EXPECT_EQ(grid.rows, 16U);
   EXPECT_EQ(grid.columns, 14U);
-  EXPECT_EQ(grid.height(), 224U);  // 6 rows of pixels are left over
+  EXPECT_EQ(grid.height(), 224U);  // a remainder of 6 rows of pixels
   EXPECT_EQ(grid.width(), 224U);
 }
 

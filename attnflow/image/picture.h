@@ -1,34 +1,36 @@
 // Pictures: PNG, JPEG and WebP files as 8-bit RGB.
 //
-// A vision model takes red, green and blue in 8 bits, upright. Files hold more kinds of pictures than that; what is
-// made of each follows what PIL and transformers make of it, because models were trained on that:
+// A vision model takes 8-bit red, green and blue, upright. Files hold many other kinds of pictures; each is converted
+// as PIL and transformers do, because models were trained on the result:
 //
-//   grey, palette, 1, 2, 4 bits  widened to RGB: v / (2^bits - 1) of full scale.
-//   16 bits                      the high byte of each sample, as PIL takes it. (PIL does so for colour only. It cuts a
-//                                16-bit grey picture off at 255, which turns nearly all of it white.)
-//   alpha, transparent colours   laid over white: c' = round((c alpha + 255 (255 - alpha)) / 255), as transformers
+//   gray, palette, 1, 2, 4 bits  widened to RGB: v / (2^bits - 1) of full scale.
+//   16 bits                      the high byte of each sample, as in PIL. (PIL does so only for color. It clips a
+//                                16-bit gray picture at 255, which turns nearly all of it white.)
+//   alpha, transparent colors    blended over white: c' = round((c alpha + 255 (255 - alpha)) / 255), as transformers
 //                                does since version 5. PIL's convert("RGB") drops alpha and shows what was hidden.
-//   CMYK, YCCK (JPEG)            taken as inverted, as Adobe's programs write it and PIL reads it, and then with PIL's
-//                                formula: c' = k - round(c k / 255) with c, k the amounts of ink and of light left.
-//   EXIF orientation 1 to 8      applied, so that `rgb` is upright as every viewer shows it; width and height are those
-//                                after it. From a JPEG's APP1 segment, a PNG's eXIf chunk, a WebP's EXIF chunk. Exif
-//                                data that makes no sense is passed over.
-//   colour profiles, gamma       passed over, as PIL does.
+//   CMYK, YCCK (JPEG)            treated as inverted, as Adobe's programs write it and PIL reads it, and converted with
+//                                PIL's formula: c' = k - round(c k / 255), c and k being the amounts of ink and of
+//                                light left.
+//   EXIF orientation 1 to 8      applied, so that `rgb` is upright as in every viewer, and width and height are those
+//                                of the upright picture. Read from a JPEG's APP1 segment, a PNG's eXIf chunk, or a
+//                                WebP's EXIF chunk. Exif data that makes no sense is ignored.
+//   color profiles, gamma        ignored, as in PIL.
 //
-// The format is found from the first bytes; names and endings mean nothing.
+// The format is determined from the first bytes; file names and extensions do not matter.
 //
-// What is refused, with Error(kBadFile) that says what was found:
-//   - other formats and no pictures (the message names what it seems to be);
-//   - a file that ends early, or whose compressed data is damaged: never a picture whose lower half is grey;
+// The following are rejected, with an Error(kBadFile) that says what was found:
+//   - other formats, and files that are not pictures (the message names what the file seems to be);
+//   - a file that ends early, or whose compressed data is damaged: the result is never a picture whose lower half is
+//     gray;
 //   - more than PictureOptions::max_pixels, checked against the header before anything is decoded or allocated, and a
-//     JPEG of more than 100 scans, a bomb of another kind;
-//   - a side of no pixels;
-//   - animations (APNG and WebP with more than one frame): a map belongs to one picture, and which frame was meant is
-//     not known.
+//     JPEG of more than 100 scans, another kind of bomb;
+//   - a side of 0 pixels;
+//   - animations (APNG and WebP with more than one frame): a map belongs to one picture, and it is unknown which frame
+//     is meant.
 //
-// Cost: time O(pixels); memory 3 bytes a pixel, 4 with alpha, twice that for orientations other than 1, and another 6
-// for progressive JPEG. Same bytes in, same picture out. JPEG leaves the last bit of a sample to the decoder: another
-// version of libjpeg may differ by 1.
+// Cost: time O(pixels); memory 3 bytes per pixel, 4 with alpha, doubled for orientations other than 1, plus another 6
+// for progressive JPEG. The same bytes give the same picture. JPEG leaves the last bit of a sample to the decoder:
+// another version of libjpeg may differ by 1.
 #ifndef ATTNFLOW_IMAGE_PICTURE_H_
 #define ATTNFLOW_IMAGE_PICTURE_H_
 
@@ -45,11 +47,11 @@ namespace attnflow {
 
 enum class PictureFormat { kPng, kJpeg, kWebp };
 
-// What a picture was before it became 8-bit RGB.
+// The picture's properties before conversion to 8-bit RGB.
 struct PictureOrigin {
-  std::optional<PictureFormat> format = {};  // absent: made here, not read
+  std::optional<PictureFormat> format = {};  // absent: created here, not read
   std::string mode = "RGB";                  // "grey 16-bit", "palette with alpha", "CMYK", "RGB"
-  int orientation = 1;                       // EXIF's: the one that was applied
+  int orientation = 1;                       // the EXIF orientation that was applied
 };
 
 struct Picture {
@@ -61,13 +63,13 @@ struct Picture {
 };
 
 struct PictureOptions {
-  std::size_t max_pixels = std::size_t{64} << 20;  // width times height; above it the file is refused
+  std::size_t max_pixels = std::size_t{64} << 20;  // limit of width times height; files above it are rejected
 };
 
 // Reads a file of at most 512 MiB. Throws Error(kBadFile) as above, or when the file is missing or cannot be read.
 Picture read_picture(const std::filesystem::path& path, const PictureOptions& options = {});
 
-// The same from memory. `source` begins every message: a file's name, say.
+// Likewise from memory. Every message begins with `source`, for example a file's name.
 Picture decode_picture(std::span<const std::byte> bytes, const std::string& source, const PictureOptions& options = {});
 
 }  // namespace attnflow

@@ -1,8 +1,8 @@
-// What the decoders of the three formats share. Each reads the header, checks the size, and only then decodes.
+// Shared by the decoders of the three formats. Each reads the header, checks the size, and only then decodes.
 //
-// libpng and libjpeg report errors by a function that must not return. It leaves by longjmp, to a setjmp in a function
-// that holds nothing with a destructor and calls nothing but the library: everything that owns memory is made before
-// and outlives the jump, so no destructor is skipped. The caller then throws.
+// libpng and libjpeg report errors by calling a function that must not return. It leaves by longjmp, to a setjmp in a
+// function that has no objects with destructors and calls only the library: everything that owns memory is created
+// before the jump and outlives it, so no destructor is skipped. The caller then throws.
 #ifndef ATTNFLOW_IMAGE_PICTURE_DECODER_H_
 #define ATTNFLOW_IMAGE_PICTURE_DECODER_H_
 
@@ -26,7 +26,7 @@ struct DecoderInput {
   [[noreturn]] void fail(const std::string& message) const;
   // The file ends too early; `detail` says where.
   [[noreturn]] void truncated(std::string_view format, const std::string& detail) const;
-  // The library's own words for damaged data.
+  // Reports damaged data with the library's own description.
   [[noreturn]] void damaged(std::string_view format, std::string_view reason) const;
   // More than one frame.
   [[noreturn]] void animated(std::string_view format, std::size_t frames) const;
@@ -34,7 +34,7 @@ struct DecoderInput {
   void check_size(std::string_view format, std::uint64_t width, std::uint64_t height) const;
 };
 
-// As the file stores it: not turned yet.
+// As stored in the file, before its orientation is applied.
 struct DecodedPicture {
   std::size_t width = 0;
   std::size_t height = 0;
@@ -47,15 +47,15 @@ DecodedPicture decode_png(const DecoderInput& input);
 DecodedPicture decode_jpeg(const DecoderInput& input);
 DecodedPicture decode_webp(const DecoderInput& input);
 
-// What a file that is no PNG, JPEG or WebP seems to be, for a message: "a GIF picture", "an empty file", "text that
-// begins ...", "bytes that begin 00 01 02".
+// Describes what a file that is not PNG, JPEG or WebP seems to be, for a message: "a GIF picture", "an empty file",
+// "text that begins ...", "bytes that begin 00 01 02".
 std::string describe_bytes(std::span<const std::byte> bytes);
 
-// The orientation, 1 to 8, that a block of Exif data (a TIFF header and its first directory) names; 1 when it names
-// none or makes no sense.
+// Returns the orientation, 1 to 8, given by a block of Exif data (a TIFF header and its first directory); 1 if there is
+// none or it makes no sense.
 int exif_orientation(std::span<const std::byte> exif);
 
-// [height, width, 3] turned upright: orientation 1 to 8 as EXIF numbers them (tag 0x0112 of Exif 2.3, 4.6.4).
+// Turns [height, width, 3] upright: orientation 1 to 8 as numbered by EXIF (tag 0x0112 of Exif 2.3, 4.6.4).
 Tensor<std::uint8_t> turn_upright(Tensor<std::uint8_t> rgb, int orientation);
 
 // Big- and little-endian numbers at `at`, which must lie inside.
@@ -68,7 +68,7 @@ inline std::uint32_t big_u32(std::span<const std::byte> bytes, std::size_t at) {
 inline std::uint32_t little_u32(std::span<const std::byte> bytes, std::size_t at) {
   return byte_at(bytes, at + 3) << 24 | byte_at(bytes, at + 2) << 16 | byte_at(bytes, at + 1) << 8 | byte_at(bytes, at);
 }
-// Do the bytes from `at` on begin with this text?
+// Whether the bytes from `at` on begin with this text.
 inline bool has_text(std::span<const std::byte> bytes, std::size_t at, std::string_view text) {
   if (at > bytes.size() || bytes.size() - at < text.size()) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,4 +1,4 @@
-// Fuzz target: the picture decoders on any bytes. Built by ./dev fuzz.
+// Fuzz target: decodes arbitrary bytes as a picture. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -18,7 +18,7 @@ std::string_view text_of(const Tensor<std::uint8_t>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size()};
 }
 
-// JPEG's and lossy WebP's last bit belongs to the decoder: PIL brings its own libjpeg and libwebp.
+// The last bit of JPEG and lossy WebP depends on the decoder: PIL brings its own libjpeg and libwebp.
 bool is_lossy(const std::string& name) { return name.find("jpeg") == 0 || name.find("webp_lossy") == 0; }
 
 TEST(PictureTest, DecodesAsPilDoes) {
@@ -63,7 +63,7 @@ TEST(PictureTest, TheNameSaysNothing) {
   EXPECT_EQ(read_picture(path).origin.format, PictureFormat::kPng);
 }
 
-// What the orientations mean, by the corners of the picture: EXIF's value names the sides that row 0 and column 0 show.
+// The meaning of the orientations, by the picture's corners: EXIF's value names the sides that row 0 and column 0 show.
 TEST(PictureTest, OrientationsTurnThePicture) {
   // Stored: corners 1 2 / 3 4 of a 3 x 2 picture.
   Tensor<std::uint8_t> stored({2, 3, 3});
@@ -98,10 +98,10 @@ TEST(PictureTest, ExifThatMakesNoSenseIsPassedOver) {
   EXPECT_EQ(orientation(""), 1);
   EXPECT_EQ(orientation("JJ*\0\x08\0\0\0"s), 1);
   EXPECT_EQ(orientation(head), 1);                                                        // no directory
-  EXPECT_EQ(orientation(head + "\xFF\xFF"s), 1);                                          // entries that are not there
+  EXPECT_EQ(orientation(head + "\xFF\xFF"s), 1);                                          // missing entries
   EXPECT_EQ(orientation("II*\0\xFF\xFF\xFF\xFF"s + entry), 1);                            // beyond the end
   EXPECT_EQ(orientation(head + "\x01\0\x12\x01\x03\0\x01\0\0\0\x09\0\0\0"s), 1);          // no orientation
-  EXPECT_EQ(orientation(head + "\x01\0\x12\x01\x04\0\x01\0\0\0\x06\0\0\0"s), 1);          // of another type
+  EXPECT_EQ(orientation(head + "\x01\0\x12\x01\x04\0\x01\0\0\0\x06\0\0\0"s), 1);          // of the wrong type
   EXPECT_EQ(orientation(head + "\x01\0\x12\x01\x03\0\x01\0\0\0"s), 1);                    // cut off
   EXPECT_EQ(orientation(head + "\x02\0\x0f\x01\x03\0\x01\0\0\0\x05\0\0\0"s + entry), 6);  // the second entry
 }

@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::size_t kSignatureBytes = 8;
 
-// What the chunks say before libpng sees them: sizes that can be trusted, and what libpng does not know.
+// Information from the chunks, read before libpng sees them: verified sizes, and what libpng does not know.
 struct PngLayout {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   std::uint32_t bits = 0;
   std::uint32_t color_type = 0;
   std::span<const std::byte> exif;
-  bool transparent = false;  // tRNS: a transparent colour, or alpha for the palette
+  bool transparent = false;  // tRNS: a transparent color, or alpha for the palette
 };
 
-// Every chunk must lie inside the file, up to IEND.
+// Checks that every chunk, up to IEND, lies inside the file.
 PngLayout read_layout(const DecoderInput& input) {
   constexpr std::size_t kHeaderBytes = 13;
   constexpr std::size_t kChunkBytes = 12;  // length, type and checksum
@@ -71,7 +71,7 @@ std::string describe_mode(const PngLayout& layout) {
   return mode;
 }
 
-// All that the library's functions touch; outlives every jump.
+// All state that the library's functions touch; outlives every jump.
 struct PngReader {
   explicit PngReader(std::span<const std::byte> all) : bytes(all) {}
   PngReader(const PngReader&) = delete;
@@ -92,7 +92,7 @@ extern "C" {
 [[noreturn]] static void attnflow_png_error(png_structp png, png_const_charp message) {
   auto* const reader = static_cast<PngReader*>(png_get_error_ptr(png));
   std::snprintf(reader->message, sizeof reader->message, "%s", message);
-  std::longjmp(reader->jump, 1);  // NOLINT(cert-err52-cpp): what libpng asks for; see picture_decoder.h
+  std::longjmp(reader->jump, 1);  // NOLINT(cert-err52-cpp): libpng requires it; see picture_decoder.h
 }
 
 static void attnflow_png_warning(png_structp, png_const_charp) {}
@@ -106,20 +106,20 @@ static void attnflow_png_read(png_structp png, png_bytep out, png_size_t count) 
 
 }  // extern "C"
 
-// Up to the first row: 8 bits a sample, RGB or RGBA. False after an error, which reader.message names.
+// Reads up to the first row: 8 bits per sample, RGB or RGBA. Returns false after an error, given in reader.message.
 bool start(PngReader& reader) {
   if (setjmp(reader.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, attnflow_png_error, attnflow_png_warning);
   if (reader.png == nullptr) return false;
   reader.info = png_create_info_struct(reader.png);
   if (reader.info == nullptr) return false;
-  // Chunks that are not needed are not even unpacked: text, profiles, times.
+  // Chunks that are not needed (text, profiles, times) are not even unpacked.
   png_set_keep_unknown_chunks(reader.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
-  // The size was checked against the limit of the options.
+  // The size has been checked against the limit in the options.
   png_set_user_limits(reader.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_set_read_fn(reader.png, &reader, attnflow_png_read);
   png_read_info(reader.png, reader.info);
-  png_set_expand(reader.png);  // palettes, 1 to 4 bits, transparent colours
+  png_set_expand(reader.png);  // palettes, 1 to 4 bits, transparent colors
   png_set_strip_16(reader.png);
   png_set_gray_to_rgb(reader.png);
   reader.passes = png_set_interlace_handling(reader.png);

@@ -7,7 +7,7 @@
 namespace attnflow::internal {
 namespace {
 
-// The order of the operations in these functions is PIL's: another order may change a weight's last bit.
+// The order of the operations in these functions is PIL's: any other order may change a weight's last bit.
 double box(double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }
 
 double bilinear(double x) {
@@ -20,7 +20,7 @@ double hamming(double x) {
   if (x == 0.0) return 1.0;
   if (x >= 1.0) return 0.0;
   x *= std::numbers::pi;
-  // PIL's numbers are floats.
+  // PIL's constants are floats.
   return std::sin(x) / x * (0.54F + 0.46F * std::cos(x));
 }
 
@@ -62,7 +62,7 @@ Filter filter_of(Resampling resampling) {
   return {bilinear, 1.0};
 }
 
-// A place along a row as PIL rounds it: towards zero, then not below it.
+// A position along a row, rounded as PIL does: toward zero, and to at least zero.
 std::size_t sample_of(double place) { return place <= 0.0 ? 0 : static_cast<std::size_t>(place); }
 
 std::int32_t fixed_point(double weight) {
@@ -102,7 +102,7 @@ std::vector<std::size_t> nearest_samples(std::size_t from, std::size_t to, std::
   std::vector<std::size_t> samples;
   samples.reserve(count);
   const double scale = static_cast<double>(from) / static_cast<double>(to);
-  // PIL adds up the steps, and so rounds as this does.
+  // PIL adds up the steps, and this rounds in the same way.
   double place = scale * 0.5;
   for (std::size_t i = 0; i < begin + count; ++i, place += scale) {
     if (i >= begin) samples.push_back(std::min(from, static_cast<std::size_t>(place)));

@@ -1,4 +1,4 @@
-// The weights of resampling: see resize.h.
+// Resampling weights: see resize.h.
 #ifndef ATTNFLOW_IMAGE_RESAMPLE_FILTER_H_
 #define ATTNFLOW_IMAGE_RESAMPLE_FILTER_H_
 
@@ -12,7 +12,7 @@ namespace attnflow::internal {
 
 inline constexpr int kWeightBits = 22;  // 32 bits less 8 of a sample less 2 for overshoot
 
-// For each output sample of a window: which input samples it takes, and how much of each.
+// For each output sample of a window, the input samples that it uses and the weight of each.
 struct ResampleWeights {
   struct Span {
     std::size_t first = 0;  // input sample
@@ -22,12 +22,13 @@ struct ResampleWeights {
   std::vector<Span> outputs;
   std::vector<std::int32_t> weights;  // in units of 2^-kWeightBits
 
-  // The input samples that any output takes: [first(), end()).
+  // The input samples that any output uses: [first(), end()).
   std::size_t first() const { return outputs.front().first; }
   std::size_t end() const { return outputs.back().first + outputs.back().count; }
 };
 
-// Outputs begin .. begin + count of a row of `from` samples that becomes one of `to`. Not for kNearest.
+// Computes the weights of outputs begin .. begin + count when a row of `from` samples is resized to `to`. Not for
+// kNearest.
 ResampleWeights resample_weights(Resampling resampling, std::size_t from, std::size_t to, std::size_t begin,
                                  std::size_t count);
 

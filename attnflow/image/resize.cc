@@ -25,8 +25,7 @@ std::uint8_t to_sample(std::int64_t sum) {
   return static_cast<std::uint8_t>(std::clamp<std::int64_t>(sum >> internal::kWeightBits, 0, 255));
 }
 
-// One row -> one row. Sums are 64 bits wide: rounded weights of a filter over millions of samples may add up to
-// twice 1.
+// Resamples one row. Sums are 64 bits wide: rounded filter weights over millions of samples may add up to twice 1.
 template <std::size_t channels>
 void resample_row(const std::uint8_t* row, const ResampleWeights& weights, std::uint8_t* out) {
   for (const ResampleWeights::Span& span : weights.outputs) {
@@ -41,7 +40,7 @@ void resample_row(const std::uint8_t* row, const ResampleWeights& weights, std::
   }
 }
 
-// Rows [first, end) along the width.
+// Resamples rows [first, end) along the width.
 Pixels resample_width(const PixelView& pixels, const ResampleWeights& weights, std::size_t first, std::size_t end) {
   const std::size_t channels = pixels.extent(2);
   const std::size_t row = pixels.extent(1) * channels;
@@ -57,7 +56,7 @@ Pixels resample_width(const PixelView& pixels, const ResampleWeights& weights, s
   return result;
 }
 
-// Along the height; row 0 of `pixels` is input row `first`.
+// Resamples along the height; row 0 of `pixels` is input row `first`.
 Pixels resample_height(const PixelView& pixels, const ResampleWeights& weights, std::size_t first) {
   const std::size_t row = pixels.extent(1) * pixels.extent(2);
   Pixels result({weights.outputs.size(), pixels.extent(1), pixels.extent(2)});
@@ -92,7 +91,7 @@ Pixels resize_nearest(const PixelView& pixels, const ResizeOptions& options, con
   const std::size_t channels = pixels.extent(2);
   const auto rows = internal::nearest_samples(height, options.height, window.top, window.height);
   const auto columns = internal::nearest_samples(width, options.width, window.left, window.width);
-  Pixels result({window.height, window.width, channels});  // zeros, as PIL leaves what lies beyond
+  Pixels result({window.height, window.width, channels});  // parts beyond the input stay zero, as in PIL
   std::uint8_t* out = result.data();
   for (const std::size_t y : rows) {
     for (const std::size_t x : columns) {
@@ -103,7 +102,7 @@ Pixels resize_nearest(const PixelView& pixels, const ResizeOptions& options, con
   return result;
 }
 
-// Pillow 13's rule, which saves work: fewer rows are left for the other direction.
+// Pillow 13's rule, which saves work: fewer rows remain for the other direction.
 bool columns_first(std::size_t width, std::size_t height, const ResizeOptions& options) {
   const auto lost = [](std::size_t from, std::size_t to) {
     return static_cast<std::int64_t>(from) - static_cast<std::int64_t>(to);
@@ -149,7 +148,7 @@ Tensor<std::uint8_t> resize(TensorView<const std::uint8_t> pixels, const ResizeO
   if (height == options.height) return resample_width(pixels, weights_across(), window.top, window.top + window.height);
 
   const auto down = internal::resample_weights(options.resampling, height, options.height, window.top, window.height);
-  // Only the rows that some output row takes.
+  // Only the rows that some output row uses.
   const std::size_t first = down.first();
   if (width == options.width) {
     const Pixels between = cut(pixels, {window.left, first, window.width, down.end() - first});

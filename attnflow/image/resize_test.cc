@@ -34,7 +34,7 @@ TEST(ResizeTest, EqualsPil) {
   EXPECT_GE(compared, 96U);
 }
 
-// A window is what cutting the whole result would give, for every filter, smaller and larger.
+// A window equals the same part cut out of the whole result, for every filter, both scaling up and down.
 TEST(ResizeTest, WindowsAreParts) {
   Random random(71);
   for (int round = 0; round < 60; ++round) {
@@ -94,7 +94,7 @@ TEST(ResizeTest, SameSizeIsTheSamePicture) {
   }
 }
 
-// A long row is not held whole: only the window's part of 10^9 outputs is computed.
+// A long row is never held in full: only the window's part of 10^9 outputs is computed.
 TEST(ResizeTest, HugeResultsInWindows) {
   const Tensor<std::uint8_t> input = noise(2, 2, 3, 6);
   ResizeOptions options;
@@ -115,7 +115,7 @@ TEST(ResizeTest, WeightsAddUpToOne) {
       for (const auto& span : weights.outputs) {
         std::int64_t sum = 0;
         for (std::size_t j = 0; j < span.count; ++j) sum += weights.weights[span.offset + j];
-        // Half a unit of rounding for each weight.
+        // Rounding contributes half a unit per weight.
         EXPECT_LE(2 * std::abs(sum - (1 << internal::kWeightBits)), static_cast<std::int64_t>(span.count));
         EXPECT_LE(span.first + span.count, from);
       }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kRiffBytes = 12;
 
-// The file's Exif data, or nothing. Every chunk must lie inside the file.
+// Returns the file's Exif data, or nothing. Every chunk must lie inside the file.
 std::span<const std::byte> find_exif(const DecoderInput& input) {
   constexpr std::size_t kChunkHeader = 8;
   const std::uint64_t said = std::uint64_t{little_u32(input.bytes, 4)} + 8;
@@ -29,7 +29,7 @@ std::span<const std::byte> find_exif(const DecoderInput& input) {
     if (padded > bytes.size() - at - kChunkHeader) break;
     at += kChunkHeader + padded;
   }
-  // Some writers keep the mark that JPEG needs.
+  // Some writers keep the marker that JPEG requires.
   constexpr std::string_view kMark("Exif\0\0", 6);
   return has_text(exif, 0, kMark) ? exif.subspan(kMark.size()) : exif;
 }
@@ -79,7 +79,7 @@ DecodedPicture decode_webp(const DecoderInput& input) {
   config.output.u.RGBA.stride = static_cast<int>(picture.width * picture.channels);
   config.output.u.RGBA.size = picture.samples.size();
   const VP8StatusCode status = WebPDecode(data, input.bytes.size(), &config);
-  WebPFreeDecBuffer(&config.output);  // frees nothing of ours: the memory is external
+  WebPFreeDecBuffer(&config.output);  // does not free our memory, which is external
   if (status != VP8_STATUS_OK) fail_webp(input, status);
   return picture;
 }

@@ -23,7 +23,7 @@ constexpr Architecture bert(std::string_view model_type, std::string_view class_
   };
 }
 
-// Trained to tell replaced words; narrow embeddings.
+// Trained to detect replaced words; narrow embeddings.
 constexpr Architecture electra() {
   Architecture row = bert("electra", "Electra", "electra.", {});
   row.keys.embedding = "embedding_size";
@@ -63,7 +63,8 @@ constexpr Architecture roberta(std::string_view model_type, std::string_view cla
   };
 }
 
-// RoBERTa whose heads add to each score a number for the distance; positions start at 2 whatever the padding token is.
+// RoBERTa whose heads add a number to each score for the distance; positions start at 2 regardless of the padding
+// token.
 constexpr Architecture mpnet() {
   Architecture row = roberta("mpnet", "MPNet", "mpnet.");
   row.keys.token_types = {};
@@ -85,7 +86,7 @@ constexpr std::array kDebertaSettings = {
     FixedSetting{"legacy", "true"},
 };
 
-// BERT whose tokens have no places, but distances.
+// BERT with embeddings of the distances between tokens.
 constexpr Architecture deberta() {
   Architecture row = bert("deberta-v2", "DebertaV2", "deberta.", "pooler.dense");
   row.keys.position_input = "position_biased_input";
@@ -109,7 +110,8 @@ constexpr std::array kFirstDebertaSettings = {
     FixedSetting{"legacy", "true"},
 };
 
-// The first DeBERTa: one map for queries, keys and values, and other maps for distances, of which each has its own.
+// The first DeBERTa: one combined map for queries, keys and values, and other maps for distances, never shared with
+// those of tokens.
 constexpr Architecture first_deberta() {
   Architecture row = deberta();
   row.model_type = "deberta";
@@ -192,14 +194,14 @@ constexpr Architecture vit(std::string_view model_type, std::string_view class_n
   };
 }
 
-// ViT, trained without labels to see a picture and parts of it alike.
+// ViT, trained without labels to represent an image and parts of it alike.
 constexpr Architecture vit_msn() {
   Architecture row = vit("vit_msn", "ViTMSN", "vit.");
   row.default_norm_eps = 1e-6;
   return row;
 }
 
-// A second class token, which learns from a teacher, and heads on either or both.
+// Adds a second class token, which learns from a teacher, and heads on either or both.
 constexpr Architecture deit() {
   Architecture row = vit("deit", "DeiT", "deit.");
   row.image->distillation_token = "embeddings.distillation_token";
@@ -238,7 +240,7 @@ constexpr Architecture dinov2_with_registers() {
 
 constexpr std::array kDinov3Settings = {FixedSetting{"proj_bias", "true"}, FixedSetting{"mlp_bias", "true"}};
 
-// Patches are placed by turning queries and keys alone. Its files have no prefix.
+// Only rotary queries and keys encode the positions of patches. Its files have no prefix.
 constexpr Architecture dinov3() {
   Architecture row = dinov2_with_registers();
   row.model_type = "dinov3_vit";
@@ -267,8 +269,7 @@ constexpr Architecture dinov3() {
   return row;
 }
 
-// The part of CLIP that sees pictures, by itself. What follows its last layer is of the class token alone, and no
-// prediction.
+// CLIP's image encoder by itself. The operations after its last layer use only the class token and make no prediction.
 constexpr Architecture clip_vision() {
   Architecture row = vit("clip_vision_model", "CLIPVision", "vision_model.");
   row.keys.query_bias = row.keys.key_bias = row.keys.value_bias = {};
@@ -301,8 +302,8 @@ constexpr std::array kBeitSettings = {
     FixedSetting{"use_mean_pooling", "true"},
 };
 
-// ViT whose patches have no places, but distances: trained to restore hidden patches, or what another model makes of
-// them (data2vec).
+// ViT whose patches have relative distances instead of absolute positions: trained to restore hidden patches, or
+// another model's output for them (data2vec).
 constexpr Architecture beit(std::string_view model_type, std::string_view class_name, std::string_view prefix,
                             std::string_view pooler_norm) {
   Architecture row = vit(model_type, class_name, prefix);
@@ -321,7 +322,7 @@ constexpr Architecture beit(std::string_view model_type, std::string_view class_
   return row;
 }
 
-// A model that has another as the part that sees pictures.
+// A model that contains another as its image encoder.
 constexpr Architecture whole_of(Architecture part, std::string_view model_type, std::string_view class_name) {
   part.part = "vision_config";
   part.part_type = part.model_type;
@@ -330,7 +331,7 @@ constexpr Architecture whole_of(Architecture part, std::string_view model_type, 
   return part;
 }
 
-// The part of SigLIP that sees pictures. No class token; the head that pools the patches is not run.
+// SigLIP's image encoder. It has no class token; the head that pools the patches is not run.
 constexpr Architecture siglip_vision() {
   Architecture row = clip_vision();
   row.model_type = "siglip_vision_model";
@@ -356,11 +357,11 @@ constexpr std::array kDistilbertAliases = {
 constexpr std::array kArchitectures = {
     bert("bert", "Bert", "bert.", "bert.pooler.dense"),
     roberta("roberta", "Roberta", "roberta."),
-    // RoBERTa, trained on other texts or in another way.
+    // RoBERTa, trained on other texts or with another method.
     roberta("xlm-roberta", "XLMRoberta", "roberta."),
     roberta("camembert", "Camembert", "roberta."),
     roberta("data2vec-text", "Data2VecText", "data2vec_text."),
-    // BERT, trained to guess whole phrases.
+    // BERT, trained to predict whole masked phrases.
     bert("ernie", "Ernie", "ernie.", "ernie.pooler.dense"),
     Architecture{
         .model_type = "distilbert",

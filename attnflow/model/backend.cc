@@ -19,7 +19,7 @@ constexpr const char* kFolderVariable = "ATTNFLOW_BACKEND_DIR";
 
 [[noreturn]] void unsupported(const std::string& message) { throw Error(ErrorKind::kUnsupportedModel, message); }
 
-// The reason of the last failure of the dynamic linker.
+// Returns the reason for the dynamic linker's last failure.
 std::string linker_reason() {
   const char* reason = ::dlerror();
   return reason == nullptr ? "for an unknown reason" : reason;
@@ -63,7 +63,7 @@ const Backend& open_backend(const std::string& file_name, const std::vector<fs::
   }
   const fs::path& file = *found_file;
 
-  // Local: the symbols of libtorch and of the libraries it brings stay out of the program's.
+  // RTLD_LOCAL keeps the symbols of libtorch and its dependencies out of the program's own.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     unsupported(fmt::format("{}: the backend cannot be opened: {}", file.string(), linker_reason()));

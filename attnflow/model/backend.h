@@ -1,12 +1,12 @@
-// The seam between the loader and a backend: a shared object that is opened when a model needs it.
+// The interface between the loader and a backend: a shared object that is opened when a model needs it.
 //
-// A backend exports one C function, attnflow_backend(), which returns a table: what it was built for, and functions
-// that make what it can make. The loader compares the first member with its own kBackendAbi before it looks at another,
-// so that a backend of another version is refused and not misread. The torch backend makes encoders, vision models,
-// decoders and encoder-decoders, from weights that are already found and checked; the llama backend a decoder from a
-// GGUF file whose header has been read, and the numbers that quantised blocks of such a file stand for. A backend is
-// built by the same compiler against the same headers as the loader, so the types below cross the seam as they are,
-// exceptions included, and it stays loaded until the program ends.
+// A backend exports one C function, attnflow_backend(), which returns a table: the version it was built for, and
+// functions that create the kinds of model it supports. The loader compares the first member with its own kBackendAbi
+// before it looks at any other, so that a backend of another version is rejected and not misread. The torch backend
+// creates encoders, vision models, decoders and encoder-decoders from weights that are already found and checked; the
+// llama backend creates a decoder from a GGUF file whose header has been read, and dequantizes blocks of such a file. A
+// backend is built by the same compiler against the same headers as the loader, so the types below are passed
+// unchanged, exceptions included. It stays loaded until the program ends.
 #ifndef ATTNFLOW_MODEL_BACKEND_H_
 #define ATTNFLOW_MODEL_BACKEND_H_
 
@@ -29,47 +29,47 @@ struct EncoderDecoderWeights;
 struct EncoderWeights;
 struct GgufFile;
 
-// Raise the number after "abi" whenever a type that crosses the seam changes.
+// Increment the number after "abi" whenever a type used in the interface changes.
 inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 13";
 
 inline constexpr const char* kBackendSymbol = "attnflow_backend";
 
-// What a backend cannot make is null.
+// A function is null if the backend does not support that kind.
 struct Backend {
-  const char* abi = kBackendAbi;  // stays the first member
+  const char* abi = kBackendAbi;  // must remain the first member
   std::unique_ptr<Encoder> (*encoder)(const EncoderWeights& weights, const LoadOptions& options) = nullptr;
   std::unique_ptr<VisionModel> (*vision)(const EncoderWeights& weights, const LoadOptions& options) = nullptr;
   std::unique_ptr<Decoder> (*decoder)(const DecoderWeights& weights, const LoadOptions& options) = nullptr;
   std::unique_ptr<Decoder> (*encoder_decoder)(const EncoderDecoderWeights& weights,
                                               const LoadOptions& options) = nullptr;
   std::unique_ptr<Decoder> (*gguf)(const GgufFile& file, const LoadOptions& options) = nullptr;
-  // `values` become the numbers of `blocks`, whole blocks of a tensor type of GGUF (GgufTensor::type).
+  // Dequantizes `blocks`, whole blocks of a GGUF tensor type (GgufTensor::type), into `values`.
   void (*dequantise)(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values) = nullptr;
 };
 
-// Throws Error(kUsage) unless `device` reads "cpu", "cuda" or "cuda:N"; whether there is such a device is the backend's
-// to say.
+// Throws Error(kUsage) unless `device` is "cpu", "cuda" or "cuda:N". Only the backend can check whether that device
+// exists.
 void check_device(const std::string& device);
 
 inline constexpr const char* kTorchBackend = "libattnflow_torch.so";
 inline constexpr const char* kLlamaBackend = "libattnflow_llama.so";
 inline constexpr const char* kTorchBackendRemedy = "Build it (cmake -DATTNFLOW_TORCH=ON, needs libtorch-dev)";
 
-// Opened at the first call, and never closed: libtorch cannot be unloaded. Throw as open_backend().
+// Opened on the first call and never closed, since libtorch cannot be unloaded. Throw as open_backend().
 const Backend& torch_backend();
 const Backend& llama_backend();
 
-// Where backends are looked for, in this order: the folder in the environment variable ATTNFLOW_BACKEND_DIR, the
-// folder of the running program, and ../lib/attnflow from there, where `cmake --install` puts them.
+// Returns the folders to search for backends, in order: the folder in the environment variable ATTNFLOW_BACKEND_DIR,
+// the folder of the running program, and ../lib/attnflow relative to it, where `cmake --install` puts them.
 std::vector<std::filesystem::path> backend_folders();
 
-// `file_name` in the first of `folders` that holds it.
+// Returns `file_name` in the first of `folders` that holds it.
 std::optional<std::filesystem::path> find_backend(const std::string& file_name,
                                                   const std::vector<std::filesystem::path>& folders);
 
-// Opens `file_name` in the first of `folders` that holds it. Throws Error(kUnsupportedModel): none does (the message
-// says where it looked, and `remedy`, a sentence that says how to get it), it cannot be opened, or it was built for
-// another version.
+// Opens `file_name` in the first of `folders` that holds it. Throws Error(kUnsupportedModel) if none does (the message
+// lists the folders searched and `remedy`, a sentence that says how to get it), if it cannot be opened, or if it was
+// built for another version.
 const Backend& open_backend(const std::string& file_name, const std::vector<std::filesystem::path>& folders,
                             const std::string& remedy = kTorchBackendRemedy);
 

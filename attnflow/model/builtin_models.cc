@@ -28,7 +28,7 @@ Folder find_model(const std::string& reference, std::span<const BuiltinModel> mo
     if (std::optional<Folder> found = find_in_hub_cache(reference, *cache)) return *found;
   }
   const bool hub_name = is_hub_name(reference);
-  if (reference.find('/') != std::string::npos && !hub_name) return reference;  // a path: its reader says what is wrong
+  if (reference.find('/') != std::string::npos && !hub_name) return reference;  // a path: its reader reports errors
   std::vector<std::string> names;
   for (const BuiltinModel& model : models) names.emplace_back(model.name);
   const std::string meant = internal::did_you_mean(reference, names);

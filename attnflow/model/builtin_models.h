@@ -1,7 +1,7 @@
-// Models that are built into the program, and what a model's name stands for.
+// Lists the models built into the program and resolves model names.
 //
-// Which they are is settled when the program is configured (ATTNFLOW_BUILTIN_MODELS, attnflow/model/CMakeLists.txt):
-// their files become part of it and are read where they lie.
+// The set of built-in models is fixed when the program is configured (ATTNFLOW_BUILTIN_MODELS,
+// attnflow/model/CMakeLists.txt). Their files become part of the program and are read in place.
 #ifndef ATTNFLOW_MODEL_BUILTIN_MODELS_H_
 #define ATTNFLOW_MODEL_BUILTIN_MODELS_H_
 
@@ -21,21 +21,21 @@ struct BuiltinModel {
   Folder folder() const { return Folder::built_in(name, files); }
 };
 
-// All of them. The first that takes a text, and the first that takes a picture, are the defaults: what explains one
-// when nobody names a model.
+// Returns all built-in models. The first that takes text and the first that takes images are the defaults when no model
+// is named.
 std::span<const BuiltinModel> builtin_models();
 
-// The model of that name among `models`; null when there is none.
+// Returns the model with that name among `models`, or null.
 const BuiltinModel* find_builtin_model(std::string_view name, std::span<const BuiltinModel> models = builtin_models());
 
-// What a user's `reference` to a model stands for: a built-in model's name, a path, or the name of a model on the
-// Hugging Face Hub ("org/name") that lies in the Hub's cache on this machine, in this order. Of a path to a folder of
-// the cache, or of sentence-transformers, the folder in it that holds the model (attnflow/model/hub_cache.h).
+// Resolves a user's `reference` to a model: a built-in model's name, a path, or the name of a model on the Hugging Face
+// Hub ("org/name") in the Hub's local cache, in this order. If the path is a folder of the cache or of
+// sentence-transformers, returns the folder in it that holds the model (attnflow/model/hub_cache.h).
 //
-// A name means the same wherever it is used: a folder that happens to lie in the current one does not change it. Such a
-// folder is meant by a path with a slash, "./agreement".
-// Throws Error(kBadFile) for a reference that may be a name when there is neither a model nor anything on disk of that
-// name, and as model_folder_in() does; that what is on disk is a model's folder, those find out who read it.
+// A name has the same meaning regardless of the current directory: a folder of that name there does not change it. Use
+// a path with a slash, "./agreement", to refer to such a folder.
+// Throws Error(kBadFile) for a reference that may be a name when neither a model nor anything on disk has that name,
+// and as model_folder_in() does. Whether a folder on disk holds a model is left to its readers.
 Folder find_model(const std::string& reference, std::span<const BuiltinModel> models = builtin_models());
 
 // "agreement, other", or "none".

@@ -130,7 +130,7 @@ TEST(FindModel, NameOrPath) {
   EXPECT_FALSE(find_model("./agreement", models).is_built_in());
   EXPECT_FALSE(find_model(golden_models().string(), models).is_built_in());
 
-  // A folder of a built-in model's name is meant only by a path with a slash; of another name, by that name.
+  // Only a path with a slash refers to a folder with a built-in model's name; a folder with another name needs none.
   const test::TempFolder folder;
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
@@ -152,12 +152,12 @@ TEST(FindModel, NeitherNameNorPath) {
                [&] { find_model("agrement", models); });
   expect_error(ErrorKind::kBadFile, {"agreement: ", "(none)"}, [&] { find_model("agreement", {}); });
   expect_error(ErrorKind::kBadFile, {"\"\": "}, [&] { find_model("", models); });
-  // What has a slash is a path: whoever reads it says what is wrong with it.
+  // Anything with a slash is a path, and its reader reports errors.
   expect_error(ErrorKind::kBadFile, {"./agreement: ", "nothing of that name"},
                [&] { ModelFiles(find_model("./agreement", models)).info(); });
 }
 
-// Those of this very build.
+// Checks the models of this build.
 TEST(BuiltinModels, CanBeReadAndSayWhatTheyAre) {
   ASSERT_FALSE(builtin_models().empty());
   std::set<std::string> names;

@@ -1,4 +1,4 @@
-// The weights of a Hugging Face folder: one file, or shards with an index; or the like from elsewhere.
+// The weights of a Hugging Face folder, in one file or in shards with an index; or tensors from elsewhere.
 #ifndef ATTNFLOW_MODEL_CHECKPOINT_H_
 #define ATTNFLOW_MODEL_CHECKPOINT_H_
 
@@ -21,8 +21,8 @@ namespace internal {
 class LoraAdapter;
 }  // namespace internal
 
-// A tensor as it is stored. `bytes` points into a mapped file, or one that is built in (little-endian, row-major, not
-// aligned), and stays valid while the Checkpoint lives.
+// A tensor as it is stored. `bytes` points into a mapped or built-in file (little-endian, row-major, unaligned) and
+// remains valid for the lifetime of the Checkpoint.
 struct StoredTensor {
   std::string name;
   DType dtype = DType::kF32;
@@ -34,19 +34,19 @@ struct StoredTensor {
 class Checkpoint {
  public:
   // Opens the first of these that `folder` has: model.safetensors; every shard that model.safetensors.index.json names;
-  // pytorch_model.bin; every shard that pytorch_model.bin.index.json names. An adapter beside them, or that the folder
-  // carries, is added (lora.h): maps that it changes are float32, in memory. Throws Error(kBadFile): no weights, a
-  // damaged file, a missing shard, a tensor that is not in the shard that the index names, a shard outside the folder.
+  // pytorch_model.bin; every shard that pytorch_model.bin.index.json names. An adapter in the same folder, or attached
+  // to the folder, is added (lora.h): the maps that it changes are held in memory as float32. Throws Error(kBadFile):
+  // no weights, a damaged file, a missing shard, a tensor that is not in the shard that the index names, a shard
+  // outside the folder.
   explicit Checkpoint(const Folder& folder);
-  // Tensors by name that are in no folder; `source` is what messages call the place where they are. Whoever makes one
-  // keeps their bytes alive.
+  // Holds named tensors that are not in a folder; `source` is how messages refer to them. The caller keeps their bytes
+  // alive.
   Checkpoint(std::map<std::string, StoredTensor, std::less<>> tensors, std::string source)
       : source_(std::move(source)), tensors_(std::move(tensors)) {}
 
   const StoredTensor* find(std::string_view name) const;  // null when there is none
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
-  // Stored numbers of a floating-point type, each counted once however many tensors share it: what people call the
-  // number of parameters.
+  // Number of stored floating-point numbers, counting shared tensors once: the usual number of parameters.
   std::size_t parameters() const;
   const std::string& source() const { return source_; }  // the file or the index, for messages
 

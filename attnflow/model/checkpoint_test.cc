@@ -35,7 +35,7 @@ TEST(Checkpoint, FolderWithoutWeightsSaysWhatToDo) {
   expect_bad(folder.path(), {"another format", "save_pretrained"});
 }
 
-// Two numbers called `name`, as torch.save writes them.
+// Two numbers called `name`, in torch.save's format.
 std::string pytorch_file(const std::string& name, float first) {
   namespace write = test::pickle;
   const std::string storage = write::storage("FloatStorage", "0", 2, false);
@@ -52,7 +52,7 @@ TEST(Checkpoint, ReadsFilesOfPytorch) {
   ASSERT_NE(single.find("a"), nullptr);
   EXPECT_EQ(single.find("a")->shape, (Shape{2}));
   EXPECT_EQ(single.find("a")->bytes.data(), single.find("a.tied")->bytes.data());
-  EXPECT_EQ(single.parameters(), 2U);  // what two names share is there once
+  EXPECT_EQ(single.parameters(), 2U);  // numbers shared by two names are counted once
   std::filesystem::remove(folder / "pytorch_model.bin");
 
   // Shards.
@@ -70,7 +70,7 @@ TEST(Checkpoint, ReadsFilesOfPytorch) {
   test::put(index, R"({"weight_map": {"a": "pytorch_model-1.bin", "b": "pytorch_model-3.bin"}})");
   expect_bad(folder.path(), {"1 is missing", "pytorch_model-3.bin"});
 
-  // Safetensors win.
+  // Safetensors take precedence.
   std::filesystem::copy(test::golden_models() / "bert_base" / "model.safetensors", folder.path());
   EXPECT_EQ(Checkpoint(folder.path()).source(), (folder / "model.safetensors").string());
 }
@@ -81,7 +81,7 @@ TEST(Checkpoint, RefusesAPickleThatIsMoreThanWeights) {
   test::put(folder / "pytorch_model.bin", test::pytorch_zip(call, {}).write());
   expect_bad(folder.path(),
              {"pytorch_model.bin", "weights only", "posix.system", "no code in the file was run", "unless you trust"});
-  // The advice is a line for a shell: no name from a file gets into it that a shell would read otherwise.
+  // The advice is a shell command, so no name from a file may appear in it that a shell would interpret.
   test::put(folder / "x'); import os; ('.bin", test::pytorch_zip(test::pickle::text("id"), {}).write());
   std::filesystem::remove(folder / "pytorch_model.bin");
   test::put(folder / "pytorch_model.bin.index.json", R"({"weight_map": {"a": "x'); import os; ('.bin"}})");

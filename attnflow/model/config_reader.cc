@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-// A key for people: "hidden_size or n_embed".
+// Formats a key for messages: "hidden_size or n_embed".
 std::string spellings(std::string_view key) {
   const std::size_t bar = key.find('|');
   if (bar == std::string_view::npos) return std::string(key);
@@ -32,7 +32,7 @@ std::string spellings(std::string_view key) {
 ConfigReader::ConfigReader(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
 
 void ConfigReader::unsupported(const std::string& message) const {
-  // What this program cannot run can be explained all the same.
+  // Models that this program cannot run can still be explained.
   constexpr const char* kOtherWays =
       ". Other ways: in Python, attnflow.explain(model, tokenizer, text) with the model loaded by transformers "
       "(docs/python.md); a decoder's GGUF file (--model FILE.gguf); or saved attention (attnflow explain --attention "
@@ -141,7 +141,7 @@ std::vector<bool> ConfigReader::sliding_layers(std::size_t layers) const {
   return sliding;
 }
 
-// {"0": "negative", "1": "positive"}: JSON orders "10" before "2", the model counts.
+// {"0": "negative", "1": "positive"}: JSON orders "10" before "2", the model orders numerically.
 std::optional<std::vector<std::string>> ConfigReader::labels() const {
   constexpr std::string_view kKey = "id2label";
   const Json* const value = find(kKey);
@@ -198,7 +198,7 @@ void ConfigReader::refuse_other_values(std::span<const FixedSetting> settings) c
 
 void ConfigReader::refuse_later_tokens() const {
   constexpr std::string_view kKey = "is_causal";
-  const bool is_null = says_null(kKey);  // which is false to transformers
+  const bool is_null = says_null(kKey);  // which transformers treats as false
   if (!is_null && flag_or(kKey, true)) return;
   unsupported(fmt::format("{} is {}: tokens attend to later ones; supported are causal decoders (is_causal true)", kKey,
                           is_null ? "null" : "false"));
@@ -267,7 +267,7 @@ void ConfigReader::refuse_own_code(std::string_view model_type, std::string_view
 
 namespace {
 
-// An adapter for another task than its base model's brings the head of that task: the class of the model is another.
+// An adapter for another task than its base model's adds the head for that task, so the class of the model changes.
 std::string config_for_adapter(const std::string& config, const Folder& folder) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTasks = {
       {{"SEQ_CLS", "ForSequenceClassification"},

@@ -37,7 +37,7 @@ using internal::GgufHeader;
 using internal::quote_name;
 using internal::TensorChange;
 
-constexpr std::size_t kChunk = std::size_t{1} << 20;  // numbers that are read at a time
+constexpr std::size_t kChunk = std::size_t{1} << 20;  // numbers read at a time
 
 void check_target(const fs::path& folder) {
   std::error_code ignored;
@@ -48,7 +48,7 @@ void check_target(const fs::path& folder) {
                                              folder.string()));
 }
 
-// A folder under a temporary name, which is removed again unless it gets its own.
+// A folder with a temporary name, removed unless commit() gives it its final name.
 class NewFolder {
  public:
   explicit NewFolder(const fs::path& target) : target_(target.has_filename() ? target : target.parent_path()) {
@@ -72,7 +72,7 @@ class NewFolder {
   const fs::path& path() const { return temporary_; }
 
   void commit() {
-    check_target(target_);  // again: something may have been made meanwhile
+    check_target(target_);  // again, because something may have been created in the meantime
     std::error_code error;
     fs::rename(temporary_, target_, error);
     if (error) fail(error.message());
@@ -89,13 +89,13 @@ class NewFolder {
   int lock_ = -1;
 };
 
-// Reads tensors of a GGUF file as Hugging Face orders their numbers.
+// Reads tensors of a GGUF file with their numbers in Hugging Face's order.
 class TensorReader {
  public:
   TensorReader(const GgufHeader& header, std::span<const std::byte> file, const std::string& source)
       : header_(header), file_(file), source_(source) {}
 
-  // All numbers of a tensor, in order, chunk by chunk.
+  // Reads all numbers of a tensor, in order, chunk by chunk.
   template <typename Take>
   void read(const ConvertedTensor& tensor, const Take& take) {
     const std::vector<std::size_t>& extents = tensor.source->extents;
@@ -199,7 +199,7 @@ std::string config_text(const ConvertedModel& model, const internal::ConvertedTo
   return config.dump(2) + "\n";
 }
 
-// What front matter takes without quotes: "apache-2.0".
+// Whether front matter accepts `text` without quotes: "apache-2.0".
 bool is_plain(std::string_view text) {
   return !text.empty() && text.size() < 80 && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
@@ -245,7 +245,7 @@ ConvertResult convert_gguf(const fs::path& file, const fs::path& folder, const C
   result.texts_compared = internal::check_tokenizer(made.path(), result.model_type, codec, tokenizer.special_tokens);
   write_weights(model, header, mapping.bytes(), source, made, options, result);
   write_file(made.path() / "README.md", card_text(header, file, result));
-  find_decoder_weights(made.path());  // what the torch backend asks of a folder holds for this one
+  find_decoder_weights(made.path());  // checks that the torch backend can find every tensor that it needs
   made.commit();
   return result;
 }

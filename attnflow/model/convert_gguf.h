@@ -1,18 +1,19 @@
-// A decoder's GGUF file as a Hugging Face folder.
+// Converts a decoder's GGUF file to a Hugging Face folder.
 //
-// A GGUF file holds quantised numbers: blocks of 32 or 256 that share a few scales. What libllama computes with them
-// rounds once more (activations are quantised too); what they stand for is exact float32. This writes those numbers,
-// with config.json and the tokenizer, as a folder that the torch backend and transformers read: the same model without
-// the rounding, and with gradients. It is not the model from before quantisation, which the file no longer knows.
+// A GGUF file holds quantized numbers: blocks of 32 or 256 that share a few scales. libllama rounds again when it
+// computes with them (it also quantizes activations), whereas the values that they represent are exact in float32. The
+// conversion writes those values, with config.json and the tokenizer, as a folder that the torch backend and
+// transformers can read: the same model without the additional rounding, and with gradients. It does not recover the
+// model from before quantization, which the file no longer contains.
 //
 //   config.json, model.safetensors                weights under Hugging Face's names and in its order (gguf_layout.h)
 //   tokenizer.json, tokenizer_config.json         the vocabulary and its rules, the chat template (gguf_tokenizer.h)
 //   generation_config.json                        the tokens that end a text
-//   README.md                                     where it comes from, and under which licence
+//   README.md                                     where it comes from, and under which license
 //
-// The tokenizer is compared with the file's own before anything appears. The folder appears whole or not at all. Work
-// is linear in the weights; memory holds one tensor at most, which is written before the next is read. Same file, same
-// bytes.
+// The tokenizer is compared with the file's own before anything is written to the destination. The folder appears whole
+// or not at all. Work is linear in the weights; memory holds one tensor at most, which is written before the next is
+// read. The output is bitwise reproducible for the same file.
 #ifndef ATTNFLOW_MODEL_CONVERT_GGUF_H_
 #define ATTNFLOW_MODEL_CONVERT_GGUF_H_
 
@@ -34,17 +35,17 @@ struct ConvertOptions {
 struct ConvertResult {
   std::string model_type;          // config.json's
   std::size_t tensors = 0;         // in model.safetensors
-  std::size_t quantised = 0;       // of them, stored in blocks before
-  std::size_t parameters = 0;      // numbers of all tensors
+  std::size_t quantised = 0;       // those of them that were stored in blocks
+  std::size_t parameters = 0;      // numbers in all tensors
   std::size_t bytes = 0;           // of model.safetensors
-  std::size_t texts_compared = 0;  // on which both tokenizers agree
-  std::vector<std::string> notes;  // what is in the file and not in the folder, as sentences
+  std::size_t texts_compared = 0;  // for which both tokenizers agree
+  std::vector<std::string> notes;  // contents of the file that the folder lacks, as sentences
 };
 
-// `folder` must not exist; the folder that it is to lie in must.
-// Throws Error(kUsage): it does exist; Error(kBadFile) and Error(kUnsupportedModel) as read_gguf(), ModelFiles,
-// plan_conversion() and convert_tokenizer() do, and for weights that are no finite numbers; Error(kOther): no room on
-// the disk, a file that cannot be written; Cancelled.
+// `folder` must not exist, but its parent must.
+// Throws Error(kUsage) if `folder` exists; Error(kBadFile) and Error(kUnsupportedModel) as read_gguf(), ModelFiles,
+// plan_conversion() and convert_tokenizer() do, and for weights that are not finite numbers; Error(kOther) for a full
+// disk or a file that cannot be written; Cancelled.
 ConvertResult convert_gguf(const std::filesystem::path& file, const std::filesystem::path& folder,
                            const ConvertOptions& options = {});
 

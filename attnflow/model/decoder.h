@@ -1,8 +1,8 @@
 // Decoders: models in which a position sees itself and those before it, and which continue a text token by token.
 //
-// A decoder is a TextModel, so whatever takes a whole sequence takes it too: run() is clear() and append(). Beyond that
-// it keeps what it has computed of a sequence (the keys and values of every layer), so that the next token costs one
-// row of attention in each layer instead of all of them.
+// A decoder is a TextModel, so it works wherever a whole sequence is run: run() is clear() followed by append(). It
+// also caches the keys and values of every layer, so that the next token costs one row of attention in each layer
+// instead of all rows.
 #ifndef ATTNFLOW_MODEL_DECODER_H_
 #define ATTNFLOW_MODEL_DECODER_H_
 
@@ -19,43 +19,44 @@
 
 namespace attnflow {
 
-// An encoder-decoder (info().target) is a decoder, too, whose sequence is a source followed by a target. What is
-// appended to an empty sequence is a whole source and the ids that a target begins with; all source tokens see one
-// another. It runs in no other way: run() and run_for_replay() throw Error(kUnsupportedModel).
+// An encoder-decoder (info().target) is also a decoder; its sequence is a source followed by a target. The first append
+// to an empty sequence takes a whole source and the ids that a target begins with; all source tokens see one another.
+// It runs in no other way: run() and run_for_replay() throw Error(kUnsupportedModel).
 class Decoder : public TextModel {
  public:
   Decoder* decoder() final { return this; }
 
-  // Tokens of the current sequence.
+  // Number of tokens in the current sequence.
   virtual std::size_t length() const = 0;
-  // Forgets the current sequence.
+  // Clears the current sequence.
   virtual void clear() = 0;
-  // Makes room for a sequence of so many tokens in all (of as many as the model has positions, at most), so that a lack
-  // of memory shows before the work and not amid it. Without it room grows with the sequence. Throws Error(kOther): the
-  // message says how much memory that takes.
+  // Reserves room for a sequence of `tokens` tokens in total (at most the number of positions of the model), so that a
+  // lack of memory shows before the work and not during it. Otherwise room grows with the sequence. Throws
+  // Error(kOther) with a message that says how much memory it takes.
   virtual void reserve(std::size_t tokens) = 0;
-  // Appends tokens to the sequence, at least one, and returns the logits of the token that follows the last of them,
+  // Appends at least one token to the sequence and returns the logits of the token that follows the last one,
   // [vocabulary]. Attention of the new rows goes to `sink` (may be null): the prompt in chunks of queries, all layers
-  // of a chunk before the next, as [head, query, key] with the keys up to the chunk's last query; every head of the
-  // queries has its own matrix, also where heads share keys. The chunks in which a sequence is appended change results
-  // by rounding only.
+  // of a chunk before the next chunk, as [head, query, key] with the keys up to the chunk's last query. Every query
+  // head has its own matrix, even if heads share keys. Dividing a sequence differently between calls changes results by
+  // rounding only.
   // Throws Error(kInputTooLong) when the sequence would be longer than info().max_tokens, Error(kBadFile) for an id
   // outside the vocabulary, Cancelled (the sequence is then cleared).
   virtual Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                                const std::stop_token& stop_token = {}) = 0;
 
-  // Runs a sequence from nothing, without any [query, key] matrix of the whole of it in memory, and gives what its
-  // attention can be computed from again: O(L n d) numbers. `logits` (may be null) becomes those of append(), or of the
-  // classes. The replay is valid until the decoder is used again. Progress is in tokens. Throws as append() does.
+  // Runs a new sequence without holding a [query, key] matrix of the whole sequence in memory, and returns data from
+  // which its attention can be recomputed: O(L n d) numbers. `logits` (may be null) receives those of append(), or
+  // those of the classes. The replay is valid until the decoder is used again. Progress is in tokens. Throws as
+  // append() does.
   virtual std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                           const std::stop_token& stop_token = {},
                                                           const ProgressFunction& progress = {}) = 0;
 
-  // The text side of a model that brings its own (GGUF); null where tokenizer files lie beside the weights. Lives as
-  // long as the decoder.
+  // The tokenizer of a model that includes one (GGUF); null if tokenizer files accompany the weights. Valid for the
+  // decoder's lifetime.
   virtual const TextCodec* codec() const { return nullptr; }
 
-  // Those of the engine, or those that it was given.
+  // Gradients from the engine, or those set by take_gradients().
   Gradients<TextInput>* gradients() override { return gradients_.get(); }
   void take_gradients(std::unique_ptr<Gradients<TextInput>> gradients) { gradients_ = std::move(gradients); }
 

@@ -14,7 +14,7 @@ constexpr DecoderNames with_head_norms(DecoderNames names) {
   return names;
 }
 
-// What GPT-2 and its relatives have in common beside layer norms: names, and nets without a gate.
+// Properties that GPT-2 and its relatives share in addition to layer norms: names, and networks without a gate.
 constexpr DecoderArchitecture gpt(std::string_view model_type, std::string_view class_name) {
   return {
       .model_type = model_type,
@@ -129,7 +129,7 @@ constexpr DecoderArchitecture bloom() {
   row.positions = PositionKind::kAlibi;
   row.biases = kAllBiases;
   row.query_key_value_order = QueryKeyValueOrder::kByHead;
-  row.position_limit = 1U << 20U;  // distances are not learnt
+  row.position_limit = 1U << 20U;  // distances are not learned
   row.tied = true;
   row.aliases = kBloomAliases;
   return row;
@@ -200,8 +200,8 @@ constexpr DecoderArchitecture gemma3() {
   row.keys.local_rotary_theta = "rope_local_base_freq";
   row.names = with_head_norms(row.names);
   row.window_interval = 6;
-  row.keys.score_cap = {};              // its class knows the key, and its code does not use it
-  row.score_cap = row.logit_cap = 0.0;  // unless config.json states it
+  row.keys.score_cap = {};              // its class accepts the key, but its code does not use it
+  row.score_cap = row.logit_cap = 0.0;  // unless config.json sets it
   row.rotary_theta = 1e6;
   return row;
 }
@@ -416,7 +416,7 @@ constexpr std::array kDecoders = {
     },
     bloom(),
     falcon(),
-    // The part of CLIP that reads texts, by itself: the last token stands for the text, and nothing is predicted.
+    // CLIP's text encoder by itself: the last token represents the text, and nothing is predicted.
     DecoderArchitecture{
         .model_type = "clip_text_model",
         .class_name = "CLIPText",

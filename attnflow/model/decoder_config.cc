@@ -36,7 +36,7 @@ const DecoderArchitecture& read_decoder_architecture(const DecoderConfigReader& 
   reader.unsupported(fmt::format("model_type is {}; {}", quote_name(type), expected));
 }
 
-// Switches of transformers' code under which these models compute something else.
+// Rejects switches in transformers' code that change these models' computation.
 void refuse_decoder_variants(const DecoderConfigReader& reader, const DecoderArchitecture& architecture) {
   constexpr std::array kUsual = {FixedSetting{"add_cross_attention", "false"},
                                  FixedSetting{"scale_attn_weights", "true"},
@@ -69,7 +69,8 @@ void refuse_decoder_variants(const DecoderConfigReader& reader, const DecoderArc
   }
 }
 
-// Its logits are one map of the last hidden state, with nothing that the table says of a language model's.
+// A classifier's logits are one map of the last hidden state; the table's logit settings for language models do not
+// apply.
 void read_classifier(const DecoderConfigReader& reader, DecoderConfig& config) {
   config.padding = config.architecture->padding;
   config.classifies = true;
@@ -89,7 +90,7 @@ void refuse_rotary(const DecoderConfigReader& reader, const std::string& what) {
   reader.unsupported(what + "; supported are the rope types default, linear, llama3, yarn, longrope and dynamic");
 }
 
-// What is given of longrope: a factor for each pair of a head's numbers.
+// Reads longrope's factors: one for each pair of a head's numbers.
 std::vector<double> read_factors_of_pairs(const DecoderConfigReader& rope, std::string_view key) {
   const Json* const found = rope.find(key);
   const bool numbers = found != nullptr && found->is_array() && !found->empty() &&
@@ -106,8 +107,7 @@ struct RotarySource {
   const DecoderArchitecture& architecture;
 
   std::size_t longest() const { return reader.size(architecture.keys.positions); }
-  // The length of the texts of the first training. Where it stands beside the settings of the rotary embedding (Phi 3),
-  // it holds, whatever they say.
+  // The original training length. If it is given outside the rotary settings (Phi 3), it overrides them.
   std::size_t first_length(const DecoderConfigReader& rope) const {
     constexpr std::string_view kFirstLength = "original_max_position_embeddings";
     if (reader.find(kFirstLength) != nullptr) return reader.size(kFirstLength);
@@ -136,7 +136,7 @@ void read_yarn(const RotarySource& source, const DecoderConfigReader& rope, std:
   }
   const double fast = rope.number_or("beta_fast", 32.0, 0.0, kLargestFactor);
   const double slow = rope.number_or("beta_slow", 1.0, 0.0, kLargestFactor);
-  // The pair that turns so many times over the first training's texts.
+  // The pair that makes `turns` turns over the original training length.
   const auto pair = [&](double turns) {
     return static_cast<double>(width) * std::log(length / (turns * 2.0 * kDecoderPi)) / (2.0 * std::log(rotary.theta));
   };
@@ -152,8 +152,8 @@ void read_yarn(const RotarySource& source, const DecoderConfigReader& rope, std:
   rotary.amplitude = rope.number_or("attention_factor", usual, 0.0, kLargestFactor);
 }
 
-// Texts longer than those of the first training have factors of their own, which change all of their angles: `length`
-// becomes the most tokens for which the short ones hold.
+// Texts longer than the original training length have different factors, which change all of their angles: `length`
+// becomes the largest number of tokens for which the short factors apply.
 void read_longrope(const RotarySource& source, const DecoderConfigReader& rope, std::size_t width, RotaryConfig& rotary,
                    std::size_t& length) {
   rotary.scaling = RotaryConfig::Scaling::kEach;
@@ -170,11 +170,11 @@ void read_longrope(const RotarySource& source, const DecoderConfigReader& rope, 
   rotary.amplitude = rope.number_or("attention_factor", usual, 0.0, kLargestFactor);
 }
 
-// What follows from the settings of a rotary embedding.
+// The values that follow from the settings of a rotary embedding.
 struct Rotary {
   RotaryConfig config;
-  std::size_t width = 0;   // numbers of a head that are turned
-  std::size_t length = 0;  // tokens for which it holds; 0: any number
+  std::size_t width = 0;   // numbers of a head that are rotated
+  std::size_t length = 0;  // maximum tokens for which it is valid; 0: any number
 };
 
 class RotaryReader {
@@ -182,23 +182,23 @@ class RotaryReader {
   RotaryReader(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, std::size_t head_width)
       : reader_(reader), architecture_(architecture), head_width_(head_width) {
     if (architecture.keys.rotary_theta.empty()) return;
-    // The settings lie in "rope_scaling" (transformers 4, beside "rope_theta") or "rope_parameters" (transformers 5).
+    // The settings are in "rope_scaling" (transformers 4, next to "rope_theta") or "rope_parameters" (transformers 5).
     const Json former = object_of(reader, "rope_scaling");
     const Json stated = object_of(reader, "rope_parameters");
     if (architecture.keys.local_rotary_theta.empty()) {
       global_ = former.empty() ? stated : former;
       return;
     }
-    // Version 5 has one object for each kind of layer; the settings of version 4 are the global layers'.
+    // Version 5 has one object for each kind of layer; the settings of version 4 apply to the global layers.
     const DecoderConfigReader kinds(stated, reader.source());
     global_ = object_of(kinds, "full_attention");
     global_.update(former);
     local_ = object_of(kinds, "sliding_attention");
   }
 
-  // Of layers that see everything.
+  // For layers that see everything.
   Rotary global() const { return read(global_, architecture_.keys.rotary_theta, architecture_.rotary_theta); }
-  // Of those with a window.
+  // For layers with a window.
   Rotary local() const {
     const std::string_view key = architecture_.keys.local_rotary_theta;
     return key.empty() ? global() : read(local_, key, architecture_.local_rotary_theta);
@@ -273,7 +273,8 @@ class RotaryReader {
     const RotarySource source = {reader_, architecture_};
     std::string type = rope.text_or("rope_type", rope.text_or("type", "default"));
     const bool factors = rope.find("short_factor") != nullptr;
-    if (architecture_.model_type == "phi3" && (type == "su" || type == "yarn")) type = "longrope";  // its first names
+    if (architecture_.model_type == "phi3" && (type == "su" || type == "yarn"))
+      type = "longrope";  // names in its first versions
     if (type != "longrope" && factors) refuse_rotary(reader_, "short_factor of rope_type " + quote_name(type));
     config.factor = rope.number_or("factor", 1.0, 1.0, kLargestFactor);
     if (type == "linear") {
@@ -300,7 +301,7 @@ class RotaryReader {
   Json local_ = Json::object();
 };
 
-// Of which layers queries and keys are turned.
+// Reads which layers rotate queries and keys.
 std::vector<bool> read_rotary_layers(const DecoderConfigReader& reader, const DecoderKeys& keys, std::size_t layers) {
   std::vector<bool> turned(layers, true);
   if (keys.rotary_layers.empty()) return turned;
@@ -319,7 +320,7 @@ std::vector<bool> read_rotary_layers(const DecoderConfigReader& reader, const De
   return turned;
 }
 
-// Where no layer is known to have a window, none may be asked for.
+// Rejects windows in architectures without windowed layers.
 void refuse_windows(const DecoderConfigReader& reader) {
   const std::vector<std::string> types = reader.texts("layer_types");
   const bool named = std::find(types.begin(), types.end(), "sliding_attention") != types.end();
@@ -329,8 +330,8 @@ void refuse_windows(const DecoderConfigReader& reader) {
       "use_sliding_window false and no layer_types of \"sliding_attention\"");
 }
 
-// Which layers GPT-Neo calls local: one after the other in attention_layers, or in attention_types as patterns and how
-// often each is repeated.
+// Reads which layers GPT-Neo calls local: one entry per layer in attention_layers, or patterns and repetition counts in
+// attention_types.
 std::vector<bool> read_local_layers(const DecoderConfigReader& reader, std::size_t layers) {
   constexpr std::string_view kLayers = "attention_layers";
   constexpr std::string_view kTypes = "attention_types";
@@ -386,7 +387,7 @@ std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const D
   if (architecture.window == WindowRule::kNone || (switched && !reader.flag_or("use_sliding_window", false))) {
     return windows;
   }
-  // Here alone null is not the same as absent: it means that there is no window.
+  // Only here does null differ from absent: it means that there is no window.
   const std::string_view kSize = architecture.keys.window;
   const bool stated = reader.object().contains(kSize);
   const std::size_t size = stated ? reader.size_or(kSize, 0) : architecture.window_size;
@@ -453,7 +454,7 @@ void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& 
   const bool by_root = reader.flag_or(keys.root_embedding, architecture.root_embedding);
   const double root = by_root ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;
   config.embedding_factor = root * factor(keys.embedding_factor, 1.0);
-  // Where it can be stated and is not, transformers multiplies by 1.
+  // If the key exists for this architecture but is absent, transformers multiplies by 1.
   config.score_factor = keys.score_factor.empty() ? 1.0 / std::sqrt(static_cast<double>(config.head_width))
                                                   : factor(keys.score_factor, 1.0);
   if (!architecture.divided_scores) config.score_factor = 1.0;
@@ -469,7 +470,7 @@ void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& 
   config.logit_cap = cap(keys.logit_cap, architecture.logit_cap);
   config.residual_factor = factor(keys.residual_factor, 1.0);
   config.logit_factor = factor(keys.logit_factor, architecture.logit_factor) / factor(keys.logit_divisor, 1.0);
-  // To transformers null is false here.
+  // transformers treats null as false here.
   const bool divided = !reader.says_null(keys.root_logits.substr(0, keys.root_logits.find('|'))) &&
                        reader.flag_or(keys.root_logits, architecture.root_logits);
   if (divided) {
@@ -477,7 +478,7 @@ void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& 
   }
 }
 
-// "gelu", or "gated-gelu" of a net with a gate; either half may be stated by itself besides.
+// "gelu", or "gated-gelu" for a gated network; either part may also be set separately.
 void read_gated_activation(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
                            DecoderConfig& config) {
   const DecoderKeys& keys = architecture.keys;
@@ -485,7 +486,7 @@ void read_gated_activation(const DecoderConfigReader& reader, const DecoderArchi
   const std::string stated = reader.text_or(keys.gated_activation, architecture.activation);
   config.gated = stated.starts_with(kGated);
   std::string name = config.gated ? stated.substr(kGated.size()) : stated;
-  if (stated == "gated-gelu") name = "gelu_new";  // T5 1.1; "gated-gelu_python" means what it says
+  if (stated == "gated-gelu") name = "gelu_new";  // T5 1.1; "gated-gelu_python" is taken literally
   name = reader.text_or(keys.inner_activation, name);
   config.gated = !reader.says_null(keys.gated) && reader.flag_or(keys.gated, config.gated);
   const std::optional<Activation> activation = find_activation(name);

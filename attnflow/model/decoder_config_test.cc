@@ -166,7 +166,7 @@ TEST(DecoderConfig, RotaryFrequenciesFollowTheirDefinition) {
   const std::vector<float> linear = rotary.frequencies(64);
   for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_FLOAT_EQ(linear[i], plain[i] / 4.0F);
 
-  // Wavelengths below 8192 / 4 stay, those above 8192 are stretched by 8, in between it goes over.
+  // Wavelengths below 8192 / 4 stay, those above 8192 are stretched by 8, with a transition in between.
   rotary.scaling = Scaling::kLlama3;
   rotary.theta = 500000.0;
   rotary.factor = 8.0;
@@ -217,28 +217,28 @@ TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
 }
 
 TEST(DecoderConfig, AnglesOfLongTexts) {
-  // Angles change with the length beyond max_position_embeddings, where texts end.
+  // Angles change with the length only beyond max_position_embeddings, where texts end.
   const RotaryConfig dynamic = parse(with(llama(), "rope_scaling", Json{{"type", "dynamic"}, {"factor", 2.0}})).rotary;
   EXPECT_EQ(dynamic.frequencies(4), RotaryConfig().frequencies(4));
   const Json longrope = {
       {"type", "longrope"}, {"original_max_position_embeddings", 16}, {"short_factor", {1.0, 2.0}}, {"factor", 4.0}};
   const DecoderConfig config = parse(with(llama(), "rope_scaling", longrope));
-  EXPECT_EQ(config.positions, 16U);  // longer texts have other factors
+  EXPECT_EQ(config.positions, 16U);  // longer texts use other factors
   EXPECT_DOUBLE_EQ(config.rotary.amplitude, std::sqrt(1.0 + std::log(4.0) / std::log(16.0)));
   const std::vector<float> plain = RotaryConfig().frequencies(4);
   EXPECT_EQ(config.rotary.frequencies(4), (std::vector<float>{plain[0], plain[1] / 2.0F}));
   const Json yarn = {{"rope_type", "yarn"}, {"original_max_position_embeddings", 16}, {"factor", 4.0}};
-  // As transformers, which lets the length beside the settings win.
+  // As in transformers, the length outside the rotary settings takes precedence.
   const Json both = with(with(llama(), "rope_scaling", yarn), "original_max_position_embeddings", 8);
   const Json alone = with(llama(), "rope_scaling", with(yarn, "original_max_position_embeddings", 8));
   EXPECT_EQ(parse(both).rotary.frequencies(4), parse(alone).rotary.frequencies(4));
-  // Where it is not stated, it is that of the longest text.
+  // The default is the length of the longest text.
   const Json llama3 = {{"rope_type", "llama3"}, {"factor", 4.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}};
   EXPECT_DOUBLE_EQ(parse(with(llama(), "rope_scaling", llama3)).rotary.first_length, 40.0);
-  for (const char* const name : {"su", "yarn"}) {  // of Phi 3's first configurations
+  for (const char* const name : {"su", "yarn"}) {  // names in Phi 3's first configurations
     Json phi3 = with(of_type("phi3"), "rope_scaling", with(longrope, "type", name));
     EXPECT_EQ(parse(phi3).rotary.scaling, Scaling::kEach) << name;
-    // Its class has a length, which holds over that of the settings.
+    // Its class has a length, which overrides that of the settings.
     EXPECT_DOUBLE_EQ(parse(phi3).rotary.amplitude, std::sqrt(1.0 + std::log(4.0) / std::log(4096.0))) << name;
   }
   expect_unsupported(with(llama(), "rope_scaling", with(longrope, "type", "yarn")), {"short_factor"});
@@ -251,7 +251,7 @@ TEST(DecoderConfig, AnglesOfLongTexts) {
 TEST(DecoderConfig, SlopesOfAlibi) {
   const std::vector<float> eight = alibi_slopes(8);
   for (std::size_t h = 0; h < 8; ++h) EXPECT_FLOAT_EQ(eight[h], std::ldexp(1.0F, -static_cast<int>(h) - 1));
-  // Of 6 heads four are those of 4, and two every other one of 8.
+  // For 6 heads, four slopes are those of 4 heads, and two are every other one of 8.
   const std::vector<float> six = {0.25F, 0.0625F, 0.015625F, 0.00390625F, 0.5F, 0.125F};
   EXPECT_EQ(alibi_slopes(6), six);
 }
@@ -259,7 +259,7 @@ TEST(DecoderConfig, SlopesOfAlibi) {
 TEST(DecoderConfig, LayersOfTwoKinds) {
   using Windows = std::vector<std::size_t>;
   const Json gemma = with(of_type("gemma3_text"), "sliding_window", 5);
-  EXPECT_EQ(parse(gemma).windows, (Windows{5, 5, 5}));  // every sixth sees all
+  EXPECT_EQ(parse(gemma).windows, (Windows{5, 5, 5}));  // every sixth layer sees all
   EXPECT_EQ(parse(with(gemma, "sliding_window_pattern", 2)).windows, (Windows{5, 0, 5}));
   EXPECT_EQ(parse(with(gemma, "layer_types", {"full_attention", "sliding_attention", "full_attention"})).windows,
             (Windows{0, 5, 0}));
@@ -269,7 +269,7 @@ TEST(DecoderConfig, LayersOfTwoKinds) {
   EXPECT_DOUBLE_EQ(config.rotary.factor, 8.0);
   EXPECT_DOUBLE_EQ(config.local_rotary.theta, 1e4);
   EXPECT_EQ(config.local_rotary.scaling, Scaling::kNone);
-  // transformers 5 has settings for each kind of layer; a kind without any takes the defaults, and settings outside of
+  // transformers 5 has settings for each kind of layer; a kind without any takes the defaults, and settings outside
   // these kinds are not read.
   const Json stated = {{"full_attention", {{"rope_theta", 90.0}}}, {"sliding_attention", {{"rope_theta", 30.0}}}};
   const DecoderConfig both = parse(with(with(gemma, "rope_parameters", stated), "rope_scaling", scaled));
@@ -294,7 +294,7 @@ TEST(DecoderConfig, LayersOfTwoKinds) {
 
 TEST(DecoderConfig, OnlyLayersWithAWindowMayBeTurned) {
   const Json cohere2 = with(of_type("cohere2"), "sliding_window", 5);
-  EXPECT_EQ(parse(cohere2).rotary_layers, (std::vector<bool>{true, true, true}));  // every fourth sees all
+  EXPECT_EQ(parse(cohere2).rotary_layers, (std::vector<bool>{true, true, true}));  // every fourth layer sees all
   EXPECT_EQ(parse(with(cohere2, "sliding_window_pattern", 2)).rotary_layers, (std::vector<bool>{true, false, true}));
   const Json named = with(cohere2, "layer_types", {"full_attention", "sliding_attention", "full_attention"});
   EXPECT_EQ(parse(named).rotary_layers, (std::vector<bool>{false, true, false}));
@@ -353,7 +353,7 @@ TEST(DecoderConfig, SlidingWindows) {
   EXPECT_EQ(parse(with(llama(), "sliding_window", 5)).windows, (Windows{0, 0, 0}));
   const Json types = {"full_attention", "sliding_attention", "full_attention"};
   for (const auto& [type, windows] : {std::pair<std::string, Windows>{"mistral", {0, 5, 0}},  // Ministral
-                                      {"phi3", {5, 5, 5}},  // which do not read the key
+                                      {"phi3", {5, 5, 5}},  // these do not read the key
                                       {"starcoder2", {5, 5, 5}}}) {
     EXPECT_EQ(parse(with(with(of_type(type), "sliding_window", 5), "layer_types", types)).windows, windows) << type;
   }
@@ -386,7 +386,7 @@ TEST(DecoderConfig, ClassifiersOfTexts) {
   EXPECT_EQ(config.labels, (std::vector<std::string>{"bad", "good"}));
   EXPECT_TRUE(config.multi_label);
   EXPECT_EQ(config.padding, 3);
-  EXPECT_EQ(config.logit_cap, 0.0);  // which is of the next token's logits alone
+  EXPECT_EQ(config.logit_cap, 0.0);  // applies only to logits of the next token
   EXPECT_FALSE(parse(with(json, "pad_token_id", nullptr)).padding);
   EXPECT_EQ(parse(with(json, "pad_token_id", -1)).padding, -1);  // no token
   expect_bad(with(json, "pad_token_id", "three"), {"a token's id", "pad_token_id", "three"});
@@ -489,12 +489,12 @@ TEST(DecoderConfig, RefusesWrongValues) {
 TEST(DecoderConfig, IsToldFromAnEncoder) {
   EXPECT_NE(find_decoder_architecture("gpt2"), nullptr);
   EXPECT_EQ(find_decoder_architecture("bert"), nullptr);
-  // Where an encoder is needed, as in training.
+  // When an encoder is required, as in training.
   expect_error(ErrorKind::kUnsupportedModel, {"\"gpt2\"", "a decoder; expected an encoder: bert"},
                [] { read_model_config(test::golden_decoders() / "gpt2_tied"); });
   expect_error(ErrorKind::kUnsupportedModel, {"\"bert\"", "expected a decoder: gpt2"},
                [] { read_decoder_config(test::golden_models() / "bert_base"); });
-  // The message lists all that load_model takes.
+  // The message lists all models that load_model accepts.
   expect_error(ErrorKind::kUnsupportedModel, {"\"t5\"", "bert, ", "gpt2, llama"},
                [] { parse_model_config(R"({"model_type": "t5"})", "config.json"); });
 }

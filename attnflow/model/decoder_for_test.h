@@ -1,4 +1,4 @@
-// What the tests of decoders share: the small random models of tests/golden/decoders.
+// Shared by decoder tests: the small random models of tests/golden/decoders.
 #ifndef ATTNFLOW_MODEL_DECODER_FOR_TEST_H_
 #define ATTNFLOW_MODEL_DECODER_FOR_TEST_H_
 
@@ -14,7 +14,7 @@ inline std::filesystem::path golden_decoders() {
   return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "decoders";
 }
 
-// The "models" of tests/golden/decoders/index.json.
+// Returns the "models" of tests/golden/decoders/index.json.
 inline nlohmann::json decoder_index() {
   return nlohmann::json::parse(get(golden_decoders() / "index.json")).at("models");
 }

@@ -1,5 +1,6 @@
-// What decoders and both halves of an encoder-decoder have in common: a stack of layers with its embeddings, as a row
-// of DecoderArchitecture describes it. For .cc files of this module only: it brings the JSON library in.
+// Reads the part that decoders and both halves of an encoder-decoder have in common: a stack of layers with its
+// embeddings, as a row of DecoderArchitecture describes it. Include only in .cc files of this module: this header
+// includes the JSON library.
 #ifndef ATTNFLOW_MODEL_DECODER_STACK_H_
 #define ATTNFLOW_MODEL_DECODER_STACK_H_
 
@@ -13,11 +14,11 @@
 
 namespace attnflow::internal {
 
-// The settings of a stack. Throws as parse_decoder_config().
+// Reads the settings of a stack. Throws as parse_decoder_config() does.
 DecoderConfig read_stack(const ConfigReader& reader, const DecoderArchitecture& architecture);
 
-// Finds embeddings, layers and the norm behind them, below `prefix`, and the map to logits, which is none for a base
-// model. What is missing is noted in the finder.
+// Finds the embeddings, the layers and the norm after them, under `prefix`, and the map to logits, which a base model
+// does not have. Missing tensors are recorded in the finder.
 void find_stack(TensorFinder& finder, std::string_view prefix, DecoderWeights& weights);
 
 }  // namespace attnflow::internal

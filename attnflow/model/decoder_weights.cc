@@ -73,7 +73,7 @@ class DecoderTensorFinder {
     const auto full = [&](std::string_view name) { return name.empty() ? own : std::string(name) + ".weight"; };
     std::string found = full(names.shared_word);
     const bool alone = !finder_.has(own) && !finder_.has(full(names.other_word)) && !finder_.has(found);
-    // Two tables that are one may be stored under either name.
+    // Two tied tables may be stored under either name.
     for (const std::string_view tied : {names.output, names.output_before, names.tied_word}) {
       if (alone && config_.tied && !tied.empty() && finder_.has(full(tied))) found = full(tied);
     }
@@ -83,7 +83,7 @@ class DecoderTensorFinder {
 
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
 
-  // None where `name` is empty.
+  // Returns no norm if `name` is empty.
   NormWeights norm(const std::string& prefix, std::string_view name) {
     if (name.empty()) return {};
     NormWeights found =

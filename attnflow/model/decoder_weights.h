@@ -1,7 +1,7 @@
-// The weights of a decoder, found by name and checked against its config before anything computes with them.
+// Finds a decoder's weights by name and checks them against its config before anything computes with them.
 //
-// A backend gets this structure and sees neither file names nor architectures: which tensor plays which part, how a
-// matrix is laid out, and whether shapes fit is settled here, without the backend.
+// A backend gets this structure and deals with neither file names nor architectures: the role of each tensor, the
+// layout of each matrix, and whether shapes fit are settled here, without the backend.
 #ifndef ATTNFLOW_MODEL_DECODER_WEIGHTS_H_
 #define ATTNFLOW_MODEL_DECODER_WEIGHTS_H_
 
@@ -23,23 +23,25 @@ struct DecoderWeights {
   std::shared_ptr<const Checkpoint> checkpoint;  // keeps the mapped files alive
 
   const StoredTensor* word_embedding = nullptr;      // [vocabulary, hidden]
-  NormWeights embedding_norm;                        // of word embeddings; without a scale: none
-  const StoredTensor* position_embedding = nullptr;  // [positions, hidden], or null: none is learnt
+  NormWeights embedding_norm;                        // for word embeddings; without a scale: none
+  const StoredTensor* position_embedding = nullptr;  // [positions, hidden], or null: none is learned
   const StoredTensor* distance_bias = nullptr;       // [buckets, heads], or null
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
-  // hidden -> vocabulary, or classes; its weight may be the word embedding, or null: a base model saved without a head.
+  // hidden -> vocabulary or classes. Its weight may be the word embedding, or null for a base model saved without a
+  // head.
   LinearWeights output;
-  std::vector<const StoredTensor*> unused;  // no part of the model: the masks of old GPT-2 files
+  std::vector<const StoredTensor*> unused;  // not part of the model: the masks of old GPT-2 files
 };
 
-// Maps the weights of a folder whose config is given, or read, and finds and checks every tensor that the model needs.
-// No weight is read. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not
-// follow from the config, a tensor that does not hold floating-point numbers, tensors of the base model that the config
-// has no place for unless `options` allow them; and as read_decoder_config and Checkpoint do.
+// Maps the weights of a folder whose config is given or read, and finds and checks every tensor that the model needs.
+// Reads no weights. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not
+// match the config, a tensor that does not hold floating-point numbers, base-model tensors that the config has no place
+// for unless `options` allow them; and as read_decoder_config and Checkpoint do.
 DecoderWeights find_decoder_weights(const Folder& folder, const DecoderConfig& config, const OpenOptions& options = {});
 DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options = {});
-// The same of a config and tensors that are in no folder; `name` is the model's. What is unused is left to the caller.
+// Does the same for a config and tensors that are not in a folder; `name` is the model's. The caller handles unused
+// tensors.
 DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
                                     const std::string& name);
 

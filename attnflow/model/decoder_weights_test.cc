@@ -116,7 +116,7 @@ TEST(DecoderWeights, ABaseModelHasNoHead) {
   EXPECT_EQ(weights.info.head, ModelHead::kNone);
   EXPECT_TRUE(weights.info.causal);
   expect_error(ErrorKind::kUnsupportedModel, {"lm_head.weight", "explain"}, [&] { check_decoder_head(weights.info); });
-  // Where the word embedding is the head, nothing is missing.
+  // If the word embedding is the head, nothing is missing.
   const ModelCopy tied = decoder_copy("gpt2_tied");
   tied.edit_config([](Json& config) { config["architectures"] = {"GPT2Model"}; });
   EXPECT_EQ(find_decoder_weights(tied.path()).info.head, ModelHead::kCausalLm);
@@ -149,7 +149,7 @@ TEST(DecoderWeights, ClipReadsTextsAndPredictsNothing) {
   const DecoderWeights weights = find_decoder_weights(ModelCopy(config, plan).path());
   EXPECT_EQ(weights.config.activation, Activation::kQuickGelu);
   EXPECT_EQ(weights.info.max_tokens, 5U);
-  EXPECT_EQ(weights.info.head, ModelHead::kNone);  // tied to nothing
+  EXPECT_EQ(weights.info.head, ModelHead::kNone);  // nothing to tie to
   EXPECT_EQ(weights.unused.size(), 1U);
 }
 
@@ -166,7 +166,7 @@ TEST(DecoderWeights, AClassifierHasAMapToItsClasses) {
   EXPECT_EQ(weights.output.bias, nullptr);
   EXPECT_EQ(weights.info.head, ModelHead::kClassification);
   EXPECT_EQ(weights.info.padding, 2);
-  ASSERT_EQ(weights.info.labels.size(), weights.info.vocabulary);  // as many as are stored
+  ASSERT_EQ(weights.info.labels.size(), weights.info.vocabulary);  // the number stored
   EXPECT_EQ(weights.info.labels.at(1), "LABEL_1");
   EXPECT_TRUE(weights.info.causal);
   expect_error(ErrorKind::kUnsupportedModel, {"next token", "predicts a class", "explain"},
@@ -184,7 +184,7 @@ TEST(DecoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
     expect_bad(model, {"1 layers", "more", "--allow-unused-weights"});
     EXPECT_EQ(find_decoder_weights(model.path(), allow).info.layers, 1U);
   }
-  // Buffers of older files are no part of the model.
+  // Buffers of older files are not part of the model.
   const ModelCopy gpt2 = decoder_copy("gpt2_tied");
   gpt2.edit_weights([](WeightsFile& weights) {
     for (const char* name : {"transformer.h.0.attn.bias", "transformer.h.0.attn.masked_bias", "score.weight"}) {
@@ -207,7 +207,7 @@ TEST(DecoderWeights, NamesWhatIsMissing) {
   gpt2.edit_weights([](WeightsFile& weights) { weights.rename("h.0.attn.c_attn.bias", "h.0.attn.bias2"); });
   expect_bad(gpt2, {"model type gpt2", "\"h.0.attn.c_attn.bias\""});
 
-  // A setting that promises biases that are not there.
+  // A setting that promises biases that are absent.
   const ModelCopy biased = decoder_copy("llama_grouped");
   biased.edit_config([](Json& config) { config["mlp_bias"] = true; });
   expect_bad(biased, {"9 of them missing", "model.layers.0.mlp.gate_proj.bias"});

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of one's own that goes away with everything in it.
+// A private folder that is removed with all of its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -50,7 +50,7 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Of its weights in float32.
+// Size of the weights as float32.
 std::size_t float_bytes(const GgufFile& file) {
   std::size_t numbers = 0;
   for (const auto& tensor : file.header.tensors) {

@@ -1,11 +1,10 @@
-// Gradients of a GGUF file, whose engine computes none: by the torch backend, of the numbers that its quantised blocks
-// stand for.
+// Computes gradients for a GGUF file, whose engine has none, by running the torch backend on its dequantized weights.
 //
-// Nothing is done until the first call. It writes the dequantised weights to a temporary folder (convert_gguf.h), has
-// the torch backend map them, and removes the folder's names at once, so that nothing stays behind: four bytes of disk
-// for each parameter while the object lives, and as much memory for what is touched. libllama rounds its activations,
-// which this does not, so a value that comes with a gradient differs from libllama's logits as explained in
-// convert_gguf.h.
+// Nothing happens until the first call. It writes the dequantized weights to a temporary folder (convert_gguf.h), has
+// the torch backend map them, and unlinks the folder at once, so that nothing is left over. This takes four bytes of
+// disk per parameter during the object's lifetime, and as much memory for the parts that are touched. libllama rounds
+// its activations and the torch backend does not, so a value returned with a gradient differs from libllama's logits as
+// explained in convert_gguf.h.
 #ifndef ATTNFLOW_MODEL_DEQUANTISED_GRADIENTS_H_
 #define ATTNFLOW_MODEL_DEQUANTISED_GRADIENTS_H_
 
@@ -24,13 +23,13 @@ class DequantisedGradients : public Gradients<TextInput> {
  public:
   DequantisedGradients(const GgufFile& file, LoadOptions options) : file_(file), options_(std::move(options)) {}
 
-  // Throw as the torch decoder's, as convert_gguf() does for a family that cannot be converted, and Error(kOther) when
-  // the weights would not fit into memory.
+  // Throw as the torch decoder's do, as convert_gguf() does for an architecture that cannot be converted, and
+  // Error(kOther) when the weights would not fit into memory.
   std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
                                              const BatchOptions& options) override;
   void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
                            BackwardRule rule) override;
-  bool takes_embeddings() const override { return true; }  // the torch decoder's do
+  bool takes_embeddings() const override { return true; }  // the torch decoder supports them
   std::size_t preparation_bytes() const override;
   void prepare() override { made(); }
 

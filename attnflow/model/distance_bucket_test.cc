@@ -8,7 +8,7 @@
 namespace attnflow::distance_bucket_test {
 namespace {
 
-// Where each bucket begins, as PyTorch says of the models that were trained with them.
+// The start of each bucket, from PyTorch for the models trained with them.
 TEST(DistanceBucket, BeginsWhereTransformersSays) {
   constexpr std::pair<int, int> kFirst[] = {{0, 0},   {1, 1},   {2, 2},   {3, 3},  {4, 4},   {5, 5},
                                             {6, 6},   {7, 7},   {8, 8},   {12, 9}, {16, 10}, {23, 11},
@@ -27,7 +27,7 @@ TEST(DistanceBucket, BeginsWhereTransformersSays) {
 
 TEST(DistanceBucket, IsAllForKeysBeforeTheQueryWhereNoneStandsBehind) {
   const DistanceBuckets buckets = {.count = 8, .farthest = 20, .causal = true};
-  constexpr int kFirst[] = {0, 1, 2, 3, 4, 6, 9, 14};  // as T5Attention._relative_position_bucket says
+  constexpr int kFirst[] = {0, 1, 2, 3, 4, 6, 9, 14};  // according to T5Attention._relative_position_bucket
   for (int away = 0; away < 60; ++away) {
     int bucket = 0;
     while (bucket < 7 && away >= kFirst[bucket + 1]) ++bucket;
@@ -36,10 +36,10 @@ TEST(DistanceBucket, IsAllForKeysBeforeTheQueryWhereNoneStandsBehind) {
   }
 }
 
-// As make_log_bucket_position() says in PyTorch, whose sign is that of query - key.
+// According to make_log_bucket_position() in PyTorch, whose sign is that of query - key.
 TEST(SignedDistanceBucket, BeginsWhereTransformersSays) {
   const SignedBuckets buckets = {.span = 256, .farthest = 512, .grow = true};  // DeBERTa-v3's
-  constexpr int kFrom = 126;                                                   // all below are of one distance
+  constexpr int kFrom = 126;  // all smaller distances have one bucket each
   constexpr int kFirst[] = {126, 127, 128, 129, 130, 131, 133, 134, 136, 137, 139, 140, 142, 143, 145,
                             146, 148, 150, 151, 153, 155, 156, 158, 160, 161, 163, 165, 167, 169, 170,
                             172, 174, 176, 178, 180, 182, 184, 186, 188, 190, 192, 194, 196, 198, 201,

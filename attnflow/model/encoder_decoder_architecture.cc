@@ -8,14 +8,14 @@ namespace attnflow {
 
 namespace {
 
-// Distances have no end; this bounds what sizes may be asked for.
+// Distances are unbounded; this limits the sizes that may be requested.
 constexpr std::size_t kManyPositions = std::size_t{1} << 20;
 
 struct T5Like {
   std::string_view model_type;
   std::string_view class_name;
   std::string_view root_logits = {};  // key of config.json
-  bool divides_logits = false;        // where that is absent
+  bool divides_logits = false;        // if that is absent
   std::string_view activation;
 };
 
@@ -89,7 +89,7 @@ struct BartLike {
   bool embedding_norm = false;
   PositionKind positions = PositionKind::kLearnt;
   std::size_t position_offset = 2;
-  std::string_view padding_id = {};  // key of config.json: positions begin behind it
+  std::string_view padding_id = {};  // key of config.json: positions begin after it
   std::string_view activation = "gelu";
   bool root_embedding = false;
 };
@@ -155,7 +155,7 @@ constexpr EncoderDecoderArchitecture bart_like(const BartLike& family) {
 }
 
 constexpr std::array kEncoderDecoders = {
-    // Version 1.1 says by its untied head that logits are as they are.
+    // Version 1.1 indicates by its untied head that logits are not scaled.
     t5_like({.model_type = "t5",
              .class_name = "T5",
              .root_logits = "scale_decoder_outputs|tie_word_embeddings",

@@ -25,7 +25,7 @@ constexpr std::string_view kStart = "decoder_start_token_id";
 constexpr std::string_view kForced = "forced_bos_token_id";
 constexpr std::string_view kNever = "bad_words_ids";
 
-// Switches of transformers' code under which these models compute something else, and other heads.
+// Rejects switches in transformers' code that change these models' computation, and other heads.
 void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
                                      const EncoderDecoderArchitecture& architecture) {
   reader.refuse_what_none_runs();
@@ -42,7 +42,7 @@ void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
       return name == std::string(architecture.class_name) + std::string(head);
     });
     if (writes) continue;
-    // Its decoder is given the text that its encoder is given.
+    // Its decoder is given the same text as its encoder.
     constexpr const char* kWayOfClassifiers =
         "; to explain a class, call attnflow.explain(model, tokenizer, text, target_text=text) in Python";
     reader.unsupported(
@@ -53,9 +53,9 @@ void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
   }
 }
 
-// The ids of a file that says any of `key`; those of generation_config.json come first.
+// Reads ids from the file that sets `key`; those of generation_config.json take precedence.
 struct SpecialIds {
-  const internal::ConfigReader* generation = nullptr;  // null: there is no such file
+  const internal::ConfigReader* generation = nullptr;  // null if there is no such file
   const internal::ConfigReader& config;
   std::size_t vocabulary = 0;
 
@@ -85,7 +85,7 @@ std::vector<std::int64_t> read_begin(const SpecialIds& ids) {
   return begin;
 }
 
-// Longer words depend on what stands before them; beams and they are left to transformers.
+// Reads single-token words. Longer words depend on the tokens before them and are left to transformers, as are beams.
 std::vector<std::int64_t> read_never(const SpecialIds& ids) {
   const internal::ConfigReader& reader = ids.reader_of(kNever);
   std::vector<std::int64_t> never;

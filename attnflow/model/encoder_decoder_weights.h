@@ -1,5 +1,5 @@
-// Configuration and weights of an encoder-decoder's Hugging Face folder, read, found and checked before anything
-// computes with them: two stacks of layers, each as a decoder's (decoder_config.h, decoder_weights.h).
+// Reads, finds and checks the configuration and weights in an encoder-decoder's Hugging Face folder before anything
+// computes with them: two stacks of layers, each like a decoder's (decoder_config.h, decoder_weights.h).
 #ifndef ATTNFLOW_MODEL_ENCODER_DECODER_WEIGHTS_H_
 #define ATTNFLOW_MODEL_ENCODER_DECODER_WEIGHTS_H_
 
@@ -19,9 +19,9 @@ namespace attnflow {
 
 struct EncoderDecoderConfig {
   const EncoderDecoderArchitecture* architecture = nullptr;  // never null once read
-  DecoderConfig encoder;                                     // `positions`: tokens that a source may have
+  DecoderConfig encoder;                                     // `positions` is the maximum number of source tokens
   DecoderConfig decoder;
-  // What a target begins with, before the first token that is chosen: decoder_start_token_id and, where it is set,
+  // The ids that a target begins with, before the first generated token: decoder_start_token_id and, if set,
   // forced_bos_token_id.
   std::vector<std::int64_t> begin;
   std::vector<std::int64_t> never;  // bad_words_ids of one token: ids that are never chosen
@@ -35,8 +35,8 @@ struct EncoderDecoderWeights {
   DecoderWeights decoder;
 };
 
-// Parses the text of a config.json, and of a generation_config.json ("": there is none), whose ids come first.
-// Throws as parse_decoder_config(), and Error(kBadFile) where neither says what a target begins with.
+// Parses the text of a config.json, and of a generation_config.json ("": there is none), whose ids take precedence.
+// Throws as parse_decoder_config() does, and Error(kBadFile) if neither gives the ids that a target begins with.
 EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const std::string& source,
                                                   std::string_view generation = {},
                                                   const std::string& generation_source = {});
@@ -44,7 +44,7 @@ EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const s
 // Reads both files of a folder. Throws as above.
 EncoderDecoderConfig read_encoder_decoder_config(const Folder& folder);
 
-// Throws as find_decoder_weights().
+// Throws as find_decoder_weights() does.
 EncoderDecoderWeights find_encoder_decoder_weights(const Folder& folder, const EncoderDecoderConfig& config,
                                                    const OpenOptions& options = {});
 

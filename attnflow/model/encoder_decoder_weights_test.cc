@@ -54,7 +54,7 @@ void expect_refused(ErrorKind kind, const Json& json, const std::vector<std::str
 TEST(EncoderDecoderConfig, ReadsT5WithItsDefaults) {
   const EncoderDecoderConfig config = parse(t5());
   EXPECT_EQ(config.encoder.layers, 3U);
-  EXPECT_EQ(config.decoder.layers, 3U);  // as many, unless num_decoder_layers says
+  EXPECT_EQ(config.decoder.layers, 3U);  // the same number, unless num_decoder_layers is set
   EXPECT_EQ(config.decoder.head_width, 5U);
   EXPECT_EQ(config.decoder.score_factor, 1.0);
   EXPECT_EQ(config.decoder.activation, Activation::kRelu);
@@ -73,7 +73,7 @@ TEST(EncoderDecoderConfig, ReadsT5OfVersion11) {
   EXPECT_EQ(config.encoder.activation, Activation::kGeluTanh);
   EXPECT_EQ(config.decoder.logit_factor, 1.0);
   EXPECT_FALSE(config.decoder.tied);
-  // transformers 5 says it by a key of its own.
+  // transformers 5 has a separate key for it.
   EXPECT_EQ(parse(with(t5(), "scale_decoder_outputs", false)).decoder.logit_factor, 1.0);
   expect_refused(ErrorKind::kUnsupportedModel, with(t5(), "feed_forward_proj", "gated-none"),
                  {"feed_forward_proj", "gated-none", "relu"});

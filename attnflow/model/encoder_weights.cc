@@ -15,19 +15,19 @@ namespace attnflow {
 
 namespace {
 
-// The tensors of an encoder, by the names of its files.
+// Finds an encoder's tensors by the names used in its files.
 class EncoderTensorFinder : public internal::TensorFinder {
  public:
   explicit EncoderTensorFinder(const ModelConfig& config)
       : biases_(config.architecture->biases), prefix_(config.architecture->prefix), layer_prefix_(prefix_) {}
 
-  // Files of a base model alone (BertModel) carry no prefix.
+  // Files of a base model alone (BertModel) have no prefix.
   EncoderTensorFinder(const Checkpoint& checkpoint, const ModelConfig& config)
       : TensorFinder(checkpoint, config.architecture->model_type),
         biases_(config.architecture->biases),
         prefix_(has_prefix(config.architecture->prefix) ? config.architecture->prefix : ""),
         layer_prefix_(prefix_) {
-    // transformers 5 writes MSN's classifier without the prefix of its layers alone, and reads that again.
+    // transformers 5 writes MSN's classifier with no prefix on its layers only, and can read that form.
     const std::string_view layer = config.architecture->layer.prefix;
     const std::string first(layer.substr(0, layer.find('.') + 1));
     if (!has_prefix(prefix_ + first) && has_prefix(first)) layer_prefix_.clear();
@@ -36,7 +36,7 @@ class EncoderTensorFinder : public internal::TensorFinder {
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
   std::string in_layers(const std::string& name) const { return layer_prefix_ + name; }
 
-  // A map and a layer norm, with a bias and a shift where the architecture has them.
+  // A map and a layer norm, with a bias and a shift if the architecture has them.
   LinearWeights map(const std::string& name, std::size_t out, std::size_t in, std::string_view source,
                     bool bias = true) {
     return linear(name, out, in, source, bias && biases_);
@@ -69,7 +69,7 @@ void find_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
   const EmbeddingNames& names = config.architecture->embeddings;
   const std::string width(config.architecture->keys.embedding.empty() ? config.architecture->keys.hidden
                                                                       : config.architecture->keys.embedding);
-  // Two tables that are one may be stored under either name.
+  // Two tied tables may be stored under either name.
   const std::string decoder(config.architecture->masked_lm.decoder);
   std::string word = finder.in_base(names.word);
   if (config.tied_decoder && !finder.has(word + ".weight") && finder.has(decoder + ".weight")) word = decoder;
@@ -78,7 +78,7 @@ void find_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
     weights.position_embedding = finder.table(finder.in_base(names.position), config.positions, config.embedding,
                                               "max_position_embeddings and " + width);
   }
-  if (!config.position_input) {  // some are stored all the same
+  if (!config.position_input) {  // some files store them anyway
     finder.pass_over(finder.in_base(names.position) + ".weight");
     finder.pass_over(finder.in_base(names.word) + "._weight");
   }
@@ -90,7 +90,7 @@ void find_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
     weights.embedding_norm = finder.layer_norm(finder.in_base(names.norm), config.embedding, width);
   }
   const std::string projection = finder.in_base(names.projection);
-  // Some are only there where the two widths differ.
+  // Some are present only if the two widths differ.
   const bool projected = config.embedding != config.hidden || finder.has(projection + ".weight");
   if (!names.projection.empty() && projected) {
     weights.embedding_projection = finder.linear(projection, config.hidden, config.embedding,
@@ -179,7 +179,7 @@ LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, 
   const std::string_view in = config.gated ? names.gated_in : names.feed_forward_in;
   const std::string_view out = config.gated ? names.gated_out : names.feed_forward_out;
   const std::size_t inner = config.intermediate;
-  const bool as_one = config.gated && names.gate.empty();  // the gate, and what it multiplies
+  const bool as_one = config.gated && names.gate.empty();  // the gate and its multiplicand
   layer.feed_forward_in = finder.map(full(in), inner * (as_one ? 2 : 1), config.hidden, both);
   if (as_one) {
     layer.gate = layer.feed_forward_in.rows(0, inner);
@@ -261,8 +261,8 @@ ModelHead find_head(const EncoderTensorFinder& finder, const ModelConfig& config
                               ? stored(names.teacher_first) && stored(names.teacher_second)
                               : (names.dense.empty() || stored(names.dense)) && stored(names.output);
 
-  // Multiple choice and tagging store tensors of the same names as sentence classification, so a class name that is
-  // there decides.
+  // Multiple choice and tagging store tensors with the same names as sentence classification, so the class name decides
+  // if it is present.
   const std::string task = task_of(config);
   if (task == "ForMaskedLM" || task == "ForPreTraining") return masked_lm ? ModelHead::kMaskedLm : ModelHead::kNone;
   const bool classifies = task == names.task || (!names.teacher_task.empty() && task == names.teacher_task);
@@ -273,7 +273,7 @@ ModelHead find_head(const EncoderTensorFinder& finder, const ModelConfig& config
     return stored(names.answer_output) ? ModelHead::kQuestionAnswering : ModelHead::kNone;
   }
   if (!task.empty() && !classifies) return ModelHead::kNone;
-  // Both heads may begin with the same map; the other's is then there as well.
+  // Both heads may begin with the same map; then the other head's tensors are also present.
   const bool alike = names.dense == architecture.masked_lm.dense && classifier;
   if (task.empty() && masked_lm && !alike) return ModelHead::kMaskedLm;
   return classifier ? ModelHead::kClassification : ModelHead::kNone;
@@ -291,7 +291,7 @@ HeadWeights find_masked_lm(EncoderTensorFinder& finder, const EncoderWeights& we
   head.output.weight = config.tied_decoder && !finder.has(decoder + ".weight")
                            ? weights.word_embedding
                            : finder.table(decoder, config.vocabulary, config.embedding, "vocab_size and the sizes");
-  // Where both biases are stored, the decoder's own is the one that transformers adds.
+  // If both biases are stored, transformers adds the decoder's own.
   head.output.bias = finder.tensor({decoder + ".bias", std::string(names.bias)}, {config.vocabulary}, "vocab_size",
                                    PlannedTensor::Kind::kBias);
   return head;
@@ -328,7 +328,7 @@ HeadWeights find_classifier(EncoderTensorFinder& finder, const ModelConfig& conf
   return head;
 }
 
-// Those and the head.
+// Finds the base model and the head.
 void find_all(EncoderTensorFinder& finder, EncoderWeights& weights, ModelHead head) {
   find_base(finder, weights);
   if (head == ModelHead::kMaskedLm) {

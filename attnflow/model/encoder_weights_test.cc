@@ -27,14 +27,14 @@ ModelHead head_of(const std::string& name) {
   return name == "classification" ? ModelHead::kClassification : ModelHead::kNone;
 }
 
-// Tensors that the files hold but that the model does not compute with.
+// Tensors in the files that the model does not use.
 bool is_unused(const std::string& tensor, ModelHead head, const Json& stored) {
   if (tensor == "cls.predictions.bias" && stored.contains("cls.predictions.decoder.bias")) return true;
   if (tensor.find("position_ids") != tensor.npos || tensor.find("seq_relationship") != tensor.npos) return true;
   return head != ModelHead::kClassification && tensor.find("pooler") != tensor.npos;
 }
 
-// The tensors by which a file is known to hold a head.
+// The tensors that identify a head in a file.
 const std::set<std::string>& marks_of_heads() {
   static const std::set<std::string> kMarks = {
       "cls.predictions.transform.dense.weight",
@@ -58,7 +58,7 @@ void expect_each_needed(const ModelCopy& model, const std::vector<PlannedTensor>
       model, plan, [](const std::filesystem::path& folder) { find_encoder_weights(folder); }, marks_of_heads());
 }
 
-// `text` with its ending `from` replaced by `to`.
+// Returns `text` with its ending `from` replaced by `to`.
 std::string with_ending(const std::string& text, const std::string& from, const std::string& to) {
   return text.ends_with(from) ? text.substr(0, text.size() - from.size()) + to : text;
 }
@@ -101,7 +101,7 @@ TEST(EncoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   groups.edit_config([](Json& config) { config["num_hidden_groups"] = 1; });
   expect_bad(groups, {"albert_layer_groups.1."});
 
-  // Something inside a layer that is not computed with.
+  // An unused tensor inside a layer.
   const ModelCopy adapted("bert_masked_lm");
   const auto add = [&](const std::string& name) {
     adapted.edit_weights([&](WeightsFile& weights) { weights.add(name); });
@@ -148,7 +148,7 @@ TEST(EncoderWeights, CountsParameters) {
   EXPECT_EQ(ModelFiles(model.path()).info().parameters, bytes / sizeof(float));
 }
 
-// Each tensor of each model in turn is absent, or of another shape: the message names it and where it was looked for.
+// Removes or reshapes each tensor of each model in turn: the message names it and where it was looked for.
 TEST(EncoderWeights, ChecksEveryTensor) {
   std::set<std::string> architectures;
   for (const Json& golden : test::golden_index()) {
@@ -164,7 +164,7 @@ TEST(EncoderWeights, ChecksEveryTensor) {
       SCOPED_TRACE(name + ": " + tensor);
       WeightsFile damaged = intact;
       Json& shape = damaged.header[tensor]["shape"];
-      shape.push_back(1);  // as many numbers, another shape
+      shape.push_back(1);  // the same number of elements, but another shape
       damaged.write(file);
       expect_bad(model, {file.string(), "\"" + tensor + "\"", "expected [", "config.json"});
 
@@ -172,7 +172,8 @@ TEST(EncoderWeights, ChecksEveryTensor) {
       const std::string away = "away." + std::to_string(checked);
       damaged.rename(tensor, away);
       damaged.write(file);
-      // A head without its first matrix is no head; norms and biases have a usual name that the message uses.
+      // A head without its first matrix does not count as a head; norms and biases have a usual name that the message
+      // uses.
       const bool marks_head = marks_of_heads().contains(tensor);
       if (marks_head) {
         EXPECT_EQ(find_encoder_weights(model.path()).info.head, ModelHead::kNone);
@@ -332,7 +333,7 @@ TEST(EncoderWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
     return find_encoder_weights(model.path()).info.head;
   };
   EXPECT_EQ(head({"BertForSequenceClassification"}), ModelHead::kClassification);
-  EXPECT_EQ(head(nullptr), ModelHead::kClassification);  // from the tensors alone
+  EXPECT_EQ(head(nullptr), ModelHead::kClassification);  // inferred from the tensors alone
   EXPECT_EQ(head(Json::array()), ModelHead::kClassification);
   EXPECT_EQ(head({"BertForTokenClassification"}), ModelHead::kTokenClassification);
   EXPECT_EQ(head({"BertForMultipleChoice"}), ModelHead::kNone);

@@ -1,4 +1,4 @@
-// Looking up rows of the tables of families, each of which names its model type.
+// Looks up rows in the architecture tables, each of which names its model type.
 #ifndef ATTNFLOW_MODEL_FAMILY_ROWS_H_
 #define ATTNFLOW_MODEL_FAMILY_ROWS_H_
 
@@ -7,7 +7,7 @@
 
 namespace attnflow::internal {
 
-// The row of a model type, or null.
+// Returns the row of a model type, or null.
 template <typename Rows>
 const typename Rows::value_type* find_row(const Rows& rows, std::string_view model_type) {
   for (const auto& row : rows) {
@@ -16,7 +16,7 @@ const typename Rows::value_type* find_row(const Rows& rows, std::string_view mod
   return nullptr;
 }
 
-// "bert, roberta, ...": this member of all rows.
+// "bert, roberta, ...": this member of every row.
 template <typename Rows, typename Member>
 std::string list_of(const Rows& rows, Member member) {
   std::string list;

@@ -1,4 +1,4 @@
-// Reading a model's generation settings: which keys there are, which are followed, and which change nothing.
+// Reads a model's generation settings: which keys exist, which are applied, and which have no effect.
 #include <fmt/format.h>
 
 #include <array>
@@ -23,7 +23,7 @@ using internal::ConfigReader;
 using When = GenerationRules::Left::When;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
-constexpr std::size_t kLongestValue = 40;  // cells of a message
+constexpr std::size_t kLongestValue = 40;  // characters in a message
 constexpr double kLargest = 1e30;
 
 std::string setting_text(std::string_view key, const Json& value) {
@@ -55,7 +55,8 @@ class RulesReader {
     return found;
   }
 
-  // A list of ids that may be beyond the vocabulary, as those of Whisper's relatives are: there is nothing to rule out.
+  // Reads a list of ids, which may be beyond the vocabulary, as for Whisper's relatives: those have no logits to rule
+  // out.
   GenerationRules::Ids list(std::string_view key) {
     GenerationRules::Ids ids;
     const Json* const value = reader_.find(key);
@@ -128,31 +129,32 @@ class RulesReader {
   GenerationRules& rules_;
 };
 
-// A key that is not followed. At a number, or a flag, it means what it means where it is absent.
+// A key that is not applied. A number, or a flag as 0 or 1, that equals `neutral` has the same meaning as an absent
+// key.
 struct LeftKey {
   std::string_view name;
   double neutral = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Change a text that is written greedily.
+// These change a greedy text.
 constexpr std::array kChangeAll = {
     LeftKey{"num_beams", 1},     LeftKey{"penalty_alpha", 0},    LeftKey{"dola_layers"},  LeftKey{"guidance_scale", 1},
     LeftKey{"constraints"},      LeftKey{"force_words_ids"},     LeftKey{"stop_strings"}, LeftKey{"max_time"},
     LeftKey{"token_healing", 0}, LeftKey{"watermarking_config"},
 };
-// Change what beams find.
+// These change the result of beam search.
 constexpr std::array kOfBeams = {
     LeftKey{"num_beam_groups", 1},
     LeftKey{"diversity_penalty", 0},
     LeftKey{"length_penalty", 1},
     LeftKey{"early_stopping", 0},
 };
-// Change how tokens are drawn; the first two are options of attnflow, too.
+// These change sampling; the first two are also options of attnflow.
 constexpr std::array kOfSampling = {
     LeftKey{"temperature", 1}, LeftKey{"top_p", 1},     LeftKey{"top_k", 0},          LeftKey{"min_p", 0},
     LeftKey{"top_h"},          LeftKey{"typical_p", 1}, LeftKey{"epsilon_cutoff", 0}, LeftKey{"eta_cutoff", 0},
 };
-// The same in GGUF files.
+// The equivalents in GGUF files.
 constexpr std::string_view kGgufTemperature = "general.sampling.temp";
 constexpr std::array kOfGguf = {
     LeftKey{kGgufTemperature, 0},
@@ -194,10 +196,10 @@ void read_left(const ConfigReader& reader, GenerationRules& rules) {
   if (const Json* const end = reader.find("forced_eos_token_id")) {
     rules.not_followed.push_back({.text = setting_text("forced_eos_token_id", *end), .when = When::kEnds});
   }
-  // transformers passes over max_length where there is max_new_tokens.
+  // transformers ignores max_length if max_new_tokens is present.
   const bool counts_new = reader.find("max_new_tokens") != nullptr;
   const char* const limit = counts_new ? "max_new_tokens" : "max_length";
-  // Only named, so a value that is no length is no reason to refuse the model.
+  // The limit is only reported, so an invalid value is no reason to reject the model.
   const Json* const most = reader.find(limit);
   if (most != nullptr && most->is_number_unsigned() && most->get<std::uint64_t>() > 0) {
     rules.not_followed.push_back({.text = setting_text(limit, *most),
@@ -207,7 +209,7 @@ void read_left(const ConfigReader& reader, GenerationRules& rules) {
   }
 }
 
-// Older folders keep these settings in config.json, some of them in the part of their decoder.
+// Older folders keep these settings in config.json, some of them in the decoder's part.
 Json with_parts(Json config) {
   for (const char* part : {"decoder", "generator", "text_config"}) {
     const auto found = config.find(part);

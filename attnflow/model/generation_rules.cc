@@ -21,7 +21,7 @@ void rule_out(std::vector<float>& logits, std::int64_t id) {
   if (id >= 0 && static_cast<std::size_t>(id) < logits.size()) logits[static_cast<std::size_t>(id)] = kRuledOut;
 }
 
-// Each token once, however often it stands in `ids`.
+// Penalizes each token once, regardless of how often it occurs in `ids`.
 void penalize(std::vector<float>& logits, Ids ids, double penalty) {
   if (penalty == 1.0) return;
   const auto factor = static_cast<float>(penalty);
@@ -37,7 +37,7 @@ bool ends_with(Ids ids, Ids ending) {
          std::equal(ending.begin(), ending.end(), ids.end() - static_cast<std::ptrdiff_t>(ending.size()));
 }
 
-// No token that would make n tokens at the end of `ids` which stand in `seen`.
+// Rules out every token that would complete n tokens at the end of `ids` that already occur in `seen`.
 void rule_out_repeats(std::vector<float>& logits, Ids seen, Ids ids, std::size_t n) {
   if (n == 0 || ids.size() + 1 < n || seen.size() < n) return;
   const Ids last = ids.last(n - 1);
@@ -117,7 +117,7 @@ std::size_t RuledSampler::choose(std::span<const float> logits) {
   if (rules_.followed.empty()) return sampler_.choose(logits);
   const std::vector<float> ruled =
       ruled_logits(rules_, logits, {.ids = ids_, .prompt = prompt_, .source = source_, .ends = ends_});
-  Sampler without_rules = sampler_;  // draws with the same random number
+  Sampler without_rules = sampler_;  // uses the same random number
   const std::size_t id = sampler_.choose(ruled);
   if (without_rules.choose(logits) != id) changed_to_ = id;
   return id;

@@ -27,7 +27,7 @@ struct Case {
   std::size_t prompt = 2;
 };
 
-// The values are what transformers' processors make of the logits 2, -1, 0.5, 4, -3 with end token 4.
+// The expected values are the output of transformers' processors for the logits 2, -1, 0.5, 4, -3 with end token 4.
 TEST(GenerationRules, ChangeLogitsAsTransformersDoes) {
   const std::vector<float> logits = {2.0F, -1.0F, 0.5F, 4.0F, -3.0F};
   const std::vector<Case> cases = {
@@ -116,7 +116,7 @@ TEST(GenerationRules, NameWhatIsNotFollowed) {
             Texts{});
 }
 
-// Older folders: config.json, and the part of it that is the decoder's where the whole does not say it.
+// Older folders use config.json, including the decoder's part for settings absent from the whole.
 TEST(GenerationRules, ReadTheDecodersPart) {
   const GenerationRules rules =
       rules_of(R"({"repetition_penalty": 1.5, "decoder": {"repetition_penalty": 3.0, "no_repeat_ngram_size": 2}})");
@@ -144,7 +144,7 @@ TEST(GenerationRules, CountTheChoicesThatTheyChanged) {
       "what tokens depend on, are those of the model's own logits.");
 }
 
-// Drawn with the same random numbers, a token counts where it is another.
+// A token counts if the same random number would have drawn another without the rules.
 TEST(GenerationRules, CountTheDrawsThatTheyChanged) {
   SamplingOptions options;
   options.temperature = 1.0;

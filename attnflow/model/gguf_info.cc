@@ -39,7 +39,7 @@ class Settings {
     return found.empty() ? 0 : found.front();
   }
 
-  // One number for all layers, or one for each.
+  // Returns one number for all layers, or one for each.
   std::vector<std::size_t> counts(std::string_view key) const {
     const std::string whole = architecture_ + "." + std::string(key);
     if (const auto one = header_.number(whole)) return {checked(key, *one)};
@@ -83,7 +83,7 @@ std::size_t numbers_in(const GgufTensor& tensor, const std::string& file) {
                                                internal::quote_name(tensor.name)));
 }
 
-// Mistral 7B v0.1 and what was made of it: by its name, or by its sizes with the rotation that later versions changed.
+// Mistral 7B v0.1 and its derivatives: by name, or by sizes combined with the rotation that later versions changed.
 bool is_first_mistral(const GgufHeader& header) {
   constexpr double kTheta = 10000.0;
   const auto number = [&](std::string_view key) { return header.number("llama." + std::string(key)).value_or(0); };
@@ -112,7 +112,7 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   constexpr std::size_t kWindow = 4096;
   std::vector<ModelNote> notes;
   if (has_window_left_out(header)) notes.push_back({Note{NoteCode::kWindowNotApplied, {{"window", kWindow}}}, kWindow});
-  // Files of other kinds of tokenizer have nothing to say there.
+  // Does not apply to files with other kinds of tokenizer.
   const std::string rule = header.text("tokenizer.ggml.pre").value_or("");
   if (header.text("tokenizer.ggml.model").value_or("") == "gpt2" && (rule.empty() || rule == "default")) {
     const char* const found = rule.empty() ? "missing" : "\"default\"";
@@ -121,7 +121,7 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   return notes;
 }
 
-// The file's settings for generations, under their own keys; "suppress_tokens" under the name that transformers uses.
+// The file's settings for generation, under their own keys, except "suppress_tokens", which uses transformers' name.
 GenerationDefaults gguf_generation(const GgufHeader& header) {
   constexpr std::string_view kSampling = "general.sampling.";
   nlohmann::json said = nlohmann::json::object();
@@ -145,7 +145,7 @@ GgufFile read_gguf_file(const std::filesystem::path& file) { return describe_ggu
 GgufFile describe_gguf(const std::filesystem::path& file, GgufHeader header) {
   const GgufInfo found = gguf_info(file, header);
   ModelInfo info;
-  info.name = file.stem().string();  // people know the file; what it says of itself may be a training run's name
+  info.name = file.stem().string();  // users recognize the file name; the name inside may be that of a training run
   info.architecture = found.architecture;
   info.layers = found.layers;
   info.heads = found.heads.empty() ? 0 : found.heads.front();

@@ -1,5 +1,5 @@
-// What a GGUF file says of its model, from its header alone: no libllama is loaded and no weight is read, so it answers
-// at once, and for models that cannot be run here as well.
+// Describes the model in a GGUF file from its header alone. No libllama is loaded and no weight is read, so it is
+// immediate, and also works for models that cannot be run here.
 #ifndef ATTNFLOW_MODEL_GGUF_INFO_H_
 #define ATTNFLOW_MODEL_GGUF_INFO_H_
 
@@ -13,19 +13,19 @@
 
 namespace attnflow {
 
-// Tensors that are stored in one of ggml's types.
+// Tensors stored in one of ggml's types.
 struct GgufStorage {
-  std::string type;  // as ggml calls it: "Q4_1"; "type 99" for one that is not known
+  std::string type;  // ggml's name: "Q4_1"; "type 99" for an unknown type
   std::size_t tensors = 0;
   std::size_t numbers = 0;
 };
 
-// A setting that the file does not give is 0, or empty.
+// A setting that the file lacks is 0 or empty.
 struct GgufInfo {
-  std::string name;          // as the file calls itself, else the file's name
+  std::string name;          // the file's name for the model, else the file name
   std::string architecture;  // "llama", "qwen2", ...
   std::size_t layers = 0;
-  // Of the queries, and of keys and values; for each layer where they differ, else one number. Empty or 0 where the
+  // Query heads, and key-value heads; one number per layer if layers differ, else a single number. Empty or 0 if the
   // model has no attention.
   std::vector<std::size_t> heads;
   std::vector<std::size_t> key_value_heads;
@@ -33,25 +33,25 @@ struct GgufInfo {
   std::size_t vocabulary = 0;
   std::size_t context = 0;         // positions that the model was trained on
   std::size_t sliding_window = 0;  // positions that some or all layers see; 0: all
-  std::string tokenizer;           // the kind of it: "gpt2" (byte pairs), "llama" (SentencePiece), ...
+  std::string tokenizer;           // its kind: "gpt2" (byte pairs), "llama" (SentencePiece), ...
   bool chat_template = false;
   bool causal = true;
-  std::vector<GgufStorage> storage;  // most numbers first
+  std::vector<GgufStorage> storage;  // in decreasing order of numbers
   std::size_t parameters = 0;        // numbers in all tensors
-  std::size_t bytes = 0;             // of the file
+  std::size_t bytes = 0;             // size of the file
   std::string licence;
-  std::vector<ModelNote> notes;  // what the file does not say of its model, but lets be told
+  std::vector<ModelNote> notes;  // facts about the model that the file does not state but implies
 };
 
-// Throws Error(kBadFile) as files/gguf.h does, and when the file does not name its architecture or a setting that is
-// read is no count.
+// Throws Error(kBadFile) as files/gguf.h does, and when the file does not name its architecture or a required setting
+// is not a count.
 GgufInfo gguf_info(const std::filesystem::path& file, const internal::GgufHeader& header);
 
-// A GGUF file that is opened.
+// An opened GGUF file.
 struct GgufFile {
   std::filesystem::path path;
   internal::GgufHeader header;
-  ModelInfo info;  // as far as the header says it: no backend is asked
+  ModelInfo info;  // as far as the header gives it; no backend is consulted
 };
 
 // Throw as above.

@@ -42,8 +42,8 @@ TEST(GgufInfo, OfADecoder) {
   ASSERT_EQ(info.storage.size(), 1U);
   EXPECT_EQ(info.storage[0].type, "F32");
   EXPECT_EQ(info.storage[0].numbers, info.parameters);
-  // 299 x 32 embeddings and as many outputs, the last norm, and of each of 3 layers two norms, queries and outputs
-  // (32 x 32), keys and values (32 x 16), and three matrices of 32 x 48.
+  // 299 x 32 embeddings and the same number of outputs, the last norm, and in each of 3 layers two norms, queries and
+  // outputs (32 x 32), keys and values (32 x 16), and three matrices of 32 x 48.
   const std::size_t layer = 2 * 32 + 2 * 32 * 32 + 2 * 32 * 16 + 3 * 32 * 48;
   EXPECT_EQ(info.parameters % (299 * 32), (32 + 3 * layer) % (299 * 32));
 }
@@ -51,7 +51,7 @@ TEST(GgufInfo, OfADecoder) {
 TEST(GgufInfo, OfModelsThatAreNotRunHere) {
   const GgufInfo mamba = read_info(golden("mamba"));
   EXPECT_EQ(mamba.architecture, "mamba");
-  EXPECT_EQ(mamba.name, "mamba");  // the file's: it has none of its own
+  EXPECT_EQ(mamba.name, "mamba");  // the file name: the file itself gives none
   EXPECT_EQ(mamba.heads, Counts{0});
   const GgufInfo bert = read_info(golden("bert"));
   EXPECT_FALSE(bert.causal);
@@ -120,13 +120,13 @@ TEST_F(MadeUpGguf, AMistralWithoutItsWindowIsNoted) {
   EXPECT_TRUE(info.notes_for(4096).empty());
   EXPECT_EQ(info.notes_for(4097).size(), 1U);
   EXPECT_EQ(notes({word("general.basename", "Mistral"), word("general.version", "v0.1")}).size(), 1U);
-  // By another name, as models made of it have: its sizes are those of no other.
+  // Derived models have other names, but only this model has these sizes.
   const std::vector<std::string> sizes = {number("llama.block_count", 32), number("llama.embedding_length", 4096),
                                           number("llama.feed_forward_length", 14336),
                                           number("llama.attention.head_count_kv", 8),
                                           number("llama.context_length", 32768)};
   EXPECT_EQ(notes(sizes).size(), 1U);
-  // Later versions, others, and files that have the window.
+  // Later versions, other models, and files that set the window.
   const auto real = [](const std::string& key, float value) {
     return text(key) + type_of(GgufType::kF32) + bytes_of(value);
   };

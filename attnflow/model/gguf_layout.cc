@@ -23,20 +23,20 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kMaxLength = 0x1p31;  // of any text
-constexpr std::uint32_t kFloat32 = 0;  // of ggml's types
+constexpr double kMaxLength = 0x1p31;  // of any text, in tokens
+constexpr std::uint32_t kFloat32 = 0;  // in ggml's types
 constexpr double kPi = 3.14159265358979323846;
 
 struct Convertible {
   std::string_view architecture;  // in GGUF, and model_type
   std::string_view model_class;   // of transformers
-  bool paired_rotary;             // rotary pairs are neighbours
+  bool paired_rotary;             // rotary pairs are adjacent
 };
 constexpr std::array kConvertible = {Convertible{"gpt2", "GPT2LMHeadModel", false},
                                      Convertible{"llama", "LlamaForCausalLM", true},
                                      Convertible{"qwen2", "Qwen2ForCausalLM", false}};
 
-// Settings below the architecture's name that are read, or that say nothing that a computation depends on.
+// Settings under the architecture's name that are read or do not affect the computation.
 constexpr std::array<std::string_view, 18> kKnownSettings = {"attention.causal",
                                                              "attention.head_count",
                                                              "attention.head_count_kv",
@@ -55,14 +55,14 @@ constexpr std::array<std::string_view, 18> kKnownSettings = {"attention.causal",
                                                              "rope.scaling.type",
                                                              "tensor_data_layout",
                                                              "vocab_size"};
-// Those that mean "no such thing" when they are 0.
+// Settings for which 0 means that the feature is off.
 constexpr std::array<std::string_view, 3> kOffAtZero = {"attention.sliding_window", "expert_count",
                                                         "expert_used_count"};
 
 struct Part {
-  std::string_view name;  // GGUF's, of a layer between "blk.3." and ".weight" or ".bias"
+  std::string_view name;  // GGUF's name; for a layer, between "blk.3." and ".weight" or ".bias"
   std::string_view DecoderNames::*theirs;
-  std::string_view letter = {};  // in it
+  std::string_view letter = {};  // its placeholder letter
 };
 constexpr std::string_view kLayer = "blk.";
 constexpr std::array kOutside = {Part{"token_embd", &DecoderNames::word},
@@ -114,7 +114,7 @@ class Planner {
     return found == header_.tensors.end() ? nullptr : &*found;
   }
 
-  // A setting as config.json takes it, null where there is none. Its range is checked when config.json is read.
+  // Returns a setting in config.json's form, or null if there is none. Its range is checked when config.json is read.
   Json number(std::string_view setting) const {
     const GgufValue* const value = find(setting);
     if (value == nullptr) return nullptr;
@@ -195,14 +195,14 @@ class Planner {
     const bool rms = row_->norm == NormKind::kRms;
     set(keys.norm_eps, required_number(rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"));
     set(keys.activation, std::string(row_->activation));
-    // True of all maps and layers or of none; a bias that is there all the same has no place below.
+    // True for all maps and layers or for none; a bias that is present nevertheless has no counterpart below.
     if (row_->biases.query_key_value == BiasRule::kSetting)
       set(keys.attention_bias, find_tensor("blk.0.attn_output.bias") != nullptr);
     if (row_->biases.feed_forward == BiasRule::kSetting)
       set(keys.feed_forward_bias, find_tensor("blk.0.ffn_up.bias") != nullptr);
     if (row_->positions == PositionKind::kRotary) write_rotary();
     if (row_->window == WindowRule::kSwitched) set("use_sliding_window", false);
-    // The vocabulary's size is what the embedding has: the setting is not always there.
+    // The vocabulary size comes from the embedding, because the setting is not always present.
     const GgufTensor* const embedding = find_tensor("token_embd.weight");
     if (embedding == nullptr || embedding->extents.size() != 2)
       damaged("expected a matrix token_embd.weight, found none; download the file again");
@@ -216,7 +216,7 @@ class Planner {
     model_.config["rope_theta"] = theta;
     std::string type = "none";
     if (find("rope.scaling.type") != nullptr) type = header_.text(key("rope.scaling.type")).value_or("");
-    // The setting's old name is the factor's alone.
+    // The setting's old name gives only the factor.
     const Json old_factor = number("rope.scale_linear");
     if (type == "none" && !old_factor.is_null() && old_factor != 1.0) type = "linear";
     if (type == "linear") {
@@ -252,7 +252,7 @@ class Planner {
     return factors;
   }
 
-  // What a GGUF file can say and config.json cannot, or says once where the file says it twice.
+  // Checks settings that GGUF can express and config.json cannot, or that the file states twice and config.json once.
   void check_widths() const {
     const DecoderConfig& config = model_.settings;
     const auto check = [&](std::string_view setting, std::size_t expected, std::string_view what) {
@@ -272,7 +272,7 @@ class Planner {
     }
   }
 
-  // Nothing for a tensor that has no place in this architecture.
+  // Returns nothing for a tensor that has no counterpart in this architecture.
   std::optional<ConvertedTensor> place(const GgufTensor& tensor) const {
     std::string_view part = tensor.name;
     const bool inside = part.starts_with(kLayer);
@@ -308,7 +308,7 @@ class Planner {
     return placed;
   }
 
-  // What a backend asks of a folder's tensors is asked of these, before any number is read.
+  // Checks the tensors as a backend checks those of a folder, before any number is read.
   void place_tensors() {
     std::map<std::string, StoredTensor, std::less<>> tensors;
     std::vector<std::string_view> left;
@@ -361,7 +361,7 @@ double shortest_decimal(double value) {
 }
 
 std::optional<Llama3Scaling> find_llama3_scaling(std::span<const float> factors, double theta) {
-  constexpr double kTolerance = 1e-5;  // some roundings to float32
+  constexpr double kTolerance = 1e-5;  // a few float32 roundings
   if (factors.empty()) return std::nullopt;
   RotaryConfig rotary = {.theta = theta};
   const std::vector<float> plain = rotary.frequencies(2 * factors.size());

@@ -18,11 +18,11 @@ TEST(ShortestDecimal, OfNumbersThatWereFloat32) {
     EXPECT_NEAR(shortest_decimal(static_cast<double>(static_cast<float>(value))), value, 1e-7 * value);
   EXPECT_EQ(shortest_decimal(static_cast<double>(1e-5F)), 1e-5);
   EXPECT_EQ(shortest_decimal(static_cast<double>(1e-6F)), 1e-6);
-  EXPECT_EQ(shortest_decimal(0.1), 0.1);  // no float32: as it is
+  EXPECT_EQ(shortest_decimal(0.1), 0.1);  // not a float32 value: unchanged
   EXPECT_EQ(shortest_decimal(0.0), 0.0);
 }
 
-// What llama.cpp's converter writes: the plain frequency over the scaled one.
+// The factors that llama.cpp's converter writes: the plain frequency over the scaled one.
 std::vector<float> factors_of(const RotaryConfig& scaled, std::size_t width) {
   const RotaryConfig plain{.theta = scaled.theta};
   const std::vector<float> above = plain.frequencies(width);
@@ -61,7 +61,7 @@ TEST(Llama3Scaling, OtherFactorsAreNone) {
   EXPECT_FALSE(find_llama3_scaling(factors, scaled.theta).has_value());
 }
 
-// Tensors of a llama model without a file behind them.
+// Tensors of a llama model, not backed by a file.
 GgufHeader small_llama() {
   GgufHeader header;
   const auto set = [&](const char* name, GgufValue value) { header.metadata.emplace(name, std::move(value)); };

@@ -33,12 +33,12 @@ struct SplitRule {
   std::string_view name;        // tokenizer.ggml.pre
   std::string_view expression;  // empty: GPT-2's
   bool single_digits;
-  bool ignore_merges;  // a whole word of the vocabulary is one token, whatever the merges make of it
+  bool ignore_merges;  // a whole word of the vocabulary is one token, regardless of the merges
 };
 constexpr std::array kRules = {SplitRule{"gpt-2", {}, false, false}, SplitRule{"smollm", {}, true, false},
                                SplitRule{"llama-bpe", kLlama3, false, true}, SplitRule{"qwen2", kQwen2, false, false}};
 
-// Bytes that are not UTF-8 do not get here.
+// Text that is not valid UTF-8 is rejected before this.
 std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 Json byte_level(bool use_regex, bool trim_offsets) {
@@ -125,7 +125,7 @@ class Converter {
     kinds_.resize(vocabulary, 0);
     ids_.reserve(vocabulary);
     for (std::size_t id = 0; id < vocabulary; ++id) {
-      // Places of the embedding that no token uses; their names are made up.
+      // Embedding rows that no token uses; their names are placeholders.
       if (kinds_[id] == kUnused) continue;
       if (!ids_.emplace((*pieces_)[id], id).second)
         damaged(fmt::format("expected tokens that differ, found {} twice", quote_name((*pieces_)[id])));
@@ -153,7 +153,7 @@ class Converter {
            (kinds_[id] != kUserDefined && codec_.is_special(static_cast<std::int64_t>(id)));
   }
 
-  // Tokens that text is searched for before anything else.
+  // Collects the tokens that are matched in text before anything else.
   void find_added() {
     for (std::size_t id = 0; id < pieces_->size(); ++id) {
       if (kinds_[id] == kUnused || (*pieces_)[id].empty()) continue;
@@ -173,13 +173,13 @@ class Converter {
   std::optional<std::int64_t> special_id(std::string_view role) const {
     const std::string key = fmt::format("tokenizer.ggml.{}_token_id", role);
     const std::optional<std::int64_t> id = header_.number(key);
-    if (!id || *id == 0xFFFFFFFF || *id == -1) return std::nullopt;  // both are spellings of none
+    if (!id || *id == 0xFFFFFFFF || *id == -1) return std::nullopt;  // both mean none
     if (*id < 0 || static_cast<std::uint64_t>(*id) >= pieces_->size())
       damaged(fmt::format("{}: expected a token from 0 to {}, found {}", key, pieces_->size() - 1, *id));
     return id;
   }
 
-  // What the file's tokenizer puts around a text, by what it does.
+  // The tokens that the file's tokenizer adds around a text, determined by running it.
   Json post_processor() const {
     Json single = Json::array();
     Json pair = Json::array();
@@ -280,8 +280,8 @@ class Converter {
   ConvertedTokenizer result_;
 };
 
-// Words, contractions in both cases, numbers, code, white space of all kinds, scripts with and without spaces, accents
-// composed and combining, emoji of one and several code points.
+// Words, contractions in both cases, numbers, code, white space of all kinds, scripts with and without spaces, composed
+// and combining accents, emoji of one and several code points.
 constexpr std::array<std::string_view, 32> kTexts = {
     "",
     " ",

@@ -1,13 +1,13 @@
-// The tokenizer inside a GGUF file as the files of a Hugging Face folder.
+// Converts the tokenizer in a GGUF file to the files of a Hugging Face folder.
 //
-// Byte-level BPE (Radford et al., 2019; "gpt2" in GGUF) is a vocabulary, a list of merges, and a rule that splits text
-// before anything is merged. The first two are in the file; the rule is there only by name (tokenizer.ggml.pre), so it
-// takes a table of names:
+// Byte-level BPE (Radford et al., 2019; "gpt2" in GGUF) consists of a vocabulary, a list of merges, and a rule that
+// splits text before merging. The file holds the first two, but only the name of the rule (tokenizer.ggml.pre), so the
+// conversion needs a table of names:
 //   gpt-2      GPT-2's expression
-//   smollm     each digit apart, then GPT-2's
+//   smollm     single digits, then GPT-2's expression
 //   llama-bpe  Llama 3's expression, digits in groups of up to three; whole words that are in the vocabulary stay whole
-//   qwen2      the same with single digits. Qwen's own tokenizer composes characters first (NFC), which GGUF does not
-//              say and llama.cpp does not do, so neither do these files
+//   qwen2      the same with single digits. Qwen's own tokenizer first composes characters (NFC), which GGUF does not
+//              record and llama.cpp does not do, so the converted files do not do it either
 #ifndef ATTNFLOW_MODEL_GGUF_TOKENIZER_H_
 #define ATTNFLOW_MODEL_GGUF_TOKENIZER_H_
 
@@ -26,24 +26,24 @@ namespace attnflow::internal {
 struct ConvertedTokenizer {
   std::string tokenizer;    // tokenizer.json
   std::string settings;     // tokenizer_config.json
-  std::string generation;   // generation_config.json: where generation ends
-  std::int64_t begin = -1;  // ids of the tokens that begin and end a text; -1: none is named
+  std::string generation;   // generation_config.json: the tokens that end generation
+  std::int64_t begin = -1;  // ids of the tokens that begin and end a text; -1: not named
   std::int64_t end = -1;
-  std::vector<std::string> special_tokens;  // as they are spelled
-  std::vector<std::string> notes;           // what is in the GGUF file and not in these, as sentences
+  std::vector<std::string> special_tokens;  // their spelling
+  std::vector<std::string> notes;           // contents of the GGUF file that these files lack, as sentences
 };
 
-// `header` must have been read with GgufArrays::kWhole; `codec` is the file's own (Decoder::codec()), which says what
-// it puts around a text and which tokens are special; `positions` is how long a sequence may be; `source` is what
-// messages call the file. Work and memory are linear in the vocabulary.
-// Throws Error(kUnsupportedModel): a tokenizer of another kind or rule; Error(kBadFile): lists that do not agree, a
-// vocabulary that is not `vocabulary` tokens, pieces that are twice there or not UTF-8.
+// `header` must have been read with GgufArrays::kWhole; `codec` is the file's own (Decoder::codec()), which defines the
+// tokens that it adds around a text and which tokens are special; `positions` is the maximum length of a sequence;
+// messages call the file `source`. Work and memory are linear in the vocabulary.
+// Throws Error(kUnsupportedModel): a tokenizer of another kind or rule; Error(kBadFile): inconsistent lists, a
+// vocabulary that is not `vocabulary` tokens, pieces that are duplicated or not UTF-8.
 ConvertedTokenizer convert_tokenizer(const GgufHeader& header, const TextCodec& codec, std::size_t vocabulary,
                                      std::size_t positions, const std::string& source);
 
-// Compares the tokenizer of a folder with the one that it was made from, by the ids of some sixty texts of all kinds,
-// in which `special_tokens` are spelled out too. Returns how many were compared. Throws Error(kUnsupportedModel) with
-// the first text whose ids differ.
+// Compares a folder's tokenizer with its original, by the ids of about sixty texts of all kinds, including the
+// spelled-out `special_tokens`. Returns the number compared. Throws Error(kUnsupportedModel) with the first text whose
+// ids differ.
 std::size_t check_tokenizer(const Folder& folder, const std::string& model_type, const TextCodec& codec,
                             const std::vector<std::string>& special_tokens);
 

@@ -41,14 +41,14 @@ bool is_plain(std::string_view name) {
   });
 }
 
-// Absolute and without a slash at its end.
+// An absolute path without a trailing slash.
 fs::path full_path(const fs::path& folder) {
   std::error_code error;
   fs::path path = fs::absolute(folder, error).lexically_normal();
   return path.filename().empty() ? path.parent_path() : path;
 }
 
-// "org/name" of "models--org--name"; nothing for another folder.
+// Returns "org/name" for "models--org--name", nothing for another folder.
 std::optional<std::string> name_of_cached(const fs::path& folder) {
   std::string name = full_path(folder).filename().string();
   if (!name.starts_with(kModelPrefix)) return std::nullopt;
@@ -63,7 +63,7 @@ bool has_config(const fs::path& folder) {
   return internal::is_listed(folder / kModelConfig) || internal::is_listed(folder / kAdapterConfigFile);
 }
 
-// The snapshot that refs/main names, else the only one.
+// Returns the snapshot that refs/main names, or the only one.
 std::optional<fs::path> snapshot_of(const fs::path& model) {
   constexpr std::size_t kMaxRefBytes = 1024;
   const fs::path snapshots = model / "snapshots";
@@ -85,7 +85,7 @@ std::optional<fs::path> snapshot_of(const fs::path& model) {
   return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
-// The part of a sentence-transformers model that is a Transformer.
+// Returns the Transformer part of a sentence-transformers model.
 std::optional<fs::path> transformer_of(const fs::path& folder) {
   constexpr std::size_t kMaxModulesBytes = std::size_t{1} << 20;
   const fs::path file = folder / kModules;
@@ -110,10 +110,10 @@ std::optional<fs::path> transformer_of(const fs::path& folder) {
   return std::nullopt;
 }
 
-// As model_folder_in(), but that an adapter is a folder like others.
+// Like model_folder_in(), but treats an adapter as an ordinary folder.
 Folder find_config(const fs::path& folder) {
   if (internal::is_listed(folder / kModelConfig)) {
-    // A snapshot's own name is that of its commit; the model's stands two folders up.
+    // A snapshot is named after its commit; the folder two levels up is named after the model.
     const fs::path snapshots = full_path(folder).parent_path();
     const std::optional<std::string> name =
         snapshots.filename() == "snapshots" ? name_of_cached(snapshots.parent_path()) : std::nullopt;
@@ -127,7 +127,7 @@ Folder find_config(const fs::path& folder) {
   return folder;
 }
 
-// As find_in_hub_cache(), likewise.
+// Like find_in_hub_cache(), but also treats an adapter as an ordinary folder.
 std::optional<Folder> find_cached(const std::string& name, const fs::path& cache) {
   if (!is_hub_name(name)) return std::nullopt;
   std::string file = std::string(kModelPrefix) + name;
@@ -136,8 +136,8 @@ std::optional<Folder> find_cached(const std::string& name, const fs::path& cache
   return snapshot ? std::optional(Folder(*snapshot).called(name)) : std::nullopt;
 }
 
-// For the folder of an adapter alone, its base model's with that adapter; else, or when that is nowhere, `folder`.
-// A base model that is an adapter itself is none.
+// For a folder that holds only an adapter, returns its base model's folder with that adapter; otherwise, or if the base
+// is not found, `folder`. An adapter does not count as a base model.
 Folder with_base(const Folder& folder) {
   if (folder.has(kModelConfig) || !folder.has(kAdapterConfigFile)) return folder;
   const std::optional<Adapter> adapter = find_adapter(folder);

@@ -1,9 +1,9 @@
-// Models that lie where others put them: the cache of the Hugging Face Hub, and folders of sentence-transformers.
+// Finds models stored by other programs: the cache of the Hugging Face Hub, and sentence-transformers folders.
 //
-// The cache keeps the files of the model "org/name" in models--org--name/snapshots/<commit>, and in refs/main the
-// commit that was fetched last. Nothing is fetched here: what lies in the cache was put there by another program.
-// sentence-transformers lists the parts of a model in modules.json; the Transformer among them may have a folder of its
-// own, 0_Transformer.
+// The cache keeps the files of the model "org/name" in models--org--name/snapshots/<commit>, and the most recently
+// fetched commit in refs/main. Nothing is downloaded here: the contents of the cache come from other programs.
+// sentence-transformers lists the parts of a model in modules.json; the Transformer among them may have its own folder,
+// 0_Transformer.
 #ifndef ATTNFLOW_MODEL_HUB_CACHE_H_
 #define ATTNFLOW_MODEL_HUB_CACHE_H_
 
@@ -15,22 +15,22 @@
 
 namespace attnflow {
 
-// The folder of the cache: $HF_HUB_CACHE, else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else
-// ~/.cache/huggingface/hub. Nothing when none of these is set. It need not exist.
+// Returns the cache folder: $HF_HUB_CACHE, else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else
+// ~/.cache/huggingface/hub; nothing when none of these is set. The folder need not exist.
 std::optional<std::filesystem::path> hub_cache();
 
-// Whether a model on the Hub can be called so: "name" or "org/name", of letters, digits, '-', '_' and '.'.
+// Whether `reference` is a valid model name on the Hub: "name" or "org/name", of letters, digits, '-', '_' and '.'.
 bool is_hub_name(const std::string& reference);
 
-// The model called `name` in `cache`, or nothing when none of it is there; an adapter as model_folder_in() says.
+// Returns the model called `name` in `cache`, or nothing when none of it is there; adapters as in model_folder_in().
 std::optional<Folder> find_in_hub_cache(const std::string& name, const std::filesystem::path& cache);
 
-// The folder in `folder` in which the model's config.json lies: `folder` itself; where that holds none, the snapshot of
-// a folder of the cache, or the Transformer of modules.json. It carries the model's name. `folder` again where there is
-// no such thing: who reads it says what is missing. For a folder of an adapter alone (adapter_config.json), the folder
-// of its base model, which is a folder that it names or lies in hub_cache(), with that adapter and its name. Throws
-// Error(kBadFile) when modules.json is no JSON, or names a folder outside, or refs/main a snapshot without a
-// config.json.
+// Returns the folder that holds the model's config.json: `folder` itself if it holds one, else the snapshot of a cache
+// folder, or the Transformer listed in modules.json. The result carries the model's name. If there is no such folder,
+// returns `folder`, and its reader reports what is missing. For a folder that holds only an adapter
+// (adapter_config.json), returns the folder of its base model, either a folder that the adapter names or one in
+// hub_cache(), with the adapter and its name attached. Throws Error(kBadFile) when modules.json is not JSON or names a
+// folder outside `folder`, or when refs/main names a snapshot without a config.json.
 Folder model_folder_in(const std::filesystem::path& folder);
 
 }  // namespace attnflow

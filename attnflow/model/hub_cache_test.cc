@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::expect_error;
 
-// Sets variables of the environment for a test.
+// Sets environment variables for the duration of a test.
 class Environment {
  public:
   Environment(const char* name, const std::string& value) : name_(name) {
@@ -41,7 +41,7 @@ class HubCache : public testing::Test {
  protected:
   static constexpr const char* kCommit = "0123456789abcdef0123456789abcdef01234567";
 
-  // Puts a model into the cache as huggingface_hub does, and gives its folder.
+  // Puts a model into the cache as huggingface_hub does, and returns its folder.
   fs::path fetch(const std::string& folder, const std::string& commit = kCommit) const {
     const fs::path snapshot = cache_.path() / folder / "snapshots" / commit;
     fs::create_directories(snapshot.parent_path());
@@ -77,7 +77,7 @@ TEST_F(HubCache, NamesAreFound) {
       {"org/other: ", "nothing of that name", "does not download", "hf download org/other", cache_.path().string()},
       [] { find_model("org/other", {}); });
   expect_error(ErrorKind::kBadFile, {"hf download roberta-base"}, [] { find_model("roberta-base", {}); });
-  // What is no name is a path, and nobody is told to fetch it.
+  // A reference that is not a valid name is a path, and the message does not suggest downloading it.
   EXPECT_EQ(find_model("a/b/c", {}).path(), "a/b/c");
   EXPECT_EQ(find_model("../org", {}).path(), "../org");
 }
@@ -88,7 +88,7 @@ TEST_F(HubCache, ItsFoldersAreOpened) {
     SCOPED_TRACE(path);
     EXPECT_EQ(ModelFiles(find_model(path.string(), {})).info().name, "org/some-model");
   }
-  // Of several snapshots refs/main names one; without it only a single one can be meant.
+  // refs/main selects one of several snapshots; without it, a snapshot is found only if it is the only one.
   fetch("models--org--some-model", "fedcba9876543210");
   EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / "fedcba9876543210");
   fs::remove(model / "refs" / "main");
@@ -96,8 +96,8 @@ TEST_F(HubCache, ItsFoldersAreOpened) {
   expect_error(ErrorKind::kBadFile, {"no config.json"}, [&] { ModelFiles(model_folder_in(model)).info(); });
   fs::remove_all(model / "snapshots" / "fedcba9876543210");
   EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / kCommit);
-  // A reference that would lead elsewhere, or to a snapshot that was not fetched whole, is not followed, and no other
-  // snapshot takes its place.
+  // A reference that would lead outside, or to an incomplete snapshot, is not followed, and no other snapshot replaces
+  // it.
   for (const char* const commit : {"../../../elsewhere", "aaaaaaaaaaaaaaaa"}) {
     test::put(model / "refs" / "main", commit);
     expect_error(ErrorKind::kBadFile, {commit, "hf download"}, [&] { (void)model_folder_in(model); });
@@ -122,7 +122,7 @@ TEST(SentenceTransformers, TheTransformerInItIsOpened) {
   expect_error(ErrorKind::kBadFile, {"modules.json", "../elsewhere"}, [&] { model_folder_in(model); });
   test::put(model / "modules.json", "{}");
   expect_error(ErrorKind::kBadFile, {"modules.json", "list"}, [&] { model_folder_in(model); });
-  // The newer layout: the model lies in the folder itself.
+  // The newer layout: the model is in the folder itself.
   fs::copy(test::golden_models() / "bert_base", model, fs::copy_options::recursive);
   EXPECT_EQ(model_folder_in(model).path(), model);
 }
@@ -140,7 +140,7 @@ TEST_F(HubCache, AnAdapterComesWithItsBase) {
   EXPECT_EQ(found.name(), Folder(folder.path()).name());
   EXPECT_TRUE(found.has("config.json"));
 
-  // The adapter lies in the cache, too; and the base is a folder beside it.
+  // The adapter is in the cache too, and the base is a folder next to it.
   const fs::path snapshot = fetch("models--org--adapter") / "snapshots" / kCommit;
   fs::remove(snapshot / "config.json");
   name_base(snapshot, "org/base");
@@ -151,7 +151,7 @@ TEST_F(HubCache, AnAdapterComesWithItsBase) {
   name_base(folder.path(), "beside");
   EXPECT_EQ(model_folder_in(folder.path()).path(), folder / "beside");
 
-  // What is nowhere, or an adapter itself: the reader of the folder says so.
+  // If the base does not exist, or is an adapter itself, the reader of the folder reports that.
   for (const std::string base : {"org/none", "org/adapter", ".", ""}) {
     name_base(folder.path(), base);
     EXPECT_EQ(model_folder_in(folder.path()).adapter(), nullptr) << base;

@@ -21,13 +21,13 @@ constexpr const char* kLoraConfig = "adapter_config.json";
 constexpr const char* kLoraSafetensors = "adapter_model.safetensors";
 constexpr const char* kLoraPytorch = "adapter_model.bin";
 constexpr std::size_t kMaxLoraConfigBytes = std::size_t{16} << 20;
-constexpr std::string_view kModelPart = "base_model.model.";  // before every name in an adapter
+constexpr std::string_view kModelPart = "base_model.model.";  // precedes every name in an adapter
 constexpr std::string_view kFirstFactor = ".lora_A.weight";
 constexpr std::string_view kSecondFactor = ".lora_B.weight";
 constexpr const char* kMergeAdvice =
     ". Merge the adapter with peft (merge_and_unload), save the result with save_pretrained, and give that folder";
 
-// Settings that say how the adapter was trained, or what its tensors say themselves.
+// Settings that describe how the adapter was trained, or that its tensors already determine.
 constexpr std::array<std::string_view, 19> kOtherSettings = {"auto_mapping",
                                                              "base_model_name_or_path",
                                                              "bias",
@@ -48,9 +48,9 @@ constexpr std::array<std::string_view, 19> kOtherSettings = {"auto_mapping",
                                                              "target_modules",
                                                              "task_type"};
 constexpr std::array<std::string_view, 2> kReadSettings = {"use_rslora", "init_lora_weights"};
-// More than any adapter has.
+// Above that of any adapter.
 constexpr std::size_t kMaxWholes = 1000;
-// Tables of embeddings, and matrices that give logits, which may be the same tensor.
+// Embedding tables, and matrices that give logits, which may be the same tensor.
 constexpr std::array<std::string_view, 5> kTables = {"embed_tokens.weight", "wte.weight", "word_embeddings.weight",
                                                      "tok_embeddings.weight", "embed_in.weight"};
 constexpr std::array<std::string_view, 2> kOutputs = {"lm_head.weight", "embed_out.weight"};
@@ -64,14 +64,14 @@ bool says_nothing(const nlohmann::json& value) {
   return value.is_null() || value == false || ((value.is_object() || value.is_array()) && value.empty());
 }
 
-// The revision of the base model that its folder holds as well.
+// Whether `revision` is the default, which the base model's folder also holds.
 bool is_newest(const nlohmann::json& revision) {
   if (!revision.is_string()) return says_nothing(revision);
   const auto& name = revision.get_ref<const std::string&>();
   return name.empty() || name == "main";
 }
 
-// Some ways to begin training change the model's own weights, so that those in its files are not what was adapted.
+// Some initialization methods change the model's own weights, so that the adapter does not apply to those in its files.
 bool keeps_the_model(const nlohmann::json& init) {
   return init.is_boolean() || init.is_null() || init == "gaussian" || init == "eva" || init == "orthogonal";
 }
@@ -84,8 +84,8 @@ bool is_float_type(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
 }
 
-// A model's files may leave out the name of its base model ("bert."), or have it where the adapter's model does not.
-// Early checkpoints call the scale and shift of a norm gamma and beta. Null when none or several fit.
+// Finds the tensor to adapt. A model's files may lack the base model's prefix ("bert."), or have it when the adapter's
+// model does not. Early checkpoints call a norm's scale and shift gamma and beta. Null when none or several fit.
 StoredTensor* find_adapted(LoraAdapter::Tensors& tensors, const std::string& name) {
   const auto exact = [&](const std::string& one) -> StoredTensor* {
     const auto found = tensors.find(one);
@@ -196,8 +196,8 @@ void LoraAdapter::sort(const std::map<std::string, Entry, std::less<>>& entries)
 }
 
 void LoraAdapter::add_to(Tensors& tensors, const std::string& source) {
-  // A sum in place of one of two tensors that share their numbers would leave the other. Tensors that overlap are next
-  // to each other by where they begin.
+  // Replacing one of two tensors that share numbers would leave the other unchanged. Overlapping tensors are adjacent
+  // when sorted by start address.
   std::vector<std::span<const std::byte>> places;
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.bytes.empty()) places.push_back(tensor.bytes);
@@ -206,7 +206,7 @@ void LoraAdapter::add_to(Tensors& tensors, const std::string& source) {
   const auto is_shared = [&](std::span<const std::byte> bytes) {
     const auto own = std::lower_bound(places.begin(), places.end(), bytes.data(),
                                       [](const auto& place, const std::byte* data) { return place.data() < data; });
-    if (own == places.end() || own->data() != bytes.data()) return true;  // it is a sum already
+    if (own == places.end() || own->data() != bytes.data()) return true;  // already a sum
     const bool with_next = own + 1 != places.end() && (own + 1)->data() < bytes.data() + bytes.size();
     return with_next || (own != places.begin() && (own - 1)->data() + (own - 1)->size() > bytes.data());
   };
@@ -267,8 +267,8 @@ void LoraAdapter::merge(const std::string& module, const Factors& factors, Tenso
     fail(fmt::format("expected a weight of shape {}, or transposed, found {} in {}", shape_to_string(Shape{out, in}),
                      shape_to_string(stored->shape), stored->file));
   }
-  // Of a square map only the model says how it is stored; peft goes by the kind of the layer, whatever its config says.
-  // GPT-2's are the transposed ones.
+  // For a square map, only the model determines how it is stored; peft uses the kind of layer, regardless of the
+  // adapter's config. GPT-2's maps are the transposed ones.
   const bool of_gpt2 = module.ends_with("attn.c_proj") || module.ends_with("attn.c_attn") ||
                        (config_.fan_in_fan_out && (module.ends_with("mlp.c_fc") || module.ends_with("mlp.c_proj")));
   const bool transposed = fits_transposed && (!fits || of_gpt2);
@@ -279,7 +279,7 @@ void LoraAdapter::merge(const std::string& module, const Factors& factors, Tenso
   const std::size_t rows = stored->shape[0];
   const std::size_t columns = stored->shape[1];
   std::vector<float>& sums = sums_.emplace_back(weight.span().begin(), weight.span().end());
-  // Row `row` of B A is a sum of A's rows; of its transpose, of B's columns.
+  // Row `row` of B A is a weighted sum of A's rows; for its transpose, of B's columns.
   parallel_for(rows, {}, [&](std::size_t row, std::size_t) {
     std::vector<double> change(columns);
     for (std::size_t k = 0; k < rank; ++k) {
@@ -295,7 +295,7 @@ void LoraAdapter::merge(const std::string& module, const Factors& factors, Tenso
 }
 
 std::optional<Folder> adapter_folder(const Folder& folder) {
-  if (folder.adapter() != nullptr) return *folder.adapter();  // asked for: what it lacks is an error
+  if (folder.adapter() != nullptr) return *folder.adapter();  // requested explicitly: missing parts are an error
   const bool has = folder.has(kLoraConfig) && (folder.has(kLoraSafetensors) || folder.has(kLoraPytorch));
   return has ? std::optional(folder) : std::nullopt;
 }

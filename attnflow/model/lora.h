@@ -1,9 +1,9 @@
-// Adding a LoRA adapter to the weights of the model that it changes, as peft's merge_and_unload does.
+// Merges a LoRA adapter into the weights of its base model, as peft's merge_and_unload does.
 //
-// An adapter folder holds adapter_config.json and adapter_model.safetensors, or adapter_model.bin. For some of the
-// model's maps W [out, in] it has A [r, in] and B [out, r]; the adapted map is W + s B A with s = alpha / r, or
-// alpha / sqrt(r) with use_rslora. Maps that are stored transposed, as GPT-2's, take the transposed product. Tensors
-// without A and B stand in place of the model's ("modules_to_save": classifiers, mostly).
+// An adapter folder holds adapter_config.json and adapter_model.safetensors or adapter_model.bin. For some of the
+// model's maps W [out, in] it has A [r, in] and B [out, r]; the adapted map is W + s B A with s = alpha / r, or alpha /
+// sqrt(r) with use_rslora. Maps that are stored transposed, such as GPT-2's, take the transposed product. Tensors
+// without A and B replace the model's own ("modules_to_save", usually classifiers).
 //
 // References:
 //   LoRA: Low-Rank Adaptation of Large Language Models, Hu et al., 2021; rsLoRA: Kalajdzievski, 2023
@@ -27,26 +27,28 @@
 
 namespace attnflow::internal {
 
-// What adapter_config.json says of the sum.
+// The settings in adapter_config.json that determine the sum.
 struct LoraConfig {
   std::size_t rank = 0;
   double scale = 1.0;           // s
-  bool fan_in_fan_out = false;  // maps are stored [in, out]; decides where a square one does not show it
+  bool fan_in_fan_out = false;  // maps are stored [in, out]; decides for square maps, whose shape does not show it
 };
 
-// Throws Error(kUnsupportedModel) that names a setting of another kind of adapter, or one that changes what is computed
-// otherwise (DoRA, trained biases, other scales for some maps...); Error(kBadFile) for values of a wrong type.
+// Throws Error(kUnsupportedModel), naming the setting, for another kind of adapter or a setting that changes the
+// computation in another way (DoRA, trained biases, other scales for some maps...); Error(kBadFile) for values of the
+// wrong type.
 LoraConfig parse_lora_config(std::string_view text, const std::string& source);
 
 class LoraAdapter {
  public:
   using Tensors = std::map<std::string, StoredTensor, std::less<>>;
 
-  // Opens the adapter in `folder`. Throws as parse_lora_config and the readers of weights do.
+  // Opens the adapter in `folder`. Throws as parse_lora_config() and the weight readers do.
   explicit LoraAdapter(const Folder& folder);
 
-  // Puts sums, as float32 that this object holds, in place of `tensors`, and adds what they lack. `source` is what
-  // messages call them. Throws Error(kBadFile) for a map that is not among them, or one of another shape.
+  // Replaces adapted entries of `tensors` with their sums, which this object holds as float32, and adds those that are
+  // absent. Messages call the tensors `source`. Throws Error(kBadFile) for a map that is not among them or has another
+  // shape.
   void add_to(Tensors& tensors, const std::string& source);
 
  private:
@@ -64,29 +66,30 @@ class LoraAdapter {
   LoraConfig config_;
   std::optional<SafetensorsFile> safetensors_;
   std::optional<PytorchFile> pytorch_;
-  std::map<std::string, Factors> factors_;      // by the name of the map
-  std::map<std::string, const Entry*> wholes_;  // by the name of the tensor
+  std::map<std::string, Factors> factors_;      // by name of the map
+  std::map<std::string, const Entry*> wholes_;  // by name of the tensor
   std::deque<std::vector<float>> sums_;
 };
 
-// The folder of the adapter that belongs to the weights in `folder`: the one that it was given, or itself. Nothing when
-// there is none, or only its configuration.
+// Returns the folder of the adapter that belongs to the weights in `folder`: the one attached to it, or itself. Nothing
+// if there is none, or only its configuration.
 std::optional<Folder> adapter_folder(const Folder& folder);
 
 }  // namespace attnflow::internal
 
 namespace attnflow {
 
-// What adapter_config.json says besides how to compute.
+// The contents of adapter_config.json apart from the computation.
 struct Adapter {
-  std::string base;  // the model that it changes, as it calls it; empty when it does not say
-  std::string task;  // what it is for, "SEQ_CLS"; empty when it does not say
+  std::string base;  // the model that it adapts, as named there; empty if not given
+  std::string task;  // its task, such as "SEQ_CLS"; empty if not given
 };
 
-// The adapter that lies in `folder`, or nothing. Throws Error(kBadFile): adapter_config.json is no JSON object.
+// Returns the adapter in `folder`, or nothing. Throws Error(kBadFile) if adapter_config.json is not a JSON object.
 std::optional<Adapter> find_adapter(const Folder& folder);
 
-// For a model's folder: that an adapter is in its numbers or, without tensors of its own, is not.
+// Returns notes for a model's folder: that an adapter is merged into its numbers or, if the adapter has no tensors, is
+// not.
 std::vector<ModelNote> adapter_notes(const Folder& folder);
 
 }  // namespace attnflow

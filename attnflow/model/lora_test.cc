@@ -22,7 +22,7 @@ Array array(const Shape& shape, const std::vector<float>& values) {
   return Array::from(Tensor<float>(shape, values).view());
 }
 
-// A folder with a model's weights and an adapter beside them.
+// A folder with a model's weights and an adapter.
 class Adapted {
  public:
   Adapted() { config["r"] = 1; }
@@ -80,7 +80,7 @@ TEST(Lora, AddsTheProductInEitherLayout) {
 }
 
 TEST(Lora, OfASquareMapTheModelSaysHowItIsStored) {
-  for (const bool stated : {false, true}) {  // which peft does not go by
+  for (const bool stated : {false, true}) {  // which peft ignores
     for (const std::string name : {"encoder.query", "h.0.attn.c_proj"}) {
       Adapted model;
       model.config["fan_in_fan_out"] = stated;
@@ -105,7 +105,7 @@ TEST(Lora, ScalesByTheRankOrItsRoot) {
   const auto scale = [](const Json& config) { return parse_lora_config(config.dump(), "c").scale; };
   EXPECT_EQ(scale({{"r", 4}, {"lora_alpha", 2}}), 0.5);
   EXPECT_EQ(scale({{"r", 4}, {"lora_alpha", 2}, {"use_rslora", true}}), 1.0);
-  EXPECT_EQ(scale({{"r", 4}}), 2.0);  // as peft, which takes 8
+  EXPECT_EQ(scale({{"r", 4}}), 2.0);  // as in peft, whose default is 8
 }
 
 TEST(Lora, HalvesBecomeFloats) {
@@ -145,7 +145,7 @@ TEST(Lora, TakesWholeTensors) {
   EXPECT_EQ(floats(checkpoint, "a.LayerNorm.gamma"), (std::vector<float>{3}));
   EXPECT_EQ(checkpoint.tensors().size(), 4U);
   EXPECT_NE(checkpoint.find("score.weight")->file.find("adapter_model.safetensors"), std::string::npos);
-  // Embeddings which the output may share.
+  // Embeddings that the output may share.
   model.adapter.push_back({"base_model.model.model.embed_tokens.weight", array({1}, {3})});
   model.expect_bad(ErrorKind::kUnsupportedModel, {"embed_tokens.weight", "lm_head.weight"});
 }

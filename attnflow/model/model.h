@@ -1,4 +1,4 @@
-// What a model is, and how it is run. How one is found and loaded: attnflow/model/model_files.h.
+// Defines what a model is and how to run one. attnflow/model/model_files.h finds and loads models.
 #ifndef ATTNFLOW_MODEL_MODEL_H_
 #define ATTNFLOW_MODEL_MODEL_H_
 
@@ -20,63 +20,65 @@
 
 namespace attnflow {
 
-// What a model predicts: the token at a mask, a class of the whole input, a class of each token, where an answer begins
-// and ends, the token that follows.
+// The model's prediction: the token at a mask, a class for the whole input, a class for each token, where an answer
+// begins and ends, or the next token.
 enum class ModelHead { kNone, kMaskedLm, kClassification, kTokenClassification, kQuestionAnswering, kCausalLm };
 
-// Are its logits of classes, and not of tokens?
+// Returns whether the head's logits stand for classes rather than tokens.
 constexpr bool predicts_classes(ModelHead head) {
   return head == ModelHead::kClassification || head == ModelHead::kTokenClassification;
 }
 
-// What a user should know beside the numbers: something lies in the model's files that these do not show.
+// Something in the model's files that a user should know and that the numbers do not show.
 struct ModelNote {
   Note note;
-  std::size_t beyond = 0;  // it concerns inputs of more tokens than this
+  std::size_t beyond = 0;  // applies only to inputs with more tokens than this
 };
 
-// The file that says how a model's texts are meant to be chosen: model/generation_rules.h reads it.
+// The file that says how text should be generated from the model; model/generation_rules.h reads it.
 struct GenerationDefaults {
-  std::string text;  // a JSON object; empty: there is none
-  std::string file;  // its name, for messages
+  std::string text;  // a JSON object; empty if there is none
+  std::string file;  // the file's name, for messages
 };
 
-// Of an encoder-decoder: the target that its decoder writes. Its tokens stand behind those of the source in one
-// sequence, and its layers count in the order in which they run: the encoder's, then two for each of the decoder's,
-// attention to the target and then to the source. In a layer that is not theirs tokens attend to themselves alone.
+// The target that an encoder-decoder's decoder writes. Target tokens follow the source tokens in one sequence. Layers
+// are counted in the order in which they run: the encoder's layers, then two for each decoder layer, attention to the
+// target followed by attention to the source. In a layer that does not apply to a token, the token attends only to
+// itself.
 struct TargetInfo {
-  std::vector<std::int64_t> begin;  // ids that it begins with, before the first that is chosen: at least one
-  std::size_t max_tokens = 0;       // positions that it may have
+  std::vector<std::int64_t> begin;  // ids that precede the first generated token; at least one
+  std::size_t max_tokens = 0;       // maximum number of positions in the target
   std::size_t encoder_layers = 0;
   std::size_t decoder_layers = 0;
 };
 
 struct ModelInfo {
-  std::string name;          // the folder's name
+  std::string name;          // the name of the folder
   std::string architecture;  // config.json's model_type: "bert", "roberta", ...
   std::size_t layers = 0;
-  std::size_t heads = 0;            // of the queries: attention matrices in a layer; where layers differ, the fewest
-  std::size_t key_value_heads = 0;  // fewer where heads share keys and values; 0: as many as heads
+  std::size_t heads = 0;  // query heads, i.e. attention matrices per layer; the smallest number if layers differ
+  std::size_t key_value_heads = 0;  // smaller than heads if heads share keys and values; 0: same as heads
   std::size_t hidden = 0;
-  std::size_t vocabulary = 0;  // rows of the word embedding; 0: takes pictures
-  // Text: positions that the model can address (RoBERTa: without its padding offset). Pictures: the tokens of one of
-  // the size that the model was trained on; others are addressed by interpolation and may have more.
+  std::size_t vocabulary = 0;  // rows of the word embedding; 0 for an image model
+  // For text, the number of positions that the model can address (for RoBERTa, without its padding offset). For images,
+  // the number of tokens in an image of the training size; other sizes are addressed by interpolation and may have more
+  // tokens.
   std::size_t max_tokens = 0;
   bool causal = false;
-  bool norms_after = false;           // layer norms come after their blocks (BERT), not before (GPT-2, Llama, ViT)
-  ModelHead head = ModelHead::kNone;  // which head's weights the files hold
-  std::vector<std::string> labels;    // of both kinds of classification: a name for each class
+  bool norms_after = false;  // layer norms follow their blocks (BERT) instead of preceding them (GPT-2, Llama, ViT)
+  ModelHead head = ModelHead::kNone;  // the head whose weights the files hold
+  std::vector<std::string> labels;    // one name per class, for both kinds of classification
   bool multi_label = false;           // classification: several classes may hold at once (problem_type in config.json)
-  // Of a decoder that classifies: it does so at the last token that is another than this one, by which texts are made
-  // equally long; absent: at the last token.
+  // For a decoder that classifies: the token used to pad texts to equal length. The decoder classifies at the last
+  // token that is not padding, or at the last token if this is absent.
   std::optional<std::int64_t> padding = {};
   std::size_t parameters = 0;
-  std::optional<ImageInfo> image = {};    // of a model that takes pictures; absent: it takes text
-  std::optional<TargetInfo> target = {};  // of an encoder-decoder; max_tokens is then that of a source
+  std::optional<ImageInfo> image = {};    // set for a model that takes images; absent for a text model
+  std::optional<TargetInfo> target = {};  // set for an encoder-decoder; max_tokens then limits the source
   GenerationDefaults generation = {};
   std::vector<ModelNote> notes = {};
 
-  // Those that concern an input of so many tokens.
+  // Returns the notes that apply to an input of `tokens` tokens.
   std::vector<Note> notes_for(std::size_t tokens) const {
     std::vector<Note> found;
     for (const ModelNote& one : notes) {
@@ -86,39 +88,39 @@ struct ModelInfo {
   }
 };
 
-// What a model of text is given.
+// Input to a text model.
 struct TextInput {
   std::vector<std::int64_t> ids;       // [n], n >= 1
-  std::vector<std::int64_t> type_ids;  // [n], or empty: all 0
+  std::vector<std::int64_t> type_ids;  // [n]; empty: all 0
 };
 
-// What a vision model is given: an image as [channels, height, width], normalised as the model's
-// preprocessor_config.json says. Height and width are multiples of the patch, not always those of the training: the
-// position embedding is interpolated as transformers does it (interpolate_pos_encoding). The tokens are those of
-// image_tokens().
+// Input to a vision model: an image of shape [channels, height, width], normalized as the model's
+// preprocessor_config.json specifies. Height and width are multiples of the patch size and need not match the training
+// size; the position embedding is interpolated as transformers does (interpolate_pos_encoding). image_tokens() lists
+// the tokens.
 struct PixelInput {
   Tensor<float> pixels;
 };
 
 struct ModelOutput {
-  // kClassification: logits [classes]. kTokenClassification: [positions asked for, classes]. kQuestionAnswering: [2,
-  // n], of an answer that begins with each token, and of one that ends with it. kMaskedLm and kCausalLm (of the token
-  // that follows): [positions asked for, vocabulary]. kNone: empty. attnflow/model/prediction.h turns them into
+  // kClassification: logits [classes]. kTokenClassification: [requested positions, classes]. kQuestionAnswering: [2,
+  // n], for an answer that begins at each token and for one that ends there. kMaskedLm and kCausalLm (for the next
+  // token): [requested positions, vocabulary]. kNone: empty. attnflow/model/prediction.h converts them to
   // probabilities.
   Tensor<float> logits;
 };
 
 struct RunOptions {
-  // Whose logits are wanted, of heads that have some for each position. Of a decoder that classifies: where it does so,
-  // in the place of the last token that is not padding.
+  // The positions whose logits to return, for heads that have logits at each position. For a decoder that classifies,
+  // these replace the default position (the last token that is not padding).
   std::vector<std::size_t> logit_positions;
-  // Counts the tokens read so far; only decoders report it, because they read a long text in chunks.
+  // Counts the tokens read so far. Only decoders report progress, because they read long text in chunks.
   ProgressFunction progress = {};
 };
 
-// What is explained of a model's output: one number that follows from its logits. They are those of a classifier's
-// classes, of the whole input or of the token at `position`; of the tokens with which an answer may begin; of the token
-// that follows `position` in a decoder; of the token at `position` in a masked language model.
+// The quantity to explain: one number computed from the model's logits. The logits are those of a classifier's classes,
+// for the whole input or for the token at `position`; of the tokens at which an answer may begin; of the token that
+// follows `position` in a decoder; or of the token at `position` in a masked language model.
 struct ScoreTarget {
   enum class Kind {
     kLogit,                  // logit[label]
@@ -128,25 +130,25 @@ struct ScoreTarget {
     kProbabilityDifference,  // softmax(logits)[label] - softmax(logits)[other]
   };
   Kind kind = Kind::kProbability;
-  std::size_t label = 0;  // a class, a token's id, or the position of the token with which an answer begins
+  std::size_t label = 0;  // a class, a token id, or the position of the token at which an answer begins
   std::size_t other = 0;
-  std::optional<std::size_t> position = {};  // absent: the last; encoders' classes of the whole input and answers: none
+  std::optional<std::size_t> position = {};  // absent: the last; unused for answers and whole-input encoder classes
 
   bool has_other() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
 };
 
-// How a gradient is taken back through a model.
+// How a gradient is propagated back through a model.
 enum class BackwardRule : std::uint8_t {
   kGradient,  // the derivative
-  // AttnLRP (Achtibat et al., ICML 2024), as a gradient of a model in which a norm's scale is a constant, each side of
-  // a product of two activations gets half (query times key, attention times value, gate times input), and a gating
-  // function f(z) is z times the constant f(z) / z. Softmax is differentiated as it is. Input times this gradient is
-  // the input's relevance.
+  // AttnLRP (Achtibat et al., ICML 2024), expressed as the gradient of a modified model: a norm's scale is a constant,
+  // each factor in a product of two activations (query times key, attention times value, gate times input) gets half,
+  // and a gating function f(z) is z times the constant f(z) / z. Softmax is differentiated as usual. Input times this
+  // gradient is the relevance of the input.
   kAttnLrp,
 };
 
-// A target's value and its gradient with respect to what the embedding module hands to the first layer: after its layer
-// norm where it has one, before the projection to the hidden size where there is one.
+// The value of a target and its gradient with respect to the embedding module's output, which is the input to the first
+// layer: after the module's layer norm, if any, and before the projection to the hidden size, if any.
 struct InputGradient {
   double value = 0.0;
   Tensor<float> embedding;  // [n, width]
@@ -154,56 +156,56 @@ struct InputGradient {
 };
 
 struct BatchOptions {
-  std::size_t max_tokens = 4096;                // of one padded batch, padding counted; one sequence may be longer
-  BackwardRule rule = BackwardRule::kGradient;  // of gradients
-  // Gradients are taken at these embeddings, [n, width] an input, in place of those that the embedding module hands to
-  // the first layer; empty: at the input's own. Only where Gradients::takes_embeddings().
+  std::size_t max_tokens = 4096;  // limit for one padded batch, padding included; a single sequence may exceed it
+  BackwardRule rule = BackwardRule::kGradient;  // for gradients
+  // Embeddings, [n, width] per input, at which to take the gradients in place of the embedding module's own output;
+  // empty: the input's own. Only if Gradients::takes_embeddings().
   std::span<const Tensor<float>> embeddings = {};
   ProgressFunction progress = {};  // in sequences
   std::stop_token stop_token = {};
 };
 
-// What is known of every model. What it can do depends on what it takes, and says so by its type:
+// Properties common to all models. A model's capabilities depend on its input and are expressed by its type:
 //
 //   Model                  info()
-//   +- TextModel           takes a text: run()
+//   +- TextModel           takes text: run()
 //   |  +- Encoder          tokens see one another: classify()
-//   |  +- Decoder          a token sees those before it: append(), replay (attnflow/model/decoder.h); also those that
-//   |                      classify a text, and the encoder-decoders, which append to a source
+//   |  +- Decoder          a token sees those before it: append(), replay (attnflow/model/decoder.h); this includes
+//   |                      decoders that classify text, and encoder-decoders, which append to a source
 //   +- VisionModel         takes an image: run(), classify()
 //
-// What only some models of a kind can do, because of their backend, they hand out as an object, or null: gradients().
+// Capabilities that only some backends offer are returned as an object, or null: gradients().
 class Model {
  public:
   virtual ~Model() = default;
   virtual const ModelInfo& info() const = 0;
 };
 
-// Gradients of a target. They throw as run() does, and Error(kUsage) for a target that names a label or a position
-// which the model or the input does not have; Error(kUnsupportedModel) for a model without a head.
+// Gradients of a target. Functions throw as run() does, as well as Error(kUsage) for a target with a label or position
+// that the model or the input does not have, and Error(kUnsupportedModel) for a model without a head.
 template <typename Input>
 class Gradients {
  public:
   virtual ~Gradients() = default;
 
-  // The gradient of targets[i] for inputs[i], in the order given; batches, bits and errors as classify() has them.
-  // Error(kUsage) for another number of targets than inputs.
+  // Returns the gradient of targets[i] for inputs[i], in the given order. Batching, bitwise reproducibility and errors
+  // are as for classify(). Throws Error(kUsage) if the numbers of targets and inputs differ.
   virtual std::vector<InputGradient> input_gradients(std::span<const Input> inputs,
                                                      std::span<const ScoreTarget> targets,
                                                      const BatchOptions& options = {}) = 0;
 
-  // Whether input_gradients() heeds BatchOptions::embeddings.
+  // Whether input_gradients() uses BatchOptions::embeddings.
   virtual bool takes_embeddings() const { return false; }
 
-  // What the first call has to write out and keep, in bytes: weights in another form. 0: nothing.
+  // Bytes that the first call must write and keep: weights in another form. 0: nothing.
   virtual std::size_t preparation_bytes() const { return 0; }
-  // Does that now, once. Throws where it cannot be done: Error(kUnsupportedModel), Error(kOther).
+  // Does that preparation now, once. Throws Error(kUnsupportedModel) or Error(kOther) if it cannot be done.
   virtual void prepare() {}
 
-  // Runs one input, forward and back, and hands the attention of every layer to `sink` with the gradient of `target`
-  // by `rule`, from the top layer down. What a layer was given is kept on the way up and the layer is computed once
-  // more on the way down, so memory is O(L n d + H n^2), of one layer at a time. Same input, same bits, whatever the
-  // number of threads.
+  // Runs one input forward and backward, and passes each layer's attention to `sink` with the gradient of `target`
+  // under `rule`, from the top layer down. The forward pass keeps each layer's input and the backward pass computes the
+  // layer again, so memory is O(L n d + H n^2), the latter for one layer at a time. Results are bitwise reproducible
+  // for the same input, regardless of the number of threads.
   virtual void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink,
                                    BackwardRule rule = BackwardRule::kGradient) = 0;
 };
@@ -211,20 +213,21 @@ class Gradients {
 template <typename Input>
 class ModelOf : public Model {
  public:
-  // Runs one sequence; attention goes to `sink` (may be null) layer by layer, as it is computed. No padding, so no
-  // mask. Same input, same bits, whatever the number of threads. Throws Error(kUsage) for an empty input, a logit
-  // position outside it, or an image that the model's patches do not fit; Error(kInputTooLong) when a text exceeds
-  // info().max_tokens, Error(kBadFile) when an id is outside the vocabulary.
+  // Runs one sequence. Attention goes to `sink` (may be null) layer by layer, as it is computed. There is no padding,
+  // and therefore no mask. Results are bitwise reproducible for the same input, regardless of the number of threads.
+  // Throws Error(kUsage) for an empty input, a logit position outside it, or an image size that does not fit the
+  // model's patches; Error(kInputTooLong) when a text exceeds info().max_tokens; Error(kBadFile) when an id is outside
+  // the vocabulary.
   virtual ModelOutput run(const Input& input, AttentionSink* sink, const RunOptions& options = {}) = 0;
 
-  // Whether the backend calls AttentionSink::terms() for a sink that wants them.
+  // Whether the backend calls AttentionSink::terms() for a sink that requests them.
   virtual bool has_terms() const { return true; }
 
-  // Null where the backend computes none, as llama.cpp does not; gradients_of() says so.
+  // Returns null if the backend computes no gradients, as with llama.cpp; gradients_of() reports that as an error.
   virtual Gradients<Input>* gradients() { return nullptr; }
 };
 
-// model.gradients(), or Error(kUnsupportedModel) where there are none.
+// Returns model.gradients(), or throws Error(kUnsupportedModel) if there are none.
 template <typename Input>
 Gradients<Input>& gradients_of(ModelOf<Input>& model) {
   if (Gradients<Input>* const found = model.gradients()) return *found;
@@ -240,10 +243,11 @@ class Classifier {
  public:
   virtual ~Classifier() = default;
 
-  // The logits of many inputs, [classes] each, in the order given: what run() gives, up to the rounding of float32.
-  // Texts of about the same length are padded to one batch; padding is masked, so it changes nothing. Images of the
-  // same size make a batch. Batches are shared out among the threads. Same inputs, same bits, whatever the number of
-  // threads. Throws as run() does, and Error(kUnsupportedModel) for a model without a classification head.
+  // Returns the logits of many inputs, [classes] each, in the given order: the same as run(), up to float32 rounding.
+  // Texts of similar length are padded into one batch; padding is masked, so it has no effect. Images of the same size
+  // form a batch. Batches are distributed over the threads. Results are bitwise reproducible for the same inputs,
+  // regardless of the number of threads. Throws as run() does, and Error(kUnsupportedModel) for a model without a
+  // classification head.
   virtual std::vector<Tensor<float>> classify(std::span<const Input> inputs, const BatchOptions& options = {}) = 0;
 };
 
@@ -252,7 +256,7 @@ class Decoder;
 
 class TextModel : public ModelOf<TextInput> {
  public:
-  // The same model, where it is an encoder, or a decoder; else null.
+  // Returns this model as an encoder or a decoder, or null if it is not one.
   virtual Encoder* encoder() { return nullptr; }
   virtual Decoder* decoder() { return nullptr; }
 };
@@ -265,15 +269,15 @@ class Encoder : public TextModel, public Classifier<TextInput> {
 class VisionModel : public ModelOf<PixelInput>, public Classifier<PixelInput> {};
 
 struct OpenOptions {
-  // Leave out tensors that config.json has no place for, such as layers beyond its number of layers.
+  // Ignores tensors that config.json has no place for, such as layers beyond its number of layers.
   bool allow_unused_weights = false;
 };
 
 struct LoadOptions {
-  std::string device = "cpu";  // cpu, or cuda[:N] where the backend has it
-  std::size_t threads = 0;     // 0: one per hardware thread; GGUF models: at most one per idle processor
-  std::size_t context = 0;     // decoders: positions to make room for; 0: as many as a sequence turns out to need
-  bool copy_weights = false;   // into memory, so that the files may change while the model lives
+  std::string device = "cpu";  // cpu, or cuda[:N] if the backend supports it
+  std::size_t threads = 0;     // 0: one per hardware thread; for GGUF models, at most one per idle processor
+  std::size_t context = 0;     // decoders: positions to reserve room for; 0: grows with the sequence
+  bool copy_weights = false;   // load into memory, so that the files may change during the model's lifetime
 };
 
 }  // namespace attnflow

@@ -22,7 +22,7 @@ using internal::quote_name;
 using Reader = internal::ConfigReader;
 using Json = nlohmann::json;
 
-// Encoders and decoders, and what generates texts beside them.
+// Lists encoders and decoders, and the models that generate text as well.
 std::string model_type_list() {
   return fmt::format("{}, {}, and with generate {}", architecture_list(), decoder_architecture_list(),
                      encoder_decoder_architecture_list());
@@ -45,7 +45,7 @@ const Architecture& read_architecture(const Reader& reader) {
   return *architecture;
 }
 
-// Settings under which the model computes something else than the encoder of architecture.h.
+// Rejects settings that change the computation from that of architecture.h's encoder.
 void refuse_variants(const Reader& reader, const Architecture& architecture) {
   const std::string positions = reader.text_or("position_embedding_type", "absolute");
   if (positions != "absolute") {
@@ -64,7 +64,7 @@ void refuse_variants(const Reader& reader, const Architecture& architecture) {
   reader.refuse_other_values(architecture.fixed);
 }
 
-// Heads of a width of their own, which transformers would read for pictures although no config of its own sets it.
+// Rejects a separate head width, which transformers would read for images although none of its own configs sets it.
 void refuse_head_width(const Reader& reader, const ModelConfig& config) {
   const std::size_t width = config.hidden / config.heads;
   if (const std::size_t found = reader.size_or("head_dim", width); found != width) {
@@ -95,7 +95,7 @@ void read_positions(const Reader& reader, const Architecture& architecture, Mode
   const Json* value = reader.find(key);
   std::int64_t padding = architecture.padding_id.value_or(kDefaultPadding);
   if (value != nullptr) {
-    // Positions padding + 1 and on must exist, or no token fits.
+    // Positions from padding + 1 on must exist, or no token fits.
     if (!value->is_number_unsigned() || value->get<std::uint64_t>() >= config.positions - 1) {
       reader.wrong(key, fmt::format("a token id below max_position_embeddings - 1 = {}", config.positions - 1), *value);
     }
@@ -106,7 +106,7 @@ void read_positions(const Reader& reader, const Architecture& architecture, Mode
   config.padding_id = padding;
 }
 
-// A number for both sides, or [height, width].
+// Reads one number for both sides, or [height, width].
 std::pair<std::size_t, std::size_t> read_sides(const Reader& reader, std::string_view key) {
   constexpr std::size_t kMaxSide = std::size_t{1} << 16;
   const Json& value = *reader.find(key);
@@ -144,13 +144,13 @@ void read_image(const Reader& reader, ModelConfig& config) {
   config.image = image;
   const ConfigKeys& keys = config.architecture->keys;
   config.patch_distances = reader.flag_or(keys.patch_distances, false);
-  if (config.patch_distances && image.rows() != image.columns()) {  // transformers then mixes up rows and columns
+  if (config.patch_distances && image.rows() != image.columns()) {  // otherwise transformers mixes up rows and columns
     reader.unsupported(fmt::format("with {}, expected a square grid of patches, found {} x {}", keys.patch_distances,
                                    image.rows(), image.columns()));
   }
 }
 
-// Which terms scores have of distances: a list, or names with bars between them.
+// Checks the terms by which distances enter the scores: a list, or names separated by bars.
 void check_distance_terms(const Reader& reader) {
   constexpr std::string_view kKey = "pos_att_type";
   const Json* const value = reader.find(kKey);
@@ -163,7 +163,7 @@ void check_distance_terms(const Reader& reader) {
 
 constexpr std::size_t kMaxDistances = std::size_t{1} << 20;
 
-// A number that is there and above 0, or nothing: -1 stands for "as usual".
+// Returns a number that is present and above 0, or nothing: -1 stands for the default.
 std::optional<std::size_t> read_if_positive(const Reader& reader, std::string_view key) {
   const Json* const value = reader.find(key);
   const bool is_unset = value == nullptr || *value == 0 || (value->is_number_integer() && !value->is_number_unsigned());
@@ -226,7 +226,7 @@ double read_theta(const Reader& reader, std::string_view key, double fallback) {
   return reader.number_or(key, fallback, 1.0, kLargestTheta);
 }
 
-// The base of the angles of layers of this type, where "rope_parameters" (transformers 5) states it.
+// Returns the base of the angles for layers of this type, if "rope_parameters" (transformers 5) sets it.
 double read_theta_of_type(const Reader& reader, const std::string& type, double fallback) {
   constexpr std::string_view kKey = "rope_parameters";
   const Json* const all = reader.find(kKey);
@@ -244,7 +244,7 @@ double read_theta_of_type(const Reader& reader, const std::string& type, double 
   return read_theta(Reader(*found, reader.source()), "rope_theta", fallback);
 }
 
-// Which layers' tokens see those near them alone.
+// Determines which layers limit tokens to their neighborhood.
 std::vector<bool> read_near_layers(const Reader& reader, const RotaryKeys& keys, std::size_t layers) {
   const std::size_t interval = reader.size_or(keys.interval, keys.default_interval);  // checked even if not used
   std::vector<bool> near = reader.sliding_layers(layers);
@@ -258,14 +258,14 @@ void read_rotary(const Reader& reader, const RotaryKeys& keys, ModelConfig& conf
     reader.unsupported(fmt::format("rope_scaling is {}; supported is null", internal::show_json(*scaling)));
   }
   const std::size_t width = config.hidden / config.heads;
-  const std::size_t step = config.image ? 4 : 2;  // rows and columns have half of the angles each
+  const std::size_t step = config.image ? 4 : 2;  // rows and columns use half of the angles each
   if (width % step != 0) {
     reader.damaged(
         fmt::format("expected a head size that is a multiple of {} for the rotary embedding, found {}", step, width));
   }
   config.theta = read_theta(reader, keys.theta, keys.default_theta);
   if (config.image) return;
-  // null is not absent here: it says that both are alike.
+  // null differs from absent here: it means that both are the same.
   const bool alike = reader.object().contains(keys.local_theta) && reader.find(keys.local_theta) == nullptr;
   config.local_theta = alike ? config.theta : read_theta(reader, keys.local_theta, keys.default_local_theta);
   config.theta = read_theta_of_type(reader, "full_attention", config.theta);
@@ -288,7 +288,7 @@ ClassifierInput read_pooling(const Reader& reader, const Architecture& architect
   reader.unsupported(fmt::format("{} is {}; supported are \"cls\" and \"mean\"", key, quote_name(name)));
 }
 
-// The width inside the feed-forward net, stated or as a multiple of the hidden size.
+// Reads the width inside the feed-forward network, given directly or as a multiple of the hidden size.
 void read_intermediate(const Reader& reader, ModelConfig& config) {
   const ConfigKeys& keys = config.architecture->keys;
   config.gated = config.architecture->gated || reader.flag_or(keys.gated, false);
@@ -299,12 +299,12 @@ void read_intermediate(const Reader& reader, ModelConfig& config) {
   constexpr double kMaxRatio = 1024.0;
   const double ratio = reader.number_or(keys.mlp_ratio, 4.0, 0.0, kMaxRatio);
   config.intermediate = static_cast<std::size_t>(static_cast<double>(config.hidden) * ratio);
-  // With a gate there are three matrices instead of two: two thirds of the width, rounded up to a multiple of 8.
+  // A gated network has three matrices instead of two, so two thirds of the width, rounded up to a multiple of 8.
   if (config.gated) config.intermediate = (config.intermediate * 2 / 3 + 7) / 8 * 8;
   if (config.intermediate == 0) reader.wrong(keys.mlp_ratio, "a ratio that leaves a width of at least 1", ratio);
 }
 
-// The settings of the part that is run, with the defaults of those that the file leaves out.
+// The settings of the part to run, with defaults for those that the file omits.
 Json settings_of(const Reader& file, const Architecture& architecture) {
   const Json defaults = architecture.defaults.empty() ? Json::object() : Json::parse(architecture.defaults);
   Json settings = defaults;
@@ -313,7 +313,8 @@ Json settings_of(const Reader& file, const Architecture& architecture) {
     return settings;
   }
   const std::string key(architecture.part);
-  for (const std::string& name : {key, key + "_dict"}) {  // the second, of older files, holds with its defaults
+  for (const std::string& name :
+       {key, key + "_dict"}) {  // the second, in older files, takes precedence with its defaults
     const Json* const part = file.find(name);
     if (part == nullptr) continue;
     if (!part->is_object()) file.wrong(name, "an object", *part);
@@ -324,7 +325,7 @@ Json settings_of(const Reader& file, const Architecture& architecture) {
     file.unsupported(fmt::format("{} has the model_type {}; supported is \"{}\"", key, internal::show_json(*type),
                                  architecture.part_type));
   }
-  // What is of the whole model.
+  // Settings of the whole model.
   for (const char* const whole : {"architectures", "auto_map", "id2label", "problem_type", "quantization_config"}) {
     settings.erase(whole);
     if (const Json* const value = file.find(whole)) settings[whole] = *value;

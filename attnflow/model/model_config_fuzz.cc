@@ -1,4 +1,4 @@
-// Fuzz target: the reader of config.json on any text. Built by ./dev fuzz.
+// Fuzz target: the config.json reader on arbitrary text. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

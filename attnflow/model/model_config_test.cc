@@ -58,7 +58,7 @@ void expect_bad(const Json& config, const std::vector<std::string>& words) {
 }
 
 void expect_unsupported(const Json& config, std::vector<std::string> words) {
-  words.insert(words.end(), {"attnflow.explain(model, tokenizer, text)", "--attention FILE.npz"});  // what works
+  words.insert(words.end(), {"attnflow.explain(model, tokenizer, text)", "--attention FILE.npz"});  // the alternatives
   expect_error(ErrorKind::kUnsupportedModel, words, [&] { parse(config); });
 }
 
@@ -124,7 +124,7 @@ TEST(ModelConfig, RobertaPositionsStartAfterThePaddingId) {
     expect_bad(with(roberta(), "pad_token_id", id), {"pad_token_id", id.dump().substr(0, 2)});
   }
   expect_bad(with(roberta(), "max_position_embeddings", 2), {"max_position_embeddings", "at least 3", "found 2"});
-  // Elsewhere the padding id has no such part.
+  // Elsewhere the padding id has no such role.
   EXPECT_EQ(parse(with(bert(), "pad_token_id", 4)).max_tokens(), 20U);
 }
 
@@ -133,10 +133,10 @@ TEST(ModelConfig, DistilbertHasItsOwnKeysAndNoTokenTypes) {
   EXPECT_EQ(config.hidden, 24U);
   EXPECT_EQ(config.intermediate, 40U);
   EXPECT_EQ(config.token_types, 0U);
-  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-12);  // a constant of its code
+  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-12);  // a constant in its code
   Json bert_keys = bert();
   bert_keys["model_type"] = "distilbert";
-  expect_bad(bert_keys, {"missing: hidden_dim."});  // the others have BERT's names as well
+  expect_bad(bert_keys, {"missing: hidden_dim."});  // the other keys of DistilBERT also have BERT's names
   expect_bad({{"model_type", "distilbert"}}, {"missing", "n_layers", "n_heads", "hidden_dim"});
 }
 
@@ -166,7 +166,7 @@ TEST(ModelConfig, AlbertSharesLayersInGroups) {
 TEST(ModelConfig, MpnetCountsFromAFixedIdAndPutsDistancesIntoBuckets) {
   const Json mpnet = with(bert(), "model_type", "mpnet");
   const ModelConfig config = parse(with(mpnet, "pad_token_id", 7));
-  EXPECT_EQ(config.padding_id, 1);  // whatever the padding token is
+  EXPECT_EQ(config.padding_id, 1);  // regardless of the padding token
   EXPECT_EQ(config.max_tokens(), 18U);
   EXPECT_EQ(config.token_types, 0U);
   EXPECT_EQ(config.buckets, 32U);
@@ -276,7 +276,7 @@ TEST(ModelConfig, ModernbertTurnsQueriesAndSeesWindows) {
   const ModelConfig config = parse(modernbert());
   EXPECT_EQ(config.theta, 160000.0);
   EXPECT_EQ(config.local_theta, 10000.0);
-  EXPECT_EQ(config.windows, (std::vector<std::size_t>{0, 65, 65, 0, 65}));  // 64 to either side
+  EXPECT_EQ(config.windows, (std::vector<std::size_t>{0, 65, 65, 0, 65}));  // 64 on either side
   EXPECT_TRUE(config.gated);
   EXPECT_EQ(config.activation, Activation::kGelu);
   EXPECT_EQ(config.norm_eps, 1e-5);
@@ -384,7 +384,7 @@ TEST(ModelConfig, RefusesCodeOfItsOwn) {
   expect_unsupported(with(bert(), "auto_map", other), {"auto_map", "\"OwnModel\""});
   expect_unsupported(with(with(bert(), "auto_map", map), "architectures", {"BertForEmbedding"}), {"BertForEmbedding"});
   expect_bad(with(bert(), "auto_map", 3), {"auto_map", "object"});
-  // A copy of transformers' own class, code for the tokenizer alone, and none.
+  // A copy of transformers' own class, custom code for the tokenizer only, and no custom code.
   EXPECT_NO_THROW(parse(with(with(bert(), "auto_map", map), "architectures", {"BertForMaskedLM"})));
   EXPECT_NO_THROW(parse(with(bert(), "auto_map", {{"AutoTokenizer", {"tokenization_own.OwnTokenizer", nullptr}}})));
   EXPECT_NO_THROW(parse(with(with(bert(), "auto_map", Json::object()), "architectures", {"BertOwnModel"})));
@@ -426,7 +426,7 @@ TEST(ModelConfig, RefusesFoldersWithoutConfig) {
   EXPECT_EQ(read_model_config(folder.path()).hidden, 24U);
 }
 
-// Whatever a config holds, the answer is a config within bounds or an Error.
+// For any config, the result is a config within bounds or an Error.
 RC_GTEST_PROP(ModelConfig, SurvivesDamage, ()) {
   std::string text = (*rc::gen::inRange(0, 2) == 0 ? albert() : roberta()).dump();
   const int edits = *rc::gen::inRange(1, 6);

@@ -29,7 +29,7 @@ const ModelInfo& ModelFiles::info() const {
 
 const EncoderWeights& ModelFiles::encoder_weights() const {
   if (const auto* weights = std::get_if<EncoderWeights>(&files_)) return *weights;
-  if (folder_) read_model_config(*folder_);  // says what is wrong with a decoder's
+  if (folder_) read_model_config(*folder_);  // reports what is wrong with a decoder's config
   throw Error(ErrorKind::kUnsupportedModel, "expected an encoder, found the decoder " + info().name);
 }
 
@@ -39,7 +39,7 @@ std::unique_ptr<TextModel> ModelFiles::load_text(const LoadOptions& options) con
   return load_encoder(options);
 }
 
-// The device is checked first and the files have been: that takes milliseconds, opening libtorch most of a second.
+// Checks the device before opening libtorch, which takes most of a second; the files have already been checked.
 std::unique_ptr<Encoder> ModelFiles::load_encoder(const LoadOptions& options) const {
   check_takes_text(info());
   check_device(options.device);
@@ -64,7 +64,7 @@ std::unique_ptr<Decoder> ModelFiles::load_decoder(const LoadOptions& options) co
   if (const auto* both = std::get_if<EncoderDecoderWeights>(&files_)) {
     return torch_backend().encoder_decoder(*both, options);
   }
-  if (!info().causal) read_decoder_config(*folder_);  // says what is wrong with an encoder's
+  if (!info().causal) read_decoder_config(*folder_);  // reports what is wrong with an encoder's config
   return torch_backend().decoder(std::get<DecoderWeights>(files_), options);
 }
 

@@ -1,7 +1,7 @@
-// A model's files, opened: what they say of the model, and the way to load it.
+// Opens a model's files, reports what they say of the model, and loads it.
 //
-// Opening reads the configuration and the headers of the weight files once, and checks them; no weight is read, and no
-// backend is opened, so it takes milliseconds. Loading goes on from what was found.
+// Opening reads and checks the configuration and the headers of the weight files once. It reads no weights and opens no
+// backend, so it takes milliseconds. Loading continues from there.
 //
 //   ModelFiles files("models/minilm");              // or ModelFiles::gguf("model.gguf")
 //   files.info().layers;                            // what it is
@@ -28,24 +28,25 @@ namespace attnflow {
 
 class ModelFiles {
  public:
-  // A Hugging Face folder (config.json and model.safetensors, or model.safetensors.index.json and its shards). For the
-  // folder of a built-in model, or of a name that a user gives: attnflow/model/builtin_models.h. Throws Error(kBadFile)
-  // for missing or damaged files or weights that config.json has no place for, Error(kUnsupportedModel) for an
-  // architecture that no backend runs.
+  // Opens a Hugging Face folder (config.json and model.safetensors, or model.safetensors.index.json and its shards).
+  // attnflow/model/builtin_models.h finds the folder of a built-in model, or of a name given by a user. Throws
+  // Error(kBadFile) for missing or damaged files or weights that config.json has no place for, Error(kUnsupportedModel)
+  // for an architecture that no backend runs.
   explicit ModelFiles(const Folder& folder, const OpenOptions& options = {});
-  // A GGUF file. Throws Error(kBadFile) for a damaged one.
+  // Opens a GGUF file. Throws Error(kBadFile) for a damaged one.
   explicit ModelFiles(GgufFile file) : files_(std::move(file)) {}
   static ModelFiles gguf(const std::filesystem::path& file) { return ModelFiles(read_gguf_file(file)); }
 
-  // Of a GGUF file, what its header says; a number that it does not say is 0.
+  // For a GGUF file, the information in its header; a number that the header lacks is 0.
   const ModelInfo& info() const;
-  // Null for a GGUF file, which has its tokenizer in it.
+  // Null for a GGUF file, which contains its tokenizer.
   const Folder* folder() const { return folder_ ? &*folder_ : nullptr; }
 
-  // Load the model, as what it is. Weights are mapped, not copied, where the backend can use them as they are: the
-  // files must not change while the model lives (a file that becomes shorter ends the program with SIGBUS), unless
-  // options.copy_weights is set. Throw Error(kUsage) for a device that is not there, Error(kUnsupportedModel) when the
-  // backend is not installed (attnflow/model/backend.h says where it is looked for) or the model is of another kind.
+  // Load the model as the type named. Weights are mapped, not copied, if the backend can use them as they are: the
+  // files must not change during the model's lifetime (truncating a file ends the program with SIGBUS), unless
+  // options.copy_weights is set. Throw Error(kUsage) for a device that does not exist, Error(kUnsupportedModel) when
+  // the backend is not installed (attnflow/model/backend.h lists where it is looked for) or the model is of another
+  // kind.
   std::unique_ptr<TextModel> load_text(const LoadOptions& options = {}) const;  // an encoder or a decoder
   std::unique_ptr<Encoder> load_encoder(const LoadOptions& options = {}) const;
   std::unique_ptr<Decoder> load_decoder(const LoadOptions& options = {}) const;  // or an encoder-decoder
@@ -58,7 +59,7 @@ class ModelFiles {
   std::variant<EncoderWeights, DecoderWeights, EncoderDecoderWeights, GgufFile> files_;
 };
 
-// By its ending.
+// Whether the file extension is that of a GGUF file.
 bool is_gguf(const std::string& reference);
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// What the tests of models share: the small random models of tests/golden, and copies of them with something changed.
+// Shared by model tests: the small random models of tests/golden, and modified copies of them.
 #ifndef ATTNFLOW_MODEL_MODEL_FOR_TEST_H_
 #define ATTNFLOW_MODEL_MODEL_FOR_TEST_H_
 
@@ -21,10 +21,10 @@ inline std::filesystem::path golden_models() {
   return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "models";
 }
 
-// The "models" of tests/golden/models/index.json.
+// Returns the "models" of tests/golden/models/index.json.
 inline nlohmann::json golden_index() { return nlohmann::json::parse(get(golden_models() / "index.json")).at("models"); }
 
-// A .safetensors file taken apart.
+// The parts of a .safetensors file.
 struct WeightsFile {
   nlohmann::json header;
   std::string data;
@@ -35,12 +35,12 @@ struct WeightsFile {
     std::memcpy(&length, bytes.data(), sizeof length);
     return {nlohmann::json::parse(bytes.substr(sizeof length, length)), bytes.substr(sizeof length + length)};
   }
-  // `padding` spaces after the header shift where the data start.
+  // `padding` spaces after the header shift the start of the data.
   void write(const std::filesystem::path& path, std::size_t padding = 0) const {
     const std::string text = header.dump() + std::string(padding, ' ');
     put(path, bytes_of(std::uint64_t{text.size()}) + text + data);
   }
-  // A tensor more.
+  // Adds a tensor.
   void add(const std::string& name, const std::vector<float>& numbers = {0.5F}) {
     const std::size_t begin = data.size();
     for (const float number : numbers) data += bytes_of(number);
@@ -59,7 +59,7 @@ class ModelCopy {
   ModelCopy(const std::filesystem::path& models, const std::string& name) : path_(folder_ / name) {
     std::filesystem::copy(models / name, path_);
   }
-  // A model made up: of a config and the tensors that it has, all of them zeros.
+  // Creates a model from a config and a list of its tensors, filled with zeros.
   ModelCopy(const nlohmann::json& config, const std::vector<PlannedTensor>& tensors) : path_(folder_ / "made_up") {
     std::filesystem::create_directory(path_);
     put(path_ / "config.json", config.dump());
@@ -93,8 +93,8 @@ class ModelCopy {
   std::filesystem::path path_;
 };
 
-// A made-up model of `plan` misses any of its tensors by its name, unless that is one of `marks`, by which a head is
-// known, and refuses it in another shape. `find` looks for its weights.
+// Expects that a made-up model with the tensors of `plan` reports each of them by name if it is missing, except those
+// in `marks`, which identify a head, and rejects each in another shape. `find` looks for the model's weights.
 template <typename Find>
 void expect_each_needed(const ModelCopy& model, const std::vector<PlannedTensor>& plan, const Find& find,
                         const std::set<std::string>& marks = {}) {

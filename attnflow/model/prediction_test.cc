@@ -63,7 +63,7 @@ TEST(ClassPredictions, MostProbableFirst) {
   EXPECT_EQ(p[0].text, "yes");
   EXPECT_EQ(p[0].id, 2);
   EXPECT_NEAR(p[0].probability, std::exp(1.0) / (2.0 + std::exp(1.0)), 1e-15);
-  EXPECT_EQ(p[1].text, "no");  // a tie: by number
+  EXPECT_EQ(p[1].text, "no");  // a tie: ordered by number
   EXPECT_EQ(p[2].text, "maybe");
   expect_error(ErrorKind::kUsage, {"3 classes", "found 1"}, [&] { class_predictions(info, std::vector<float>{0.0F}); });
 }
@@ -77,7 +77,7 @@ TEST(ClassPredictions, ClassesThatDoNotExcludeEachOtherAreJudgedAlone) {
   EXPECT_NEAR(p[1].probability, 1.0 / (1.0 + std::exp(-2.0)), 1e-15);
 
   info.multi_label = false;
-  info.labels = {"relevant"};  // one class: softmax would always say 1
+  info.labels = {"relevant"};  // one class: softmax would always give 1
   EXPECT_NEAR(class_predictions(info, std::vector<float>{-2.0F})[0].probability, 1.0 / (1.0 + std::exp(2.0)), 1e-15);
 }
 
@@ -113,15 +113,15 @@ TEST(AnswerSpans, KnownValues) {
   const std::vector<float> ends = {9.0F, three, 0.0F, 0.0F};
   const std::vector<std::size_t> places = {1, 2};
   const std::vector<AnswerSpan> spans = answer_spans(begins, ends, places, std::nullopt, 9);
-  ASSERT_EQ(spans.size(), 3U);  // what would end before it begins, the likeliest, is none
+  ASSERT_EQ(spans.size(), 3U);  // the likeliest candidate, which would end before it begins, is excluded
   EXPECT_EQ(spans[0].first, 1U);
   EXPECT_EQ(spans[0].last, 1U);
   EXPECT_NEAR(spans[0].probability, 0.25 * 0.75, 1e-7);  // log(3) is rounded to float32
-  EXPECT_EQ(spans[1].first, 2U);                         // as likely, and later in the text
+  EXPECT_EQ(spans[1].first, 2U);                         // equally likely, and later in the text
   EXPECT_NEAR(spans[1].probability, 0.75 * 0.25, 1e-7);
   EXPECT_NEAR(spans[2].probability, 0.25 * 0.25, 1e-7);
   EXPECT_EQ(answer_spans(begins, ends, places, std::nullopt, 2).size(), 2U);
-  // The token that says that there is no answer takes from all.
+  // The no-answer token takes probability from all answers.
   EXPECT_NEAR(answer_spans(begins, ends, places, 3, 1).front().probability, 0.2 * 0.6, 1e-7);
   EXPECT_TRUE(answer_spans(begins, ends, {}, std::nullopt, 1).empty());
 }

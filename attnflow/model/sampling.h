@@ -1,12 +1,12 @@
-// Choosing the next token from a decoder's logits.
+// Chooses the next token from a decoder's logits.
 //
-// Greedy (temperature 0): the largest logit, of equal ones the smallest id. Else the probabilities are
+// Greedy (temperature 0): the largest logit, or the smallest id among equal ones. Otherwise the probabilities are
 //
 //     p_i = exp(z_i / T) / sum over k of exp(z_k / T),
 //
-// cut to the nucleus (Holtzman et al., ICLR 2020): the fewest most probable tokens whose probabilities sum to at least
-// top_p, equal ones by id; one of them is drawn in proportion. float64 and our own generator: the same logits, options
-// and seed give the same token on every machine.
+// truncated to the nucleus (Holtzman et al., ICLR 2020): the smallest set of most probable tokens whose probabilities
+// sum to at least top_p, with ties broken by id. One of them is drawn in proportion. The computation uses float64 and
+// its own random generator: the same logits, options and seed give the same token on every machine.
 #ifndef ATTNFLOW_MODEL_SAMPLING_H_
 #define ATTNFLOW_MODEL_SAMPLING_H_
 
@@ -29,7 +29,7 @@ class Sampler {
  public:
   // Throws Error(kUsage) for options out of range.
   explicit Sampler(const SamplingOptions& options);
-  // The next token. Throws Error(kBadFile) when a logit is not a number, or none is finite.
+  // Returns the next token. Throws Error(kBadFile) when a logit is not a number, or none is finite.
   std::size_t choose(std::span<const float> logits);
 
  private:
@@ -37,7 +37,7 @@ class Sampler {
   Random random_;
 };
 
-// softmax(logits) of one token, and of the `count` most probable (equal ones by id): float64.
+// softmax(logits) for one token, or for the `count` most probable tokens (ties broken by id), in float64.
 struct TokenProbability {
   std::size_t id = 0;
   double probability = 0.0;

@@ -30,7 +30,7 @@ TEST(Sampling, DrawsInProportionAndFollowsTheSeed) {
     ASSERT_EQ(token, again.choose(logits));
     counts[token] += 1.0 / kDraws;
   }
-  // Four standard deviations of a share.
+  // Four standard deviations of a proportion.
   constexpr double kWide = 4.0 * 0.5 / 141.0;
   EXPECT_NEAR(counts[0], 1.0 / 8.0, kWide);
   EXPECT_NEAR(counts[1], 2.0 / 8.0, kWide);

@@ -29,8 +29,8 @@ void check(const StoredTensor& stored, const Shape& shape, std::string_view shap
   }
 }
 
-// Numbers that follow from the config (sinusoidal positions, places in a table), the token that stands for hidden
-// patches in training, and what files of fairseq and Mesh TensorFlow have without a use.
+// Whether `name` is a buffer: numbers that follow from the config (sinusoidal positions, indices), the token that
+// stands for hidden patches in training, or unused tensors in files from fairseq and Mesh TensorFlow.
 bool is_buffer(std::string_view name) {
   constexpr std::array<std::string_view, 13> kBuffers = {"position_ids",
                                                          "token_type_ids",
@@ -148,7 +148,7 @@ void TensorFinder::throw_if_unused(std::string_view prefix, const std::vector<st
 
 void TensorFinder::throw_if_missing() const {
   if (missing_.empty()) return;
-  // These names are made from our own tables: they are shown whole.
+  // These names come from our own tables, so they are shown whole.
   constexpr std::size_t kShown = 8;
   std::string missing;
   for (std::size_t i = 0; i < std::min(kShown, missing_.size()); ++i) {

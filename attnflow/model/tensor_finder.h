@@ -1,5 +1,5 @@
-// Finding the tensors of a model in its files and checking that they are what its config says; or listing those that a
-// model yet to be made has.
+// Finds a model's tensors in its files and checks that they match its config; or lists the tensors of a model that is
+// yet to be created.
 #ifndef ATTNFLOW_MODEL_TENSOR_FINDER_H_
 #define ATTNFLOW_MODEL_TENSOR_FINDER_H_
 
@@ -17,8 +17,8 @@
 
 namespace attnflow {
 
-// A tensor of a model's files, and what it is. The tokens and positions of a model of pictures are matrices of one row
-// or more; a layer scale is a kNormScale.
+// A tensor of a model's files and its kind. An image model's tokens and positions are matrices of one or more rows; a
+// layer scale is a kNormScale.
 struct PlannedTensor {
   enum class Kind { kMatrix, kBias, kNormScale, kNormShift };
   std::string name;
@@ -28,49 +28,50 @@ struct PlannedTensor {
 
 namespace internal {
 
-// Those of `labels`, or LABEL_0, LABEL_1, ... as transformers calls classes without a name.
+// Returns `labels`, or LABEL_0, LABEL_1, ..., as transformers names unnamed classes.
 std::vector<std::string> class_names(const std::optional<std::vector<std::string>>& labels, std::size_t classes);
 
-// Finds tensors by their possible names and remembers those that are missing, so that one message can list them.
+// Finds tensors by their possible names and remembers the missing ones, so that one message can list them.
 class TensorFinder {
  public:
   // The checkpoint must outlive the finder. `model_type` is for messages.
   TensorFinder(const Checkpoint& checkpoint, std::string_view model_type)
       : checkpoint_(&checkpoint), model_type_(model_type) {}
-  // Finds nothing, and lists in plan() what it is asked for.
+  // Finds nothing, and lists requested tensors in plan().
   TensorFinder() = default;
 
   bool has(std::string_view name) const { return checkpoint_ != nullptr && checkpoint_->find(name) != nullptr; }
-  // Does the name of any tensor begin so?
+  // Whether any tensor's name begins with `prefix`.
   bool has_prefix(std::string_view prefix) const;
 
-  // The tensor under the first of `names` that is there; the last is the usual one, which messages name. Null, and
-  // noted, when there is none. `shape_source` says which settings the shape follows from. Throws Error(kBadFile) for
-  // another shape, or for numbers that are not floating-point.
+  // Returns the tensor under the first of `names` that is present; the last is the usual one, which messages name.
+  // Null, and noted as missing, when there is none. `shape_source` names the settings that determine the shape. Throws
+  // Error(kBadFile) for another shape, or for numbers that are not floating-point.
   const StoredTensor* tensor(std::initializer_list<std::string> names, const Shape& shape,
                              std::string_view shape_source, PlannedTensor::Kind kind = PlannedTensor::Kind::kMatrix);
-  // A map from `in` to `out` numbers, with a bias of its name or without.
+  // Returns a map from `in` to `out` numbers, optionally with a bias under the same name.
   LinearWeights linear(const std::string& name, std::size_t out, std::size_t in, std::string_view shape_source,
                        bool bias = true, MatrixLayout layout = MatrixLayout::kOutIn);
-  // The map to the logits of classes: as many as `labels`, or, where they have no names, as are stored (2 in a plan).
+  // Returns the map to the logits of classes: as many classes as `labels` or, without names, as are stored (2 in a
+  // plan).
   LinearWeights classes(const std::string& name, const std::optional<std::vector<std::string>>& labels, std::size_t in,
                         std::string_view shape_source, bool bias = true);
-  // A layer norm, or an RMS norm. Early TensorFlow checkpoints call the scale gamma and the shift beta.
+  // Returns a layer norm or an RMS norm. Early TensorFlow checkpoints call the scale gamma and the shift beta.
   NormWeights norm(const std::string& name, std::size_t width, std::string_view shape_source, bool rms = false);
-  // Is not needed, and no mistake where it is there.
+  // Accepts a tensor that is not needed.
   void pass_over(std::string_view name);
-  // What was asked for, in that order.
+  // The requested tensors, in order of request.
   const std::vector<PlannedTensor>& plan() const { return plan_; }
 
-  // Throws Error(kBadFile) that lists what was missing, if anything was.
+  // Throws Error(kBadFile) that lists the missing tensors, if any.
   void throw_if_missing() const;
-  // What was never asked for.
+  // Returns the tensors that were never requested.
   std::vector<const StoredTensor*> unused() const;
 
-  // Throws Error(kBadFile) that names the tensors of the base model which were never asked for: its files hold more
-  // than its config says, more layers for one. `base_parts` are tensors of the base model, below `prefix`; their names
-  // up to the first dot are what it consists of. No part of it are heads and poolers, which a file may have for another
-  // task, and buffers of numbers that follow from the config.
+  // Throws Error(kBadFile) that names the base model's tensors that were never requested: its files hold more than its
+  // config says, such as more layers. `base_parts` are tensors of the base model, under `prefix`; their names up to the
+  // first dot identify its parts. Heads and poolers, which a file may have for another task, and buffers of numbers
+  // that follow from the config do not count as parts.
   void throw_if_unused(std::string_view prefix, const std::vector<std::string_view>& base_parts,
                        std::size_t layers) const;
 

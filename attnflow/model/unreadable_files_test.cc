@@ -1,4 +1,4 @@
-// Files of a model's folder that are there by name and cannot be read: none of them is taken for one that is missing.
+// Files in a model's folder that exist but cannot be read: none of them may be treated as missing.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -48,7 +48,7 @@ void open(const std::string& folder) {
 TEST(UnreadableFiles, AreErrorsThatNameThem) {
   struct Row {
     const char* file;
-    std::vector<const char*> without;  // files that would be read in its place
+    std::vector<const char*> without;  // files that would be read instead
     std::vector<std::pair<const char*, const char*>> with{};
   };
   const std::vector<Row> rows = {

@@ -67,7 +67,7 @@ TEST(VisionConfig, ReadsSizesAndTokens) {
   EXPECT_TRUE(config.query_bias && config.key_bias && config.value_bias);
   EXPECT_FALSE(config.gated);
 
-  // Sides that differ; a rest that makes no whole patch is no patch.
+  // Unequal sides; pixels that do not fill a whole patch make no patch.
   Json oblong = with(with(with(vit(), "image_size", {12, 24}), "patch_size", {4, 7}), "num_channels", 1);
   EXPECT_EQ(*parse(oblong).image, (ImageInfo{1, 12, 24, 4, 7, {TokenRole::kClass}}));
   EXPECT_EQ(parse(oblong).positions, 10U);
@@ -101,7 +101,7 @@ TEST(VisionConfig, Dinov3TurnsPatches) {
   EXPECT_TRUE(parse(gated).gated);
   EXPECT_EQ(parse(gated).intermediate, 40U);
   EXPECT_EQ(parse(gated).activation, Activation::kSilu);
-  EXPECT_EQ(parse(with(gated, "hidden_act", "gelu")).activation, Activation::kGelu);  // DINOv2 has SiLU in any case
+  EXPECT_EQ(parse(with(gated, "hidden_act", "gelu")).activation, Activation::kGelu);  // DINOv2 always uses SiLU
   EXPECT_TRUE(parse(with(dinov3(), "key_bias", true)).key_bias);
   EXPECT_EQ(parse(with(dinov3(), "rope_theta", 10)).theta, 10.0);
   expect_bad(with(dinov3(), "rope_theta", "100"), {"rope_theta", "a number from 1"});
@@ -143,7 +143,7 @@ TEST(VisionConfig, WidthOfTheFeedForwardNet) {
   EXPECT_EQ(parse(dinov2()).norm_eps, 1e-6);
   EXPECT_EQ(parse(with(dinov2(), "mlp_ratio", 2)).intermediate, 48U);
   EXPECT_EQ(parse(with(dinov2(), "mlp_ratio", 1.6)).intermediate, 38U);
-  // DINOv2 states it as a ratio alone.
+  // DINOv2 gives it only as a ratio.
   EXPECT_EQ(parse(with(dinov2(), "intermediate_size", 7)).intermediate, 96U);
   const ModelConfig gated = parse(with(dinov2(), "use_swiglu_ffn", true));
   EXPECT_TRUE(gated.gated);
@@ -173,13 +173,13 @@ TEST(VisionConfig, PartsHaveTheirDefaults) {
   EXPECT_EQ(siglip.max_tokens(), 196U);
   EXPECT_EQ(siglip.activation, Activation::kGeluTanh);
   EXPECT_EQ(siglip.norm_eps, 1e-6);
-  // Older files have a second object, which holds with its defaults.
+  // Older files have a second object, which takes precedence with its defaults.
   Json twice = of("clip", {{"patch_size", 16}, {"hidden_size", 1024}, {"hidden_act", "gelu"}});
   twice["vision_config_dict"] = {{"num_hidden_layers", 3}};
   EXPECT_EQ(parse(twice).layers, 3U);
   EXPECT_EQ(parse(twice).hidden, 768U);
   EXPECT_EQ(parse(twice).activation, Activation::kQuickGelu);
-  // Names of classes and the class are the whole model's.
+  // The class names and the model class belong to the whole model.
   Json classes = of("siglip", {{"id2label", {{"0", "no"}}}, {"architectures", {"SiglipVisionModel"}}});
   EXPECT_FALSE(parse(classes).labels.has_value());
   classes["id2label"] = {{"0", "a"}, {"1", "b"}};
@@ -222,7 +222,7 @@ TEST(VisionConfig, RefusesByName) {
   EXPECT_NO_THROW(parse(with(vit(), "head_dim", 8)));
 }
 
-// Tensors that the files hold but that the model does not compute with.
+// Tensors in the files that the model does not use.
 bool is_unused(const std::string& name) {
   return name == "__metadata__" || name.find("pooler") != name.npos || name.find("mask_token") != name.npos;
 }
@@ -243,7 +243,7 @@ TEST(VisionWeights, EveryTensorOfEveryGoldenModelIsNeeded) {
       const ModelCopy copy(golden_vision(), name);
       copy.edit_weights([&, lost = tensor](WeightsFile& weights) { weights.rename(lost, "set.aside"); });
       if (tensor.ends_with("classifier.weight")) {
-        // The weight by which a file is known to hold a head.
+        // The weight that identifies a head in a file.
         EXPECT_EQ(find_encoder_weights(copy.path()).info.head, ModelHead::kNone);
       } else {
         expect_error(ErrorKind::kBadFile, {"missing", tensor}, [&] { find_encoder_weights(copy.path()); });
@@ -302,7 +302,7 @@ TEST(VisionWeights, EveryTensorOfAPartIsNeeded) {
     SCOPED_TRACE(type);
     for (const PlannedTensor& tensor : plan) EXPECT_TRUE(tensor.name.starts_with("vision_model."));
     expect_each_needed(copy, plan);
-    // What reads texts, and what follows the layers, is not needed; a classifier is found where there is one.
+    // Tensors for text and those after the layers are not needed; a classifier is found if there is one.
     WeightsFile more = intact;
     for (const char* name :
          {"text_model.final_layer_norm.weight", "visual_projection.weight", "logit_scale", "vision_model.head.probe"}) {
@@ -328,7 +328,7 @@ TEST(VisionWeights, PublishedFilesOfMsnHaveThePrefixEverywhere) {
   const EncoderWeights weights = find_encoder_weights(copy.path());
   EXPECT_EQ(weights.layers.at(1).query.weight->name, "vit.encoder.layer.1.attention.attention.query.weight");
   EXPECT_EQ(weights.info.head, ModelHead::kClassification);
-  // Layers beyond the config's are found under either name.
+  // Layers beyond the config's number are detected under either name.
   for (const auto& path : {copy.path(), golden_vision() / "vit_msn_classification"}) {
     const ModelCopy cut(path.parent_path(), "vit_msn_classification");
     cut.edit_config([](Json& config) { config["num_hidden_layers"] = 1; });
@@ -337,7 +337,7 @@ TEST(VisionWeights, PublishedFilesOfMsnHaveThePrefixEverywhere) {
   }
 }
 
-// What a new model is made of is what transformers writes.
+// The tensors of a new model are those that transformers writes.
 TEST(VisionWeights, PlansAreWhatTransformersWrites) {
   for (const Json& golden : vision_index()) {
     const auto name = golden.at("name").get<std::string>();
@@ -347,7 +347,8 @@ TEST(VisionWeights, PlansAreWhatTransformersWrites) {
     const std::string prefix(weights.config.architecture->prefix);
     for (const auto& [tensor, about] : weights.checkpoint->tensors()) {
       if (is_unused(tensor)) continue;
-      // A base model alone is stored without the prefix, which plans have; so are layers of MSN by transformers 5.
+      // A base model alone is stored without the prefix, which plans have; transformers 5 does the same for MSN's
+      // layers.
       const bool bare = golden.at("head") == "none" || tensor.starts_with("encoder.");
       stored.insert({(bare ? prefix : "") + tensor, about.shape});
     }
@@ -385,18 +386,18 @@ TEST(VisionWeights, WhichHead) {
     return find_encoder_weights(copy.path());
   };
   const auto keep = [](WeightsFile&) {};
-  // Without a class name, what is stored decides.
+  // Without a class name, the stored tensors decide.
   EncoderWeights weights = head_of("deit_teacher", nullptr, keep);
   EXPECT_EQ(weights.info.head, ModelHead::kClassification);
   EXPECT_NE(weights.head.second.weight, nullptr);
   weights = head_of("deit_classification", nullptr, keep);
   EXPECT_EQ(weights.info.head, ModelHead::kClassification);
   EXPECT_EQ(weights.head.second.weight, nullptr);
-  // A class name decides: transformers would find no weights for this one's head.
+  // A class name decides: transformers would find no weights for this class's head.
   EXPECT_EQ(head_of("deit_teacher", {"DeiTForImageClassification"}, keep).info.head, ModelHead::kNone);
   EXPECT_EQ(head_of("deit_classification", {"DeiTForMaskedImageModeling"}, keep).info.head, ModelHead::kNone);
   EXPECT_EQ(head_of("vit_classification", {"ViTModel"}, keep).info.head, ModelHead::kClassification);
-  // Names of classes that config.json does not state.
+  // Class names that config.json does not set.
   const ModelCopy copy(golden_vision(), "dinov2_classification");
   copy.edit_config([](Json& config) { config.erase("id2label"); });
   EXPECT_EQ(find_encoder_weights(copy.path()).info.labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));

@@ -13,12 +13,12 @@
 namespace attnflow {
 namespace {
 
-// Stored rows that one product takes. Aligned to positions, so the order of sums does not depend on chunks.
+// Number of stored rows per product. Aligned to positions, so that the order of sums does not depend on chunks.
 constexpr std::size_t kBlockRows = 64;
-// New rows that are computed together: what the kernel of multiply() takes at once.
+// Number of new rows computed together: as many as the kernel of multiply() handles at once.
 constexpr std::size_t kGroupRows = 4;
 
-// What a thread needs while it computes rows.
+// A thread's scratch memory for computing rows.
 struct Workspace {
   std::vector<double> factor;   // [group, stored rows of a block]
   std::vector<double> product;  // [group, columns of the block]
@@ -61,7 +61,7 @@ double* IncrementalRollout::append_row(Layer& layer, std::size_t position) const
   }
   Block& block = layer.blocks[index / kBlockRows];
   double* const row = block.values.data() + index % kBlockRows * block.width;
-  // A computation that failed for want of memory and is tried again finds what the first one left.
+  // If a computation ran out of memory and is retried, values of the first attempt are still here.
   std::fill_n(row, width_of(position), 0.0);
   return row;
 }
@@ -102,7 +102,7 @@ void IncrementalRollout::fused_layer(std::size_t layer, std::size_t query_begin,
                                                options_.layers, query_begin, end, layer, keys));
   }
   const bool waits = queries < kBatchRows;
-  // What waits belongs below the new rows, in every layer.
+  // Waiting rows belong below the new ones, in every layer.
   if (!waits && layer == 1) compute_waiting();
   Layer& target = layers_[layer];
   std::vector<NewRow> rows;
@@ -133,7 +133,7 @@ void IncrementalRollout::compute_waiting() const {
       weights += seen_by(position);
     }
     if (!rows.empty()) compute(layer, rows);
-    target.waiting.clear();  // keeps the memory for the next ones
+    target.waiting.clear();  // keeps the memory for later rows
     target.rows = target.seen;
   }
 }
@@ -150,7 +150,7 @@ void IncrementalRollout::compute(std::size_t layer, const std::vector<NewRow>& r
     for (const NewRow& row : rows) identity_below(row);
     return;
   }
-  // Adds what rows [first, first + count) get from the stored rows [begin, begin + inner).
+  // Adds the contribution of the stored rows [begin, begin + inner) to rows [first, first + count).
   const auto add_block = [&](std::size_t first, std::size_t count, std::size_t begin, Workspace& space) {
     const std::size_t inner = std::min(kBlockRows, seen_by(rows[first + count - 1].position) - begin);
     const Block& block = below.blocks[begin / kBlockRows];
@@ -178,7 +178,7 @@ void IncrementalRollout::compute(std::size_t layer, const std::vector<NewRow>& r
     const std::size_t task_begin = task * task_rows;
     const std::size_t task_end = std::min(rows.size(), task_begin + task_rows);
     Workspace space;
-    // All rows of the task for one block before the next, so that a block comes from memory once.
+    // Handles all rows of the task for one block before the next, so that each block is loaded from memory once.
     for (std::size_t begin = 0; begin < seen_by(rows[task_end - 1].position); begin += kBlockRows) {
       for (std::size_t first = task_begin; first < task_end; first += kGroupRows) {
         const std::size_t count = std::min(kGroupRows, task_end - first);
@@ -205,7 +205,7 @@ std::size_t IncrementalRollout::bytes(const IncrementalRolloutOptions& options, 
     }
     return numbers;
   };
-  // Rows that wait stand in vectors, which may have room for twice as many.
+  // Waiting rows are stored in vectors, which may have room for twice as many.
   const std::size_t waiting = 2 * options.layers * std::min(kBatchRows, generated) * total;
   return sizeof(double) * ((options.layers - 1) * rows_from(0) + rows_from(options.first_row) + waiting);
 }

@@ -1,33 +1,33 @@
-// Rollout while a decoder generates: one new row a layer for each new token.
+// Rollout while a decoder generates: one new row per layer for each new token.
 //
-// Problem. A decoder has read m input tokens and goes on token by token. After each token, how much of the new position
-// p comes from each input token, at every layer, without computing the positions before it again?
+// Problem. A decoder has read m input tokens and continues token by token. After each token, how much of the new
+// position p comes from each input token, in every layer, without recomputing earlier positions?
 //
-// Definition. In a causal model a position draws on itself and those before it only, so the rows of rollout never
-// change once they are there, and row p of R[l] = A_l R[l-1] (rollout.h) is a sum over stored rows:
+// Definition. In a causal model a position draws only on itself and earlier positions, so the rows of rollout never
+// change once computed, and row p of R[l] = A_l R[l-1] (rollout.h) is a sum over stored rows:
 //
 //     R[l][p] = rho R[l-1][p] + (1 - rho) sum over j <= p of W_l[p, j] R[l-1][j],      R[0][p] = e_p.
 //
-// Method. A sink: a model hands over the attention of new rows, in chunks of queries, all layers of a chunk before the
-// next (attention_sink.h), and the rows of R[1] ... R[L] follow in that order. Rows of the layers below L are kept for
-// the positions to come. A token at a time would read all of them for each token, which is more work for the memory
-// than for the processor: single rows of weights wait until there are kBatchRows of them, or until row() asks, and are
-// computed together.
+// Method. This is a sink: a model passes it the attention of new rows, in chunks of queries, all layers of a chunk
+// before the next one (attention_sink.h), and the rows of R[1] ... R[L] follow in that order. Rows of the layers below
+// L are kept for later positions. Computing them token by token would read all of them for each token, which is more
+// work for the memory than for the processor: single rows of weights wait until there are kBatchRows of them, or until
+// row() is called, and are computed together.
 //
-// A source. The first `source` positions may see one another, those behind them too: an encoder-decoder's source, in
+// Source. The first `source` positions may attend to each other, including later ones: an encoder-decoder's source, in
 // one sequence with the target (Model::info().target). They come in one chunk, and sums over j <= p then go over j <
 // source.
 //
-// Columns. Kept are the columns of the first `columns` positions (the prompt), or of all.
+// Columns. The columns of the first `columns` positions (the prompt) are kept, or those of all.
 //
-// Cost. With m columns a token at position p costs O(L p m) operations and O(L m) new memory, L m float64 numbers; the
-// prompt's own rows L m^2 / 2 numbers, and the rows that wait at most kBatchRows L p, which IncrementalRollout::bytes
-// says before they are made. Rows of layer L need not be kept for the recurrence; those from `first_row` on are, as
+// Cost. With m columns, a token at position p costs O(L p m) operations and O(L m) new memory, L m float64 numbers; the
+// prompt's own rows take L m^2 / 2 numbers, and the waiting rows at most kBatchRows L p. IncrementalRollout::bytes
+// gives the total in advance. The recurrence does not need the rows of layer L; those from `first_row` on are kept as
 // results.
 //
-// Exactness. float64, sums over blocks of 64 stored rows: equal to rollout() up to rounding (1e-12 in the tests), and
-// to the bit for any number of threads. How the tokens are cut into chunks and when rows are asked for changes
-// nothing.
+// Exactness. float64, with sums over blocks of 64 stored rows: equal to rollout() up to rounding (1e-12 in the tests),
+// and to the bit for any number of threads. Neither the division of the tokens into chunks nor the time at which rows
+// are requested changes the result.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -35,7 +35,7 @@
 //
 // Example:
 //
-//     IncrementalRollout sink({.layers = 6, .columns = 4});   // of a prompt of 4 tokens
+//     IncrementalRollout sink({.layers = 6, .columns = 4});   // for a prompt of 4 tokens
 //     decoder_stack.send_to(sink);                            // a model: the prompt, then each new token
 //     const std::span<const double> shares = sink.row(6, 5);  // position 5 after layer 6 <- prompt token j: shares[j]
 //     assert(sink.tokens() == 6 && shares.size() == 4);
@@ -56,48 +56,49 @@ struct IncrementalRolloutOptions {
   std::size_t layers = 0;     // L
   std::size_t columns = 0;    // input positions whose share is kept; 0: all
   std::size_t first_row = 0;  // rows of the last layer are kept from this position on
-  std::size_t source = 0;     // the first positions, which see one another
-  MixingOptions mixing = {};  // no single head, no discard: both ask for whole layers twice
+  std::size_t source = 0;     // the first positions, which attend to each other
+  MixingOptions mixing = {};  // no single head, no discard: both need whole layers twice
   std::size_t threads = 1;
 };
 
 class IncrementalRollout : public AttentionSink {
  public:
-  // Rows that are computed together, where a model hands over fewer.
+  // Number of rows computed together when a model passes fewer at a time.
   static constexpr std::size_t kBatchRows = 16;
 
-  // Throws Error(kUsage) for no layers, a single head, discard, or a residual outside [0, 1].
+  // Throws Error(kUsage) for zero layers, a single head, discard, or a residual outside [0, 1].
   explicit IncrementalRollout(IncrementalRolloutOptions options);
 
-  // Chunks must follow each other: query_begin is the number of rows that the layer has. Throws Error(kOther)
-  // otherwise, Error(kBadFile) for weights that are negative or not finite.
+  // Chunks must be consecutive: query_begin is the number of rows that the layer has. Throws Error(kOther) otherwise,
+  // and Error(kBadFile) for weights that are negative or not finite.
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
 
-  // The same for weights that fused_rows() has made of a chunk, [query, key], with this rollout's mixing.
+  // Likewise for weights that fused_rows() has computed from a chunk, [query, key], with this rollout's mixing.
   void fused_layer(std::size_t layer, std::size_t query_begin, TensorView<const double> weights);
 
-  // Positions whose weights have come for every layer.
+  // Number of positions whose weights have arrived for every layer.
   std::size_t tokens() const { return layers_.back().seen; }
-  // R[layer][position]: the share of the input positions 0 ... min(columns, those it sees) - 1. `layer` from 1; the
-  // last layer has rows from first_row on. Valid until the next call of layer(). Computes the rows that wait, so one
-  // thread at a time may ask.
+  // Returns R[layer][position]: the shares of the input positions 0 ... min(columns, those it attends to) - 1. `layer`
+  // counts from 1; the last layer has rows from first_row on. Valid until the next call of layer(). Computes the
+  // waiting rows, so only one thread at a time may call it.
   std::span<const double> row(std::size_t layer, std::size_t position) const;
 
-  // Memory of the stored rows for `prompt` tokens and then `generated` more, in bytes.
+  // Memory of the stored rows for `prompt` tokens followed by `generated` more, in bytes.
   static std::size_t bytes(const IncrementalRolloutOptions& options, std::size_t prompt, std::size_t generated);
 
  private:
-  // Rows of one layer: blocks of rows, dense, each as wide as its last row.
+  // Rows of one layer: dense blocks of rows, each as wide as its last row.
   struct Block {
     std::size_t width = 0;
     std::vector<double> values;  // [rows, width]
   };
   struct Layer {
     std::size_t begin = 0;  // position of the first kept row
-    std::size_t seen = 0;   // positions whose weights have come
-    std::size_t rows = 0;   // positions whose rows are computed
+    std::size_t seen = 0;   // positions whose weights have arrived
+    std::size_t rows = 0;   // positions whose rows have been computed
     std::vector<Block> blocks;
-    std::vector<double> waiting;  // weights of the positions between the two, from `begin` on: of what each sees
+    // Weights of the positions between `rows` and `seen`, over all positions that each attends to.
+    std::vector<double> waiting;
   };
   // A row to compute.
   struct NewRow {
@@ -106,7 +107,7 @@ class IncrementalRollout : public AttentionSink {
     double* out = nullptr;
   };
 
-  // Positions that one sees: the first so many.
+  // Number of positions that `position` attends to, starting at 0.
   std::size_t seen_by(std::size_t position) const;
   std::size_t width_of(std::size_t position) const;
   double* append_row(Layer& layer, std::size_t position) const;
@@ -115,7 +116,7 @@ class IncrementalRollout : public AttentionSink {
   void compute_waiting() const;
 
   IncrementalRolloutOptions options_;
-  mutable std::vector<Layer> layers_;  // [L + 1]: the input first, which keeps nothing
+  mutable std::vector<Layer> layers_;  // [L + 1]: the input first, which stores nothing
 };
 
 }  // namespace attnflow

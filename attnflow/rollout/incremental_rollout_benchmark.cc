@@ -1,18 +1,18 @@
 // How the cost of a generated token grows: time of one step of IncrementalRollout over a grid of layers L, positions p
-// and prompt columns m, with a fit of the law that incremental_rollout.h states, O(L p m).
+// and prompt columns m, with a fit of the law stated in incremental_rollout.h, O(L p m).
 //
-// Before anything is timed, the rows are compared with the product of the whole matrices. Then token after token gives
-// one random row of weights a layer. Timed, in CPU seconds on one thread, are as many tokens as are computed together;
-// a point is the median of several such batches in a row, for one token. Before each batch the caches are swept, as a
-// model does that reads all its weights for every token: the stored rows come from memory for every point alike. Two
-// fits by least squares, and one that tells the work for a stored row from the work for its columns:
+// Before timing, the rows are compared with the product of the whole matrices. Then each token gives one random row of
+// weights per layer. The timed work, in CPU seconds on one thread, is a batch of as many tokens as are computed
+// together; a point is the median of several consecutive batches, per token. Before each batch the caches are swept, as
+// by a model that reads all its weights for every token, so that the stored rows come from memory for every point
+// alike. There are two least-squares fits, and one that separates the work per stored row from the work per column:
 //
 //   t = a L p m + b                                   coefficient of determination R^2
 //   t / (L p) = a m + c
 //   log t = c + alpha log L + beta log p + gamma log m    exponents with their standard errors
 //
-// The grid holds every combination, so log L, log p and log m are uncorrelated and each exponent is a regression in one
-// variable.
+// The grid contains every combination, so log L, log p and log m are uncorrelated and each exponent is a regression in
+// one variable.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,19 +33,19 @@
 namespace attnflow {
 namespace {
 
-// p is at least 4 m: the prompt's own rows are shorter than m, which counts where there are few others.
+// p is at least 4 m: the prompt's own rows are shorter than m, which matters if there are few others.
 constexpr std::array<std::size_t, 3> kLayers = {6, 12, 24};
 constexpr std::array<std::size_t, 3> kPositions = {1024, 2048, 4096};
 constexpr std::array<std::size_t, 4> kColumns = {32, 64, 128, 256};
 constexpr std::size_t kBatch = IncrementalRollout::kBatchRows;
-constexpr std::size_t kBatches = 5;                    // timed ones of a point, p in their middle
-constexpr std::size_t kSwept = std::size_t{16} << 20;  // numbers that are read before each: 128 MiB
-constexpr std::size_t kChunk = 128;                    // rows that are fed at once where nothing is timed
-constexpr std::size_t kHeads = 9;                      // of the measurement of head fusion beside it
-constexpr double kTolerance = 1e-12;                   // of the comparison with rollout()
+constexpr std::size_t kBatches = 5;                    // timed per point, with p in their middle
+constexpr std::size_t kSwept = std::size_t{16} << 20;  // numbers read before each: 128 MiB
+constexpr std::size_t kChunk = 128;                    // rows passed at once when not timed
+constexpr std::size_t kHeads = 9;                      // for the additional measurement of head fusion
+constexpr double kTolerance = 1e-12;                   // for the comparison with rollout()
 constexpr std::uint64_t kSeed = 20;
 
-// Positive random numbers, from which rows of weights are cut.
+// Positive random numbers, from which rows of weights are taken.
 std::vector<double> random_numbers(std::size_t count) {
   Random random(kSeed);
   std::vector<double> numbers(count);
@@ -57,7 +57,7 @@ std::vector<double> random_numbers(std::size_t count) {
 Tensor<double> random_rows(const std::vector<double>& numbers, std::size_t begin, std::size_t end) {
   Tensor<double> rows({end - begin, end});
   for (std::size_t p = begin; p < end; ++p) {
-    // Another beginning for each position: rows differ.
+    // Each position starts elsewhere, so that rows differ.
     const auto first = numbers.begin() + static_cast<std::ptrdiff_t>(p % (numbers.size() - end));
     const double sum = std::accumulate(first, first + static_cast<std::ptrdiff_t>(p + 1), 0.0);
     double* const row = rows.data() + (p - begin) * end;
@@ -66,7 +66,7 @@ Tensor<double> random_rows(const std::vector<double>& numbers, std::size_t begin
   return rows;
 }
 
-// The largest difference from rollout() of the same weights.
+// Returns the largest difference from rollout() with the same weights.
 double check_answers() {
   constexpr std::size_t kTokens = 200;
   constexpr std::size_t kPrompt = 90;
@@ -89,7 +89,7 @@ double check_answers() {
       const auto row = found.row(l, p);
       for (std::size_t j = 0; j < row.size(); ++j) {
         const double difference = std::abs(row[j] - expected(l - 1, p, j));
-        largest = difference <= largest ? largest : difference;  // NaN stays
+        largest = difference <= largest ? largest : difference;  // keeps NaN
       }
     }
   }
@@ -111,7 +111,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Reads more than caches hold.
+// Reads more data than caches hold.
 double sweep() {
   static const std::vector<double> numbers(kSwept, 1.0);
   return std::accumulate(numbers.begin(), numbers.end(), 0.0);
@@ -121,12 +121,12 @@ struct Point {
   std::size_t layers;
   std::size_t position;
   std::size_t columns;
-  double seconds;  // of one token
+  double seconds;  // per token
 
   double product() const { return static_cast<double>(layers * position * columns); }
 };
 
-// All positions of the grid, one after another in one sequence.
+// Measures all positions of the grid, one after another in one sequence.
 void measure(std::size_t layers, std::size_t columns, const std::vector<double>& numbers, std::vector<Point>& points) {
   IncrementalRollout rollout({.layers = layers, .columns = columns, .mixing = {}, .threads = 1});
   const auto feed = [&](const Tensor<double>& rows) {
@@ -139,7 +139,7 @@ void measure(std::size_t layers, std::size_t columns, const std::vector<double>&
       const std::size_t begin = rollout.tokens();
       feed(random_rows(numbers, begin, std::min(first, begin + kChunk)));
     }
-    rollout.row(layers, first - 1);  // nothing waits
+    rollout.row(layers, first - 1);  // so that no rows are waiting
     std::vector<double> seconds;
     for (std::size_t batch = 0; batch < kBatches; ++batch) {
       std::vector<Tensor<double>> rows;
@@ -178,7 +178,7 @@ Line fit_line(const std::vector<double>& x, const std::vector<double>& y) {
   return {slope, y_mean - slope * x_mean, std::sqrt(left / (n - 2.0) / xx), 1.0 - left / yy};
 }
 
-// Head fusion, which comes before: time of a token at the grid's last position.
+// Time of head fusion, which precedes the rollout, for one token at the grid's last position.
 double fusion_seconds(std::size_t layers, std::size_t position) {
   const Tensor<float> attention({kHeads, 1, position + 1},
                                 std::vector<float>(kHeads * (position + 1), 1.0F / static_cast<float>(position + 1)));
@@ -196,7 +196,7 @@ void report(const std::vector<Point>& points) {
   std::vector<double> seconds;
   std::vector<double> log_seconds;
   std::vector<double> columns;
-  std::vector<double> row_seconds;  // of one stored row of one layer
+  std::vector<double> row_seconds;  // per stored row of one layer
   for (const Point& point : points) {
     product.push_back(point.product());
     seconds.push_back(point.seconds);
@@ -213,7 +213,7 @@ void report(const std::vector<Point>& points) {
   fmt::print("t / (L p) = a m + c: a = {:.3f} ns, c = {:.2f} ns, R^2 = {:.4f}\n", 1e9 * stored.slope,
              1e9 * stored.intercept, stored.determination);
 
-  // One variable at a time, but the standard errors are of what all three together leave unexplained.
+  // One variable at a time, but with standard errors from the residuals of all three together.
   const auto logs = [&](const auto& value) {
     std::vector<double> result;
     for (const Point& point : points) result.push_back(std::log(static_cast<double>(value(point))));

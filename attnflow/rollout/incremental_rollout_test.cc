@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kTolerance = 1e-12;
 
-// Rows [begin, end) of a layer with the keys up to the last of them, as decoders hand them over.
+// Rows [begin, end) of a layer with the keys up to the last of them, as passed by decoders.
 Tensor<float> chunk_of(const AttentionStack& stack, std::size_t layer, std::size_t begin, std::size_t end,
                        std::size_t more_keys = 0) {
   const std::size_t keys = std::min(stack.tokens(), end + more_keys);
@@ -153,9 +153,9 @@ TEST(IncrementalRollout, KeysBehindTheLastQueryAreIgnored) {
   }
 }
 
-// An encoder-decoder: source tokens see one another in the first layers, those of the target what is before them.
+// An encoder-decoder: in the first layers source tokens attend to each other, and target tokens to earlier ones.
 TEST(IncrementalRollout, SourceTokensSeeOneAnother) {
-  for (const std::size_t source : {std::size_t{5}, std::size_t{70}}) {  // fewer than rows wait, and more than a block
+  for (const std::size_t source : {std::size_t{5}, std::size_t{70}}) {  // fewer than wait, and more than a block
     const std::size_t tokens = source + 30;
     const AttentionStack whole = random_stack({.layers = 4, .heads = 2, .tokens = tokens, .seed = 23});
     Tensor<float> weights({4, 2, tokens, tokens});
@@ -185,7 +185,7 @@ TEST(IncrementalRollout, SourceTokensSeeOneAnother) {
       }
     }
     IncrementalRollout cut({.layers = 4, .columns = 0, .first_row = 0, .source = source});
-    EXPECT_THROW(cut.layer(1, 0, chunk_of(stack, 1, 0, source - 1).view()), Error);  // a source comes whole
+    EXPECT_THROW(cut.layer(1, 0, chunk_of(stack, 1, 0, source - 1).view()), Error);  // a source must come whole
   }
 }
 
@@ -202,7 +202,7 @@ TEST(IncrementalRollout, RowsSumToOneWithAllColumns) {
 
 TEST(IncrementalRollout, SaysItsMemoryBeforehand) {
   const IncrementalRolloutOptions options{.layers = 30, .columns = 4096, .first_row = 4095};
-  // L m^2 / 2 numbers and the rest of their blocks.
+  // L m^2 / 2 numbers, plus the unused parts of their blocks.
   const double expected = 29.0 * 4096.0 * 4096.0 / 2.0 * sizeof(double);
   EXPECT_NEAR(static_cast<double>(IncrementalRollout::bytes(options, 4096, 0)), expected, 0.03 * expected);
 }
@@ -221,8 +221,8 @@ TEST(IncrementalRollout, RefusesWhatItCannotDo) {
 
   const AttentionStack stack = random_stack({.layers = 2, .heads = 1, .tokens = 6, .causal = true, .seed = 1});
   IncrementalRollout rows({.layers = 2, .columns = 0, .first_row = 3});
-  EXPECT_THROW(rows.layer(2, 0, chunk_of(stack, 2, 0, 3).view()), Error);  // layer 1 first
-  EXPECT_THROW(rows.layer(1, 1, chunk_of(stack, 1, 1, 3).view()), Error);  // row 0 first
+  EXPECT_THROW(rows.layer(2, 0, chunk_of(stack, 2, 0, 3).view()), Error);  // layer 1 must come first
+  EXPECT_THROW(rows.layer(1, 1, chunk_of(stack, 1, 1, 3).view()), Error);  // row 0 must come first
   feed(stack, {6}, rows);
   EXPECT_NO_THROW(rows.row(2, 3));
   EXPECT_THROW(rows.row(2, 2), Error);

@@ -16,8 +16,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows [row_begin, row_begin + kRows) of C, all columns. `inner` may be smaller than A's row length: what follows is
-// zero.
+// Computes rows [row_begin, row_begin + kRows) of C, all columns. `inner` may be smaller than A's row length if the
+// rest is zero.
 template <std::size_t kRows>
 void multiply_rows(const double* a, std::size_t a_stride, const double* b, std::size_t columns, double* c,
                    std::size_t inner) {
@@ -25,7 +25,7 @@ void multiply_rows(const double* a, std::size_t a_stride, const double* b, std::
   const std::size_t lanes = hn::Lanes(d);
   std::size_t j = 0;
   for (; j + 2 * lanes <= columns; j += 2 * lanes) {
-    // Sums stay in registers over the whole inner loop; a row of B is read once for kRows rows of A.
+    // Sums stay in registers over the whole inner loop; a row of B is read once per kRows rows of A.
     decltype(hn::Zero(d)) low[kRows];
     decltype(hn::Zero(d)) high[kRows];
     for (std::size_t r = 0; r < kRows; ++r) low[r] = high[r] = hn::Zero(d);
@@ -43,7 +43,7 @@ void multiply_rows(const double* a, std::size_t a_stride, const double* b, std::
       hn::StoreU(high[r], d, c + r * columns + j + lanes);
     }
   }
-  // The last columns one at a time, with the same rounding as the vectors.
+  // The last columns, one at a time, with the same rounding as the vectors.
   const hn::CappedTag<double, 1> one;
   for (; j < columns; ++j) {
     for (std::size_t r = 0; r < kRows; ++r) {
@@ -56,7 +56,7 @@ void multiply_rows(const double* a, std::size_t a_stride, const double* b, std::
   }
 }
 
-// kBlock rows or fewer, starting at the given row pointers.
+// Computes at most kBlock rows, starting at the given row pointers.
 void multiply_block(const double* a, std::size_t a_stride, const double* b, std::size_t columns, double* c,
                     std::size_t inner, std::size_t rows) {
   switch (rows) {
@@ -83,7 +83,7 @@ HWY_EXPORT(multiply_block);
 
 constexpr std::size_t kBlock = 4;
 
-// One more than the last index of a non-zero in the first `rows` rows.
+// Returns one more than the index of the last nonzero in the first `rows` rows.
 std::size_t used_length(const double* a, std::size_t stride, std::size_t rows) {
   std::size_t used = 0;
   for (std::size_t r = 0; r < rows; ++r) {
@@ -105,7 +105,7 @@ void multiply(TensorView<const double> a, TensorView<const double> b, TensorView
   if (rows == 0 || columns == 0) return;
   const auto kernel = HWY_DYNAMIC_DISPATCH(multiply_block);
   const std::size_t blocks = (rows + kBlock - 1) / kBlock;
-  // Below about a million operations a thread costs more than it saves.
+  // Below about a million operations, a thread costs more than it saves.
   const std::size_t useful = std::max<std::size_t>(1, rows * columns * inner / 1'000'000);
   ParallelOptions options;
   options.threads = std::min(resolve_threads(threads), useful);

@@ -1,4 +1,4 @@
-// The truth that rollout is compared with.
+// The reference that rollout is compared with.
 #ifndef ATTNFLOW_ROLLOUT_NAIVE_ROLLOUT_FOR_TEST_H_
 #define ATTNFLOW_ROLLOUT_NAIVE_ROLLOUT_FOR_TEST_H_
 

@@ -10,7 +10,7 @@
 namespace attnflow {
 namespace {
 
-// Adds r[i] W[i, j] over the rows of a tile.
+// Sums r[i] W[i, j] over the rows of a tile.
 class RowSum : public AttentionSink {
  public:
   RowSum(const std::vector<double>& row, const MixingOptions& mixing) : row_(row), mixing_(mixing), sum_(row.size()) {}

@@ -1,18 +1,19 @@
 // The rollout row of one output token over a long prompt, without any [query, key] matrix.
 //
-// Problem. Which input tokens does position p after layer l draw on, when n is so large that even one layer's matrix
-// (n^2 numbers, times heads) is too much?
+// Problem. Which input tokens does position p after layer l draw on, if n is so large that even one layer's matrix (n^2
+// numbers per head) is too much?
 //
-// Definition and method. The row is a product of one vector with matrices, r <- r A_k from layer l down to m + 1
-// (rollout.h), which needs the layers from the top. An AttentionReplay computes rows of any layer again from queries
-// and keys, so each A_k passes by in tiles of rows and is forgotten:
+// Definition and method. The row is a product of a vector with matrices, r <- r A_k from layer l down to m + 1
+// (rollout.h), which needs the layers from the top. An AttentionReplay recomputes rows of any layer from queries and
+// keys, so each A_k is computed in tiles of rows that are discarded after use:
 //
 //     r'[j] = rho r[j] + (1 - rho) sum over i <= p of r[i] W_k[i, j].
 //
-// Rows i with r[i] = 0 are never computed: at the top layer that leaves one.
+// Rows i with r[i] = 0 are never computed: in the top layer, a single row remains.
 //
-// Cost. The attention weights of l - m layers computed once more, O((l - m) H p^2 d), and O(H t n) memory for tiles of
-// t rows. float64 sums in the order of positions: the tile size changes no more than the replay's own rounding.
+// Cost. The attention weights of l - m layers are computed once more, O((l - m) H p^2 d), with O(H t n) memory for
+// tiles of t rows. float64 sums in the order of positions: the tile size matters no more than the replay's own
+// rounding.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -40,20 +41,21 @@ namespace attnflow {
 
 struct ReplayRolloutOptions {
   std::size_t output_token = 0;
-  std::size_t layer = 0;  // l; 0: the last
+  std::size_t layer = 0;  // l; 0: the last layer
   std::size_t start_layer = 0;
   MixingOptions mixing = {};           // no discard: its smallest weights are those of a whole layer
-  std::size_t tile_bytes = 4U << 20U;  // of the attention of one tile, all heads, float32; at least one row
-  std::function<void(std::size_t, const std::vector<double>&)> layer_done = {};  // layer k - 1 and the row down to it
-  ProgressFunction progress = {};                                                // in layers
+  std::size_t tile_bytes = 4U << 20U;  // size of one tile of attention, all heads, float32; at least one row
+  // Receives layer k - 1 and the row down to it.
+  std::function<void(std::size_t, const std::vector<double>&)> layer_done = {};
+  ProgressFunction progress = {};  // in layers
   std::stop_token stop_token = {};
 };
 
-// R[l, m][output_token]: [n]. Throws Error(kUsage) for a layer, position, head or discard that does not fit; Cancelled.
+// Returns R[l, m][output_token]: [n]. Throws Error(kUsage) for an invalid layer, position, head or discard; Cancelled.
 std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRolloutOptions& options);
 
-// The rows of the last of `tokens` positions under uniform causal attention, W[i, j] = 1 / (i + 1) for j <= i, after
-// 1, 2, ... `layers` layers: [layers, tokens]. The baseline of receptive-field normalisation (normalize.h) without a
+// The rows of the last of `tokens` positions under uniform causal attention, W[i, j] = 1 / (i + 1) for j <= i, after 1,
+// 2, ... `layers` layers: [layers, tokens]. The baseline of receptive-field normalization (normalize.h) without a
 // matrix. O(layers * tokens).
 Tensor<double> uniform_rollout_rows(std::size_t tokens, std::size_t layers, double residual);
 

@@ -10,7 +10,7 @@
 namespace attnflow {
 namespace {
 
-// row <- row A for the layer whose weights these are, without making A.
+// Computes row <- row A for the layer with these weights, without computing A.
 void times_layer(std::vector<double>& row, TensorView<const double> weights, const AttentionGraph& graph) {
   const std::size_t n = row.size();
   const bool convex = graph.residual_rule == ResidualRule::kConvex;
@@ -33,10 +33,10 @@ Tensor<double> rollout(const AttentionGraph& graph, const RolloutOptions& option
   const std::vector<std::size_t> layers = resolve_layers(options.layers, options.start_layer, graph.layers());
   const std::size_t n = graph.tokens();
   Tensor<double> result({layers.size(), n, n});
-  Tensor<double> below;  // R[l - 1, m]; empty stands for the identity, l = m + 1
+  Tensor<double> below;  // R[l - 1, m]; empty represents the identity, l = m + 1
   std::size_t wanted = 0;
   for (std::size_t l = options.start_layer + 1; l <= layers.back(); ++l) {
-    // The first factor is copied, not multiplied by the identity, so that R[l, l-1] is A_l to the bit.
+    // The first factor is copied rather than multiplied by the identity, so that R[l, l-1] is A_l to the bit.
     const auto times_below = [&](Tensor<double> a) {
       if (below.empty()) return a;
       Tensor<double> product({n, n});

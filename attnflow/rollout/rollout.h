@@ -1,25 +1,25 @@
-// Attention rollout: how much of each output token is made of each input token when attention weights are proportions.
+// Attention rollout: the share of each input token in each output token, with attention weights as proportions.
 //
 // Problem. Given the mixing matrices A_1 ... A_L of a Transformer (graph/mixing.h), how much of position i after layer
 // l comes from position j after layer m < l (m = 0: the input tokens)?
 //
-// Definition (Abnar & Zuidema, ACL 2020, equation 1). Identity flows along edges of the attention graph in proportion
-// to their weights; the share that travels a path is the product of its weights; sum over all paths:
+// Definition (Abnar & Zuidema, ACL 2020, equation 1). Token identity flows along edges of the attention graph in
+// proportion to their weights. The share that takes a given path is the product of its weights; summed over all paths:
 //
 //     R[l, m] = A_l A_(l-1) ... A_(m+1).
 //
-// The layer nearer the output stands on the left. (The paper's j is m + 1 in its base case.) R[l, m][i, j] >= 0, and
-// rows of R sum to 1 when those of every A do. R[l, l-1] = A_l.
+// The layer nearer the output is on the left. (The paper's j is m + 1 in its base case.) R[l, m][i, j] >= 0, and rows
+// of R sum to 1 if those of every A do. R[l, l-1] = A_l.
 //
-// Method. All pairs of all layers: one product a layer from the bottom up, R[l] = A_l R[l-1], O(L n^3) time. One output
-// token: a vector from the top down, r <- r A_k, O(L n^2). While a model runs: RolloutSink keeps the running product
-// only.
+// Method. All pairs of all layers: one product per layer from the bottom up, R[l] = A_l R[l-1], O(L n^3) time. One
+// output token: a vector from the top down, r <- r A_k, O(L n^2). While a model runs: RolloutSink keeps only the
+// running product.
 //
-// Gradient-adjusted attention (graph/gradient_mixing.h) is rolled out by the same product; as published its matrices
-// have row sums above 1, and values are no shares.
+// Gradient-adjusted attention (graph/gradient_mixing.h) is rolled out by the same product; its matrices as published
+// have row sums above 1, so values are not shares.
 //
-// When one head is looked at (MixingOptions::heads = kSingle), the left factor is that head's matrix and the others are
-// the mean over heads.
+// With a single head (MixingOptions::heads = kSingle), the left factor is that head's matrix and the others are the
+// mean over heads.
 //
 // Values are float64; matrices are row-major [output_token, input_token]. Deterministic to the bit for any thread count
 // on one machine (rollout/matrix_product.h).
@@ -52,34 +52,34 @@ namespace attnflow {
 
 struct RolloutOptions {
   std::vector<std::size_t> layers =
-      {};                       // the l wanted, increasing, in (start_layer, L]; empty: all of start_layer + 1 ... L
+      {};                       // the requested l, increasing, in (start_layer, L]; empty: all of start_layer + 1 ... L
   std::size_t start_layer = 0;  // m
   std::size_t threads = 0;      // 0: one per hardware thread
 };
 
-// All pairs: [layers wanted, output_token, input_token]. O(L n^3) time, O(n^2) memory beyond the result.
+// All pairs: [requested layers, output_token, input_token]. O(L n^3) time, O(n^2) memory in addition to the result.
 // Throws Error(kUsage) for layers out of range.
 Tensor<double> rollout(const AttentionGraph& graph, const RolloutOptions& options = {});
 
-// The row of one output token after layer l, down to layer m: [input_token]. O((l - m) n^2). Equal to the row of
-// rollout() up to rounding: the factors are multiplied from the other end.
-// Throws Error(kUsage) unless m < l <= L and output_token < n.
+// Returns the row of one output token after layer l, down to layer m: [input_token]. O((l - m) n^2). Equal to the row
+// of rollout() up to rounding, because the factors are multiplied from the other end. Throws Error(kUsage) unless m < l
+// <= L and output_token < n.
 std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_token, std::size_t layer,
                                 std::size_t start_layer = 0);
 
-// Rollout of all pairs while a model runs, without keeping its attention: O(n^2) memory and one product a layer. After
-// each layer the callback sees R[l, 0]. Needs whole layers, and no single head (a layer's matrix would be needed
-// twice).
+// Rollout of all pairs while a model runs, without keeping its attention: O(n^2) memory and one product per layer.
+// After each layer the callback receives R[l, 0]. Needs whole layers, and no single head (which would need a layer's
+// matrix twice).
 class RolloutSink : public AttentionSink {
  public:
-  // `done` gets the layer and R[l, 0], [output_token, input_token], valid during the call. It may be empty.
+  // `done` receives the layer and R[l, 0], [output_token, input_token], valid during the call. It may be empty.
   using LayerFunction = std::function<void(std::size_t layer, TensorView<const double> rollout)>;
-  // Throws Error(kUsage) when options ask for a single head.
+  // Throws Error(kUsage) if the options request a single head.
   explicit RolloutSink(MixingOptions options, LayerFunction done = {}, std::size_t threads = 0);
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
-  // A whole layer whose heads are fused already: W_l, steps 1 to 4 of graph/mixing.h.
+  // Accepts a whole layer with fused heads: W_l, the result of steps 1 to 4 of graph/mixing.h.
   void fused_layer(std::size_t layer, TensorView<const double> weights);
-  // R[l, 0] of the last layer seen; empty before the first.
+  // R[l, 0] for the last layer received; empty before the first.
   const Tensor<double>& result() const { return product_; }
 
  private:

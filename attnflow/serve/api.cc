@@ -91,7 +91,7 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request, std::size_t& 
   if (const auto refusal = check_host(request, options_.guard)) return error_response(*refusal);
   const Route* const route = find_route(request);
   if (route == nullptr) return no_route(request);
-  // The page may be linked to from anywhere; what it asks for may not.
+  // The page may be linked to from anywhere, but not the resources that it requests.
   if (request.path != "/") {
     if (const auto refusal = check_origin(request)) return error_response(*refusal);
   }
@@ -109,7 +109,7 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request, std::size_t& 
 }
 
 void Api::handle(const std::shared_ptr<HttpExchange>& exchange) {
-  const Route* const route = find_route(exchange->request());  // there is one: it was admitted
+  const Route* const route = find_route(exchange->request());  // not null, since the request was admitted
   try {
     (this->*route->handle)(exchange);
   } catch (const std::exception& error) {
@@ -158,7 +158,7 @@ LoadedModel& Api::load(ShelfModel& model) const {
 void Api::get_page(const std::shared_ptr<HttpExchange>& exchange) {
   HttpResponse response;
   response.content_type = "text/html; charset=utf-8";
-  // What a meta element cannot say is said here.
+  // Sends the policy that a meta element cannot express.
   response.headers = {{"Cache-Control", "no-cache"},
                       {"Content-Security-Policy", std::string(viewer_server_policy()) + "; frame-ancestors 'none'"}};
   static const std::string page = viewer_server_page();

@@ -1,9 +1,9 @@
-// The JSON API under /api/v1, and the page at /: which request does what.
+// The JSON API under /api/v1 and the page at /: dispatches requests to their handlers.
 //
-// The routes are one table (routes()), which openapi.json describes and a test compares with it. A request is checked
-// by its header alone (admit: host, path, method, origin, token, type, size), then read, its options are checked, and
-// its work is put into the queue; all of that is quick and happens on the server's own thread. The work runs on a
-// worker and answers from there, in one piece or as server-sent events.
+// The routes form one table (routes()), which openapi.json describes; a test compares the two. A request is first
+// checked by its header alone (admit: host, path, method, origin, token, type, size) and then read; its options are
+// checked, and its work is queued. All of this is quick and happens on the server's own thread. The work runs on a
+// worker, which sends the answer, in one piece or as server-sent events.
 #ifndef ATTNFLOW_SERVE_API_H_
 #define ATTNFLOW_SERVE_API_H_
 
@@ -29,34 +29,34 @@
 namespace attnflow {
 
 struct ApiLimits {
-  std::size_t queue = 64;                               // jobs that wait
-  std::size_t workers = 2;                              // jobs that run
-  std::size_t max_body_bytes = std::size_t{16} << 20U;  // of a picture
-  std::size_t max_json_bytes = std::size_t{1} << 20U;   // of a request in JSON; less where max_body_bytes is less
+  std::size_t queue = 64;                               // waiting jobs
+  std::size_t workers = 2;                              // running jobs
+  std::size_t max_body_bytes = std::size_t{16} << 20U;  // for an image
+  std::size_t max_json_bytes = std::size_t{1} << 20U;   // for a JSON request; smaller if max_body_bytes is smaller
   std::size_t max_pixels = std::size_t{32} << 20U;
-  std::size_t max_memory = 0;  // bytes that one analysis may take; 0: what the machine has
+  std::size_t max_memory = 0;  // bytes that one analysis may use; 0: all that the machine has
   std::chrono::seconds timeout{60};
 };
 
 struct ApiOptions {
-  std::vector<std::string> models;  // beside the built-in ones
-  OpenOptions open;                 // of the models that are named
-  LoadOptions load;                 // load.threads: of one analysis
+  std::vector<std::string> models;  // in addition to the built-in ones
+  OpenOptions open;                 // for the named models
+  LoadOptions load;                 // load.threads applies to one analysis
   GuardSettings guard;              // port: set by start()
   ApiLimits limits;
-  // Told what is wrong with the server itself, which clients are not: models that do not load. May be empty; any
-  // thread.
+  // Receives problems of the server itself that clients do not see, such as models that do not load. May be empty; may
+  // be called from any thread.
   std::function<void(const std::string& message)> log = {};
 };
 
 class Api;
 
-// A path and method that is answered.
+// A supported path and method.
 struct Route {
   const char* method;
   const char* path;
   bool needs_token;
-  std::vector<std::string> body_types;  // Content-Types that are taken; empty: no body
+  std::vector<std::string> body_types;  // accepted Content-Types; empty: no body
   void (Api::*handle)(const std::shared_ptr<HttpExchange>&);
 };
 
@@ -65,10 +65,10 @@ class Api {
   explicit Api(ApiOptions options);
 
   static const std::vector<Route>& routes();
-  // Adds what every answer says to a browser: nothing is guessed, framed, shared or told to others.
+  // Adds the headers common to all responses: no sniffing, framing, sharing or referrers.
   static void complete(HttpResponse& response);
 
-  // The port is known when the server listens.
+  // Sets the port, which is known once the server listens.
   void set_port(std::uint16_t port) { options_.guard.port = port; }
   std::optional<HttpResponse> admit(const HttpRequest& request, std::size_t& max_body_bytes) const;
   void handle(const std::shared_ptr<HttpExchange>& exchange);
@@ -84,13 +84,13 @@ class Api {
   void post_stop(const std::shared_ptr<HttpExchange>& exchange);
 
  private:
-  // The model of that name, or the first of the kinds that are taken. Throws ApiError.
+  // Returns the model with that name, or the first one of the accepted kinds. Throws ApiError.
   ShelfModel& model_for(const std::string& name, const std::vector<ModelKind>& kinds);
-  // Loaded. Throws ApiError when that fails, whose message has no path of this machine.
+  // Returns the loaded model. Throws ApiError if loading fails, with a message that contains no local path.
   LoadedModel& load(ShelfModel& model) const;
-  // How a request's work is run: `events` where the client does not say whether it wants them.
+  // Returns the settings for running a request's work; `events` is the default if the client states no preference.
   WorkOptions work_options_for(const HttpRequest& request, const ShelfModel& shelf, bool events) const;
-  // This server's limits, for an analysis.
+  // Applies this server's limits to an analysis.
   template <typename Options>
   void limit(const Work& work, Options& options) const;
 
@@ -100,7 +100,7 @@ class Api {
   WorkQueue queue_;  // last: its jobs use the rest
 };
 
-// The OpenAPI document, JSON.
+// Returns the OpenAPI document, as JSON.
 std::string_view openapi_json();
 
 }  // namespace attnflow

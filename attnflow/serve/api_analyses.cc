@@ -78,7 +78,7 @@ std::string start_json(const GenerationStart& start) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Rows have four digits: what colours and tables show, in a third of the bytes.
+// Rows have four digits: enough for colors and tables, in a third of the bytes.
 std::string step_json(const GenerationStep& step) {
   const auto text = [](std::string_view value) {
     return Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -91,7 +91,7 @@ std::string step_json(const GenerationStep& step) {
   return json + "}";
 }
 
-// What is counted: a row without matrices goes down the layers.
+// The unit of progress: a row without matrices advances by layer.
 const char* phase_of(const ExplainOptions& options) {
   if (!options.only_output_token) return "flow";
   return options.settings.wants(Method::kFlow) ? "step" : "layer";
@@ -140,7 +140,7 @@ void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
   ShelfModel& shelf = model_for(request.model, {ModelKind::kImage});
   WorkOptions work_options = work_options_for(exchange->request(), shelf, false);
   work_options.input_is_file = true;
-  // One copy of the bytes, which the job shares.
+  // A single copy of the bytes, shared with the job.
   const auto body = std::make_shared<const std::string>(exchange->take_body());
   queue_work(queue_, exchange, work_options, [this, &shelf, body, request = std::move(request)](const Work& work) {
     PictureOptions limits;
@@ -179,7 +179,7 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
       if (work.stop_token().stop_requested()) throw;
       throw ApiError(422, "stopped", "stopped before the first token");
     }
-    // What was generated within the time limit is worth having; nobody waits for it after the others.
+    // Tokens generated within the time limit are worth returning; if the client has left, no one is waiting.
     if (work.stop_reason() == StopReason::kClientLeft) throw Cancelled();
     if (work.stop_reason() == StopReason::kTimeLimit) {
       report.notes.emplace_back(NoteCode::kTimeLimit);

@@ -34,7 +34,7 @@ HttpResponse error_answer(unsigned status, std::string body, std::size_t retry_a
 }  // namespace
 
 std::string error_json(const std::string& kind, const std::string& message) {
-  // It may quote what a client sent.
+  // The message may quote client input.
   return error_text({{"kind", kind}, {"message", escape_text(message, "\n")}});
 }
 

@@ -1,4 +1,4 @@
-// What went wrong with a request, as the API says it.
+// Request errors, in the API's form.
 #ifndef ATTNFLOW_SERVE_API_ERROR_H_
 #define ATTNFLOW_SERVE_API_ERROR_H_
 
@@ -24,28 +24,28 @@ class ApiError : public std::runtime_error {
   std::string kind_;
 };
 
-// {"error": {"kind": KIND, "message": MESSAGE}}, with a line feed behind it.
+// Returns {"error": {"kind": KIND, "message": MESSAGE}} with a trailing line feed.
 std::string error_json(const std::string& kind, const std::string& message);
 
 HttpResponse error_response(const ApiError& error);
 HttpResponse error_response(unsigned status, const std::string& kind, const std::string& message);
 
-// 503 queue_full: how many wait already, which the error names as "waiting", too, and when it is worth coming back.
+// 503 queue_full: the number of waiting jobs, which the error also contains as "waiting", and when to retry.
 HttpResponse queue_full_response(std::size_t waiting, std::size_t retry_after);
 
-// What a failed analysis means to the client:
+// Converts the failure of an analysis to a client error:
 //
 //   wrong options or input (usage)        400 bad_request
 //   more tokens than positions            422 input_too_long
-//   a model that cannot do what is asked  422 unsupported_model
-//   a picture that is none, bad_input     422 bad_input (`input_is_file`: what was read is the client's, not ours)
+//   a model that does not support it      422 unsupported_model
+//   an invalid image, bad_input           422 bad_input (`input_is_file`: the client sent the file that was read)
 //   not enough memory                     413 too_large
 //   anything else                         500 internal
 //
-// Options of the command line in messages become fields: "--flow-tolerance: expected ..." is "flow_tolerance: ...".
+// Command-line options in messages become fields: "--flow-tolerance: expected ..." is "flow_tolerance: ...".
 ApiError api_error_of(const std::exception& error, bool input_is_file = false);
 
-// The text with a model's name in the place of the path it was read from, which is this machine's own affair.
+// Replaces the path that a model was read from, which is private to this machine, with the model's name.
 std::string without_path(std::string message, const std::string& path, const std::string& name);
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// GET /api/v1/models: what there is to ask, with good inputs to begin with.
+// GET /api/v1/models: the available models, with example inputs.
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -95,7 +95,7 @@ void Api::get_models(const std::shared_ptr<HttpExchange>& exchange) {
                     {"pixels", limits.max_pixels},
                     {"memory_bytes", limits.max_memory},
                     {"timeout_seconds", limits.timeout.count()}};
-  // Names of folders need not be UTF-8.
+  // Folder names need not be UTF-8.
   exchange->respond({.headers = {{"Cache-Control", "no-store"}},
                      .body = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"});
 }

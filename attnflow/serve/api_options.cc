@@ -28,7 +28,7 @@ constexpr std::size_t kMaxCertificates = 16;
 constexpr std::size_t kMaxGenerated = 4096;
 constexpr std::size_t kMaxStopId = 64;
 
-// A stranger may ask for no more than this.
+// The most that an untrusted client may request.
 constexpr OptionLimits kLimits = {.listed = kMaxListed, .layers_text = kMaxLayersText, .top_k = kMaxTopK};
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
@@ -37,7 +37,7 @@ std::vector<std::size_t> parse_position_list(const char* name, const std::string
   return text.empty() ? std::vector<std::size_t>{} : parse_positions(text, name);
 }
 
-// Some of the tokens that will be generated.
+// Reads a selection of the tokens to be generated.
 void read_generated(OptionFields& fields, const char* name, std::size_t tokens, std::vector<std::size_t>& chosen) {
   fields.read(name, chosen, [&](const std::string& text) { return parse_position_list(name, text); });
   sort_once(chosen);
@@ -54,7 +54,7 @@ void read_certificates(OptionFields& fields, ExplainOptions& options) {
   for (const std::string& pair : options.certificates) parse_certificate(pair);
 }
 
-// A value of the query as JSON: what looks like a number is one where a number may stand.
+// Converts a value of the query to JSON, as a flag or a number if the setting is one.
 UnorderedJson query_value(const std::string& name, const std::string& text) {
   bool flag = name == "keep_attention" || name == "compact";
   bool number = false;
@@ -141,7 +141,7 @@ GenerateRequest read_generate_request(std::string_view json) {
   GenerateRequest request;
   GenerateOptions& options = request.options;
   options.settings = default_settings(kForGenerate);
-  options.as_it_runs = true;  // for who watches, and the same for who does not
+  options.as_it_runs = true;  // for clients that watch, with the same result for those that do not
   fields.read("model", request.model);
   fields.read("prompt", request.prompt);
   if (request.prompt.empty()) fail("prompt: expected a text to continue, found none");
@@ -172,7 +172,8 @@ GenerateRequest read_generate_request(std::string_view json) {
   if (!options.settings.wants(Method::kFlow) && !(options.flow_tokens.empty() && options.flow_layers.empty())) {
     fail("flow_tokens and flow_layers require method flow");
   }
-  // Patterns of the command line are not here: a regular expression from a stranger may take any time.
+  // The command line's patterns are left out: a regular expression from an untrusted client may take any amount of
+  // time.
   fields.read("exclude_stop_words", options.filter.stop_words);
   fields.read("exclude_punctuation", options.filter.punctuation);
   fields.read("exclude_special", options.filter.special);
@@ -188,7 +189,7 @@ GenerateRequest read_generate_request(std::string_view json) {
   if (options.settings.normalization == Normalization::kRow) {
     fail("normalize: expected none or receptive-field for a generation, found row");
   }
-  const Sampler checked(options.sampling);  // throws for a temperature or share that is none
+  const Sampler checked(options.sampling);  // throws for an invalid temperature or share
   validate(options.settings);
   return request;
 }

@@ -1,7 +1,7 @@
-// From the fields of a request to the options of an analysis.
+// Converts the fields of a request to the options of an analysis.
 //
-// What fields are, and how they are read, is said by explain/option_fields.h. Values are checked here as far as they
-// can be without the model.
+// explain/option_fields.h defines the fields and how they are read. Values are checked here as far as possible without
+// the model.
 #ifndef ATTNFLOW_SERVE_API_OPTIONS_H_
 #define ATTNFLOW_SERVE_API_OPTIONS_H_
 
@@ -17,9 +17,9 @@
 
 namespace attnflow {
 
-// Limits of what a request may ask for, which its schema says, too.
-inline constexpr std::size_t kMaxListed = 256;      // entries of a list
-inline constexpr std::size_t kMaxLayersText = 200;  // characters of "1-6,8"
+// Limits on a request, which its schema also states.
+inline constexpr std::size_t kMaxListed = 256;      // entries in a list
+inline constexpr std::size_t kMaxLayersText = 200;  // characters in a string like "1-6,8"
 inline constexpr std::size_t kMaxTopK = 1000;
 
 struct ExplainRequest {
@@ -27,28 +27,28 @@ struct ExplainRequest {
   std::string text;
   std::optional<std::string> pair;
   ExplainOptions options;
-  bool compact = false;  // a document in few bytes (report/compact_json.h)
+  bool compact = false;  // compact document (report/compact_json.h)
 };
 ExplainRequest read_explain_request(std::string_view json);
 
 struct ImageRequest {
   std::string model;
-  std::string name;  // of the picture, for titles
+  std::string name;  // of the image, for titles
   ExplainOptions options;
   bool compact = false;
 };
-// From the URL's query: true, false, 1 and 0 are flags.
+// Reads the URL's query: flags are true, false, 1 or 0.
 ImageRequest read_image_request(const NamedTexts& query);
 
 struct GenerateRequest {
   std::string model;
   std::string prompt;
   GenerateOptions options;
-  std::string stop_id;  // by which the client may end it early
+  std::string stop_id;  // the name by which the client may stop it early
   bool compact = false;
 };
 GenerateRequest read_generate_request(std::string_view json);
-// The name of what a client wants to end.
+// Returns the name of the generation to stop.
 std::string read_stop_request(std::string_view json);
 
 struct EvaluateRequest {

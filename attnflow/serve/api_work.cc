@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenProgress{100};
 
-// What the client gets for a failure. Stopped work that threw is answered by whoever stopped it, but in a stream.
+// Reports a failure to the client. For stopped work that threw, the code that stopped it answers, unless it is a
+// stream.
 void answer_failure(const std::shared_ptr<HttpExchange>& exchange, bool streams, const ApiError& error) {
   if (!streams) {
     exchange->respond(error_response(error));
@@ -29,7 +30,7 @@ ApiError stop_error(StopReason reason) {
   return {503, kind, message};
 }
 
-// A job's hold on its exchange: a stream whose job never ran says why before it ends.
+// A job's hold on its exchange: a stream whose job never ran reports why before it ends.
 class QueuedExchange {
  public:
   QueuedExchange(std::shared_ptr<HttpExchange> exchange, bool streams)
@@ -43,7 +44,7 @@ class QueuedExchange {
     ran_ = true;
     return exchange_;
   }
-  // The queue is full: nothing was begun.
+  // The queue is full, so nothing was begun.
   void give_up() { ran_ = true; }
 
  private:
@@ -78,7 +79,7 @@ void queue_work(WorkQueue& queue, const std::shared_ptr<HttpExchange>& exchange,
   job.exclusive = options.exclusive;
   job.stop_token = exchange->stop_token();
   if (streams) {
-    // The stream begins when the job is taken: a full queue is a plain answer.
+    // The stream begins when the job is accepted, so a full queue gets a plain response.
     job.moved = [exchange](std::size_t before) {
       exchange->begin_stream({.content_type = "text/event-stream",
                               .headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}});

@@ -1,4 +1,4 @@
-// Work that a request asks for: queued, run on a worker, answered as the client wants it.
+// The work for a request: queued, run on a worker, and answered in the form that the client prefers.
 #ifndef ATTNFLOW_SERVE_API_WORK_H_
 #define ATTNFLOW_SERVE_API_WORK_H_
 
@@ -15,18 +15,18 @@
 
 namespace attnflow {
 
-// What the function that does the work is given.
+// Passed to the function that does the work.
 class Work {
  public:
   Work(std::shared_ptr<HttpExchange> exchange, bool streams) : exchange_(std::move(exchange)), streams_(streams) {}
 
   std::stop_token stop_token() const { return exchange_->stop_token(); }
   StopReason stop_reason() const { return exchange_->stop_reason(); }
-  // Whether the answer is a stream of events.
+  // Whether the response is a stream of events.
   bool streams() const { return streams_; }
-  // An event, where it is.
+  // Sends an event if the response is a stream.
   void event(std::string_view name, std::string_view json) const;
-  // Sends "progress" events, a few a second, where the answer is a stream; else empty.
+  // Returns a function that sends "progress" events, a few per second, if the response is a stream; otherwise empty.
   ProgressFunction progress(std::string_view phase) const;
 
  private:
@@ -40,18 +40,18 @@ struct WorkOptions {
   std::chrono::seconds timeout{60};
   const void* exclusive = nullptr;
   bool input_is_file = false;  // see api_error_of()
-  // What messages call by its name alone.
+  // Messages show only the name.
   std::string model_path = {};
   std::string model_name = {};
 };
 
-// Puts the work into the queue and answers with what `run` gives, a JSON document, or throws. Answers 503 when the
-// queue is full.
+// Queues the work and responds with the result of `run`, a JSON document, or with the error that it throws. Responds
+// with 503 when the queue is full.
 void queue_work(WorkQueue& queue, const std::shared_ptr<HttpExchange>& exchange, const WorkOptions& options,
                 std::function<std::string(const Work&)> run);
 
-// Whether the client asks for server-sent events (Accept: text/event-stream); `otherwise` where it says neither that
-// nor application/json.
+// Whether the client requests server-sent events (Accept: text/event-stream); `otherwise` if it names neither that nor
+// application/json.
 bool wants_events(const HttpRequest& request, bool otherwise);
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// Files that are part of the program; embed.cmake writes the definitions.
+// Files embedded in the program; embed.cmake writes the definitions.
 #ifndef ATTNFLOW_SERVE_EMBEDDED_H_
 #define ATTNFLOW_SERVE_EMBEDDED_H_
 

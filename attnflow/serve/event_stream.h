@@ -1,4 +1,4 @@
-// Server-sent events (HTML Living Standard, section 9.2): what an answer that arrives in parts is written as.
+// Formats server-sent events (HTML Living Standard, section 9.2), for responses that arrive in parts.
 #ifndef ATTNFLOW_SERVE_EVENT_STREAM_H_
 #define ATTNFLOW_SERVE_EVENT_STREAM_H_
 
@@ -7,9 +7,9 @@
 
 namespace attnflow {
 
-// "event: NAME", a "data:" line for each line of `data` and an empty line. Readers put the lines of data together again
-// with a line feed between them; carriage returns would end lines too, so JSON (which escapes them) is what data is.
-// A line feed at the end of `data` is dropped. `name` holds no line break.
+// Returns "event: NAME", a "data:" line for each line of `data`, and an empty line. Readers rejoin the data lines with
+// line feeds. Carriage returns would also end lines, so `data` should be JSON, which escapes them. A trailing line feed
+// in `data` is dropped. `name` contains no line break.
 std::string sse_event(std::string_view name, std::string_view data);
 
 }  // namespace attnflow

@@ -1,8 +1,8 @@
-// Good inputs to begin with, of a kind that a model was made for.
+// Example inputs that suit a model.
 //
-// A model's folder may bring its own: `examples.txt`, a text in each line, and, of a built-in one, pictures
-// `example_NAME.png`. Other models of text get sentences that suit their task, other models of pictures none: what they
-// know is theirs.
+// A model's folder may contain its own: `examples.txt`, with one text per line, and, for a built-in model, images
+// `example_NAME.png`. Other text models get sentences that suit their task; other image models get none, since their
+// subject is unknown.
 #ifndef ATTNFLOW_SERVE_EXAMPLES_H_
 #define ATTNFLOW_SERVE_EXAMPLES_H_
 
@@ -16,19 +16,19 @@
 namespace attnflow {
 
 struct Example {
-  std::string text = {};     // of a model of text
-  std::string name = {};     // of a picture: "ankle boot"
+  std::string text = {};     // for a text model
+  std::string name = {};     // of an image: "ankle boot"
   std::string picture = {};  // the bytes of a PNG file
 };
 
-// The lines of examples.txt, at most 20, without empty ones and repeats. Throws Error(kBadFile): it cannot be read, is
-// larger than 64 KiB, or is not UTF-8.
+// Returns the lines of examples.txt, at most 20, without empty lines and repeats. Throws Error(kBadFile) if it cannot
+// be read, is larger than 64 KiB, or is not UTF-8.
 std::vector<Example> text_examples(const Folder& folder);
 
-// The files example_NAME.png, by name; "_" stands for a space.
+// Returns the files example_NAME.png, by name; "_" stands for a space.
 std::vector<Example> picture_examples(std::span<const MemoryFile> files);
 
-// What suits the task of a model that brings none. `mask` is written where a masked language model is asked.
+// Returns examples for a model's task, if it has none of its own. `mask` is the mask text for a masked language model.
 std::vector<Example> examples_by_task(const ModelInfo& info, const std::string& mask);
 
 }  // namespace attnflow

@@ -24,13 +24,13 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{16} << 10U;
 constexpr std::size_t kWriteBytes = std::size_t{64} << 10U;
-// What may arrive behind a request that is being worked on, before its answer: then the connection is not read any
-// more.
+// Bytes that may arrive after a request that is being worked on, before its response: beyond that, the connection is
+// not read any further.
 constexpr std::size_t kMaxBytesAhead = std::size_t{64} << 10U;
-// What a client may still send to a connection that is being closed before its answer would be lost.
+// Time and bytes that a client may still send to a closing connection before its response would be lost.
 constexpr milliseconds kLinger{1'000};
 constexpr std::size_t kMaxLingerBytes = std::size_t{4} << 20U;
-// Who takes an answer within this time is not slow, whatever others need.
+// A client that receives its response within this time is not slow, regardless of other clients' needs.
 constexpr milliseconds kPatience{2'000};
 
 std::string client_of(const tcp::socket& socket) {
@@ -60,8 +60,8 @@ struct HttpConnection::Exchange {
   }
 };
 
-// The handle that the rest of the program has. What it is told reaches the connection in that order: asio alone keeps
-// the order of what one thread posts, not that of what the server's thread and a worker post one after the other.
+// The handle held by the rest of the program. Its calls reach the connection in order: asio alone preserves the order
+// of posts from one thread, but not between the server's thread and a worker that post one after the other.
 class HttpConnection::Handle final : public HttpExchange {
  public:
   Handle(std::shared_ptr<HttpConnection> connection, ExchangePointer state)
@@ -112,7 +112,7 @@ class HttpConnection::Handle final : public HttpExchange {
     {
       const std::scoped_lock lock(actions_->mutex);
       actions_->waiting.push_back(std::move(action));
-      if (actions_->waiting.size() > 1) return;  // who put the first one there has told the connection
+      if (actions_->waiting.size() > 1) return;  // a post is already pending
     }
     asio::post(connection_->socket_.get_executor(), [connection = connection_, actions = actions_] {
       std::deque<std::function<void(HttpConnection&)>> told;
@@ -146,7 +146,7 @@ bool HttpHub::make_room(std::size_t bytes, const HttpConnection& asking) {
 }
 
 bool HttpHub::make_place(const std::string& client) {
-  // Nobody can have too many: there is nothing to count.
+  // No limit can be exceeded, so there is nothing to count.
   if (connections.size() < std::min(options.max_connections, options.max_connections_per_address)) return true;
   std::map<std::string_view, std::size_t> places;
   for (const auto& connection : connections) ++places[connection->client()];
@@ -196,7 +196,7 @@ void HttpConnection::start(bool overloaded) {
   read();
 }
 
-// The server is about to end: nobody is waited for who has not asked anything.
+// The server is about to end: does not wait for clients that have not sent a request.
 void HttpConnection::begin_end() {
   error_code ignored;
   if (state_ == State::kIdle && socket_.available(ignored) == 0) close();
@@ -259,7 +259,7 @@ void HttpConnection::begin_stream(const ExchangePointer& exchange, HttpResponse 
 
 void HttpConnection::send(const ExchangePointer& exchange, const std::string& part) {
   if (exchange != exchange_ || !streaming_) return;
-  // An event cannot be left out, and there is no other way to say so within a stream.
+  // An event cannot be left out, and a stream has no other way to report that.
   if (!hub_->make_room(part.size(), *this)) {
     close();
     return;
@@ -286,7 +286,8 @@ void HttpConnection::begin_request() {
   state_ = State::kIdle;
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(hub_->options.max_header_bytes));
-  // The handler says, when it knows what is asked. (None is no limit by the documentation, and 0 in Boost 1.74.)
+  // The handler sets the limit when it knows the request. (none means no limit in the documentation, but 0 in Boost
+  // 1.74.)
   parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
   waits_since_ = Clock::now();
   set_deadline(first_ ? hub_->options.header_timeout : hub_->options.idle_timeout);
@@ -301,8 +302,8 @@ void HttpConnection::set_deadline(Clock::time_point time) {
 }
 
 void HttpConnection::too_late() {
-  if (deadline_.expiry() > asio::steady_timer::clock_type::now()) return;  // set again in the meantime
-  // Where something is still being written (the leave to send a body), nothing can be said any more.
+  if (deadline_.expiry() > asio::steady_timer::clock_type::now()) return;  // rescheduled in the meantime
+  // If something is still being written (the permission to send a body), nothing more can be sent.
   if (!writing_ && (state_ == State::kHeader || state_ == State::kBody)) {
     refuse(408, "too_slow", "the request took too long to arrive");
   } else {
@@ -324,7 +325,7 @@ void HttpConnection::read() {
 void HttpConnection::on_read(error_code error, std::size_t n) {
   if (state_ == State::kClosed) return;
   if (error) {
-    // What is already on its way may still be wanted (a client may close its sending side when it has asked).
+    // Data already being sent may still be wanted (a client may close its sending side after its request).
     const bool answered = !exchange_ && (writing_ || !out_.empty());
     if (error == asio::error::eof && answered) {
       close_after_ = true;
@@ -364,8 +365,8 @@ void HttpConnection::parse() {
       hand_over();
       return;
     }
-    // The parser takes a body as it comes. What it leaves lying, and wants more of, is the beginning of a chunk's
-    // extensions or of trailers, which have no limit in it.
+    // The parser consumes a body as it arrives. Data that it leaves in the buffer while needing more is the beginning
+    // of a chunk's extensions or of trailers, for which it has no limit.
     const bool lies = used == 0 && error == http::error::need_more && parser_->chunked();
     if (state_ == State::kBody && lies && buffer_.size() > hub_->options.max_header_bytes) {
       refuse(431, "header_too_large",
@@ -390,7 +391,7 @@ void HttpConnection::refuse_malformed(error_code error) {
   }
 }
 
-// The header is there: is the request taken? If not, it is answered.
+// Decides, once the header has arrived, whether to accept the request; if not, answers it.
 bool HttpConnection::admit() {
   const auto& header = parser_->get();
   request_ = HttpRequest{};
@@ -405,7 +406,7 @@ bool HttpConnection::admit() {
                                   std::string(field.value()));
   }
   if (hub_->ending) return refuse(stop_problem(StopReason::kShutdown));
-  // Where a body ends must be beyond doubt (RFC 9112, 6.3): what follows would be taken for another request.
+  // The end of a body must be unambiguous (RFC 9112, 6.3), or the data after it would be taken for another request.
   const auto codings = header.count(http::field::transfer_encoding);
   if (codings > 0 && (codings > 1 || header.version() < 11 ||
                       lower_ascii(std::string_view(header[http::field::transfer_encoding].data(),
@@ -444,8 +445,8 @@ bool HttpConnection::admit() {
   return true;
 }
 
-// An answer that ends the connection: what the client has still to send is not wanted.
-// Always false, for admit().
+// Sends a response that ends the connection; the client's remaining data is discarded.
+// Always returns false, for admit().
 bool HttpConnection::refuse(HttpResponse response) {
   if (state_ == State::kWork || state_ == State::kClosing || state_ == State::kClosed) return false;
   state_ = State::kWork;
@@ -478,7 +479,7 @@ void HttpConnection::add_part(const std::string& part) {
   put(fmt::format("{:x}\r\n{}\r\n", part.size(), part));
 }
 
-// Small pieces are written together.
+// Small pieces are combined into one write.
 void HttpConnection::put(std::string piece) {
   if (piece.empty()) return;
   if (out_.empty()) {
@@ -499,12 +500,13 @@ void HttpConnection::put(std::string piece) {
 void HttpConnection::write() {
   if (writing_ || state_ == State::kClosed) return;
   if (out_.empty()) {
-    // While a request is being read, what was written was no answer.
+    // While a request is still being read, the data written was not its response.
     if (!exchange_ && state_ == State::kWork) answered();
     return;
   }
   writing_ = true;
-  // What waits is an answer's or an event's: the deadline is that of this piece, and of all that waits with it.
+  // Pending data belongs to a response or an event: the deadline is that of this piece, and of all pieces pending with
+  // it.
   const HttpServerOptions& options = hub_->options;
   const milliseconds whole(1'000 * put_ / options.slowest_bytes_per_second);
   set_deadline(std::min(Clock::now(), put_since_ + whole) + options.write_timeout);
@@ -538,7 +540,7 @@ void HttpConnection::on_written(error_code error, std::size_t n) {
   write();
 }
 
-// The answer is with the client's machine.
+// The response has been handed to the network.
 void HttpConnection::answered() {
   if (close_after_) {
     close();
@@ -550,7 +552,7 @@ void HttpConnection::answered() {
     read();
     return;
   }
-  // Closing at once would reset the connection where the client is still sending, and the answer might be lost.
+  // Closing at once would reset the connection if the client is still sending, and the response might be lost.
   state_ = State::kClosing;
   error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
@@ -562,7 +564,7 @@ void HttpConnection::answered() {
 void HttpConnection::stop_exchange(StopReason why) {
   const ExchangePointer exchange = exchange_;
   exchange->stop_for(why);
-  if (exchange->answered.exchange(true)) return;  // a stream: its work says what happened
+  if (exchange->answered.exchange(true)) return;  // a stream: its work reports the reason
   respond(exchange, stop_problem(why));
 }
 
@@ -586,7 +588,7 @@ void HttpConnection::unanswered(const ExchangePointer& exchange) {
 void HttpConnection::hand_over() {
   state_ = State::kWork;
   release_body();
-  // The work has its own limit; what is being written keeps its deadline.
+  // The work has its own limit; data being written keeps its deadline.
   if (!writing_) deadline_.expires_at(asio::steady_timer::time_point::max());
   exchange_ = std::make_shared<Exchange>();
   exchange_->keep_alive = parser_->get().keep_alive();

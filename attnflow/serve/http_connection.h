@@ -1,9 +1,9 @@
-// One connection of an HttpServer, and what connections share. Internal to serve/: http_server.h says what they keep
-// to.
+// One connection of an HttpServer, and the state shared by all connections. Internal to serve/; http_server.h describes
+// the behavior.
 //
-// A connection reads a request, waits for its answer, writes it, and begins again. There is always one read under way
-// (but when a client has sent too much ahead), and at most one write. Everything here runs on the server's one thread,
-// but for the HttpExchange that a connection gives away.
+// A connection reads a request, waits for its response, writes it, and starts over. One read is always pending (unless
+// a client has sent too much ahead), and at most one write. Everything here runs on the server's single thread, except
+// for the HttpExchange that a connection hands out.
 #ifndef ATTNFLOW_SERVE_HTTP_CONNECTION_H_
 #define ATTNFLOW_SERVE_HTTP_CONNECTION_H_
 
@@ -35,24 +35,24 @@ struct HttpHub {
   HttpServerOptions options;
   HttpHandler handler;
   std::set<std::shared_ptr<HttpConnection>> connections;
-  std::size_t body_bytes = 0;    // promised to connections for their requests' bodies
-  std::size_t answer_bytes = 0;  // of answers that clients have not taken
+  std::size_t body_bytes = 0;    // reserved by connections for their request bodies
+  std::size_t answer_bytes = 0;  // in responses that clients have not yet received
   bool ending = false;
-  std::function<void()> emptied;  // the last connection is closed
+  std::function<void()> emptied;  // called when the last connection is closed
 
   HttpResponse problem(unsigned status, const std::string& kind, const std::string& message) const {
     return handler.problem(status, kind, message);
   }
-  // Makes a place for one more connection of `client`, where there is none, by closing one that has asked nothing.
-  // False: there is no such connection.
+  // Makes a place for one more connection of `client`, if none is free, by closing one without a pending request.
+  // Returns false if there is no such connection.
   bool make_place(const std::string& client);
-  // Whether `asking` may keep `bytes` more for its client. Connections that have waited for theirs for long are closed
-  // to make it so. Where no other keeps anything, no answer is too long.
+  // Whether `asking` may hold `bytes` more for its client. Closes connections whose clients have been slow for long to
+  // make room. If no other connection holds anything, no response is too long.
   bool make_room(std::size_t bytes, const HttpConnection& asking);
   void forget(const std::shared_ptr<HttpConnection>& connection);
 };
 
-// "127.0.0.1", "[::1]": an address as URLs have it.
+// Formats an address as in URLs: "127.0.0.1", "[::1]".
 std::string url_address(const boost::asio::ip::address& address);
 
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
@@ -60,15 +60,15 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpConnection(std::shared_ptr<HttpHub> hub, boost::asio::ip::tcp::socket socket);
 
   void start(bool overloaded);
-  // The server is about to end: nobody is waited for who has not asked anything.
+  // The server is about to end: does not wait for clients that have not sent a request.
   void begin_end();
-  // The time for that is over.
+  // The time for pending work is over.
   void end_work();
   void close();
 
-  // Who is at the other end: an address, or the first half of an IPv6 one, which is what one customer gets.
+  // Identifies the client: an address, or the first half of an IPv6 address, which is what one customer is assigned.
   const std::string& client() const { return client_; }
-  // Nothing has been asked, or what was asked is refused or answered: nobody loses much by its being closed.
+  // No request has arrived, or it has been rejected or answered: closing the connection costs the client little.
   bool may_give_way() const {
     return state_ == State::kIdle || state_ == State::kHeader || state_ == State::kClosing || refused_;
   }
@@ -76,11 +76,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
  private:
   enum class State {
-    kIdle,     // nothing of a request has come
-    kHeader,   // part of one has
-    kBody,     // its header has
-    kWork,     // the whole; the answer is being made or written
-    kClosing,  // the answer is written, what the client still sends is thrown away
+    kIdle,     // no part of a request has arrived
+    kHeader,   // part of the header has arrived
+    kBody,     // the header has arrived
+    kWork,     // the whole request has arrived; the response is being made or written
+    kClosing,  // the response is written; further input from the client is discarded
     kClosed,
   };
   struct Exchange;
@@ -102,7 +102,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void refuse_malformed(boost::system::error_code error);
   void release_body();
 
-  // What a Handle is told; it comes too late where the exchange is another by now.
+  // Called by a Handle; has no effect if the exchange is no longer the current one.
   void respond(const ExchangePointer& exchange, HttpResponse response);
   void begin_stream(const ExchangePointer& exchange, HttpResponse response);
   void send(const ExchangePointer& exchange, const std::string& part);
@@ -132,17 +132,17 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::steady_timer time_limit_;
   std::string address_;
   std::string client_;
-  Clock::time_point waits_since_{};  // for a request, where it has to
+  Clock::time_point waits_since_{};  // for a request, if it is waiting for one
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   HttpRequest request_;
   State state_ = State::kIdle;
-  ExchangePointer exchange_;  // while it is not answered
+  ExchangePointer exchange_;  // until it is answered
   std::deque<std::string> out_;
-  std::size_t written_ = 0;        // of the front
+  std::size_t written_ = 0;        // of the front element
   std::size_t kept_ = 0;           // bytes in out_
-  std::size_t put_ = 0;            // bytes since out_ was empty last
-  Clock::time_point put_since_{};  // when that was
+  std::size_t put_ = 0;            // bytes since out_ was last empty
+  Clock::time_point put_since_{};  // when out_ was last empty
   std::size_t max_body_ = 0;
   std::size_t promised_ = 0;
   std::size_t thrown_away_ = 0;

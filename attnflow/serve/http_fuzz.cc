@@ -1,5 +1,5 @@
-// Fuzz target: any bytes as a request, by the parser that reads connections and the checks that guard them. Built by
-// ./dev fuzz.
+// Fuzz target: arbitrary bytes as a request, for the parser that connections use and the checks that guard them. Built
+// by ./dev fuzz.
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 namespace http = boost::beast::http;
 
-// As a connection hands it to the checks.
+// Builds the request as a connection passes it to the checks.
 attnflow::HttpRequest request_of(const http::request<http::string_body>& given) {
   attnflow::HttpRequest request;
   request.method = std::string(given.method_string());
@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)attnflow::check_content_type(request, {"application/json"});
   (void)attnflow::check_content_encoding(request);
   (void)attnflow::parse_query(request.query);
-  // Who passes has named this server, is of its own pages where it says of which, and knows the token.
+  // A request that passes has named this server, comes from its own pages if it gives an origin, and has the token.
   const std::string own = request.header("host").value_or("");
   if (!host) {
     const auto named = attnflow::parse_host(own);

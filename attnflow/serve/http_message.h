@@ -1,4 +1,4 @@
-// What the server's parts say to each other about a request and its answer. Nothing here knows the network.
+// Requests and responses, as passed between the server's parts. Nothing here depends on the network.
 #ifndef ATTNFLOW_SERVE_HTTP_MESSAGE_H_
 #define ATTNFLOW_SERVE_HTTP_MESSAGE_H_
 
@@ -15,14 +15,14 @@ using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method;  // GET, POST, ...
-  std::string path;    // "/api/v1/image": as sent, nothing decoded, up to the question mark
-  std::string query;   // behind it, as sent
+  std::string path;    // "/api/v1/image": as sent, not decoded, up to the question mark
+  std::string query;   // after the question mark, as sent
   NamedTexts headers;  // names in lower case, in the order sent
   std::string body;
-  std::string server_address;  // of the connection's own end, without port; IPv6 in brackets, as in a URL
+  std::string server_address;  // the server's address on this connection, without port; IPv6 in brackets, as in a URL
 
   std::size_t count(std::string_view name) const;
-  // Of the first header of that name; nothing when there is none.
+  // Returns the value of the first header with that name, or nothing.
   std::optional<std::string> header(std::string_view name) const;
 };
 
@@ -33,13 +33,13 @@ struct HttpResponse {
   std::string body = {};
 };
 
-// "content-type" of "Content-Type": names of headers and the like are compared so.
+// Converts "Content-Type" to "content-type", for case-insensitive comparison of header names and the like.
 std::string lower_ascii(std::string_view text);
 
 // "Not Found".
 std::string_view status_text(unsigned status);
 
-// "a=1&b=x%20y" -> names and values; + is a space. Nothing when a % is not followed by two hexadecimal digits.
+// Parses "a=1&b=x%20y" into names and values; + is a space. Nothing when a % is not followed by two hexadecimal digits.
 std::optional<NamedTexts> parse_query(std::string_view query);
 
 }  // namespace attnflow

@@ -19,7 +19,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLastWords{2'000};  // behind the grace period
+constexpr milliseconds kLastWords{2'000};  // after the grace period
 constexpr milliseconds kAcceptPause{100};  // when there are no file descriptors left
 
 tcp::endpoint resolve(const std::string& host, std::uint16_t port) {
@@ -33,7 +33,7 @@ tcp::endpoint resolve(const std::string& host, std::uint16_t port) {
     throw Error(ErrorKind::kUsage, fmt::format("--host: expected an address or a name of this machine, found '{}': {}",
                                                host, error.message()));
   }
-  // "localhost" is both 127.0.0.1 and ::1; what people type is the former.
+  // "localhost" is both 127.0.0.1 and ::1; users usually mean the former.
   for (const auto& one : found) {
     if (one.endpoint().address().is_v4()) return one.endpoint();
   }
@@ -49,7 +49,7 @@ std::string url_address(const asio::ip::address& address) {
   return address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
 }
 
-// The door, and the end. Everything runs on the server's one thread but stop().
+// Accepts connections and shuts down. Everything except stop() runs on the server's single thread.
 class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
  public:
   Impl(const HttpServerOptions& options, HttpHandler handler)
@@ -83,8 +83,8 @@ class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
         hub_->io.run();
         return;
       } catch (const std::bad_alloc&) {
-        // One connection wanted more memory than there is. What it had pending is gone with the exception; its deadline
-        // closes it, and the others go on.
+        // One connection needed more memory than is available. Its pending operations are lost with the exception; its
+        // deadline closes it, and the others continue.
       }
     }
   }
@@ -93,7 +93,7 @@ class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
     asio::post(hub_->io, [self = shared_from_this()] { self->begin_end(); });
   }
 
-  // What the end of run() left behind: answers to clients that are gone.
+  // Handles events left over from run(): responses to clients that are gone.
   void drain() {
     hub_->io.restart();
     hub_->io.poll();
@@ -129,7 +129,7 @@ void HttpServer::Impl::accept() {
 }
 
 void HttpServer::Impl::add(tcp::socket socket) {
-  // A few more than may come get an answer that says so; the others are hung up on.
+  // A few connections above the limit get a response that says so; the rest are closed.
   constexpr std::size_t kAnswered = 64;
   const auto connection = std::make_shared<HttpConnection>(hub_, std::move(socket));
   const bool overloaded = !hub_->make_place(connection->client());
@@ -142,7 +142,7 @@ void HttpServer::Impl::begin_end() {
   if (hub_->ending) return;
   error_code ignored;
   acceptor_.cancel(ignored);
-  // Who has been let in by the system, and may have asked something, is not turned away without a word.
+  // Connections that the system has already accepted, which may have sent requests, are not closed without a response.
   acceptor_.non_blocking(true, ignored);
   for (std::size_t i = 0; i < hub_->options.max_connections; ++i) {
     error_code none;
@@ -155,7 +155,7 @@ void HttpServer::Impl::begin_end() {
   accept_pause_.cancel();
   hub_->ending = true;
   const auto each = [this](void (HttpConnection::*function)()) {
-    const auto connections = hub_->connections;  // which forget themselves
+    const auto connections = hub_->connections;  // a copy, because they remove themselves
     for (const auto& connection : connections) (connection.get()->*function)();
   };
   each(&HttpConnection::begin_end);

@@ -1,28 +1,28 @@
-// HTTP/1.1 over Boost.Asio and Beast's parser: connections, limits, timeouts, clients that leave, and an orderly end.
+// HTTP/1.1 with Boost.Asio and Beast's parser: connections, limits, timeouts, client disconnects, and orderly shutdown.
 //
-// One thread (the one that calls run()) reads and writes all connections; it never computes. A request is handed over
-// as an HttpExchange, which any thread may answer, at once or in parts. While an exchange is open the connection is
-// still read, so that a client that goes away is noticed: the exchange's stop token is triggered, and whatever is
-// answered then is dropped. (A client that closes only its sending side has gone, too: HTTP has no use for that, and
-// the two look alike.)
+// One thread (the one that calls run()) reads and writes all connections; it does no computation. A request is handed
+// over as an HttpExchange, which any thread may answer, at once or in parts. The connection is still read while an
+// exchange is open, so that a disconnect is noticed: the exchange's stop token is triggered, and any later response is
+// dropped. (A client that closes only its sending side also counts as disconnected: HTTP has no use for that, and the
+// two cannot be distinguished.)
 //
-// Every request that was read to its end gets an answer: an exchange that is destroyed unanswered says 500, or 503
-// where it was stopped by its time limit or by the server's end.
+// Every request that is fully read gets a response: an exchange that is destroyed unanswered yields 500, or 503 if it
+// was stopped by its time limit or by the server's shutdown.
 //
-// Places. Connections that have asked nothing yet, or only part of a header, or whose refusal is on its way, keep
-// nobody out: where there is no place left, in all or for one address, the one of them that has waited longest gives
-// way to who comes; of an address that has most of them, where all are taken. So whoever opens many and says nothing
-// closes his own.
+// Places. Connections without a request, with only part of a header, or whose rejection is being sent, do not block new
+// clients: when no place is left, overall or for one address, the one that has waited longest is closed in favor of the
+// newcomer. It is chosen from the same address if that is at its limit, otherwise from the address with the most
+// connections. So a client that opens many idle connections closes its own.
 //
-// Limits, each with its own answer: header size (431), body size (413, before it is read where its length is said),
-// bodies being read at the same time (503), connections (503), time for a header and a body to arrive (408, or nothing
-// where nothing came), idle time between requests. An answer must be taken without long pauses and at a least speed on
-// the whole, else the connection is closed; answers that wait for their clients have a limit of bytes together, kept by
-// closing who has waited longest, or else by 503.
+// Limits, each with its own response: header size (431), body size (413, before the body is read if its length is
+// given), bodies being read at the same time (503), connections (503), time for a header and a body to arrive (408, or
+// nothing if nothing came), idle time between requests. A client must read its response without long pauses and at a
+// minimum overall speed, or the connection is closed. Responses waiting for their clients have a common limit in bytes,
+// enforced by closing the connection that has waited longest, or else by 503.
 //
-// The end: stop() closes the door and idle connections. Open exchanges have the grace period to be answered; then they
-// are stopped, and answered 503. run() returns when the last connection is closed, at the latest two seconds after
-// that.
+// Shutdown. stop() stops accepting connections and closes idle ones. Open exchanges have the grace period to be
+// answered; then they are stopped, and answered 503. run() returns when the last connection is closed, at most two
+// seconds later.
 #ifndef ATTNFLOW_SERVE_HTTP_SERVER_H_
 #define ATTNFLOW_SERVE_HTTP_SERVER_H_
 
@@ -41,75 +41,75 @@ namespace attnflow {
 
 struct HttpServerOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;                     // 0: any that is free
+  std::uint16_t port = 0;                     // 0: any free port
   std::size_t max_header_bytes = 16U << 10U;  // request line included
   std::size_t max_connections = 512;
-  std::size_t max_connections_per_address = 512;                 // of max_connections; IPv6: of a /64
-  std::size_t max_body_bytes_at_once = std::size_t{256} << 20U;  // of all connections together
+  std::size_t max_connections_per_address = 512;                 // out of max_connections; for IPv6, per /64
+  std::size_t max_body_bytes_at_once = std::size_t{256} << 20U;  // for all connections together
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{60'000};
-  std::size_t max_answer_bytes_at_once = std::size_t{512} << 20U;  // that clients have not taken
-  std::size_t slowest_bytes_per_second = 16U << 10U;               // at which an answer must be taken, on the whole
-  std::chrono::milliseconds write_timeout{30'000};                 // for each 64 KiB, and on top of that for the whole
-  std::chrono::milliseconds idle_timeout{60'000};  // between requests; for the first one header_timeout holds
+  std::size_t max_answer_bytes_at_once = std::size_t{512} << 20U;  // that clients have not yet received
+  std::size_t slowest_bytes_per_second = 16U << 10U;  // minimum overall speed at which a response must be received
+  std::chrono::milliseconds write_timeout{30'000};    // for each 64 KiB, and in addition for the whole
+  std::chrono::milliseconds idle_timeout{60'000};     // between requests; header_timeout applies to the first
   std::chrono::milliseconds grace{5'000};
 };
 
 enum class StopReason { kNone, kClientLeft, kTimeLimit, kShutdown };
 
-// What a client is told whose work was stopped: the error's kind and message.
+// The error kind and message sent to a client whose work was stopped.
 struct StopWords {
   const char* kind;
   const char* message;
 };
 StopWords stop_words(StopReason reason);
 
-// A request and the way to answer it. All functions may be called from any thread. The first of respond() and
-// begin_stream() counts; later calls, and all after the client left, do nothing.
+// A request and the means to answer it. All functions may be called from any thread. Only the first call of respond()
+// or begin_stream() takes effect; later calls, and all calls after the client has left, do nothing.
 class HttpExchange {
  public:
   virtual ~HttpExchange() = default;
   virtual const HttpRequest& request() const = 0;
-  // The body is handed over once, so that it needs not be kept.
+  // Returns the body, once, so that it need not be kept.
   virtual std::string take_body() = 0;
   virtual std::stop_token stop_token() const = 0;
   virtual StopReason stop_reason() const = 0;
-  // From now on the exchange is stopped, and answered 503 if it is not begun, when the time is over.
+  // Stops the exchange after `time` from now, and answers it 503 if no response has begun.
   virtual void limit_time(std::chrono::milliseconds time) = 0;
 
   virtual void respond(HttpResponse response) = 0;
-  // An answer in parts; `response.body` is the first one. end_stream() ends it; destruction does, too.
+  // Starts a response in parts; `response.body` is the first one. end_stream() or destruction ends it.
   virtual void begin_stream(HttpResponse response) = 0;
   virtual void send(std::string part) = 0;
   virtual void end_stream() = 0;
 };
 
 struct HttpHandler {
-  // Asked when the header has been read: an answer refuses the request, whose body is then not read. `max_body_bytes`
-  // becomes the limit of the body (0: none may come).
+  // Called when the header has been read: a response rejects the request, whose body is then not read. Sets
+  // `max_body_bytes` to the limit for the body (0: none allowed).
   std::function<std::optional<HttpResponse>(const HttpRequest& request, std::size_t& max_body_bytes)> admit;
   // Called with a whole request. Must not block or throw.
   std::function<void(std::shared_ptr<HttpExchange> exchange)> handle;
-  // The body of answers that the server gives by itself: status, kind ("time_limit"), message.
+  // Returns the response for errors that the server reports itself: status, kind ("time_limit"), message.
   std::function<HttpResponse(unsigned status, const std::string& kind, const std::string& message)> problem;
-  // Called with every answer before it is sent, for what all have. May be empty.
+  // Called with every response before it is sent, for common headers. May be empty.
   std::function<void(HttpResponse& response)> complete = {};
 };
 
 class HttpServer {
  public:
-  // Binds and listens. Throws Error(kOther): the address does not exist here, or the port is taken; the message says
+  // Binds and listens. Throws Error(kOther) if the address does not exist here or the port is taken; the message says
   // which.
   HttpServer(const HttpServerOptions& options, HttpHandler handler);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
-  // After run() has returned and every exchange is destroyed.
+  // Only after run() has returned and every exchange is destroyed.
   ~HttpServer();
 
   std::uint16_t port() const;
   // "http://127.0.0.1:8080/".
   std::string url() const;
-  // Serves until stop() is called from another thread, then ends as above. Once.
+  // Serves until stop() is called from another thread, then shuts down as above. Call it once.
   void run();
   void stop();
 
@@ -118,7 +118,7 @@ class HttpServer {
   std::shared_ptr<Impl> impl_;
 };
 
-// Whether a host to bind can be reached from this machine alone. Throws Error(kUsage) for what is no address and no
+// Whether a host to bind is reachable from this machine only. Throws Error(kUsage) if it is neither an address nor a
 // known name.
 bool is_loopback_host(const std::string& host);
 

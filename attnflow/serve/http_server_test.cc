@@ -25,7 +25,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A connection that says whatever it is told to.
+// A connection that sends arbitrary data.
 class Client {
  public:
   explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -50,7 +50,7 @@ class Client {
       sent += static_cast<std::size_t>(n);
     }
   }
-  // Until `end` has come, or the connection is closed.
+  // Reads until `end` has arrived, or the connection is closed.
   std::string hear(const std::string& end = "\x01") {
     std::size_t at = heard_.find(end);
     while (at == std::string::npos) {
@@ -66,7 +66,7 @@ class Client {
     heard_.erase(0, size);
     return result;
   }
-  // Bytes taken of what has come, at most `most`; 0 at the end.
+  // Reads at most `most` of the bytes available; 0 at the end.
   std::size_t take(std::size_t most) const {
     std::string piece(most, '\0');
     const ssize_t n = ::recv(socket_, piece.data(), piece.size(), 0);
@@ -91,7 +91,7 @@ HttpResponse text(const std::string& body, unsigned status = 200) {
   return response;
 }
 
-// A server whose answers the test makes up.
+// A server whose responses the test defines.
 class ServerTest : public testing::Test {
  protected:
   void start(std::function<void(std::shared_ptr<HttpExchange>)> handle, const HttpServerOptions& options = {}) {
@@ -160,7 +160,7 @@ TEST_F(ServerTest, RequestsAheadAreAnsweredInOrder) {
   EXPECT_NE(client.hear("<3>").find("200"), std::string::npos);
 }
 
-// Bodies that are there with their headers, and the requests behind them, are no extensions of a chunk.
+// Bodies that arrive with their headers, and the requests after them, are not extensions of a chunk.
 TEST_F(ServerTest, BodiesAheadAreAnsweredInOrder) {
   max_body_ = 60'000;
   start([](const auto& exchange) { exchange->respond(text(std::to_string(exchange->take_body().size()) + ";")); });
@@ -248,7 +248,7 @@ TEST_F(ServerTest, StreamsInChunks) {
 TEST_F(ServerTest, PartsOfSeveralThreadsKeepTheirOrder) {
   start([](const std::shared_ptr<HttpExchange>& exchange) {
     exchange->begin_stream(text("<begin>"));
-    // A worker that is done before this thread looks for what it was told.
+    // A worker that finishes before this thread processes the posted calls.
     std::jthread([exchange] {
       exchange->send("<error>");
       exchange->end_stream();
@@ -275,7 +275,7 @@ TEST_F(ServerTest, LongAnswersArriveWhole) {
   EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, body.size());
 }
 
-// Each piece is taken in time, and yet the whole would take hours.
+// Each piece is received in time, but the whole response would take hours.
 TEST_F(ServerTest, AnswersTakenDropByDropAreGivenUp) {
   HttpServerOptions options;
   options.write_timeout = milliseconds(300);
@@ -285,7 +285,7 @@ TEST_F(ServerTest, AnswersTakenDropByDropAreGivenUp) {
   Client client(port());
   client.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   std::size_t taken = 0;
-  for (int i = 0; i < 40; ++i) {  // twice the time that the whole has, at 26 MB/s
+  for (int i = 0; i < 40; ++i) {  // twice the time allowed for the whole, at 26 MB/s
     taken += client.take(std::size_t{1} << 20U);
     std::this_thread::sleep_for(milliseconds(40));
   }
@@ -301,11 +301,11 @@ TEST_F(ServerTest, AnswersThatWaitHaveALimitTogether) {
   Client slow(port());
   slow.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(slow.hear("\r\n"), "HTTP/1.1 200 OK\r\n");
-  // There is no room beside it, and it has not waited long.
+  // There is no room in addition to the slow response, which has not waited long.
   Client second(port());
   second.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(second.hear("\r\n"), "HTTP/1.1 503 Service Unavailable\r\n");
-  // Now it has: it makes room.
+  // Now it has, and makes room.
   std::this_thread::sleep_for(milliseconds(2'100));
   Client third(port());
   third.say("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
@@ -360,7 +360,7 @@ TEST_F(ServerTest, TimeLimitAnswersAndStops) {
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
   EXPECT_TRUE(held_[0]->stop_token().stop_requested());
   EXPECT_EQ(held_[0]->stop_reason(), StopReason::kTimeLimit);
-  client.say(kGet);  // the connection is still good
+  client.say(kGet);  // the connection is still usable
   EXPECT_TRUE(client.hear("time_limit").starts_with("HTTP/1.1 503 "));
 }
 
@@ -390,7 +390,7 @@ TEST_F(ServerTest, TooManyConnections) {
   auto second = std::make_unique<Client>(port());
   second->say(kGet);
   came_.acquire();
-  // Both are being worked on.
+  // Both are in progress.
   Client third(port());
   EXPECT_TRUE(third.hear().starts_with("HTTP/1.1 503 "));
   second.reset();
@@ -412,7 +412,7 @@ TEST_F(ServerTest, WhoHasAskedNothingGivesWay) {
     kept.hear("<taken>");
     Client half(port());
     half.say("GET / HTTP/1.1\r\nHo");
-    // The first has waited longest, then the second: neither is told anything.
+    // The first has waited longest, then the second; neither gets a response.
     Client next(port());
     next.say(kGet);
     EXPECT_TRUE(next.hear("<taken>").starts_with("HTTP/1.1 200 "));

@@ -20,14 +20,13 @@
 namespace attnflow {
 namespace {
 
-// Correlations are of what an encoder that classifies or a decoder that writes says.
+// Correlations need the predictions of an encoder that classifies or a decoder that generates.
 bool can_be_evaluated(const ModelInfo& info) {
   if (info.head == ModelHead::kCausalLm) return !info.target;
   return info.head == ModelHead::kClassification && !info.causal && !info.multi_label && info.labels.size() >= 2;
 }
 
-// The tokenizer of an encoder; nothing where it cannot be read: what is wrong is said to whoever asks the model
-// something.
+// Returns an encoder's tokenizer, or nothing if it cannot be read; the error is reported when the model is used.
 std::optional<Tokenizer> tokenizer_of(const Folder& folder, const std::string& architecture) {
   try {
     return Tokenizer::load(folder, architecture);
@@ -72,15 +71,15 @@ LoadedModel& ShelfModel::load(const LoadOptions& asked) {
   const std::scoped_lock lock(mutex_);
   if (loaded_) return *loaded_;
   LoadOptions options = asked;
-  // What is mapped takes no memory that others need, and costs the server its life when the file shrinks; what is
-  // copied does not, and costs it when there is no memory.
+  // Mapped weights take no memory that others need, but end the server if the file shrinks; copied weights avoid that,
+  // but end it when there is not enough memory.
   const auto available = available_memory();
   if (available && weight_bytes() > *available / 2) options.copy_weights = false;
   auto fresh = std::make_unique<LoadedModel>();
   if (kind == ModelKind::kImage) {
     fresh->image = load_image_model(open(), options);
   } else {
-    // The tokenizer that was read when the model was described, the first time.
+    // On the first load, uses the tokenizer that was read to describe the model.
     fresh->text = info.target ? load_decoder_model(open(), options)
                               : load_text_model(open(), options, std::exchange(tokenizer_, std::nullopt));
   }
@@ -89,7 +88,7 @@ LoadedModel& ShelfModel::load(const LoadOptions& asked) {
 }
 
 bool ShelfModel::loaded() const {
-  // Whoever loads holds the lock for seconds; it is not loaded then.
+  // Loading holds the lock for seconds; the model is not loaded during that time.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   return lock.owns_lock() && loaded_ != nullptr;
 }
@@ -121,7 +120,7 @@ ModelShelf::ModelShelf(const std::vector<std::string>& references, const OpenOpt
 void ModelShelf::describe(ShelfModel& model) {
   ModelInfo& info = model.info;
   info = model.open().info();
-  if (!model.folder_) llama_backend();  // what cannot be run is refused now, not when it is asked something
+  if (!model.folder_) llama_backend();  // rejects models that cannot be run now, rather than when they are first used
   if (info.image) {
     model.kind = ModelKind::kImage;
   } else if ((info.causal && !predicts_classes(info.head)) || info.target) {
@@ -149,7 +148,7 @@ void ModelShelf::find_examples(ShelfModel& model) {
   try {
     if (model.folder_ && model.kind != ModelKind::kImage) model.examples = text_examples(*model.folder_);
   } catch (const Error& error) {
-    // A file of that name may be there for something else.
+    // A file of that name may be there for another purpose.
     warnings_.push_back(fmt::format("{}: {}; other examples are offered", model.name, error.what()));
   }
   if (model.built_in && model.kind == ModelKind::kImage) {
@@ -159,7 +158,7 @@ void ModelShelf::find_examples(ShelfModel& model) {
   if (model.examples.empty()) model.examples = examples_by_task(model.info, model.mask);
 }
 
-// A name of a built-in model means that model, also where a folder is called the same.
+// A built-in model's name refers to that model, even if a folder has the same name.
 ShelfModel& ModelShelf::add(const std::string& name) {
   std::string unique = name;
   for (std::size_t number = 2; find(unique) != nullptr || find_builtin_model(unique) != nullptr; ++number) {

@@ -17,14 +17,14 @@ TEST(ModelShelf, TheModelNamedFirstIsTheFirst) {
   struct Case {
     std::vector<std::string> references;
     std::vector<std::string> names;
-    std::string text, image, generation;  // of a request without a model
+    std::string text, image, generation;  // for a request without a model
   };
   const std::vector<Case> cases = {
       {{}, {"agreement", "fashion"}, "agreement", "fashion", ""},
       {{"fashion"}, {"fashion", "agreement"}, "agreement", "fashion", ""},
       {{kEncoder}, {"bert_masked_lm", "agreement", "fashion"}, "bert_masked_lm", "fashion", ""},
       {{"agreement", kEncoder}, {"agreement", "bert_masked_lm", "fashion"}, "agreement", "fashion", ""},
-      // A decoder explains texts, too.
+      // A decoder can also explain texts.
       {{kDecoder, kEncoder},
        {"llama_grouped", "bert_masked_lm", "agreement", "fashion"},
        "llama_grouped",

@@ -1,7 +1,7 @@
-// The OpenAPI document: openapi.json with what it says in short written out.
+// Builds the OpenAPI document by expanding the abbreviations in openapi.json:
 //
-//   "x-settings": USE     the settings of the table (attribution/setting_options.h) that USE takes
-//   "x-errors": [STATUS]  the components of these errors, among an operation's responses
+//   "x-settings": USE     the settings in the table (attribution/setting_options.h) that USE accepts
+//   "x-errors": [STATUS]  the components for these errors, among an operation's responses
 //   "content": SCHEMA     JSON of that schema
 //   "required": "all"     every property
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr const char* kMark = "x-settings";
 constexpr std::array<std::pair<std::string_view, SettingUse>, 4> kUses = {
     {{"explain", kForExplain}, {"image", kForImage}, {"generate", kForGenerate}, {"evaluate", kForText}}};
 
-// The components of errors, by status.
+// The components for errors, by status.
 constexpr std::array<std::pair<unsigned, const char*>, 10> kErrors = {{{400, "Wrong"},
                                                                        {401, "Unauthorized"},
                                                                        {403, "Forbidden"},
@@ -52,7 +52,7 @@ SettingUse use_of(std::string_view name) {
   return kForExplain;
 }
 
-// Options are fields here.
+// Describes options as fields.
 std::string description(const SettingOption& option, SettingUse use) {
   if (use == kForText && option.name == std::string_view("output_token")) {
     return "auto, cls, mask, last, a position, or the text of a token";
@@ -70,7 +70,7 @@ Json number_schema(const char* type, const NumberRange& range) {
   return schema;
 }
 
-// The words that a use takes: a generation's rows are never divided by their sums.
+// The values that a use accepts: a generation's rows are never divided by their sums.
 std::vector<std::string> words_of(const SettingOption& option, SettingUse use) {
   std::vector<std::string> words(option.words.begin(), option.words.end());
   if (use == kForGenerate && option.name == std::string_view("normalize")) std::erase(words, "row");
@@ -81,7 +81,7 @@ std::vector<std::string> words_of(const SettingOption& option, SettingUse use) {
   return words;
 }
 
-// `query`: as a parameter of a URL, where all lists are texts.
+// `query`: as a URL parameter, where all lists are strings.
 Json schema_of(const SettingOption& option, SettingUse use, bool query) {
   const Json whole = {{"type", "integer"}, {"minimum", 0}};
   const Json text = {{"type", "string"}};
@@ -119,7 +119,7 @@ Json schema_of(const SettingOption& option, SettingUse use, bool query) {
   return schema;
 }
 
-// The object's properties, behind the settings.
+// Adds the settings to an object's properties.
 void expand_properties(Json& schema) {
   const SettingUse use = use_of(schema[kMark].get<std::string>());
   schema.erase(kMark);
@@ -131,7 +131,7 @@ void expand_properties(Json& schema) {
   }
 }
 
-// A list of parameters, of which one is the mark.
+// Expands the mark in a list of parameters.
 void expand_parameters(Json& parameters) {
   Json expanded = Json::array();
   for (const Json& parameter : parameters) {
@@ -153,7 +153,7 @@ void expand_parameters(Json& parameters) {
 
 Json reference(const std::string& component) { return {{"$ref", "#/components/" + component}}; }
 
-// Errors, contents and required properties, everywhere in `json`.
+// Expands errors, contents and required properties everywhere in `json`.
 void write_out(Json& json) {
   if (json.contains("x-errors")) {
     const Json statuses = json["x-errors"];

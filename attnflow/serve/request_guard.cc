@@ -104,7 +104,7 @@ std::optional<ApiError> check_origin(const HttpRequest& request) {
 }
 
 bool equal_in_constant_time(std::string_view given, std::string_view secret) {
-  // What is compared with is the secret itself where lengths agree, else `given`, so that the loop is the same.
+  // Compares with the secret if the lengths agree, else with `given` itself, so that the loop is the same.
   unsigned difference = given.size() == secret.size() ? 0U : 1U;
   const std::string_view other = difference == 0 ? secret : given;
   for (std::size_t i = 0; i < given.size(); ++i) {

@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
 constexpr std::size_t kMaxWorkers = 64;
-constexpr std::size_t kShortestToken = 16;  // guessed at a million a second, hexadecimal: half a million years
+constexpr std::size_t kShortestToken = 16;  // hexadecimal: half a million years to guess at a million per second
 
 [[noreturn]] void fail_to_serve(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
-// A header's value: visible ASCII.
+// Whether it is a valid header value: visible ASCII.
 bool is_token(const std::string& token) {
   return std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; });
 }
@@ -81,7 +81,7 @@ void serve(const ServeOptions& options, const std::stop_token& stop_token,
 
   HttpServerOptions http = options.http;
   http.max_connections_per_address = std::min(http.max_connections_per_address, http.max_connections);
-  // The server outlives the work, whose answers it takes.
+  // The server outlives the work, whose responses it sends.
   std::unique_ptr<Api> api;
   HttpHandler handler;
   handler.admit = [&api](const HttpRequest& request, std::size_t& most) { return api->admit(request, most); };

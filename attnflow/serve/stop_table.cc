@@ -18,7 +18,7 @@ bool StopTable::stop(const std::string& name) {
     const auto found = known_.find(name);
     if (found != known_.end()) source = found->second.lock();
   }
-  // Outside the lock: what follows a stop is not ours.
+  // Outside the lock, because stop callbacks are not under our control.
   if (source) source->request_stop();
   return source != nullptr;
 }

@@ -1,4 +1,4 @@
-// Generations that a client may end before their time, by the name that it gave them.
+// Generations that a client may stop early, by the name that it gave them.
 #ifndef ATTNFLOW_SERVE_STOP_TABLE_H_
 #define ATTNFLOW_SERVE_STOP_TABLE_H_
 
@@ -10,13 +10,13 @@
 
 namespace attnflow {
 
-// Any thread may call.
+// Thread-safe.
 class StopTable {
  public:
-  // Knows the name as long as somebody holds what is returned. A second one of the same name takes it over; without a
-  // name nobody can ask for the end.
+  // Registers the name for as long as the returned pointer is held. A second one with the same name takes it over;
+  // without a name the generation cannot be stopped.
   std::shared_ptr<std::stop_source> open(const std::string& name);
-  // Asks the one of that name to end; false where there is none.
+  // Requests that the generation of that name stop; false if there is none.
   bool stop(const std::string& name);
 
  private:

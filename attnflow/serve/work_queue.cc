@@ -24,7 +24,7 @@ WorkQueue::~WorkQueue() {
 }
 
 bool WorkQueue::submit(Job job) {
-  std::deque<Job> cancelled;  // destroyed after the lock below is gone
+  std::deque<Job> cancelled;  // destroyed after the lock below is released
   {
     const std::scoped_lock lock(mutex_);
     cancelled = take_cancelled();

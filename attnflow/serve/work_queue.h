@@ -1,14 +1,15 @@
 // A bounded queue of analyses and the threads that run them.
 //
-// Problem. An analysis takes between milliseconds and a minute and uses whole processors; a server gets as many
-// requests as people send. So at most `workers` run at once, at most `max_waiting` wait, and what comes beyond that is
-// refused at once, which costs nothing and tells the client to come back.
+// Problem. An analysis takes from milliseconds to a minute and uses whole processors, while the number of requests to a
+// server is unbounded. So at most `workers` jobs run at once and at most `max_waiting` wait; further jobs are rejected
+// at once, which costs nothing and tells the client to retry.
 //
-// Order. First come, first served, but for jobs that need something which only one job at a time may use (a decoder
-// keeps the sequence it is at): such a job lets others pass while that is in use. It is next as soon as it is free.
+// Order. First come, first served, except for jobs that need a resource that only one job at a time may use (a decoder
+// holds the state of its sequence): such a job lets others pass while the resource is in use. It is next once it is
+// free.
 //
-// Cancelling. A job whose stop token is triggered while it waits never runs: it is destroyed, which is how its owner
-// learns. One that runs has to look at its token itself.
+// Cancellation. A job whose stop token is triggered while it waits never runs: it is destroyed, which notifies its
+// owner. A running job must check its token itself.
 #ifndef ATTNFLOW_SERVE_WORK_QUEUE_H_
 #define ATTNFLOW_SERVE_WORK_QUEUE_H_
 
@@ -26,10 +27,10 @@ namespace attnflow {
 
 struct Job {
   std::function<void()> run;  // must not throw
-  // Called when it is put into the queue and when it moves up, with the number of jobs before it. Must not block, throw
-  // or call the queue. May be empty.
+  // Called when the job is queued and when it moves up, with the number of jobs before it. Must not block, throw or
+  // call the queue. May be empty.
   std::function<void(std::size_t before)> moved = {};
-  const void* exclusive = nullptr;  // jobs with the same one do not run at the same time; null: with any
+  const void* exclusive = nullptr;  // jobs with the same value do not run at the same time; null: no restriction
   std::stop_token stop_token = {};
 };
 
@@ -39,21 +40,22 @@ class WorkQueue {
   WorkQueue(std::size_t workers, std::size_t max_waiting);
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
-  // Destroys the jobs that wait and waits for those that run.
+  // Destroys waiting jobs and waits for running ones.
   ~WorkQueue();
 
-  // False, and `job` destroyed, when as many wait as may. A job that a free worker will take at once does not wait.
+  // Returns false and destroys `job` when the queue is full. A job that a free worker will take at once does not count
+  // as waiting.
   bool submit(Job job);
 
   std::size_t waiting() const;
   std::size_t running() const;
-  // In how many seconds half of what waits will have been worked on, as far as the jobs so far tell: 1 to 60.
+  // Seconds until half of the waiting jobs are expected to be done, judging by the jobs so far: 1 to 60.
   std::size_t retry_after() const;
 
  private:
   void work(const std::stop_token& stop);
   bool is_runnable(const Job& job) const;
-  // Takes out the jobs that were cancelled; the caller destroys them without the lock.
+  // Removes the canceled jobs; the caller destroys them without the lock.
   std::deque<Job> take_cancelled();
   void say_moved() const;
 
@@ -62,7 +64,7 @@ class WorkQueue {
   std::deque<Job> waiting_;
   std::multiset<const void*> in_use_;
   std::size_t running_ = 0;
-  double mean_seconds_ = 0.0;  // of a job, the last ones counting most
+  double mean_seconds_ = 0.0;  // per job, weighted toward the latest
   const std::size_t max_waiting_;
   std::vector<std::jthread> workers_;
 };

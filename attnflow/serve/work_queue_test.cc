@@ -13,7 +13,7 @@
 namespace attnflow::work_queue_test {
 namespace {
 
-// A job that runs until it is told to end.
+// A job that runs until it is released.
 class Gate {
  public:
   Job job(const void* exclusive = nullptr) {
@@ -169,7 +169,7 @@ TEST(WorkQueue, DropsWhatWaitsWhenItEnds) {
     ASSERT_TRUE(queue.submit({.run = [&ran, held] { ran = true; }}));
     held.reset();
     gate.open.release();
-    // The one that waits may still be taken before the end begins: either way it is gone behind it.
+    // The waiting job may still be started before shutdown begins; either way it is gone afterwards.
   }
   EXPECT_TRUE(watched.expired());
 }

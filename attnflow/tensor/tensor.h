@@ -1,4 +1,4 @@
-// Dense row-major arrays: an owner and a view. Memory and shape only; no arithmetic lives here.
+// Dense row-major arrays: an owner and a view. They handle memory and shape only, not arithmetic.
 //
 // Example:
 //
@@ -29,7 +29,7 @@ using Shape = std::vector<std::size_t>;
 // "[6, 12, 128, 128]", for messages.
 std::string shape_to_string(std::span<const std::size_t> shape);
 
-// The number of elements of a shape. Throws Error(kOther) when the product overflows.
+// Returns the number of elements of a shape. Throws Error(kOther) when the product overflows.
 inline std::size_t element_count(std::span<const std::size_t> shape) {
   const auto count = checked_product(shape);
   if (!count)
@@ -58,7 +58,7 @@ class TensorView {
   bool empty() const { return size_ == 0; }
   std::span<T> span() const { return {data_, size_}; }
 
-  // Element access: one index for each dimension.
+  // Element access: one index per dimension.
   template <typename... Index>
   T& operator()(Index... index) const {
     assert(sizeof...(Index) == shape_.size());
@@ -70,7 +70,7 @@ class TensorView {
     return data_[offset];
   }
 
-  // The sub-array at `index` of the first dimension.
+  // Returns the sub-array at `index` of the first dimension.
   TensorView operator[](std::size_t index) const {
     assert(rank() >= 1 && index < shape_[0]);
     Shape rest(shape_.begin() + 1, shape_.end());
@@ -84,7 +84,7 @@ class TensorView {
   std::size_t size_ = 0;
 };
 
-// A contiguous row-major array that owns its elements (value-initialised to zero).
+// A contiguous row-major array that owns its elements (value-initialized to zero).
 template <typename T>
 class Tensor {
  public:

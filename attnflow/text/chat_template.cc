@@ -49,7 +49,7 @@ extern "C" std::size_t attnflow_format_present_time(const void* time, const char
   return std::strftime(buffer, capacity, format, static_cast<const std::tm*>(time));
 }
 
-// The template of tokenizer_config.json, or what is wrong with it.
+// Picks the template from the value in tokenizer_config.json, or sets `problem`.
 std::string choose(const json& value, std::string& problem) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) {
@@ -113,7 +113,7 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
   if (messages.empty()) {
     throw Error(ErrorKind::kUsage, "expected a conversation of at least one message, found none; give the user's text");
   }
-  // Templates may write out whole messages, so the order of their keys counts.
+  // Templates may print whole messages, so the order of keys matters.
   nlohmann::ordered_json context = {{"messages", nlohmann::ordered_json::array()}};
   for (const auto& [role, text] : messages) {
     check_utf8(role, "role of a message");

@@ -1,9 +1,9 @@
-// How a model's conversations are written.
+// Rendering a conversation into the text that a chat model expects.
 //
-// A model that was trained to answer expects the turns of a conversation with marks of its own around them. The
-// template that writes them comes with the model, in the language Jinja: as chat_template.jinja, or as chat_template in
-// tokenizer_config.json (a text, or a list of {name, template}, of which "default" is taken). It runs here as
-// apply_chat_template of Hugging Face transformers runs it, with add_generation_prompt and without tools and documents.
+// A chat model expects each turn of a conversation to be wrapped in its own markers. The template that writes them
+// ships with the model, in the Jinja language: as chat_template.jinja, or as chat_template in tokenizer_config.json (a
+// string, or a list of {name, template}, of which "default" is used). It is rendered as apply_chat_template of Hugging
+// Face transformers renders it, with add_generation_prompt and without tools or documents.
 #ifndef ATTNFLOW_TEXT_CHAT_TEMPLATE_H_
 #define ATTNFLOW_TEXT_CHAT_TEMPLATE_H_
 
@@ -18,30 +18,30 @@ namespace attnflow::internal {
 
 class ChatTemplate {
  public:
-  // Of a model's folder. A template that is missing or malformed is an error of render(): models whose template nobody
-  // asks for can do without.
+  // Reads the template from a model folder. A missing or malformed template is reported only by render(), so that
+  // models whose template is never used work without one.
   explicit ChatTemplate(const Folder& folder);
-  // `text`, as it stands in the file `source`.
+  // `text` is the template as read from the file `source`.
   ChatTemplate(std::string text, std::string source);
-  // Whether the model has one.
+  // Whether the model has a template.
   bool exists() const { return !text_.empty(); }
 
-  // The conversation up to where the answer begins. `special_tokens`: their pieces by role ("bos_token"), which
-  // templates may use. The date that some templates write into the system's turn is today's in local time, or that of
-  // the environment variable SOURCE_DATE_EPOCH (seconds since 1970, UTC) when it is set, which makes the text
-  // repeatable. A template has no files and no network to reach, and one that runs on without end is stopped; its
-  // memory is not bounded, as it is not in Python, so one that was written to fill memory can.
+  // Returns the conversation up to where the answer begins. `special_tokens` maps roles ("bos_token") to their pieces,
+  // for templates that use them. The date that some templates write into the system turn is today's in local time, or
+  // the one given by the environment variable SOURCE_DATE_EPOCH (seconds since 1970, UTC) when it is set, which makes
+  // the text reproducible. A template has no access to files or the network, and one that never ends is stopped; its
+  // memory is not bounded (nor is it in Python), so a malicious template can exhaust it.
   //
-  // Throws Error(kUnsupportedModel) when the model has no template, Error(kUsage) when there is no message, when one is
-  // not UTF-8, or when the template refuses the conversation (roles that it does not know, or in another order), and
-  // Error(kBadFile) when the template does not work.
+  // Throws Error(kUnsupportedModel) when the model has no template, Error(kUsage) when there are no messages, when one
+  // is not UTF-8, or when the template rejects the conversation (unknown roles, or roles in the wrong order), and
+  // Error(kBadFile) when the template itself fails.
   std::string render(const std::vector<ChatMessage>& messages,
                      const std::map<std::string, std::string>& special_tokens) const;
 
  private:
   std::string text_;
-  std::string source_;   // the file, for messages; empty without a template
-  std::string problem_;  // what is wrong with the file, when there is no text for that reason
+  std::string source_;   // the file, for messages; empty if there is no template
+  std::string problem_;  // why the file gave no template, if it was unusable
   std::string folder_;
 };
 

@@ -18,7 +18,7 @@ using internal::ChatTemplate;
 using nlohmann::json;
 using test::refusal;
 
-// The date that templates see, for as long as this lives.
+// Sets the date that templates see during its lifetime.
 class DateIs {
  public:
   explicit DateIs(const std::string& seconds) { setenv("SOURCE_DATE_EPOCH", seconds.c_str(), 1); }
@@ -136,7 +136,7 @@ TEST_F(ChatFolder, TheDateIsTodaysOrTheOneGiven) {
   expect_mentions(chat_error(ErrorKind::kBadFile), "time format");
 }
 
-// A model that nobody talks to needs no working template.
+// A model that is not used for chat needs no working template.
 TEST_F(ChatFolder, AWrongTemplateDoesNotKeepATokenizerFromLoading) {
   copy_from("chatml", "tokenizer.json");
   write("chat_template.jinja", "{% if %}\xff");

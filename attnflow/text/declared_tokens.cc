@@ -24,7 +24,7 @@ constexpr std::string_view kLikeGpt2 = "bos_token <|endoftext|> eos_token <|endo
 
 constexpr std::string_view kClsAndSep = "cls_token sep_token";
 
-// As of transformers 5.
+// As in transformers 5.
 constexpr std::array kClasses = {
     TokenizerClass{"BertTokenizer ConvBertTokenizer DistilBertTokenizer ElectraTokenizer LayoutLMv2Tokenizer "
                    "LxmertTokenizer MobileBertTokenizer RoFormerTokenizer SplinterTokenizer SqueezeBertTokenizer",
@@ -72,7 +72,7 @@ constexpr std::array kClasses = {
                    "bos_token <|startoftext|> eos_token <|endoftext|> unk_token <|endoftext|> pad_token <|endoftext|>",
                    "bos_token eos_token"},
 };
-// Types that transformers reads with the general class, whatever class their folder names.
+// Types that transformers reads with the general class, regardless of the class their folder names.
 constexpr std::string_view kGeneralTypes = "granite mistral modernbert olmo2 phi3 stablelm";
 
 bool lists_word(std::string_view words, std::string_view wanted) {
@@ -80,7 +80,7 @@ bool lists_word(std::string_view words, std::string_view wanted) {
   return std::find(all.begin(), all.end(), wanted) != all.end();
 }
 
-// The class of config.json, where tokenizer_config.json names none.
+// The class named by config.json, used when tokenizer_config.json names none.
 std::string class_of_config(const Folder& folder) {
   const json config = read_optional_json_object({folder, "config.json"});
   const auto found = config.find("tokenizer_class");
@@ -97,7 +97,7 @@ const TokenizerClass* tokenizer_class_of(const Folder& folder, const TokenizerSe
   if (lists_word(kGeneralTypes, model_type)) return nullptr;
   std::string name = settings.tokenizer_class();
   if (name.empty()) name = class_of_config(folder);
-  if (model_type == "qwen2") name = "Qwen2Tokenizer";  // whatever its folder names
+  if (model_type == "qwen2") name = "Qwen2Tokenizer";  // whatever the folder names
   for (const TokenizerClass& one : kClasses) {
     if (name.empty() ? lists_word(one.model_types, model_type) : lists_word(one.names, name)) return &one;
   }
@@ -106,7 +106,7 @@ const TokenizerClass* tokenizer_class_of(const Folder& folder, const TokenizerSe
 
 json declared_tokens(const TokenizerSettings& settings, const std::map<std::string, json>& defaults,
                      const TokenizerClass* made_by) {
-  // Other classes have a token to pad with, or say that they have none.
+  // Other classes either have a padding token or state that they have none.
   const bool takes_padding = made_by == nullptr || made_by->names.starts_with("LlamaTokenizer");
   json added = json::array();
   for (auto& [id, token] : settings.added_tokens()) {

@@ -1,4 +1,4 @@
-// Tokens that the files beside a vocabulary declare, in the order in which Hugging Face transformers adds them.
+// Tokens declared by the files that accompany a vocabulary, in the order in which Hugging Face transformers adds them.
 #ifndef ATTNFLOW_TEXT_DECLARED_TOKENS_H_
 #define ATTNFLOW_TEXT_DECLARED_TOKENS_H_
 
@@ -12,23 +12,23 @@
 
 namespace attnflow::internal {
 
-// A class of tokenizers of transformers that builds its pipeline itself: it takes the vocabulary from a tokenizer.json,
-// and the special tokens and their places from its own settings.
+// A tokenizer class of transformers that builds its own pipeline: it takes only the vocabulary from a tokenizer.json,
+// and takes the special tokens and their placement from its own settings.
 struct TokenizerClass {
-  std::string_view names;        // as TokenizerSettings::tokenizer_class, with spaces between them
-  std::string_view model_types;  // that have this class where none is named
-  std::string_view specials;     // role and piece, in turns: the tokens that it has where the settings name none
-  std::string_view around;       // roles of the tokens that it puts around a text; empty: those of the tokenizer.json
+  std::string_view names;        // as in TokenizerSettings::tokenizer_class, space-separated
+  std::string_view model_types;  // that use this class when no class is named
+  std::string_view specials;     // role and piece, alternating: its default special tokens
+  std::string_view around;       // roles of the tokens it puts around a text; empty: as in tokenizer.json
 };
 
-// The class that transformers reads a folder with, or null for the general class, which takes a tokenizer.json as it
-// is. Throws Error(kBadFile) for a config.json that cannot be read.
+// Returns the class that transformers uses for the folder, or null for the general class, which takes a tokenizer.json
+// as it is. Throws Error(kBadFile) if config.json cannot be read.
 const TokenizerClass* tokenizer_class_of(const Folder& folder, const TokenizerSettings& settings,
                                          const std::string& model_type);
 
-// The tokens that the settings declare, in the form the Rust crate takes (rust/src/declared.rs). `defaults`: the tokens
-// of roles that the settings do not name. `made_by`: the class that would make a tokenizer of its own from the
-// tokenizer.json.
+// Returns the tokens that the settings declare, in the form the Rust crate takes (rust/src/declared.rs). `defaults`
+// holds the tokens of roles that the settings do not name. `made_by` is the class that would build its own tokenizer
+// from the tokenizer.json.
 nlohmann::json declared_tokens(const TokenizerSettings& settings, const std::map<std::string, nlohmann::json>& defaults,
                                const TokenizerClass* made_by = nullptr);
 

@@ -1,5 +1,5 @@
-// Tokens that files beside a vocabulary declare. The expected ids are those of transformers 5.24; with more
-// vocabularies they are compared in tests/families/test_declared_tokens.py.
+// Tokens declared by the files next to a vocabulary. The expected ids are those of transformers 5.24;
+// tests/families/test_declared_tokens.py compares them for more vocabularies.
 #include "attnflow/text/declared_tokens.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ json special(std::uint64_t id, const char* content) {
 
 class DeclaredTokens : public ModelFolder {
  protected:
-  // Eight pieces, so that a new token has the id 8.
+  // Eight pieces, so that a new token gets id 8.
   void write_tokenizer() const {
     json pieces;
     for (const char* piece : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "key", "lost"}) {
@@ -91,7 +91,7 @@ TEST_F(DeclaredTokens, HaveTheIdsOfTransformers) {
       {{{kMap, {{"mask_token", nullptr}}}, {kConfig, {{"mask_token", "[ENT]"}}}}, apart},
       {{{kMap, {{"mask_token", "[ENT]"}}}, {kConfig, {{"added_tokens_decoder", json::object()}}}}, apart},
       {{{kConfig, {{"image_token", "<a>"}, {"mask_token", "[ENT]"}}}}, first},
-      {{{kConfig, {{"z_token", "<a>"}, {"b_token", "[ENT]"}}}}, first},  // nlohmann writes keys in order
+      {{{kConfig, {{"z_token", "<a>"}, {"b_token", "[ENT]"}}}}, first},  // nlohmann writes keys in sorted order
       {{{kConfig, {{"cls_token", "[ENT]"}}}}, first},
       {{{kConfig, {{"mask_token", "[ENT]"}, {"split_special_tokens", true}}}}, apart},
   };
@@ -99,7 +99,7 @@ TEST_F(DeclaredTokens, HaveTheIdsOfTransformers) {
     declare(row.files);
     EXPECT_EQ(ids("the [ENT] key"), row.ids) << row.files;
   }
-  // The order of a file's keys counts.
+  // The order of a file's keys matters.
   declare(json::object());
   write(kConfig, R"({"z_token": "<a>", "b_token": "[ENT]"})");
   EXPECT_EQ(ids("the [ENT] key"), second);
@@ -135,7 +135,7 @@ TEST_F(DeclaredTokens, WithAnIdThatTheVocabularyDoesNotGiveAreRefused) {
   }
 }
 
-// These classes put the tokens of their settings around a text, whatever tokenizer.json says.
+// These classes put the tokens from their settings around a text, regardless of tokenizer.json.
 TEST_F(DeclaredTokens, ThatBelongAroundATextMustStandThere) {
   write_tokenizer();
   declare({{kConfig, {{"cls_token", "[ENT]"}, {"sep_token", "[SEP]"}, {"tokenizer_class", "BertTokenizer"}}}});
@@ -149,7 +149,7 @@ TEST_F(DeclaredTokens, ThatBelongAroundATextMustStandThere) {
   EXPECT_EQ(ids("the key", "bert"), (Ids{2, 5, 6, 3}));
 }
 
-// BertTokenizer takes only the vocabulary from a tokenizer.json: an added_tokens_decoder lists every other token.
+// BertTokenizer takes only the vocabulary from a tokenizer.json; the added_tokens_decoder lists every other token.
 TEST_F(DeclaredTokens, OfAClassOfItsOwnAreThoseOfTheDecoder) {
   write_tokenizer();
   json document = read_json(folder_ / "tokenizer.json");
@@ -161,7 +161,7 @@ TEST_F(DeclaredTokens, OfAClassOfItsOwnAreThoseOfTheDecoder) {
   EXPECT_EQ(ids("the [ENT] key", "bert"), (Ids{2, 5, 1, 1, 1, 6, 3}));
 }
 
-// transformers reads the newest file that its own version knows.
+// transformers reads the newest file that its own version supports.
 TEST_F(DeclaredTokens, OfSeveralFilesAreRefused) {
   write_tokenizer();
   declare({{kConfig, {{"fast_tokenizer_files", {"tokenizer.json"}}}}});

@@ -1,7 +1,7 @@
-// The languages of translation models, each list in the order of its ids, with a space between two.
+// The languages of translation models, each list in order of id and space-separated.
 //
-// Sources: the dictionaries that the models were published with, as transformers numbers them (FAIRSEQ_LANGUAGE_CODES
-// of its tokenizers of mBART, mBART-50, M2M100 and NLLB).
+// Sources: the dictionaries published with the models, as numbered by transformers (FAIRSEQ_LANGUAGE_CODES of its
+// mBART, mBART-50, M2M100 and NLLB tokenizers).
 #ifndef ATTNFLOW_TEXT_LANGUAGE_CODES_H_
 #define ATTNFLOW_TEXT_LANGUAGE_CODES_H_
 
@@ -14,7 +14,7 @@ inline constexpr std::string_view kMbartLanguages =
     "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP "
     "nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN";
 
-// mBART-50: those of mBART and 27 more.
+// mBART-50: the mBART languages and 27 more.
 inline constexpr std::string_view kMbart50Languages =
     "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP "
     "nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN "

@@ -1,4 +1,4 @@
-// What the tests of this module share: the tokenizers in testdata, folders made file by file, errors that must come.
+// Helpers shared by the tests of this module: the tokenizers in testdata, folders built file by file, expected errors.
 #ifndef ATTNFLOW_TEXT_MODEL_FOLDER_FOR_TEST_H_
 #define ATTNFLOW_TEXT_MODEL_FOLDER_FOR_TEST_H_
 
@@ -37,7 +37,7 @@ inline void expect_mentions(const std::string& message, std::string_view part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-// A model folder that is made file by file.
+// A model folder built file by file.
 class ModelFolder : public testing::Test {
  protected:
   void SetUp() override {

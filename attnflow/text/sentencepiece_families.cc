@@ -17,7 +17,7 @@ constexpr std::string_view kRobertaSpecials =
     "bos_token <s> eos_token </s> unk_token <unk> sep_token </s> pad_token <pad> cls_token <s> mask_token <mask>";
 constexpr std::string_view kBertPair = "cls A sep B:1 sep:1";
 
-// What SentencePiece and the families' own code do, in the terms of Hugging Face's convert_slow_tokenizer.py.
+// How SentencePiece and the families' own code behave, in the terms of Hugging Face's convert_slow_tokenizer.py.
 constexpr std::array kFamilies = {
     SentencePieceFamily{.name = "T5",
                         .classes = "T5Tokenizer MT5Tokenizer",
@@ -101,7 +101,7 @@ constexpr std::array kFamilies = {
                         .declared = DeclaredTokens::kMore},
     SentencePieceFamily{.name = "mBART",
                         .classes = "MBartTokenizer",
-                        .model_types = "",  // mBART-50 has the same
+                        .model_types = "",  // mBART-50 has the same one
                         .files = "sentencepiece.bpe.model",
                         .numbering = PieceNumbering::kFairseq,
                         .single = "A eos lang",
@@ -187,7 +187,7 @@ std::string missing_file(const Folder& folder, const SentencePieceFamily& family
   return "";
 }
 
-// Classes that say nothing of a family.
+// Classes that do not identify a family.
 bool is_general(std::string_view tokenizer_class) {
   return tokenizer_class.empty() || tokenizer_class == "PreTrainedTokenizer" || tokenizer_class == "TokenizersBackend";
 }

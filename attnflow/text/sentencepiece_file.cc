@@ -21,12 +21,12 @@ enum class WireType : std::uint8_t { kVarint = 0, kEightBytes = 1, kBytes = 2, k
 struct Field {
   std::uint64_t number = 0;
   WireType type = WireType::kVarint;
-  std::uint64_t value = 0;  // of kVarint, kEightBytes and kFourBytes
-  std::string_view bytes;   // of kBytes
-  std::size_t at = 0;       // where it begins in the file
+  std::uint64_t value = 0;  // for kVarint, kEightBytes and kFourBytes
+  std::string_view bytes;   // for kBytes
+  std::size_t at = 0;       // offset of the field in the file
 };
 
-// The fields of one message, which lies in a part of the file.
+// The fields of one message, which is a part of the file.
 class Message {
  public:
   Message(std::string_view bytes, std::size_t begins_at, const std::string& label)
@@ -57,7 +57,7 @@ class Message {
     fail(fmt::format("wire type {}", key & 7U), field.at);
   }
 
-  // A field's value as what it should be.
+  // These return a field's value, checked to have the expected type.
   std::uint64_t number_of(const Field& field, const char* name) const {
     expect(field, WireType::kVarint, name);
     return field.value;
@@ -236,7 +236,7 @@ class Reader {
     }
   }
 
-  // The size of a trie of 32-bit units, the trie, and texts, each with a zero behind it.
+  // The size of a trie of 32-bit units, the trie itself, and zero-terminated texts.
   void check_charsmap() const {
     const std::string_view map = model_.charsmap;
     if (map.empty()) return;

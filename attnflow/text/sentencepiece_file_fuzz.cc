@@ -1,7 +1,7 @@
-// Fuzz target: any bytes as a SentencePiece model, and a few texts by what becomes of it in folders of several
+// Fuzz target: parses arbitrary bytes as a SentencePiece model, then encodes a few texts with it in folders of several
 // families. Built by ./dev fuzz.
 //
-// The first byte says which family; the rest is the model.
+// The first byte selects the family; the rest is the model.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -51,7 +51,7 @@ TEST(SentencePieceFile, EverythingThatIsSaidIsRead) {
   bytes +=
       bytes_field(2, number_field(3, 2) + number_field(24, 1) + number_field(35, 1) + bytes_field(1, "corpus.txt"));
   bytes += bytes_field(3, bytes_field(2, kCharsmap) + number_field(3, 0) + number_field(4, 0));
-  bytes += bytes_field(3, number_field(5, 0));  // the same message goes on
+  bytes += bytes_field(3, number_field(5, 0));  // continues the same message
   bytes += bytes_field(4, "self test") + number_field(100, 7) + float_field(101, 1) + varint(102U << 3U | 1U) +
            std::string(8, '\0');
   const SentencePieceModel model = parse_sentencepiece(bytes, "m.model");

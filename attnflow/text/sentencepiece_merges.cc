@@ -11,7 +11,7 @@ namespace {
 
 struct Merge {
   float score = 0;
-  std::size_t left_length = 0;  // code points
+  std::size_t left_length = 0;  // in code points
   std::size_t right_length = 0;
   std::size_t piece = 0;
   std::string_view left;
@@ -40,7 +40,7 @@ std::vector<std::pair<std::string_view, std::string_view>> sentencepiece_merges(
       const auto joins = [&](std::string_view part) {
         const auto found = found_in_text.find(part);
         if (found == found_in_text.end()) return false;
-        // What a user defined stays as it is.
+        // User-defined pieces are never split.
         return model.pieces[id].type == PieceType::kUserDefined ||
                model.pieces[found->second].type == PieceType::kNormal;
       };

@@ -1,4 +1,4 @@
-// The merges of a SentencePiece model that was trained as BPE.
+// The merges of a SentencePiece model trained as BPE.
 #ifndef ATTNFLOW_TEXT_SENTENCEPIECE_MERGES_H_
 #define ATTNFLOW_TEXT_SENTENCEPIECE_MERGES_H_
 
@@ -10,8 +10,9 @@
 
 namespace attnflow::internal {
 
-// All pairs of pieces that make a third, in the order in which they are merged. Of pieces of types that are found in a
-// text. Time is linear in the bytes of the pieces times the length of one. The views are into `model`.
+// Returns all pairs of pieces that concatenate to a third, in the order in which they are merged. Only pieces of types
+// that occur in text are considered. Time is linear in the bytes of the pieces times the length of one. The views point
+// into `model`.
 std::vector<std::pair<std::string_view, std::string_view>> sentencepiece_merges(const SentencePieceModel& model);
 
 }  // namespace attnflow::internal

@@ -26,9 +26,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kSpace = "▁";
-constexpr std::size_t kPegasusOffset = 103;  // how far behind their own numbers Pegasus' pieces are
+constexpr std::size_t kPegasusOffset = 103;  // added to the file's ids of Pegasus pieces
 
-// Pieces like "7,": ALBERT and XLNet have them but never use them.
+// Pieces like "7,", which ALBERT and XLNet have but never use.
 bool ends_with_digit_and_comma(std::string_view piece) {
   return piece.size() > 1 && piece.back() == ',' && piece[piece.size() - 2] >= '0' && piece[piece.size() - 2] <= '9';
 }
@@ -97,7 +97,7 @@ class Converter {
         refuse(fmt::format("only trained pieces, as in {}", family_.name),
                quote_name(piece.text) + ", a user-defined piece");
       }
-      // SentencePiece cuts at them behind the space that it puts before a text; an added token is cut out before that.
+      // SentencePiece cuts them out after prepending a space to the text; an added token is cut out before that.
       if (std::string_view(prefix()) != "never" && !piece.text.starts_with(kSpace)) {
         refuse("no user-defined pieces where a space is put before the text", quote_name(piece.text));
       }
@@ -127,7 +127,7 @@ class Converter {
 
   void add(std::string_view piece, double score = 0) { entries_.push_back({std::string(piece), score}); }
 
-  // The pieces from `first` on. Those before it must be none that a text has.
+  // Adds the file's pieces from `first` on. Earlier pieces must be of types that never occur in text.
   void add_file_from(std::size_t first) {
     for (std::size_t id = 0; id < std::min(first, model_.pieces.size()); ++id) {
       const SentencePiece& piece = model_.pieces[id];
@@ -167,7 +167,7 @@ class Converter {
         for (std::size_t i = 2; i < kPegasusOffset; ++i) more_specials_.push_back(fmt::format("<unk_{}>", i));
         break;
       case PieceNumbering::kListed:
-        // The model's own numbers do not count, and what no text has cannot be found in one.
+        // The model's own numbering is ignored, and pieces that no text contains are not needed.
         unknown_ = 0;
         add(model_.pieces[model_.unknown].text);
         for (const SentencePiece& piece : model_.pieces) {
@@ -181,13 +181,13 @@ class Converter {
     if (unknown_ >= entries_.size()) refuse("an unknown piece with an id in this family", "none");
   }
 
-  // Languages, the mask, T5's sentinels: they are no pieces of the file, but have the ids behind it.
+  // Adds languages, the mask and T5's sentinels, which are not in the file; their ids follow those of its pieces.
   void append_pieces() {
     for (const std::string& piece : words_of(family_.more_specials)) more_specials_.push_back(piece);
     const std::string_view languages =
         family_.name == "M2M100" && settings_.text("language_codes") == "wmt21" ? kWmt21Languages : family_.languages;
     for (const std::string& code : words_of(languages)) append_special(in_frame(code));
-    if (family_.name == "NLLB") {  // further languages of its own
+    if (family_.name == "NLLB") {  // declares further languages
       std::set<std::string> known(languages_.begin(), languages_.end());
       for (const json& token : settings_.more_specials()) {
         const auto piece = token.at("content").get<std::string>();
@@ -207,7 +207,7 @@ class Converter {
     }
   }
 
-  // Another token in a role, and one that the vocabulary does not have, where this family allows neither.
+  // Rejects a different token in a role, or a token missing from the vocabulary, unless this family allows it.
   void check_declared() const {
     if (family_.declared == DeclaredTokens::kAny) return;
     const auto refuse_token = [&](const std::string& expected, const std::string& found) {
@@ -235,7 +235,7 @@ class Converter {
       if (!vocabulary_.pieces.contains(piece) && !known.contains(piece))
         refuse_token("only tokens", quote_name(piece) + ", a further one");
     };
-    // One with an id, which is cut out of a text as it stands, is the same for every version.
+    // A token with an id that is matched literally is handled alike by every version.
     const auto is_plain = [](const json& token) {
       return token.at("special") == true && token.at("normalized") == false && token.at("lstrip") == false &&
              token.at("rstrip") == false && token.at("single_word") == false;
@@ -268,7 +268,8 @@ class Converter {
     }
   }
 
-  // What the settings declare, what the file and the family have besides, and special tokens that no list has yet.
+  // Collects the tokens that the settings declare, those of the file and the family, and special tokens not yet in a
+  // list.
   json added_tokens() {
     json result = json::array();
     std::set<std::string> declared;
@@ -282,14 +283,14 @@ class Converter {
       token["id"] = id;
       result.push_back(std::move(token));
     };
-    // Tokens without an id come after these (declared_tokens.h); but a list must have them.
+    // Tokens without an id are numbered after these (declared_tokens.h), but a list must contain them.
     const auto declare_by_piece = [&](json token) {
       const auto found = vocabulary_.pieces.find(token.at("content").get<std::string>());
       if (found == vocabulary_.pieces.end() && !is_listed()) return;
       declare(std::move(token), found == vocabulary_.pieces.end() ? next : found->get<std::uint64_t>());
     };
     for (const auto& [id, token] : settings_.added_tokens()) {
-      // added_tokens.json gives an id and nothing else; what has a role is special.
+      // added_tokens.json gives only an id; a token with a role is special.
       const json* named = &token;
       for (const auto& [role, special] : vocabulary_.specials) {
         if (token.at("special") == false && special.at("content") == token.at("content")) named = &special;
@@ -314,7 +315,7 @@ class Converter {
     return result;
   }
 
-  // Whether a space is put before a text ("always": and before each part of it behind an added token).
+  // Whether a space is put before a text ("always": also before each part of it that follows an added token).
   const char* prefix() const {
     if (!model_.add_dummy_prefix || !flag("add_prefix_space", true)) return "never";
     const bool always = family_.splits_at_spaces || flag("legacy", true);
@@ -346,7 +347,7 @@ class Converter {
       steps.push_back(replace("Regex", R"(\A +|[ ▁]+\z)", ""));
       steps.push_back(replace("Regex", " {2,}", " "));
     }
-    // The step behind puts no space before a text that has one, and SentencePiece does.
+    // The next step puts no space before a text that already starts with one, but SentencePiece does.
     if (std::string_view(prefix()) == "always") steps.push_back(replace("Regex", R"(\A[ ▁])", "  "));
     return steps;
   }
@@ -356,7 +357,7 @@ class Converter {
     if (family_.name == "DeBERTa-v2" && flag("split_by_punct", false)) {
       steps.push_back({{"type", "Punctuation"}, {"behavior", "Isolated"}});
     }
-    // Cutting at spaces changes nothing where no piece goes across one.
+    // Splitting at spaces changes nothing if no piece spans one.
     const bool across = std::any_of(model_.pieces.begin(), model_.pieces.end(), [](const SentencePiece& piece) {
       const bool in_text = piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
       return in_text && piece.text.find(kSpace, 1) != std::string::npos;
@@ -418,9 +419,9 @@ class Converter {
   std::string file_;
   SentencePieceModel model_;
   Vocabulary vocabulary_;
-  std::vector<Entry> entries_;  // of the model in the document, by its own numbers
+  std::vector<Entry> entries_;  // of the model in the document, in its own numbering
   std::size_t unknown_ = 0;
-  double lowest_ = 0;  // score of a piece that a text may have
+  double lowest_ = 0;  // lowest score of a piece that occurs in text
   std::vector<std::string> more_specials_;
   std::vector<std::string> languages_;
 };

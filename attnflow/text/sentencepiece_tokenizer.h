@@ -1,19 +1,19 @@
-// A tokenizer of the SentencePiece files that a model folder has in place of a tokenizer.json.
+// A tokenizer built from the SentencePiece files that a model folder has in place of a tokenizer.json.
 //
-// SentencePiece (Kudo and Richardson, 2018) prepares a text (a map of characters, spaces that are put together and
-// written as "▁") and cuts it into pieces: the cut whose scores have the largest sum (unigram), or what is left when
-// the best pair is merged again and again (BPE). Both are there in the tokenizers crate: a unigram model is its pieces
-// with their scores, and BPE needs the list of merges, which follows from the scores. A merge makes one piece of two,
-// the piece with the best score first; of equal ones, the one with the longer left part.
+// SentencePiece (Kudo and Richardson, 2018) prepares a text (maps characters, collapses spaces and writes them as "▁")
+// and cuts it into pieces: either the segmentation with the largest sum of scores (unigram), or what remains after the
+// best pair has been merged repeatedly (BPE). The tokenizers crate has both: a unigram model is its pieces with their
+// scores, and BPE needs the list of merges, which follows from the scores. A merge joins two pieces into one; the pair
+// whose result has the best score goes first, and among equal ones the pair with the longer left part.
 //
-// What is around that differs by family: how ids follow from pieces, what is done to a text before, which tokens
-// are special, and what is put around a text (sentencepiece_families.h, one row each).
+// The rest differs by family: how ids follow from pieces, how the text is preprocessed, which tokens are special, and
+// which are put around a text (sentencepiece_families.h, one row each).
 //
-// Which ids are right: those of SentencePiece and the family's first tokenizer in Python, with which the models were
-// trained. Where Hugging Face's fast tokenizers, the usual reference, leave out a step of these (the map of characters
-// of DeBERTa-v2 and mBART in transformers 5, spaces at the end of a text), they are not followed. They are where all of
-// them agree on something of their own: accents of ALBERT and XLNet, punctuation of DeBERTa-v2 (split_by_punct), spaces
-// at the beginning where Llama's `legacy` is false.
+// The reference for ids is SentencePiece with the family's original Python tokenizer, with which the models were
+// trained. Hugging Face's fast tokenizers, the usual reference, are not followed where they omit a step (the character
+// map of DeBERTa-v2 and mBART in transformers 5, spaces at the end of a text). They are followed where all of them
+// agree on a behavior of their own: accents for ALBERT and XLNet, punctuation for DeBERTa-v2 (split_by_punct), leading
+// spaces where Llama's `legacy` is false.
 //
 // Source of the pipelines: convert_slow_tokenizer.py of transformers (versions 4.44 and 5.24).
 #ifndef ATTNFLOW_TEXT_SENTENCEPIECE_TOKENIZER_H_
@@ -26,16 +26,16 @@
 
 namespace attnflow::internal {
 
-// Does the folder have a file that one of the families keeps its model in?
+// Whether the folder has a file in which one of the families keeps its model.
 bool has_sentencepiece(const Folder& folder);
 
-// Settings read of tokenizer_config.json, each by the families that have it: tokenizer_class, do_lower_case,
+// Settings read from tokenizer_config.json, each by the families that have it: tokenizer_class, do_lower_case,
 // keep_accents, split_by_punct, extra_ids, src_lang, language_codes, legacy, legacy_behaviour, add_prefix_space,
-// add_bos_token, add_eos_token; and special and added tokens as for the other forms of tokenizers (tokenizer_files.h).
-// Special tokens that the vocabulary lacks are numbered behind it.
+// add_bos_token, add_eos_token; special and added tokens are read as for the other kinds of tokenizers
+// (tokenizer_files.h). Special tokens that the vocabulary lacks are numbered after it.
 //
-// Throws Error(kBadFile): a folder whose family is not known, a file that is missing or damaged, a model that the
-// family cannot have, and settings that no tokenizer here does exactly.
+// Throws Error(kBadFile) for a folder of an unknown family, a missing or damaged file, a model that the family cannot
+// have, and settings that no tokenizer here reproduces exactly.
 TokenizerDocument read_sentencepiece(const Folder& folder, const std::string& model_type);
 
 }  // namespace attnflow::internal

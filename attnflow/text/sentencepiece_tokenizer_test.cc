@@ -57,7 +57,7 @@ TEST_F(SentencePieceFolder, T5HasItsSentinelsBehindThePieces) {
   write("spiece.model", kT5Model);
   write_class("T5TokenizerFast");
   EXPECT_EQ(encode("the keys"), (Ids{4, 5, 6, 1}));
-  EXPECT_EQ(encode("  the\n key ", "z"), (Ids{4, 2, 5, 1, 3, 2, 1}));  // the map of characters would make "\n" a space
+  EXPECT_EQ(encode("  the\n key ", "z"), (Ids{4, 2, 5, 1, 3, 2, 1}));  // the character map would make "\n" a space
   EXPECT_EQ(encode("the<extra_id_0> a"), (Ids{4, 9 + 99, 3, 7, 1}));
   const Tokenizer tokenizer = load();
   EXPECT_EQ(tokenizer.source(), (folder_ / "spiece.model").string());
@@ -158,7 +158,7 @@ TEST_F(SentencePieceFolder, MarianHasIdsOfAListAndReadsCodesOfLanguages) {
         R"({"</s>": 0, "▁key": 1, "<unk>": 2, "▁the": 3, ">>fr<<": 4, "▁": 5, "▁clé": 6, "ß": 7, "<pad>": 8})");
   EXPECT_EQ(encode(">>fr<< the key"), (Ids{4, 3, 1, 0}));
   EXPECT_EQ(encode("ß </s>the", "key"), (Ids{5, 7, 0, 3, 1, 0}));
-  EXPECT_EQ(encode("<s>"), (Ids{5, 2, 2, 2, 0}));  // no text has SentencePiece's own; and "s" is not in the list
+  EXPECT_EQ(encode("<s>"), (Ids{5, 2, 2, 2, 0}));  // text never matches SentencePiece's own; "s" is not listed
   const Tokenizer tokenizer = load("marian");
   EXPECT_EQ(tokenizer.bytes(6), " clé");
   EXPECT_EQ(tokenizer.spelled(6), "▁clé");
@@ -245,13 +245,13 @@ TEST_F(SentencePieceFolder, PiecesOfAnotherFamilyAreNoticed) {
   expect_mentions(load_error(), "expected only trained pieces, as in Marian, found \"x\"");
 }
 
-// SentencePiece cuts at them behind the space before a text, which an added token cannot.
+// SentencePiece cuts them out after prepending the space; an added token cannot do that.
 TEST_F(SentencePieceFolder, UserDefinedPiecesNeedTextsWithoutASpaceBefore) {
   const std::string defined = kT5Model + piece_field("(", 0, PieceType::kUserDefined);
   write("spiece.model", defined);
   write_class("T5Tokenizer");
   expect_mentions(load_error(), "expected no user-defined pieces where a space is put before the text, found \"(\"");
-  write("spiece.model", kT5Model + piece_field("▁<x>", 0, PieceType::kUserDefined));  // mT5 has such
+  write("spiece.model", kT5Model + piece_field("▁<x>", 0, PieceType::kUserDefined));  // mT5 has such a piece
   EXPECT_EQ(encode("the"), (Ids{4, 1}));
   write("spiece.model", defined + bytes_field(3, number_field(3, 0)));  // no space before
   EXPECT_NO_THROW(load());
@@ -262,11 +262,11 @@ TEST_F(SentencePieceFolder, FileNamesSayTheFamilyWhereNothingElseDoes) {
   EXPECT_EQ(encode("the", std::nullopt, "bert").front(), 1);
   write("sentencepiece.bpe.model", kFairseqModel);
   std::filesystem::remove(folder_ / "spm.model");
-  expect_mentions(load_error("mbart"), "expected a tokenizer_class");  // mBART-50 has that model type, too
+  expect_mentions(load_error("mbart"), "expected a tokenizer_class");  // mBART-50 has the same model type
 }
 
 TEST_F(SentencePieceFolder, SpacesAreThoseOfTheFile) {
-  // No space before; spaces kept; a piece across a space.
+  // No space is prepended, spaces are kept, and one piece spans a space.
   write("spiece.model",
         sentencepiece({"<pad>", "</s>", "<unk>"}, {"▁", "a", "▁a", "a▁b"}) + bytes_field(3, number_field(4, 0)));
   EXPECT_EQ(encode(" a  b", std::nullopt, "t5"), (Ids{3, 5, 3, 3, 2, 1}));

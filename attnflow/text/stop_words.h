@@ -1,15 +1,19 @@
-// Function words of some languages: words that a reader of a ranking already expects to be there.
+// Function words of several languages: words that a reader of a ranking expects anyway and learns nothing from.
 //
-// Articles, pronouns, prepositions, conjunctions, auxiliary and modal verbs, and particles, in lower case; of content
-// words none. Words that are as often a content word are left out (English "might" is in, "will" is in, "own" is in,
-// "like" is not). What tokenizers make of contractions is in: "don" and "t" of "don't", "l" and "qu" of French
-// elisions.
+// Articles, pronouns, prepositions, conjunctions, auxiliary and modal verbs, and particles, in lower case; no content
+// words. Words that are just as often content words are left out (English "might" is in, "will" is in, "own" is in,
+// "like" is not). The parts that tokenizers split off contractions are in: "don" and "t" of "don't", "l" and "qu" of
+// French elisions.
 //
-// The lists were written for this project from the closed word classes that grammars of each language name. Lists made
-// for search engines serve another purpose. Those of Stopwords ISO hold the content words that a ranking is read for:
-// 1,298 English ones, "computer", "fire" and "world" among them. Those of NLTK leave many function words out: "could",
-// "must" and "without" in English, "où", "quand" and "alors" in French (81 of the 172 here), "wij" and "waarom" in
-// Dutch.
+// The lists were written for this project from the closed word classes given by grammars of each language, because
+// lists made for search engines serve another purpose. The Stopwords ISO lists contain the content words that a ranking
+// is read for: 1,298 English words, among them "computer", "fire" and "world". The NLTK lists omit many function words:
+// "could", "must" and "without" in English, "où", "quand" and "alors" in French (81 of the 172 here), "wij" and
+// "waarom" in Dutch.
+//
+// stop_words.json, beside this file, holds the lists, one text for each word class: articles and determiners, pronouns,
+// prepositions, conjunctions, verbs, particles, contractions. The build embeds it in the program, and the page reads
+// the same file.
 #ifndef ATTNFLOW_TEXT_STOP_WORDS_H_
 #define ATTNFLOW_TEXT_STOP_WORDS_H_
 
@@ -18,11 +22,11 @@
 
 namespace attnflow {
 
-// Codes of ISO 639-1, in alphabetical order.
+// ISO 639-1 codes, in alphabetical order.
 std::vector<std::string_view> stop_word_languages();
 
-// The words of a language, each once, in lower case and composed form (NFC). Throws Error(kUsage) for a language that
-// has no list.
+// Returns the stop words of a language, each once, in lower case and composed form (NFC). Throws Error(kUsage) for a
+// language that has no list.
 std::vector<std::string_view> stop_words(std::string_view language);
 
 }  // namespace attnflow

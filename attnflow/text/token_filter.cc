@@ -30,14 +30,14 @@ bool strip_front(std::string_view& text, std::string_view mark) {
   return true;
 }
 
-// Without the marks by which vocabularies write a space in front of a word.
+// Strips the marks that vocabularies use for a space before a word.
 std::string_view without_space_marks(std::string_view text) {
   while (strip_front(text, "Ġ") || strip_front(text, "▁") || strip_front(text, " ")) {
   }
   return text;
 }
 
-// Length of the "<0xF0>" at the beginning of the text; 0 when there is none.
+// Length of a leading "<0xF0>"; 0 if there is none.
 std::size_t byte_length(std::string_view text) {
   const auto is_digit = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
@@ -66,7 +66,7 @@ bool is_punctuation(const FilterToken& token) {
   return !token.word.empty() && !has_letter_or_number(token.word);
 }
 
-// The form in which words are compared; empty when the token's word is not known.
+// The form in which words are compared; empty if the token's word is unknown.
 std::string word_of(const FilterToken& token) {
   const std::string_view text = without_space_marks(token.word.empty() ? token.text : token.word);
   if (token.word.empty() && text.starts_with("##")) return "";
@@ -146,7 +146,7 @@ TokenFilterResult filter_tokens(std::span<const FilterToken> tokens, const Token
   if (!options.stop_words.empty()) {
     std::vector<std::string> words;
     words.reserve(tokens.size());
-    // A special token is no word, however it is spelled.
+    // A special token is not a word, however it is spelled.
     for (const FilterToken& token : tokens) words.push_back(token.special ? "" : word_of(token));
     for (const std::string& language : options.stop_words) {
       const std::vector<std::string_view> list = stop_words(language);

@@ -51,8 +51,8 @@ EncodedToken to_token(const attnflow_token& token) {
   return result;
 }
 
-// Where transformers makes a tokenizer of its own class from a folder, tokenizer_config.json says more than
-// tokenizer.json does; where the class is the general one, tokenizer.json says all. So the two must agree.
+// If transformers builds a folder's tokenizer with its own class, tokenizer_config.json overrides tokenizer.json; with
+// the general class, tokenizer.json decides everything. So the two must agree.
 void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokenizer) {
   if (!folder.has("tokenizer.json")) return;
   const internal::TokenizerSettings settings(folder);
@@ -73,14 +73,14 @@ void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokeni
   compare("do_lower_case");
   compare("strip_accents");
   compare("tokenize_chinese_chars");
-  // Of Llama's class it says how SentencePiece's spaces are made: transformers takes a tokenizer.json of bytes as it
-  // is.
+  // For Llama's class, this setting governs SentencePiece's spaces; transformers takes a byte-level tokenizer.json as
+  // it is.
   const bool as_it_is =
       tokenizer_class.starts_with("Llama") && attnflow_tokenizer_setting(tokenizer, borrow("byte_level")) == 1;
   if (!as_it_is) compare("add_prefix_space");
 }
 
-// The same of the tokens around a text: what a class makes itself, it makes of the tokens that the settings name.
+// Likewise for the tokens around a text: a class that builds them itself uses the tokens that the settings name.
 void check_template_agrees(const Folder& folder, const Tokenizer& tokenizer, const std::string& model_type) {
   if (!folder.has("tokenizer.json")) return;
   const internal::TokenizerSettings settings(folder);
@@ -234,7 +234,7 @@ std::string Tokenizer::spelled(std::int64_t id) const { return id_to_token(id).v
 std::string Tokenizer::readable(std::int64_t id) const {
   const std::optional<std::uint32_t> small = as_id(id);
   const Owned<attnflow_string> text(small ? attnflow_tokenizer_readable(impl_->handle.get(), *small) : nullptr);
-  // Models may have more rows than the tokenizer has pieces; such an id can still win a prediction.
+  // Models may have more rows than the tokenizer has pieces; such an id can still be predicted.
   return text ? copy(text) : fmt::format("<id {}>", id);
 }
 
@@ -254,7 +254,7 @@ bool Tokenizer::is_end(std::int64_t id) const {
 
 std::string Tokenizer::chat(const std::vector<ChatMessage>& messages) const {
   std::string text = impl_->chat_template->render(messages, impl_->special_tokens);
-  // Many templates begin with the token that encode() puts before every text; once is enough.
+  // Many templates begin with the token that encode() also puts before every text; drop the duplicate.
   std::string before;
   for (const EncodedToken& token : encode("a").tokens) {
     if (token.begin) break;

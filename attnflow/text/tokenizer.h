@@ -1,4 +1,4 @@
-// Text to tokens, as the model was trained with: the Hugging Face tokenizers crate behind a C ABI.
+// Splits text into the tokens that the model was trained with, using the Hugging Face tokenizers crate through a C ABI.
 #ifndef ATTNFLOW_TEXT_TOKENIZER_H_
 #define ATTNFLOW_TEXT_TOKENIZER_H_
 
@@ -17,43 +17,44 @@ namespace attnflow {
 
 class Tokenizer : public TextCodec {
  public:
-  // From a model folder: tokenizer.json when it is there; else BERT's vocab.txt, else RoBERTa's or GPT-2's vocab.json +
-  // merges.txt, else SentencePiece files, with the settings of tokenizer_config.json and special_tokens_map.json.
-  // `model_type` (config.json's: "bert", "gpt2", ..., or "") helps to choose defaults. Throws Error(kBadFile).
+  // Loads from a model folder: tokenizer.json if it exists; else BERT's vocab.txt, else RoBERTa's or GPT-2's vocab.json
+  // + merges.txt, else SentencePiece files, with the settings of tokenizer_config.json and special_tokens_map.json.
+  // `model_type` (from config.json: "bert", "gpt2", ..., or "") helps to choose defaults. Throws Error(kBadFile).
   static Tokenizer load(const Folder& folder, const std::string& model_type = "");
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer() override;
 
-  // Truncation and padding that a tokenizer.json asks for are not applied.
+  // Truncation and padding settings in tokenizer.json are ignored.
   Encoding encode(std::string_view text, const std::optional<std::string>& pair = std::nullopt,
                   const EncodeOptions& options = {}) const override;
 
-  // Number of ids including added tokens.
+  // Number of ids, including added tokens.
   std::size_t vocabulary_size() const;
   std::size_t id_limit() const override;
   std::optional<std::int64_t> token_to_id(std::string_view piece) const override;
   std::optional<std::string> id_to_token(std::int64_t id) const;
   std::vector<std::int64_t> word_to_ids(std::string_view word) const override;
-  // That of "[MASK]" or "<mask>" (special_tokens).
+  // The id of "[MASK]" or "<mask>" (special_tokens).
   std::optional<std::int64_t> mask_id() const override;
   std::string spelled(std::int64_t id) const override;
   std::string readable(std::int64_t id) const override;
-  // Exact where pieces carry their spaces: the bytes of an encoding's tokens, put together, are the text for byte-level
-  // BPE, and the text after one space for SentencePiece (up to what the tokenizer's normalization changed). WordPiece
-  // says only where a word goes on, so there every other piece, punctuation too, is taken to follow one space. An id
-  // without a piece adds nothing.
+  // Exact if pieces carry their spaces: the concatenated bytes of an encoding's tokens are the text for byte-level BPE,
+  // and the text after one space for SentencePiece (up to what the tokenizer's normalization changed). WordPiece marks
+  // only the continuation of a word, so every other piece, punctuation included, is assumed to follow one space. An id
+  // without a piece appends nothing.
   std::string bytes(std::int64_t id) const override;
-  // An added token that the tokenizer marks as special, whether or not the template uses it.
+  // True for an added token that the tokenizer marks as special, whether or not the template uses it.
   bool is_special(std::int64_t id) const override;
-  // eos_token_id, a number or a list, of generation_config.json, else of config.json, else the tokenizer's eos_token.
+  // Uses eos_token_id (a number or a list) of generation_config.json, else of config.json, else the tokenizer's
+  // eos_token.
   bool is_end(std::int64_t id) const override;
-  // By the Jinja template in the folder (chat_template.h says where, and what is thrown), as apply_chat_template of
-  // transformers writes it for these messages with add_generation_prompt, but for special tokens at the beginning that
-  // encode() puts there itself.
+  // Uses the Jinja template in the folder (chat_template.h documents where, and what is thrown). The result is what
+  // apply_chat_template of transformers writes for these messages with add_generation_prompt, except that leading
+  // special tokens which encode() adds itself are left out.
   std::string chat(const std::vector<ChatMessage>& messages) const override;
-  std::string source() const override;  // the file that it was built from
+  std::string source() const override;  // the file it was built from
 
  private:
   struct Impl;

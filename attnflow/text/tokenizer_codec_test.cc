@@ -1,4 +1,4 @@
-// What generation needs of a tokenizer: bytes of a running text, special and ending tokens, decoders' folders.
+// The parts of a tokenizer used in generation: bytes of running text, special and ending tokens, decoders' folders.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -50,7 +50,7 @@ TEST_P(ByteLevelCodec, BytesOfTheTokensAreTheText) {
   EXPECT_TRUE(rc::check([&] {
     std::string text;
     for (const char32_t drawn : *rc::gen::container<std::u32string>(rc::gen::inRange<char32_t>(0, 0x11000))) {
-      // Every other character an ASCII one, no surrogates, all lengths of UTF-8.
+      // Every other character is ASCII; no surrogates; all lengths of UTF-8.
       const char32_t c = drawn % 2 == 0 ? drawn % 0x80 : (drawn >= 0xD800 && drawn < 0xE000 ? 0x1F600 : drawn);
       if (c < 0x80) {
         text += static_cast<char>(c);
@@ -74,7 +74,7 @@ TEST(TokenizerCodec, SentencePieceBytesAreTheTextAfterASpace) {
   const Tokenizer llama = Tokenizer::load(testdata() / "llama");
   for (const std::string& text : running_texts()) {
     std::string expected = text.empty() ? "" : " " + text;
-    // The mark of a space cannot be told from one that the text has itself.
+    // The space mark cannot be distinguished from the same character in the text.
     const std::string mark = "▁";
     if (const std::size_t at = expected.find(mark); at != std::string::npos) expected.replace(at, mark.size(), " ");
     EXPECT_EQ(bytes_of(llama, llama.encode(text)), expected);

@@ -66,7 +66,7 @@ std::map<std::string, std::string> pieces_of(const std::map<std::string, json>& 
 TokenizerDocument finish_document(const Vocabulary& vocabulary, const TokenizerSettings& settings, json document) {
   document["version"] = "1.0";
   json declared = declared_tokens(settings, vocabulary.specials);
-  // A document that lists its own has those with numbers already.
+  // A document that lists its own added tokens has already numbered them.
   if (document.contains("added_tokens")) declared["added"] = json::array();
   return {.json = document.dump(),
           .declared = declared.dump(),

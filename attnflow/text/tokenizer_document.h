@@ -1,4 +1,4 @@
-// Making a tokenizer.json document of a vocabulary and the pipeline that a family puts around it.
+// Builds a tokenizer.json document from a vocabulary and the pipeline of its model family.
 #ifndef ATTNFLOW_TEXT_TOKENIZER_DOCUMENT_H_
 #define ATTNFLOW_TEXT_TOKENIZER_DOCUMENT_H_
 
@@ -17,9 +17,9 @@ namespace attnflow::internal {
 
 struct TokenizerDocument {
   std::string json;      // in the format of tokenizer.json
-  std::string declared;  // what the files beside it declare, as declared_tokens() writes it
-  std::string source;    // the file or files that `json` was made of, for messages
-  std::map<std::string, std::string> special_tokens;  // role ("mask_token") to piece, for the roles that are named
+  std::string declared;  // declarations of the accompanying files, as written by declared_tokens()
+  std::string source;    // the file or files that `json` was made from, for messages
+  std::map<std::string, std::string> special_tokens;  // role ("mask_token") to piece, for named roles
 };
 
 // A special token in the template around a text.
@@ -28,42 +28,43 @@ struct TemplateToken {
   std::uint64_t id = 0;
 };
 
-// A vocabulary with a family's special tokens: everything that a document is made of.
+// A vocabulary with a family's special tokens: everything needed to build a document.
 struct Vocabulary {
   std::string source;
   nlohmann::json pieces = nlohmann::json::object();  // piece to id
   std::map<std::string, nlohmann::json> specials;    // role to added token
 
   std::string special(const char* role) const { return specials.at(role).at("content").get<std::string>(); }
-  // The piece and id of the special token of a role, which is given without "_token". Throws as required().
+  // Returns the piece and id of a role's special token; `name` is the role without "_token". Throws as required().
   TemplateToken template_token(const std::string& name) const;
-  // The id of a special token that the pipeline cannot do without. Throws Error(kBadFile) where it has none.
+  // Returns the id of a special token that the pipeline requires. Throws Error(kBadFile) if there is none.
   std::uint64_t required(const char* role) const;
 };
 
-// The words of a text with spaces between them.
+// Splits a text at spaces.
 std::vector<std::string> words_of(std::string_view text);
 
 nlohmann::json default_special(const std::string& content, bool lstrip = false);
-// Those of "unk_token [UNK] mask_token [MASK]", by role. `mask_takes_space`: the space before a mask belongs to it.
+// Parses "unk_token [UNK] mask_token [MASK]" into tokens by role. `mask_takes_space`: the mask absorbs the space before
+// it.
 std::map<std::string, nlohmann::json> default_specials(std::string_view roles, bool mask_takes_space = false);
 
-// The special tokens that the folder's settings name, in place of the family's.
+// Replaces the family's special tokens by those that the folder's settings name.
 void apply_settings(const TokenizerSettings& settings, Vocabulary& vocabulary);
 
-// `document` with its version, and the tokens that the settings declare.
+// Completes `document` with its version and the tokens that the settings declare.
 TokenizerDocument finish_document(const Vocabulary& vocabulary, const TokenizerSettings& settings,
                                   nlohmann::json document);
 
-// The pieces of special tokens by role.
+// Returns the pieces of special tokens by role.
 std::map<std::string, std::string> pieces_of(const std::map<std::string, nlohmann::json>& by_role);
 
-// A TemplateProcessing of patterns such as "cls A sep" and "cls A sep B:1 sep:1". A and B are the texts, the digit
-// behind a colon is the type; what else stands there is a special token, which `token_of` finds or leaves out.
+// Makes a TemplateProcessing from patterns such as "cls A sep" and "cls A sep B:1 sep:1". A and B are the texts, and
+// the digit after a colon is the type id; every other word is a special token, which `token_of` resolves or omits.
 nlohmann::json template_processor(std::string_view single, std::string_view pair,
                                   const std::function<std::optional<TemplateToken>(const std::string&)>& token_of);
 
-// The pieces of a vocab.json, each with an id of its own. Throws Error(kBadFile).
+// Reads the pieces of a vocab.json, each with a unique id. Throws Error(kBadFile).
 nlohmann::json read_numbered_pieces(const SettingsFile& file);
 
 }  // namespace attnflow::internal

@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-// Lines without their ends; a last line need not be ended.
+// Lines without their terminators; the last line need not be terminated.
 std::vector<std::string> read_lines(const SettingsFile& file) {
   const std::string content = read_utf8(file);
   std::vector<std::string> lines;
@@ -86,7 +86,7 @@ json read_merges(const SettingsFile& file) {
   return merges;
 }
 
-// The families that keep byte-level BPE in vocab.json and merges.txt differ in the template around a text.
+// The families that keep byte-level BPE in vocab.json and merges.txt; they differ in the template around a text.
 enum class ByteLevelFamily { kRoberta, kGpt2 };
 
 ByteLevelFamily byte_level_family(const std::string& source, const TokenizerSettings& settings,
@@ -119,7 +119,7 @@ json roberta_template(Vocabulary& vocabulary, const TokenizerSettings& settings,
           {"add_prefix_space", prefix}};
 }
 
-// The text alone, or <|endoftext|> before and behind each text as add_bos_token and add_eos_token say.
+// The text alone, or with <|endoftext|> before and after each text if add_bos_token and add_eos_token say so.
 json gpt2_template(Vocabulary& vocabulary, const TokenizerSettings& settings) {
   vocabulary.specials = default_specials("bos_token <|endoftext|> eos_token <|endoftext|> unk_token <|endoftext|>");
   apply_settings(settings, vocabulary);
@@ -154,7 +154,7 @@ TokenizerDocument read_byte_level_bpe(const Folder& folder, const std::string& m
   return finish_document(vocabulary, settings, std::move(document));
 }
 
-// If a folder has a tokenizer file per version of transformers, the installed version decides which one it reads.
+// If a folder has several tokenizer files by transformers version, the installed version decides which one is read.
 void refuse_files_by_version(const Folder& folder) {
   const SettingsFile file(folder, "tokenizer_config.json");
   const json config = read_optional_json_object(file);
@@ -174,7 +174,7 @@ TokenizerDocument read_complete(const Folder& folder, const std::string& model_t
   const TokenizerSettings settings(folder);
   std::string document = read_utf8(file);
   const TokenizerClass* made_by = tokenizer_class_of(folder, settings, model_type);
-  // Llama's class is for SentencePiece's pieces: transformers leaves pieces of bytes to the general class.
+  // Llama's class is for SentencePiece pieces: transformers leaves byte-level pieces to the general class.
   const bool is_llama = made_by != nullptr && made_by->names.starts_with("LlamaTokenizer");
   if (is_llama && document.find("\"ByteLevel\"") != std::string::npos) made_by = nullptr;
   Vocabulary named;

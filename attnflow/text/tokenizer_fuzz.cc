@@ -1,6 +1,6 @@
-// Fuzz target: any bytes as a tokenizer.json, and a few texts by what it makes of them. Built by ./dev fuzz.
+// Fuzz target: loads arbitrary bytes as a tokenizer.json and encodes a few texts with the result. Built by ./dev fuzz.
 //
-// The crate behind it is not compiled for coverage: what guides the fuzzer is the code around it.
+// The underlying crate is not compiled for coverage, so the code around it guides the fuzzer.
 #include <cstddef>
 #include <cstdint>
 #include <span>

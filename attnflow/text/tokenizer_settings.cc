@@ -21,7 +21,7 @@ constexpr const char* kExtra = "extra_special_tokens";
 constexpr const char* kAdditional = "additional_special_tokens";
 constexpr const char* kOthers = "model_specific_special_tokens";
 
-// An added token is written as its text, or as an object with its properties. `special`: it is, whatever they say.
+// An added token is written as its text, or as an object with its properties. `special` forces the token to be special.
 json added_token(const json& value, bool special, const SettingsFile& file, std::string_view key) {
   json token = {{"content", ""},   {"single_word", false},   {"lstrip", false},
                 {"rstrip", false}, {"normalized", !special}, {"special", special}};
@@ -44,7 +44,7 @@ json added_token(const json& value, bool special, const SettingsFile& file, std:
   return token;
 }
 
-// "image_token" and the like.
+// Names such as "image_token".
 bool is_other_name(const std::string& key) {
   const std::vector<std::string>& roles = special_roles();
   return key.ends_with("_token") && std::find(roles.begin(), roles.end(), key) == roles.end();
@@ -52,7 +52,7 @@ bool is_other_name(const std::string& key) {
 
 bool is_token(const json& value) { return value.is_string() || (value.is_object() && value.contains("content")); }
 
-// Whether Python would take the value for true.
+// Whether the value is present, not null, and not an empty container.
 bool holds_something(const json* value) {
   return value != nullptr && !value->is_null() && !(value->is_structured() && value->empty());
 }
@@ -183,7 +183,7 @@ std::optional<json> TokenizerSettings::special(const std::string& role) const {
   return token;
 }
 
-// In transformers these go through two dictionaries, and which comes first decides which number a new token gets.
+// transformers passes these through two dictionaries, whose order decides which number a new token gets.
 std::vector<json> TokenizerSettings::other_named() const {
   std::vector<std::pair<std::string, json>> first;
   std::vector<std::pair<std::string, json>> second;
@@ -234,7 +234,7 @@ std::vector<json> TokenizerSettings::more_specials() const {
       tokens.push_back(added_token(token, token.is_string() || &settings == &map_, settings.file, key));
     }
   };
-  // additional_special_tokens is the old name of extra_special_tokens, and counts where the new one says nothing.
+  // additional_special_tokens is the old name of extra_special_tokens, and counts only if the new one is not set.
   const bool says_more = holds_something(config_.find(kExtra));
   const bool says_old = config_.find(kAdditional) != nullptr;
   append(config_, says_more ? kExtra : kAdditional);

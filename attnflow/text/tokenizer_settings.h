@@ -1,4 +1,4 @@
-// The files beside a tokenizer in a model folder, and what they say.
+// The configuration files next to a tokenizer in a model folder.
 #ifndef ATTNFLOW_TEXT_TOKENIZER_SETTINGS_H_
 #define ATTNFLOW_TEXT_TOKENIZER_SETTINGS_H_
 
@@ -15,7 +15,7 @@
 
 namespace attnflow::internal {
 
-// A file of a model folder, which need not be there.
+// An optional file of a model folder.
 class SettingsFile {
  public:
   SettingsFile(const Folder& folder, const char* name) : folder_(folder), name_(name) {}
@@ -35,40 +35,40 @@ inline constexpr std::uint64_t kLargestTokenId = 0xFFFFFFFFU;
 [[noreturn]] void fail_settings(const std::string& where, const std::string& expected, const std::string& found,
                                 const std::string& advice = "restore the file from the model's source");
 
-// How a tokenizer.json comes into a folder that has none, by Python with these packages.
+// Advice on how to create a missing tokenizer.json with Python and these packages.
 std::string advice_to_write_tokenizer(std::string_view packages);
 
-// These throw Error(kBadFile) when the file cannot be read, is not UTF-8, or is not a JSON object as
-// parse_json_object() reads it.
+// These throw Error(kBadFile) when the file cannot be read, is not UTF-8, or is not a JSON object as accepted by
+// parse_json_object().
 std::string read_utf8(const SettingsFile& file);
 nlohmann::json read_json_object(const SettingsFile& file);
-nlohmann::json read_optional_json_object(const SettingsFile& file);  // an empty object when it is not there
+nlohmann::json read_optional_json_object(const SettingsFile& file);  // empty if there is no file
 
-// The roles that special tokens have, "bos_token" to "mask_token".
+// The roles of special tokens, "bos_token" to "mask_token".
 const std::vector<std::string>& special_roles();
 
-// tokenizer_config.json, special_tokens_map.json and added_tokens.json, each of which need not be there. As for
-// transformers, the latter two count only where tokenizer_config.json has no added_tokens_decoder.
+// tokenizer_config.json, special_tokens_map.json and added_tokens.json, all optional. As in transformers, the latter
+// two count only if tokenizer_config.json has no added_tokens_decoder.
 //
-// The constructor and all members throw Error(kBadFile) for a file, or a value, that does not have the expected form.
+// The constructor and all members throw Error(kBadFile) if a file or value does not have the expected form.
 class TokenizerSettings {
  public:
   explicit TokenizerSettings(const Folder& folder);
 
-  // true, false, or nothing when the setting is missing or null.
+  // Returns true, false, or nothing when the setting is missing or null.
   std::optional<bool> flag(const char* key) const;
-  // The same of a text, and of a number that is not negative.
+  // Likewise for a string and for a non-negative number.
   std::optional<std::string> text(const char* key) const;
   std::optional<std::uint64_t> number(const char* key) const;
-  // "GPT2Tokenizer" and the like, without the "Fast" that a name may end with; empty when the settings name none.
+  // "GPT2Tokenizer" and the like, without a trailing "Fast"; empty when the settings name no class.
   std::string tokenizer_class() const;
-  // The added token that a role ("mask_token") has, or nothing.
+  // The added token in a role ("mask_token"), if any.
   std::optional<nlohmann::json> special(const std::string& role) const;
-  // Whether they mention the role, if only to say that no token has it.
+  // Whether the settings mention the role, even if only to say that it has no token.
   bool names(const std::string& role) const;
-  // Special tokens with names that are no roles, such as "image_token", in the order in which transformers adds them.
+  // Special tokens with names that are not roles, such as "image_token", in the order in which transformers adds them.
   std::vector<nlohmann::json> other_named() const;
-  // Special tokens without a name of their own.
+  // Special tokens without a name.
   std::vector<nlohmann::json> more_specials() const;
   // Tokens beyond the vocabulary file, by id.
   std::map<std::uint64_t, nlohmann::json> added_tokens() const;
@@ -76,7 +76,8 @@ class TokenizerSettings {
   bool lists_added_tokens() const;
 
  private:
-  // A file's settings, and the order of the keys in it: "" for its own, else for those of an object in it.
+  // A file's settings and the order of its keys: under "" those of the file itself, under other names those of nested
+  // objects.
   struct Settings {
     explicit Settings(const SettingsFile& from);
     const nlohmann::json* find(const std::string& key) const;
@@ -92,8 +93,8 @@ class TokenizerSettings {
   Settings map_;
 };
 
-// The ids that end generation: eos_token_id, a number or a list of them, of generation_config.json or, where that says
-// nothing, of config.json. Empty when neither does. Throws Error(kBadFile) as above.
+// The ids that end generation: eos_token_id (a number or a list) of generation_config.json or, failing that, of
+// config.json. Empty if neither has it. Throws Error(kBadFile) as above.
 std::vector<std::int64_t> read_end_ids(const Folder& folder);
 
 }  // namespace attnflow::internal

@@ -22,7 +22,7 @@ using test::expect_error;
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// A token in the form that testdata/make_testdata.py writes.
+// A token in the format of testdata/make_testdata.py.
 json as_json(const EncodedToken& token) {
   const auto optional = [](const std::optional<std::size_t>& value) { return value ? json(*value) : json(nullptr); };
   return json::array({token.id, token.text, optional(token.begin), optional(token.end), token.special,
@@ -34,8 +34,8 @@ std::optional<std::string> optional_text(const json& value) {
   return value.get<std::string>();
 }
 
-// Everything that the Python packages said about this tokenizer.
-// `added` counts the special tokens of the model's class that transformers adds to a vocabulary without them.
+// Checks everything that the Python packages reported for this tokenizer. `added` is the number of special tokens that
+// transformers adds for the model's class when the vocabulary lacks them.
 void expect_as_in_python(const Tokenizer& tokenizer, const fs::path& expected_path, std::size_t added = 0) {
   const json expected = read_json(expected_path);
   ASSERT_GT(expected.at("cases").size(), 20U);
@@ -76,14 +76,15 @@ TEST_F(ContradictedTokenizer, IsRefusedByBothFiles) {
     expect_mentions(message, (folder_ / "tokenizer.json").string());
     for (const std::string& word : words) expect_mentions(message, word);
   };
-  // "▁" is put before a text.
+  // "▁" is prepended to the text.
   copy_from("llama", "tokenizer.json");
   for (const char* family : {"LlamaTokenizer", "LlamaTokenizerFast", ""}) {
     check(family, {{"add_prefix_space", false}}, {"add_prefix_space true", "found false"});
     check(family, {{"add_prefix_space", true}}, {});
     check(family, {{"add_prefix_space", nullptr}}, {});
   }
-  // Of the general class, tokenizer.json says all; of any, which tokens stand around a text (as for transformers 5).
+  // With the general class, tokenizer.json decides everything; with any class, it decides which tokens surround a text
+  // (as in transformers 5).
   check("PreTrainedTokenizerFast", {{"add_prefix_space", false}}, {});
   check("TokenizersBackend", {{"add_prefix_space", false}}, {});
   const std::vector<std::int64_t> usual = ids_of(Tokenizer::load(folder_).encode("a key"));
@@ -111,7 +112,7 @@ TEST_F(ContradictedTokenizer, IsRefusedByBothFiles) {
   write("tokenizer.json", document.dump());
   check("DistilBertTokenizer", {{"do_lower_case", true}}, {"do_lower_case false", "found true"});
   check("RobertaTokenizer", {{"add_prefix_space", true}}, {"add_prefix_space false", "found true"});
-  // transformers takes a tokenizer.json of bytes as it is where the class is Llama's.
+  // transformers takes a byte-level tokenizer.json as it is for Llama's class.
   check("LlamaTokenizerFast", {{"add_prefix_space", true}}, {});
 }
 
@@ -132,7 +133,7 @@ TEST_P(SmallTokenizer, EncodesAsThePythonPackagesDo) {
   expect_as_in_python(Tokenizer::load(testdata() / GetParam()), testdata() / GetParam() / "expected.json");
 }
 
-// What holds for any text, whatever the pieces are.
+// Properties that hold for any text and any pieces.
 void check_encoding(const Encoding& encoding, const std::string& text, const std::string& pair) {
   std::size_t next_word = 0;
   std::set<std::size_t> segments;
@@ -146,10 +147,10 @@ void check_encoding(const Encoding& encoding, const std::string& text, const std
     const std::string& source = token.segment == 0 ? text : pair;
     RC_ASSERT(*token.begin <= *token.end);
     RC_ASSERT(*token.end <= source.size());
-    // Whole characters, so every slice of the text is text.
+    // Whole characters, so every slice of the text is valid text.
     RC_ASSERT(!find_invalid_utf8(std::string_view(source).substr(0, *token.begin)));
     RC_ASSERT(!find_invalid_utf8(std::string_view(source).substr(*token.begin, *token.end - *token.begin)));
-    // Words count without gaps, and none spans both segments.
+    // Words are numbered without gaps, and none spans both segments.
     RC_ASSERT(*token.word == next_word || *token.word + 1 == next_word);
     if (segments.insert(token.segment).second) RC_ASSERT(*token.word == next_word);
     next_word = *token.word + 1;
@@ -207,7 +208,7 @@ TEST(Tokenizer, MiniLmEncodesAsThePythonPackagesDo) {
   EXPECT_EQ(tokenizer.word_to_ids("his"), std::vector<std::int64_t>{2010});
 }
 
-// The same model's vocab.txt, with its settings, must make the same tokenizer as its tokenizer.json.
+// The model's vocab.txt with its settings must give the same tokenizer as its tokenizer.json.
 TEST(Tokenizer, MiniLmVocabularyFileGivesTheSame) {
   const char* folder = std::getenv("ATTNFLOW_MINILM_DIR");
   if (folder == nullptr) GTEST_SKIP() << "ATTNFLOW_MINILM_DIR is not set";
@@ -335,7 +336,7 @@ TEST_F(ModelFolder, DamagedTokenizerJsonIsAnError) {
 }
 
 TEST_F(ModelFolder, PanicsInsideTheLibraryAreErrors) {
-  // A post-processor that asks for a second segment where there is one.
+  // A post-processor that refers to a second segment when there is only one.
   write("tokenizer.json", R"({"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "b"},
       "post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "B", "type_id": 0}}],
                          "pair": [], "special_tokens": {}}})");
@@ -395,10 +396,10 @@ TEST_F(ModelFolder, AMaskThatOnlyTheSettingsNameIsFoundInTheText) {
 }
 
 TEST_F(ModelFolder, VocabularyFilesWithOddLines) {
-  // Windows line ends, a line twice, an empty line, and no end of the last line.
+  // Windows line ends, a duplicate line, an empty line, and an unterminated last line.
   write("vocab.txt", "[UNK]\r\n[CLS]\r\n[SEP]\r\nthe\r\n\r\nkey\r\nthe\r\n##s");
   const Tokenizer tokenizer = Tokenizer::load(folder_);
-  EXPECT_EQ(tokenizer.token_to_id("the"), 6);  // the later line counts
+  EXPECT_EQ(tokenizer.token_to_id("the"), 6);  // the later line wins
   EXPECT_EQ(tokenizer.id_to_token(3), std::nullopt);
   EXPECT_EQ(tokenizer.token_to_id("##s"), 7);
   EXPECT_EQ(tokenizer.id_limit(), 8U);
@@ -439,7 +440,7 @@ TEST_F(ModelFolder, TheModelTypeChoosesBetweenTwoVocabularies) {
   EXPECT_EQ(Tokenizer::load(folder_, "bert").mask_id(), 4);
   EXPECT_EQ(Tokenizer::load(folder_, "bert").encode("").tokens.front().text, "[CLS]");
   EXPECT_EQ(Tokenizer::load(folder_, "roberta").encode("").tokens.front().text, "<s>");
-  // Without settings, <mask> still takes the space before it, as RoBERTa was trained.
+  // Without settings, <mask> still absorbs the space before it, as RoBERTa was trained.
   const Encoding encoding = Tokenizer::load(folder_, "roberta").encode("the <mask>");
   EXPECT_EQ(encoding.tokens.size(), Tokenizer::load(folder_, "roberta").encode("the").tokens.size() + 1);
 }

@@ -1,4 +1,4 @@
-// What code around the C ABI of tokenizers_abi.h needs: texts in and out, and the messages of errors.
+// Helpers for callers of the C ABI in tokenizers_abi.h: passing texts in and out, and error messages.
 #ifndef ATTNFLOW_TEXT_TOKENIZERS_ABI_TEXT_H_
 #define ATTNFLOW_TEXT_TOKENIZERS_ABI_TEXT_H_
 
@@ -11,9 +11,9 @@
 
 namespace attnflow::internal {
 
-// Never absent, even when it is empty.
+// The result is never absent, even if `text` is empty.
 inline attnflow_text borrow(std::string_view text) {
-  if (text.empty()) text = "";  // an empty view may point to nothing, and &""[0] does not
+  if (text.empty()) text = "";  // an empty view may point to null; &""[0] does not
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
@@ -23,7 +23,7 @@ inline std::string copy(const Owned<attnflow_string>& string) {
   return string ? copy(attnflow_string_text(string.get())) : std::string();
 }
 
-// Collects the message of a call that may fail.
+// Receives the error message of a call that may fail.
 class ErrorSlot {
  public:
   ErrorSlot() = default;

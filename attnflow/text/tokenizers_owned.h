@@ -1,4 +1,4 @@
-// Owners of what the C ABI of tokenizers_abi.h returns.
+// Owners of the objects that the C ABI in tokenizers_abi.h returns.
 #ifndef ATTNFLOW_TEXT_TOKENIZERS_OWNED_H_
 #define ATTNFLOW_TEXT_TOKENIZERS_OWNED_H_
 

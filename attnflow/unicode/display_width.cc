@@ -20,13 +20,13 @@ bool is_hangul_part(int boundary_class) {
          boundary_class == UTF8PROC_BOUNDCLASS_T;
 }
 
-// The cells of a code point by itself: utf8proc's, but in three places.
+// The cells of a single code point, as given by utf8proc with three exceptions.
 std::size_t width_of(char32_t c) {
   if (c < 0x300) return 1;  // control characters too: see the header
   const utf8proc_property_t& property = *utf8proc_get_property(static_cast<std::int32_t>(c));
-  // glibc and the terminals that go by its tables give a spacing mark a cell, utf8proc none.
+  // glibc, and terminals that use its tables, give a spacing mark one cell; utf8proc gives it none.
   if (property.category == UTF8PROC_CATEGORY_MC && property.charwidth == 0) return 1;
-  // Code points that are not assigned yet but kept free for ideographs (UAX #11, section 6.1) and pictographs.
+  // Unassigned code points reserved for ideographs (UAX #11, section 6.1) and pictographs.
   const bool ideograph = c >= 0x20000 && c < 0x40000;
   const bool pictograph = property.boundclass == UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC;
   if (property.category == UTF8PROC_CATEGORY_CN && (ideograph || pictograph)) return 2;
@@ -46,7 +46,7 @@ std::size_t grapheme_width(std::string_view grapheme) {
   while (at < grapheme.size()) {
     const char32_t c = next_or_replacement(grapheme, at);
     const int kind = boundary_class(c);
-    // Behind the first, only U+200D brings another pictograph into a grapheme.
+    // After the first code point, only U+200D brings another pictograph into a grapheme.
     if (c == kEmojiPresentation || kind == UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC ||
         (is_pictograph && is_skin_tone(c))) {
       is_picture = true;

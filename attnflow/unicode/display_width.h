@@ -1,11 +1,11 @@
-// How much room text takes in a terminal, and how to make it fit.
+// The width of text in a terminal, and ways to make it fit.
 //
 // A terminal is a grid of cells. Most characters take one; East Asian wide characters and emoji take two; combining
-// marks none, but those that stand beside their letter (spacing marks of Indic scripts) one. Text is measured by
-// graphemes (unicode.h): the code points of one are added up, except that an emoji sequence (joined by U+200D, coloured
-// by a skin tone, or asked for by U+FE0F) is one picture of two cells, and a Hangul syllable written in parts is as
-// wide as its first. Terminals that draw the members of an emoji sequence one by one take more room than is measured
-// here.
+// marks take none, except for those next to their letter (spacing marks of Indic scripts), which take one. Text is
+// measured by graphemes (unicode.h): the widths of a grapheme's code points are added up, except that an emoji sequence
+// (joined by U+200D, colored by a skin tone, or requested by U+FE0F) is one picture of two cells, and a Hangul syllable
+// written in parts is as wide as its first part. Terminals that draw the members of an emoji sequence separately take
+// more room than is measured here.
 //
 // References:
 //   East Asian Width, UAX #11: https://www.unicode.org/reports/tr11/
@@ -24,25 +24,25 @@
 
 namespace attnflow {
 
-// Cells that one line of clean text takes. A control character counts as the one that clean_line shows in its place.
+// Number of cells that one line of clean text takes. A control character counts as the one that clean_line shows for
+// it.
 std::size_t display_width(std::string_view text);
 
-// Any bytes as one line that is safe to print: control characters become their pictures (U+2400...), characters that
-// reorder text invisibly (bidirectional controls) and bytes that are not UTF-8 become U+FFFD. Nothing that a token
-// holds can move the cursor, colour the terminal or turn the line around.
+// Converts any bytes to one line that is safe to print: control characters become their pictures (U+2400...), and
+// characters that reorder text invisibly (bidirectional controls) and invalid UTF-8 bytes become U+FFFD. No token can
+// then move the cursor, color the terminal or reverse the line.
 std::string clean_line(std::string_view text);
 
-// Clean text cut to at most `cells`, `ellipsis` in place of what was cut. Graphemes are not split.
+// Cuts clean text to at most `cells`, with `ellipsis` in place of the rest. Graphemes are not split.
 std::string shorten(std::string_view text, std::size_t cells, std::string_view ellipsis);
 
-// True when the text holds a character of a script that runs from right to left.
+// Whether the text has a character of a right-to-left script.
 bool runs_right_to_left(std::string_view text);
 
-// The text; isolated (U+2068 ... U+2069) if it runs from right to left, so that the numbers beside it stay where they
-// are.
+// Returns the text, isolated (U+2068 ... U+2069) if it runs from right to left, so that adjacent numbers stay in place.
 std::string isolated(std::string_view text);
 
-// Clean text that takes exactly `cells`: shortened, isolated, then filled with spaces on the right.
+// Makes clean text take exactly `cells`: shortened, isolated, then padded with spaces on the right.
 std::string fit_to_cells(std::string_view text, std::size_t cells, std::string_view ellipsis);
 
 }  // namespace attnflow

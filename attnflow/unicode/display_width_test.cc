@@ -42,20 +42,20 @@ TEST(DisplayWidth, Emoji) {
 TEST(DisplayWidth, GraphemesOfSeveralCharacters) {
   EXPECT_EQ(display_width("1\uFE0F\u20E3"), 2U);                             // keycap
   EXPECT_EQ(display_width("\u261D\U0001F3FD"), 2U);                          // text sign with skin tone
-  EXPECT_EQ(display_width("a\U0001F3FD"), 3U);                               // a skin tone for no emoji
-  EXPECT_EQ(display_width("a\u200D\U0001F469"), 3U);                         // nothing to join
+  EXPECT_EQ(display_width("a\U0001F3FD"), 3U);                               // a skin tone without an emoji
+  EXPECT_EQ(display_width("a\u200D\U0001F469"), 3U);                         // not an emoji to join
   EXPECT_EQ(display_width("\U0001F1E9"), 1U);                                // half a flag
   EXPECT_EQ(display_width("\U0001F3F4\U000E0067\U000E0062\U000E007F"), 2U);  // flag with tags
   EXPECT_EQ(display_width("\u0928\u093F"), 2U);                              // Devanagari with spacing vowel sign
   EXPECT_EQ(display_width("\u0928\u0941"), 1U);                              // ... and with one below
   EXPECT_EQ(display_width("\uFF76\uFF9E"), 2U);                              // half-width ga
   EXPECT_EQ(display_width("\u1112\u1161\u11AB\u1100\u1173\u11AF"), 4U);      // two syllables in parts
-  EXPECT_EQ(display_width("\U0002FFFD\U0003FFFD"), 4U);                      // kept free for ideographs
+  EXPECT_EQ(display_width("\U0002FFFD\U0003FFFD"), 4U);                      // reserved for ideographs
   EXPECT_EQ(display_width("\n\u007F\u0085"), 3U);                            // as clean_line shows them
   EXPECT_EQ(display_width("\xFF"), 1U);
 }
 
-// The C library has tables of its own, by other rules in a few blocks and of another version of Unicode.
+// The C library has its own tables, with other rules in a few blocks and from another version of Unicode.
 TEST(DisplayWidth, AgreesWithTheCLibrary) {
   const locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   ASSERT_NE(locale, locale_t{}) << "the C library has no C.UTF-8";
@@ -63,11 +63,11 @@ TEST(DisplayWidth, AgreesWithTheCLibrary) {
   std::size_t compared = 0;
   std::size_t different = 0;
   for (char32_t c = 0x20; c < 0x110000; ++c) {
-    const bool hangul_parts = (c >= 0x1160 && c <= 0x11FF) || (c >= 0xD7B0 && c <= 0xD7FB);  // it gives them no cell
-    const bool hexagrams = c >= 0x4DC0 && c <= 0x4DFF;  // wide since Unicode 16, and by glibc before
+    const bool hangul_parts = (c >= 0x1160 && c <= 0x11FF) || (c >= 0xD7B0 && c <= 0xD7FB);  // zero-width there
+    const bool hexagrams = c >= 0x4DC0 && c <= 0x4DFF;  // wide since Unicode 16, and earlier in glibc
     if (!is_scalar_value(c) || hangul_parts || hexagrams) continue;
     const int width = wcwidth(static_cast<wchar_t>(c));
-    if (width < 0) continue;  // not printed, or not known
+    if (width < 0) continue;  // not printable, or unknown
     std::string text;
     append_utf8(text, c);
     ++compared;
@@ -117,7 +117,7 @@ TEST(FitToCells, AlwaysTakesThatManyCells) {
 TEST(FitToCells, RightToLeftTextIsIsolated) {
   EXPECT_TRUE(runs_right_to_left("\u05E9\u05DC\u05D5\u05DD"));
   EXPECT_TRUE(runs_right_to_left("x\u0645"));
-  EXPECT_TRUE(runs_right_to_left("\u0663"));  // an Arabic digit turns the space behind it around
+  EXPECT_TRUE(runs_right_to_left("\u0663"));  // an Arabic digit reverses the space that follows it
   EXPECT_FALSE(runs_right_to_left("abc \u4E2D \u0394"));
   EXPECT_EQ(fit_to_cells("\u05D0\u05D1", 4, "\u2026"), "\u2068\u05D0\u05D1\u2069  ");
 }

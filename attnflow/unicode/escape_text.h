@@ -1,8 +1,8 @@
-// Any bytes in a message: what a terminal would obey, and what is no text, can be read and does nothing.
+// Shows arbitrary bytes in a message such that terminal controls and invalid text are readable and harmless.
 //
-// Messages quote arguments, names of files and what stands in them. clean_line (display_width.h) replaces such
-// characters in what is shown as text; here they stay readable, each byte as \xNN: control characters, line and
-// paragraph separators, bidirectional controls, and bytes that are not UTF-8.
+// Messages quote arguments, file names and file contents. clean_line (display_width.h) replaces special characters when
+// text is displayed; here they stay readable, with each byte written as \xNN: control characters, line and paragraph
+// separators, bidirectional controls, and bytes that are not UTF-8.
 #ifndef ATTNFLOW_UNICODE_ESCAPE_TEXT_H_
 #define ATTNFLOW_UNICODE_ESCAPE_TEXT_H_
 
@@ -12,10 +12,10 @@
 
 namespace attnflow {
 
-// Appends the character at text[at] to `out`, and moves `at` behind it. at < text.size().
+// Appends the character at text[at] to `out`, and advances `at` past it. at < text.size().
 void append_escaped(std::string& out, std::string_view text, std::size_t& at);
 
-// All of the text. The bytes of `kept`, such as "\n", stay as they are.
+// Escapes the whole text. Bytes in `kept`, such as "\n", stay as they are.
 std::string escape_text(std::string_view text, std::string_view kept = {});
 
 }  // namespace attnflow

@@ -23,8 +23,8 @@ std::int32_t signed_code(char32_t c) { return static_cast<std::int32_t>(c); }
 
 const utf8proc_property_t& property(char32_t c) { return *utf8proc_get_property(signed_code(c)); }
 
-// Marks and joiners may tie what follows to what stands before them, so the two code points beside a place behind them
-// do not decide it.
+// Marks and joiners may tie the following character to those before them, so the two code points around a position
+// after one do not determine whether it is a boundary.
 bool may_tie(char32_t c) {
   const auto kind = property(c).boundclass;
   return kind == UTF8PROC_BOUNDCLASS_EXTEND || kind == UTF8PROC_BOUNDCLASS_ZWJ;
@@ -32,8 +32,8 @@ bool may_tie(char32_t c) {
 
 char32_t code_point_at(std::string_view text, std::size_t at) { return next_or_replacement(text, at); }
 
-// Whether the bytes begin a character and do not end it. In every place the bytes that may follow are a range that
-// 0x80 or 0xBF is an end of, so what can be completed at all is completed by the one or the other.
+// Whether the bytes are the beginning of a character that is incomplete. At every position, the allowed bytes are a
+// range that begins with 0x80 or ends with 0xBF, so anything that can be completed is completed by one of the two.
 bool begins_character(std::string_view bytes) {
   for (const char filler : {'\x80', '\xBF'}) {
     for (std::size_t length = bytes.size() + 1; length <= 4; ++length) {
@@ -157,7 +157,7 @@ CharacterClass character_class(char32_t c) {
     case UTF8PROC_CATEGORY_ZP:
       return CharacterClass::kSpace;
     default:
-      // The control characters among White_Space: tab to carriage return, and NEL.
+      // The control characters in White_Space: tab to carriage return, and NEL.
       return (c >= 0x09 && c <= 0x0D) || c == 0x85 ? CharacterClass::kSpace : CharacterClass::kOther;
   }
 }
@@ -181,7 +181,7 @@ std::string fold_case(std::string_view text) {
       utf8proc_map(bytes_of(whole), static_cast<utf8proc_ssize_t>(whole.size()), &folded,
                    static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD));
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(folded, &std::free);
-  if (length < 0) throw std::bad_alloc();  // UTF-8 without options of its own has no other way to fail
+  if (length < 0) throw std::bad_alloc();  // without options, running out of memory is the only way to fail for UTF-8
   return {reinterpret_cast<const char*>(folded), static_cast<std::size_t>(length)};
 }
 
@@ -201,7 +201,7 @@ std::size_t grapheme_end(std::string_view text, std::size_t at) {
 bool is_grapheme_boundary(std::string_view text, std::size_t at) {
   if (at == 0 || at >= text.size()) return true;
   if (!is_code_point_boundary(text, at)) return false;
-  // Back to a place that is a boundary whatever stands before it, and from there on.
+  // Goes back to a position that is a boundary regardless of earlier text, and forward from there.
   std::size_t begin = code_point_begin(text, at - 1);
   while (begin > 0) {
     const std::size_t previous = code_point_begin(text, begin - 1);

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// The textbook encoder, without any checks: what is not a character comes out as malformed UTF-8.
+// The textbook encoder, without any checks: for an invalid code point, the result is malformed UTF-8.
 std::string encode(std::uint32_t code) {
   const auto byte = [](std::uint32_t value) { return static_cast<char>(static_cast<unsigned char>(value)); };
   if (code < 0x80) return {byte(code)};
@@ -105,7 +105,7 @@ TEST(Utf8, WhatIsIncompleteIsTheBeginningOfSomeCharacter) {
     }
     return std::size_t{0};
   };
-  // All pairs of bytes, with those behind them at which a rule of table 3-7 begins or ends.
+  // All pairs of bytes, followed by those at which a rule of table 3-7 begins or ends.
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {
       const std::string two = {static_cast<char>(first), static_cast<char>(second)};
@@ -135,7 +135,7 @@ TEST(Utf8, PlacesInsideACodePoint) {
   EXPECT_EQ(code_point_begin("\x80\x80", 1), 0U);
 }
 
-// Against UnicodeData.txt and PropList.txt, read by hand.
+// Checked by hand against UnicodeData.txt and PropList.txt.
 TEST(CodePoints, Classes) {
   const auto expect_all = [](CharacterClass kind, std::u32string_view characters) {
     for (const char32_t c : characters) EXPECT_EQ(character_class(c), kind) << std::hex << std::uint32_t{c};
@@ -188,14 +188,14 @@ TEST(FoldCase, TextsThatDifferInCaseAloneAreOne) {
     EXPECT_EQ(fold_case(one), fold_case(other)) << one;
   }
   EXPECT_NE(fold_case("resume"), fold_case("r\u00E9sum\u00E9"));
-  EXPECT_NE(fold_case("\u0131"), fold_case("i"));  // Turkish dotless i is a letter of its own
+  EXPECT_NE(fold_case("\u0131"), fold_case("i"));  // Turkish dotless i is a separate letter
   EXPECT_EQ(fold_case(""), "");
   EXPECT_EQ(fold_case("a\0B"s), "a\0b"s);
   EXPECT_EQ(fold_case("A\xFF"), "a\uFFFD");
 }
 
-// Lines as in GraphemeBreakTest.txt of the Unicode Character Database, version 15: all that are longer than its table
-// of pairs, and one pair of each rule.
+// Lines as in GraphemeBreakTest.txt of the Unicode Character Database, version 15: all that go beyond its table of
+// pairs, and one pair for each rule.
 constexpr const char* kGraphemeBreaks[] = {
     "\u00F7 0020 \u00F7 0020 \u00F7",              // GB999
     "\u00F7 000D \u00D7 000A \u00F7",              // GB3
@@ -237,7 +237,7 @@ constexpr const char* kGraphemeBreaks[] = {
 
 struct BreakLine {
   std::string text;
-  std::set<std::size_t> breaks;  // bytes, both ends included
+  std::set<std::size_t> breaks;  // byte offsets, both ends included
 };
 
 BreakLine parse(const std::string& line) {
@@ -281,7 +281,7 @@ TEST(Graphemes, WhatReadersSeeAsOne) {
 }
 
 TEST(Graphemes, ABoundaryIsTheSameFromBothSides) {
-  // One or two of each class that a rule asks for.
+  // One or two of each class used in a rule.
   const std::u32string classes =
       U"ab \r\n\u0300\u0308\u0600\u0903\u094D\u0915\u1100\u1160\u11A8\u200D\u2764\uAC00\uAC01\uFE0F"
       U"\U0001F1E6\U0001F1E7\U0001F3FD\U0001F469\U0001F6D1";

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnflow import _core
 from attnflow.errors import Error
 
 if TYPE_CHECKING:
@@ -244,8 +245,8 @@ def _from_array(values: NDArray[Any], finished: bool) -> tuple[list[NDArray[Any]
         raise Error(
             f"attention: expected [layer, head, query, key], found {list(values.shape)}, in which one dimension is missing: "
             "attention[:, None] adds the head, if these are layers whose heads were averaged; attention[None] adds the layer, "
-            "if these are the heads of one layer; of finished contributions, mixing says what they are (norm, globenc, alti, "
-            "ifr or value-zeroing)",
+            "if these are the heads of one layer; of finished contributions, mixing says what they are "
+            f"({_core.contributions_listed()})",
             kind="bad_input",
         )
     if values.ndim != 4 or values.shape[0] == 0:

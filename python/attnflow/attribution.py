@@ -65,7 +65,7 @@ def _report(
 
 def _is_finished(mixing: str) -> bool:
     try:
-        return _core.needs_of(mixing) == "terms"
+        return _core.mixing_info(mixing).needs == "terms"
     except Error:  # said where options are read
         return False
 

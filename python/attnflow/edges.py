@@ -332,7 +332,7 @@ def relevance(
         (gradient,) = torch.autograd.grad(score_of(logits, target.index, target.against), top)
         made: list[_core.EdgeLayer] = []
         for run in reversed(watch.runs):
-            gradient, layer = _back(run, gradient, mixing == "relevance-by-head")
+            gradient, layer = _back(run, gradient, _core.mixing_info(mixing).by_head)
             made.append(layer)
     return Edges(made[::-1], output, attentions, rounded, target)
 

@@ -108,7 +108,7 @@ def check_options(asked: dict[str, Any]) -> None:
     _core.can_fuse(_by_number(asked, ""))
     elsewhere = "the command `attnflow explain` supports it, for the model families that it runs itself"
     mixing = asked.get("mixing")
-    if mixing and _core.needs_of(mixing) == "gradients":
+    if mixing and _core.mixing_info(mixing).needs == "gradients":
         raise Error(
             f"mixing: expected attention, contributions or relevance, found {mixing}; {elsewhere}", kind="usage"
         )

@@ -67,7 +67,7 @@ def generate(
     asked: dict[str, Any] = dict(options)
     _core.check_generation_options(asked)
     mixing = asked.get("mixing") or "auto"
-    needs = _core.needs_of(mixing)
+    needs = _core.mixing_info(mixing).needs
     if needs in ("gradients", "relevance"):
         raise Error(
             f"mixing: expected attention or contributions for a generation of a loaded model, found {mixing}; "
@@ -263,7 +263,7 @@ def _read(
     inputs = {"input_ids": torch.tensor([list(ids)], device=device)}
     inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
     mixing = asked.get("mixing") or "auto"
-    if _core.needs_of(mixing) == "terms":
+    if _core.mixing_info(mixing).needs == "terms":
         made = contributions(model, inputs, mixing, shape_alone, int(asked.get("threads") or 0))
         return [], made.layers, _logits(model, made.output, prompt), asked
 

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from attnflow import _core
 from attnflow.errors import Error
 
 
@@ -195,11 +196,11 @@ def require_layers(model: Any, mixing: str) -> list[tuple[Any, LayerParts]]:
             'mixing="attention"',
             kind="unsupported_model",
         )
-    if mixing == "globenc":
+    if _core.mixing_info(mixing).norms_after:
         without = [number for number, (_, parts) in enumerate(found, 1) if not parts.last_norm]
         if without:
             raise Error(
-                "mixing globenc: expected layers with a norm after attention and one after the feed-forward network, as in "
+                f"mixing {mixing}: expected layers with a norm after attention and one after the feed-forward network, as in "
                 f"BERT, found layer {without[0]} without; choose mixing norm or alti",
                 kind="unsupported_model",
             )

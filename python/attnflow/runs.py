@@ -102,7 +102,7 @@ def reading_position(model: Any, ids: Sequence[int]) -> int | None:
 
 
 def _run(reading: Reading, asked: dict[str, Any], notes: _core.Notes) -> Found:
-    needs = _core.needs_of(asked["mixing"])
+    needs = _core.mixing_info(asked["mixing"]).needs
     if needs == "attention":
         return _attention(reading, asked, notes)
     keep = as_given if asked.get("keep_attention") else edges.shape_alone

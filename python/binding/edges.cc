@@ -172,14 +172,15 @@ std::string chosen_mixing(const OptionDict& options, bool causal, bool predicts,
   return to_text(settings.mixing);
 }
 
-// attention, terms, relevance, or gradients: of attention, which a loaded model does not give.
-const char* needs_of(const std::string& mixing) {
-  const MixingInfo& info = mixing_info(parse_mixing(mixing));
-  switch (info.needs) {
+// MixingNeeds as Python says it.
+const char* needs_name(MixingNeeds needs) {
+  switch (needs) {
     case MixingNeeds::kTerms:
       return "terms";
     case MixingNeeds::kGradients:
-      return info.weights_by_gradient() ? "gradients" : "relevance";
+      return "gradients";
+    case MixingNeeds::kRelevance:
+      return "relevance";
     case MixingNeeds::kAttention:
       break;
   }
@@ -234,7 +235,14 @@ void bind_edges(nb::module_& module) {
              nb::arg("name"), nb::arg("word_to_ids"), nb::arg("notes"));
   module.def("chosen_mixing", chosen_mixing, nb::arg("options"), nb::arg("causal"), nb::arg("predicts"),
              nb::arg("parameters"), nb::arg("has_terms"), nb::arg("tokens"), nb::arg("notes"));
-  module.def("needs_of", needs_of, nb::arg("mixing"));
+  nb::class_<MixingInfo>(module, "MixingInfo")
+      .def_prop_ro("needs", [](const MixingInfo& info) { return needs_name(info.needs); },
+                   "attention, terms, gradients or relevance")
+      .def_ro("norms_after", &MixingInfo::norms_after)
+      .def_ro("by_head", &MixingInfo::by_head);
+  module.def(
+      "mixing_info", [](const std::string& name) { return mixing_info(parse_mixing(name)); }, nb::arg("name"));
+  module.def("contributions_listed", [] { return mixings_that_need(MixingNeeds::kTerms); });
 }
 
 }  // namespace attnflow::python

@@ -144,8 +144,6 @@ bool is_offered(std::string_view name, std::string_view asks) {
   return true;
 }
 
-bool is_relevance(Mixing mixing) { return mixing == Mixing::kRelevance || mixing == Mixing::kRelevanceByHead; }
-
 // The help of an option that takes names out of a table, with the rows that Python has.
 std::string help_of(const SettingOption& option, std::string_view asks) {
   std::string help;
@@ -162,7 +160,7 @@ std::string help_of(const SettingOption& option, std::string_view asks) {
   if (std::string_view(option.name) == "mixing") {
     // Of arrays they are finished; of a model they are made.
     list("Matrix of each layer: ", all_mixings(), [&](const MixingInfo& mixing) {
-      const bool of_model = mixing.mixing == Mixing::kAuto || is_relevance(mixing.mixing);
+      const bool of_model = mixing.mixing == Mixing::kAuto || mixing.needs == MixingNeeds::kRelevance;
       return mixing.mixing == Mixing::kAttention || mixing.needs == MixingNeeds::kTerms ||
              (asks == "explain" && of_model);
     });

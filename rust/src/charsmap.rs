@@ -1,14 +1,14 @@
-//! SentencePiece's map of characters, as SentencePiece applies it: at each place of a text, the longest entry that
-//! begins there is replaced by its text, and a character that begins no entry stays.
+//! SentencePiece's character map, applied as SentencePiece does: at each position of a text, the longest entry that
+//! begins there is replaced by its text; a character that begins no entry is kept.
 //!
-//! The tokenizers crate's "Precompiled" does almost that. It takes a whole grapheme for an entry that is only its
-//! beginning, so that an accent behind a wide letter is lost, and "\r\n" is one space rather than two. Where the
-//! models' own tokenizers in Python run SentencePiece itself, this is what gives their ids.
+//! The tokenizers crate's "Precompiled" comes close, but it matches a whole grapheme against an entry that is only its
+//! beginning, so that an accent after a wide letter is lost, and it turns "\r\n" into one space rather than two. Where
+//! the models' own tokenizers in Python run SentencePiece itself, this module gives the same ids.
 //!
-//! The format: the size of a trie in bytes (32 bits, the lowest byte first), the trie, and the texts, each with a zero
-//! behind it. The trie is a double array of 32-bit units (darts-clone: https://github.com/s-yata/darts-clone). A unit
-//! has a label (bits 0 to 7), whether a value stands at its children's base (bit 8), and the XOR distance to that base
-//! (bits 10 to 30, times 256 where bit 9 is set); a value's unit has bit 31 set, and where its text begins in the others.
+//! The format: the size of a trie in bytes (32 bits, little-endian), the trie, and the texts, each followed by a zero.
+//! The trie is a double array of 32-bit units (darts-clone: https://github.com/s-yata/darts-clone). A unit has a label
+//! (bits 0 to 7), a flag for a value at its children's base (bit 8), and the XOR distance to that base (bits 10 to 30,
+//! times 256 if bit 9 is set). A value's unit has bit 31 set; its other bits are the offset of its text.
 
 use crate::text_tokenizer::Result;
 use tokenizers::NormalizedString;
@@ -37,7 +37,7 @@ impl Charsmap {
         })
     }
 
-    /// The longest entry that `text` begins with: its length, and what it is replaced by.
+    /// The longest entry that `text` begins with: its length, and its replacement.
     fn longest(&self, text: &str) -> Option<(usize, &str)> {
         let offset = |unit: u32| ((unit >> 10) << ((unit & (1 << 9)) >> 6)) as usize;
         let mut position = offset(*self.units.first()?);
@@ -65,7 +65,7 @@ impl Charsmap {
     }
 
     pub fn normalize(&self, text: &mut NormalizedString) {
-        // Each new character, and how many more than one it stands for: 1 is one beside another, -2 covers two more.
+        // Each new character and its change in count: 1 is an inserted character, -2 also replaces the two that follow.
         let mut changes: Vec<(char, isize)> = vec![];
         let mut dropped_first = 0;
         let mut changed = false;
@@ -98,7 +98,7 @@ pub mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// A map with the trie laid out one block of 256 units for each node.
+    /// A map whose trie has one block of 256 units per node.
     pub fn encoded(entries: &[(&str, &str)]) -> String {
         let mut texts = vec![];
         let mut nodes: Vec<(BTreeMap<u8, usize>, Option<u32>)> = vec![Default::default()];
@@ -187,7 +187,7 @@ pub mod tests {
         assert!(Charsmap::from_base64(&base64::encode([0, 0, 0, 0, 0xFF])).is_err());
         let empty = Charsmap::from_base64(&base64::encode([0, 0, 0, 0])).unwrap();
         assert_eq!(normalized(&empty, "abc").get(), "abc");
-        // Units that point out of the trie, and values that point out of the texts.
+        // Units that point outside the trie, and values that point outside the texts.
         for unit in [u32::MAX, 1 << 30, 0x61 | 1 << 8, 0x161 | 1 << 9] {
             let mut bytes = 512_u32.to_le_bytes().to_vec();
             bytes.extend(std::iter::repeat_n(unit.to_le_bytes(), 128).flatten());

@@ -1,12 +1,11 @@
 //! Chat templates: Jinja as Hugging Face transformers runs it.
 //!
-//! A model's chat template is a Jinja program that writes a conversation as the model was trained to see it. Templates
-//! are written for Python's Jinja2 with the settings of `apply_chat_template`; here MiniJinja gets the same settings, the
-//! same additional functions, and Python's methods of strings and maps.
+//! A model's chat template is a Jinja program that writes a conversation the way the model was trained to see it.
+//! Templates are written for Python's Jinja2 with the settings of `apply_chat_template`; MiniJinja gets the same
+//! settings and additional functions here, and Python's methods of strings and maps.
 //!
-//! Templates come with model files, which may be hostile: a template has no files and no network to reach, and stops
-//! after `FUEL` instructions. MiniJinja does not bound the length of strings that are put together, so memory is not
-//! limited.
+//! Templates come with model files, which may be hostile: a template can reach no files and no network, and stops after
+//! `FUEL` instructions. MiniJinja does not bound the length of concatenated strings, so memory is not limited.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, ValueKind};
@@ -17,23 +16,23 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 use std::io;
 use std::sync::LazyLock;
 
-/// A conversation of a thousand turns takes under a million.
+/// Enough: a conversation of a thousand turns takes under a million instructions.
 const FUEL: u64 = 5_000_000;
 
-/// Blocks by which transformers marks what the assistant wrote. They write nothing, and MiniJinja does not know them.
+/// Tags with which transformers marks what the assistant wrote. They write nothing, and MiniJinja does not know them.
 static GENERATION_TAG: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}").expect("a valid expression"));
 
 #[derive(Debug, PartialEq)]
 pub enum Failure {
-    /// The template is no Jinja, or does something that cannot be done.
+    /// The template is not valid Jinja, or fails at run time.
     Broken(String),
     /// The template itself refuses the conversation, with this message.
     Refused(String),
 }
 
-/// The text that `template` makes of `context`, the variables of the template as a JSON object. `format_time` writes the
-/// present time in the form of C's strftime.
+/// Renders `template` with `context`, the template's variables as a JSON object. `format_time` formats the current time
+/// like C's strftime.
 pub fn render(
     template: &str,
     context: &[u8],
@@ -68,7 +67,7 @@ pub fn render(
     rendered.map_err(|error| describe(&error))
 }
 
-/// Marks the error that `raise_exception` raises.
+/// Marks an error raised by `raise_exception`.
 #[derive(Debug)]
 struct Refusal(String);
 
@@ -98,7 +97,7 @@ fn describe(error: &Error) -> Failure {
     Failure::Broken(message)
 }
 
-/// Writes what `{{ ... }}` gives, with Python's names of the three constants.
+/// Writes the value of `{{ ... }}`, using Python's names for the three constants.
 fn write_value(output: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
     let constant = match value.kind() {
         ValueKind::None => "None",
@@ -109,7 +108,7 @@ fn write_value(output: &mut Output, state: &mut State, value: &Value) -> Result<
     output.write_str(constant).map_err(Error::from)
 }
 
-/// Nothing has no length in Jinja, and what is not defined has the length 0.
+/// In Jinja, None has no length, and an undefined value has length 0.
 fn length(value: &Value) -> Result<usize, Error> {
     if value.is_undefined() {
         return Ok(0);
@@ -119,10 +118,10 @@ fn length(value: &Value) -> Result<usize, Error> {
         .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, format!("{} has no length", value.kind())))
 }
 
-/// Python's json.dumps as transformers calls it: no escapes for HTML, a space behind commas and colons.
+/// Python's json.dumps as transformers calls it: no HTML escapes, a space after commas and colons.
 fn to_json(value: &Value, arguments: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = arguments.get("indent")?;
-    // Characters beyond ASCII are written as they are; templates say so, or leave it to the default.
+    // Non-ASCII characters are written as they are; templates request this, or leave it to the default.
     let ascii: Option<bool> = arguments.get("ensure_ascii")?;
     if ascii == Some(true) {
         return Err(Error::new(
@@ -149,7 +148,7 @@ fn serialize<F: Formatter>(value: &Value, formatter: F, bytes: &mut Vec<u8>) -> 
     value.serialize(&mut serde_json::Serializer::with_formatter(bytes, formatter))
 }
 
-/// One line with a space behind commas and colons.
+/// One line with a space after commas and colons.
 struct Spaced;
 
 impl Formatter for Spaced {

@@ -1,7 +1,7 @@
-//! Tokens beyond a model's vocabulary: those that tokenizer.json lists, and those that the files beside it declare.
+//! Tokens outside a model's vocabulary: those listed in tokenizer.json, and those declared in the files next to it.
 //!
-//! The order and the rules are those of Hugging Face transformers (version 5), because a token without a number of its
-//! own takes the next one that is free. The numbers that files state are checked against the numbers that this gives.
+//! The order and the rules are those of Hugging Face transformers (version 5), since a token without an id of its own
+//! takes the next free one. Ids stated in files are checked against the resulting ids.
 
 use crate::text_tokenizer::{message, Result};
 use serde::Deserialize;
@@ -19,33 +19,33 @@ pub struct AddedTokenWithId {
 struct Named {
     #[serde(flatten)]
     token: AddedToken,
-    /// No file names it: the class of the tokenizer does.
+    /// Named in no file, but implied by the tokenizer's class.
     #[serde(default)]
     usual: bool,
 }
 
-/// What the files beside a tokenizer.json declare.
+/// Declarations in the files next to a tokenizer.json.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct Declared {
-    /// With numbers: added_tokens_decoder or added_tokens.json.
+    /// Tokens with ids: added_tokens_decoder or added_tokens.json.
     added: Vec<AddedTokenWithId>,
-    /// Special tokens that have a name, such as mask_token, in the order in which they are added.
+    /// Named special tokens, such as mask_token, in the order in which they are added.
     named: Vec<Named>,
-    /// Where among these the token stands that tokenizer.json pads with, where the files name none.
+    /// Position among these of tokenizer.json's padding token, if the files name none.
     padding_at: Option<usize>,
-    /// Special tokens that have none.
+    /// Special tokens without a name.
     extra: Vec<AddedToken>,
-    /// `added` lists every added token: those of tokenizer.json count only where it has them, too.
+    /// `added` lists every added token: tokens in tokenizer.json count only if they are in it as well.
     complete: bool,
-    /// transformers makes its tokenizer from the vocabulary of tokenizer.json, not from the tokens that it lists.
+    /// transformers builds its tokenizer from the vocabulary of tokenizer.json, ignoring the tokens listed there.
     rebuilt: bool,
-    /// Special tokens that are spelled out in a text are text like any other.
+    /// Special tokens spelled out in a text are treated as ordinary text.
     split_special_tokens: bool,
 }
 
 impl Declared {
-    /// Takes the token with which tokenizer.json pads.
+    /// Adds the token that tokenizer.json pads with.
     pub fn pad_with(&mut self, piece: &str) {
         if let Some(place) = self.padding_at.filter(|place| *place <= self.named.len()) {
             let token = AddedToken::from(piece, true);
@@ -54,8 +54,8 @@ impl Declared {
     }
 }
 
-/// Adds the tokens of tokenizer.json and those declared beside it. `number` looks up what a piece is numbered. Returns
-/// the numbers that only files beside tokenizer.json gave: a model may lack rows for tokens that are never used.
+/// Adds the tokens of tokenizer.json and those declared next to it. `number` looks up a piece's id. Returns the ids
+/// that only files next to tokenizer.json assign: a model may lack rows for tokens that are never used.
 pub fn add_tokens(
     tokenizer: &mut Tokenizer,
     listed: Vec<AddedTokenWithId>,
@@ -121,13 +121,13 @@ pub fn add_tokens(
     Ok(beyond)
 }
 
-/// Whether numbers are left out, as by a vocab.txt with a line twice: a new token would get a number that is in use.
+/// Whether ids are missing, as with a duplicate line in vocab.txt: a new token would get an id that is in use.
 fn has_holes(tokenizer: &Tokenizer) -> bool {
     let vocabulary = tokenizer.get_model().get_vocab();
     vocabulary.values().any(|id| *id as usize >= vocabulary.len())
 }
 
-/// Tokens that have numbers, in their order; those of tokenizer.json take the place of others of the same number.
+/// Tokens with ids, in order of id; those of tokenizer.json replace others with the same id.
 fn by_number(declared: &Declared, listed: &[AddedTokenWithId]) -> impl Iterator<Item = AddedToken> {
     let tokens: BTreeMap<u32, AddedToken> = declared
         .added
@@ -138,7 +138,7 @@ fn by_number(declared: &Declared, listed: &[AddedTokenWithId]) -> impl Iterator<
     tokens.into_values()
 }
 
-/// The crate numbers added tokens itself. Where the numbers in a file differ, encoding would use rows of the embedding
+/// The crate assigns ids to added tokens itself. If the ids in a file differ, encoding would use rows of the embedding
 /// that were not trained for these tokens.
 fn check_numbers(
     tokenizer: &Tokenizer,

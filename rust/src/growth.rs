@@ -1,18 +1,19 @@
-//! How much longer a normalizer can make a text.
+//! Bounds how much longer a normalizer can make a text.
 //!
-//! Replacements feed each other: six rules that each write 200 letters for one make 64 million million of it. What a
-//! byte can become at most follows from the rules alone, so a file that asks for too much is refused before any text,
-//! its own added tokens among them, goes through it.
+//! Replacements feed each other: six rules that each replace one letter by 200 turn it into 64 million million. The
+//! most that a byte can become follows from the rules alone, so a file that allows too much is refused before any text
+//! passes through it, including its own added tokens.
 //!
-//! The bound: let cost[b] be the most bytes that a byte b becomes in the steps from some step on, 1 behind the last.
-//! A replacement of p by c before them gives each byte of p at most (sum of cost over c) / |p|, and leaves the others
-//! as they were; a pattern may stand for any byte, or for none, and then adds to all. Other steps turn some bytes into
-//! others, which is counted as the dearest of all; what Unicode's own decompositions add is bounded by Unicode.
+//! The bound: let cost[b] be the most bytes that a byte b becomes from some step on; after the last step it is 1. A
+//! preceding replacement of p by c turns each byte of p into at most (sum of cost over c) / |p| bytes, and leaves the
+//! others unchanged; a pattern may match any byte, or none, and then adds to all. Other steps turn some bytes into
+//! others, which are assumed to have the largest cost of all; what Unicode's own decompositions add is bounded by
+//! Unicode.
 
 use crate::text_tokenizer::Result;
 use serde_json::Value;
 
-/// The longest that a byte may become. Real normalizers stay below 20: a space becomes the three bytes of "▁".
+/// The most bytes that a byte may become. Real normalizers stay below 20: a space becomes the three bytes of "▁".
 const MOST_GROWTH: f64 = 100.0;
 
 type Costs = [f64; 256];
@@ -25,8 +26,8 @@ fn dearest(cost: &Costs) -> f64 {
     cost.iter().copied().fold(0.0, f64::max)
 }
 
-/// The fewest bytes that a regular expression matches. 0 where another syntax than regex-syntax's, with its looks ahead
-/// and behind, leaves that open.
+/// The fewest bytes that a regular expression matches. 0 if regex-syntax cannot tell, as with look-around.
+/// look-around.
 fn fewest_bytes(pattern: &str) -> usize {
     regex_syntax::parse(pattern)
         .ok()
@@ -34,8 +35,8 @@ fn fewest_bytes(pattern: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// The most bytes that SentencePiece's map of characters writes for one: the number of bytes of a trie, the trie, and the
-/// texts, each with a zero behind it. 1 where it is no such map, which the tokenizers crate then refuses.
+/// The most bytes that SentencePiece's character map writes for one byte. Its format is the size of a trie in bytes,
+/// the trie, and the texts, each followed by a zero. 1 for anything else, which the tokenizers crate then refuses.
 fn longest_text(charsmap: &str) -> usize {
     let bytes = base64::decode(charsmap).unwrap_or_default();
     let Some((size, rest)) = bytes.split_first_chunk::<4>() else {
@@ -74,7 +75,7 @@ fn put_before(step: &Value, cost: &mut Costs) {
                 None => {
                     let fewest = fewest_bytes(pattern("Regex").unwrap_or_default());
                     for own in cost.iter_mut() {
-                        // What matches nothing writes between the bytes, too.
+                        // A pattern that can match nothing also writes between the bytes.
                         *own = if fewest == 0 {
                             *own + content
                         } else {
@@ -105,7 +106,7 @@ fn put_before(step: &Value, cost: &mut Costs) {
     }
 }
 
-/// The most bytes that one can become in these steps.
+/// The most bytes that one byte can become in these steps.
 fn growth(steps: &[&Value]) -> f64 {
     let mut cost = [1.0; 256];
     for step in steps.iter().rev() {
@@ -114,7 +115,7 @@ fn growth(steps: &[&Value]) -> f64 {
     dearest(&cost)
 }
 
-/// Refuses a normalizer, as tokenizer.json has it (or null), that can make a byte longer than MOST_GROWTH bytes.
+/// Refuses a normalizer (as in tokenizer.json, or null) that can turn a byte into more than MOST_GROWTH bytes.
 pub fn check(normalizer: &Value) -> Result<()> {
     let mut steps = vec![];
     add_steps(normalizer, &mut steps);
@@ -200,7 +201,7 @@ mod tests {
             json!({"type": "Precompiled", "precompiled_charsmap": base64::encode(bytes)})
         };
         assert_eq!(growth(&[map(33)]), 33.0);
-        // T5's, with its longest text (U+FDFA), before a step that makes three bytes of a space.
+        // T5's, with its longest text (U+FDFA), before a step that turns a space into three bytes.
         assert_eq!(growth(&[map(33), replace(" ", "▁")]), 99.0);
         assert!(check(&json!({"type": "Sequence", "normalizers": [map(200)]})).is_err());
         assert!(check(&json!({"type": "Sequence", "normalizers": [map(20), map(20)]})).is_err());
@@ -215,7 +216,7 @@ mod tests {
         for count in [1, 2, 6, 200] {
             assert!(check(&hostile(count)).unwrap_err().contains("times as long"), "{count}");
         }
-        // Nested, doubling, by patterns, between characters, before each text, and by way of other letters.
+        // Nested, doubling, by patterns, between characters, before each text, and via other letters.
         let doubling = json!({"type": "Sequence", "normalizers": vec![replace("a", "aa"); 40]});
         assert!(check(&json!({"type": "Sequence", "normalizers": [doubling]})).is_err());
         assert!(check(&json!({"type": "Sequence", "normalizers": vec![replace_all(".", "ab"); 7]})).is_err());

@@ -1,4 +1,4 @@
-//! The C ABI of attnflow/text/tokenizers_abi.h, where each function is described.
+//! The C ABI of attnflow/text/tokenizers_abi.h, which documents each function.
 //!
 //! Nothing unwinds into C: every function that runs code of the tokenizers crate catches panics and reports them as
 //! errors. Objects that a function returns belong to the caller until the matching `_free`.
@@ -20,7 +20,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
 use text_tokenizer::{Result, TextEncoding, TextTokenizer};
 
-/// `attnflow_text` in C: bytes that the caller owns, or that live as long as the object they come from.
+/// `attnflow_text` in C: bytes owned by the caller, or valid as long as the object they come from.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Text {
@@ -46,7 +46,7 @@ pub struct Token {
 pub struct EncodingObject {
     tokens: Vec<Token>,
     truncated: bool,
-    /// Keeps the texts that `tokens` point to.
+    /// Keeps the texts alive that `tokens` points to.
     _encoding: TextEncoding,
 }
 
@@ -96,7 +96,7 @@ impl Text {
             .map_err(|error| format!("text is not UTF-8 at byte {}", error.valid_up_to()))
     }
 
-    /// The text where it is there and UTF-8.
+    /// The text if it is present and valid UTF-8.
     ///
     /// # Safety
     /// As for `bytes`.
@@ -134,7 +134,7 @@ impl EncodingObject {
     }
 }
 
-/// What a panic says, without where it happened: a path of the machine that built the program tells its users nothing.
+/// A panic's message without its location: a path on the build machine means nothing to users.
 fn panic_message(payload: &(dyn Any + Send)) -> String {
     let message = payload
         .downcast_ref::<&str>()
@@ -144,7 +144,7 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
     message.replace('\n', " ")
 }
 
-/// Keeps panics off standard error, which a library does not write to; `guarded` reports them.
+/// Keeps panics off standard error, to which a library does not write; `guarded` reports them.
 fn silence_panics() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -154,7 +154,7 @@ fn silence_panics() {
     });
 }
 
-/// Runs `body`; an error or a panic goes to `error` and gives `None`.
+/// Runs `body`; on an error or a panic, sets `error` and returns `None`.
 ///
 /// # Safety
 /// `error` must be null or point to a pointer that may be overwritten.
@@ -166,7 +166,7 @@ unsafe fn guarded<T>(error: *mut *mut StringObject, body: impl FnOnce() -> Resul
         Err(payload) => format!("a library failed inside: {}", panic_message(payload.as_ref())),
     };
     if !error.is_null() {
-        // SAFETY: not null, and the caller says that it may be written.
+        // SAFETY: not null, and the caller guarantees that it may be written.
         unsafe { *error = Box::into_raw(Box::new(StringObject::of(message))) };
     }
     None
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn attnflow_tokenizer_from_json(
     declared: Text,
     error: *mut *mut StringObject,
 ) -> *mut TextTokenizer {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     into_pointer(unsafe {
         guarded(error, || {
             TextTokenizer::from_json(json.bytes().unwrap_or_default(), declared.bytes().unwrap_or(b"{}"))
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn attnflow_tokenizer_from_json(
 /// See the header: `tokenizer` must be null or alive, and must not be used again.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_free(tokenizer: *mut TextTokenizer) {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     unsafe { release(tokenizer) };
 }
 
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn attnflow_tokenizer_encode(
     max_tokens: usize,
     error: *mut *mut StringObject,
 ) -> *mut EncodingObject {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     into_pointer(unsafe {
         guarded(error, || {
             let text = text.string()?.unwrap_or_default();
@@ -246,7 +246,7 @@ pub unsafe extern "C" fn attnflow_tokenizer_word_to_ids(
     count: &mut usize,
     error: *mut *mut StringObject,
 ) -> bool {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     let found = unsafe { guarded(error, || tokenizer.word_to_ids(word.string()?.unwrap_or_default())) };
     let Some(found) = found else { return false };
     *count = found.len();
@@ -266,7 +266,7 @@ pub extern "C" fn attnflow_tokenizer_vocabulary_size(tokenizer: &TextTokenizer) 
 /// See the header: `tokenizer` must be alive, `key` readable.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_setting(tokenizer: &TextTokenizer, key: Text) -> i32 {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     let key = unsafe { key.valid() };
     key.and_then(|key| tokenizer.setting(key)).map_or(-1, i32::from)
 }
@@ -280,7 +280,7 @@ pub extern "C" fn attnflow_tokenizer_id_limit(tokenizer: &TextTokenizer) -> usiz
 /// See the header: `tokenizer` must be alive, `piece` readable.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_token_to_id(tokenizer: &TextTokenizer, piece: Text, id: &mut u32) -> bool {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     let found = unsafe { piece.valid() }.and_then(|piece| tokenizer.token_to_id(piece));
     if let Some(found) = found {
         *id = found;
@@ -327,7 +327,7 @@ pub extern "C" fn attnflow_encoding_truncated(encoding: &EncodingObject) -> bool
 /// See the header: `encoding` must be null or alive, and must not be used again.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_encoding_free(encoding: *mut EncodingObject) {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     unsafe { release(encoding) };
 }
 

@@ -1,18 +1,18 @@
-//! Pieces that have other numbers than the model's own: those of a list beside it.
+//! Pieces whose ids come from a separate list rather than from the model.
 //!
-//! Marian and M2M100 split a text with a SentencePiece model and look the pieces up in a vocab.json, which was counted
-//! over two languages: it lacks pieces of the model and has others that the model never makes. tokenizer.json cannot say
-//! that, so a document of attnflow's own has one field more:
+//! Marian and M2M100 split a text with a SentencePiece model and look the pieces up in a vocab.json built from two
+//! languages: it lacks some of the model's pieces and has others that the model never produces. tokenizer.json cannot
+//! express that, so attnflow's own documents have one more field:
 //!
 //! ```json
 //! "attnflow_numbering": {"vocabulary": {"▁the": 7, "</s>": 0, "<unk>": 1}, "unknown": "<unk>",
 //!                        "leading_codes": true, "charsmap": "..."}
 //! ```
 //!
-//! A piece is looked up as it stands in the normalized text, also where the model knows no piece: a character that the
-//! model lacks may be in the list. With leading_codes, a text, or a part of it behind an added token, that begins with
-//! ">>", has that as one token up to the first "<<": Marian's name for the language to translate into. The charsmap
-//! (charsmap.rs, in base64) comes before the normalizer.
+//! A piece is looked up as it occurs in the normalized text, even if the model does not know it: a character missing
+//! from the model may be in the list. With leading_codes, a text, or a part of it after an added token, that begins
+//! with ">>" has everything up to the first "<<" as one token: Marian's name of the target language. The charsmap
+//! (charsmap.rs, in base64) is applied before the normalizer.
 
 use crate::charsmap::Charsmap;
 use crate::text_tokenizer::{message, Result};
@@ -23,7 +23,7 @@ use tokenizers::normalizer::Range;
 use tokenizers::{AddedVocabulary, Normalizer, NormalizerWrapper, OffsetReferential, OffsetType};
 use tokenizers::{PreTokenizedString, Split, Token};
 
-/// As the document has it.
+/// As in the document.
 #[derive(Deserialize)]
 pub struct Declared {
     vocabulary: HashMap<String, u32>,
@@ -42,7 +42,7 @@ pub struct Numbering {
 }
 
 impl Declared {
-    /// The map of characters as a normalizer of tokenizer.json; null without one.
+    /// The character map as a normalizer of tokenizer.json; null without one.
     pub fn normalizer(&self) -> Value {
         if self.charsmap.is_empty() {
             return Value::Null;
@@ -88,7 +88,7 @@ impl Numbering {
         self.vocabulary.iter().map(|(piece, id)| (piece.as_str(), *id))
     }
 
-    /// The text as parts that are normalized, and parts that have their token already.
+    /// Splits the text into parts to normalize and parts that already have their token.
     pub fn split(
         &self,
         added: &AddedVocabulary,
@@ -128,7 +128,7 @@ impl Numbering {
         Ok(parts)
     }
 
-    /// The ids of all tokens, in order. `made`: of each part, whether its token was there before the model ran.
+    /// The ids of all tokens, in order. `made`: for each part, whether its token existed before the model ran.
     pub fn ids(&self, splits: &PreTokenizedString, made: &[bool]) -> Vec<u32> {
         let mut ids = vec![];
         let parts = splits.get_splits(OffsetReferential::Normalized, OffsetType::Byte);
@@ -146,7 +146,7 @@ impl Numbering {
     }
 }
 
-/// How many bytes of a text are ">>…<<" at its beginning.
+/// Length in bytes of ">>…<<" at the beginning of a text.
 fn code_length(text: &str) -> usize {
     if !text.starts_with(">>") {
         return 0;
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn numbering() -> Value {
-        // "b" of the model is not in the list; "c" and "▁target" of the list are not in the model.
+        // The model's "b" is not in the list; the list's "c" and "▁target" are not in the model.
         json!({"vocabulary": {"</s>": 0, "<unk>": 1, "▁a": 9, "c": 4, "▁": 5, ">>fr<<": 6, "▁target": 7},
                "unknown": "<unk>", "leading_codes": true})
     }

@@ -1,4 +1,4 @@
-//! Byte ranges that people can read: whole characters, without the spaces around a word.
+//! Byte ranges for display: whole characters, without the spaces around a word.
 
 use tokenizers::NormalizedString;
 use unicode_segmentation::GraphemeCursor;
@@ -19,7 +19,7 @@ pub fn snap(text: &str, range: Range) -> Range {
     begin..end
 }
 
-/// `range` without white space at its ends; a range that is all white space stays as it is.
+/// `range` without white space at its ends; a range that is all white space is kept.
 pub fn trim(text: &str, range: Range) -> Range {
     let slice = &text[range.clone()];
     let trimmed = slice.trim();
@@ -30,9 +30,9 @@ pub fn trim(text: &str, range: Range) -> Range {
     begin..begin + trimmed.len()
 }
 
-/// Gives marks of spaces the white space that they stand for, or nothing. Tokenizers put a mark before a text, and before
-/// words that they cut at spaces; the crate gives such a mark the place of the character after it, which belongs to the
-/// next token. `is_mark` says whether a token is nothing but such marks.
+/// Gives space markers the white space that they represent, or nothing. Tokenizers put a marker before a text and
+/// before words split at spaces; the crate places such a marker at the character after it, which belongs to the next
+/// token. `is_mark` says whether a token consists only of such markers.
 pub fn place_marks(text: &str, ranges: &mut [Range], pieces: &[String], is_mark: impl Fn(usize) -> bool) {
     for index in 0..ranges.len().saturating_sub(1) {
         let range = ranges[index].clone();
@@ -52,7 +52,7 @@ pub fn place_marks(text: &str, ranges: &mut [Range], pieces: &[String], is_mark:
     }
 }
 
-/// Whether normalization makes a space, and more, of a character, as of a free-standing accent.
+/// Whether normalization turns a character into a space and more, as it does with a free-standing accent.
 fn becomes_space(text: &str) -> bool {
     let mut normalized = NormalizedString::from(text);
     normalized.nfkd();
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(placed(&[0..1, 0..1]), [0..0, 0..1]);
         assert_eq!(placed(&[0..1, 0..1, 3..4, 3..6]), [0..0, 0..1, 1..3, 3..6]);
         assert_eq!(placed(&[1..3, 3..6]), [1..3, 3..6]); // a space that was kept
-        assert_eq!(placed(&[3..4, 4..6]), [3..4, 4..6]); // nobody else has it
+        assert_eq!(placed(&[3..4, 4..6]), [3..4, 4..6]); // no other token has it
         assert_eq!(placed(&[7..9, 7..9]), [7..9, 7..9]); // normalized, it is a space and an accent
         assert_eq!(placed(&[10..13, 10..13]), [10..13, 10..13]); // the character itself
     }
@@ -130,11 +130,11 @@ mod tests {
         let mut ranges = [0..2, 2..4, 7..8];
         extend_to_graphemes(text, &mut ranges);
         assert_eq!(ranges, [0..2, 2..6, 7..8]);
-        // A mark that another token covers stays there.
+        // A mark that another token covers stays with that token.
         let mut ranges = [0..4, 4..6];
         extend_to_graphemes(text, &mut ranges);
         assert_eq!(ranges, [0..4, 4..6]);
-        // Overlapping ranges (several byte pieces of one character) do not disturb each other.
+        // Overlapping ranges (several byte tokens of one character) do not affect each other.
         let mut ranges = [0..4, 0..4];
         extend_to_graphemes("😀", &mut ranges);
         assert_eq!(ranges, [0..4, 0..4]);

@@ -1,17 +1,17 @@
-//! How pieces of a vocabulary are spelled, and how to show them to people.
+//! How a vocabulary spells its pieces, and how to display them.
 //!
 //! A piece is not text: WordPiece marks continuations with "##", byte-level BPE writes every byte as a printable
-//! character ("Ġ" is a space), SentencePiece writes spaces as "▁" and unknown bytes as "<0xF0>". What a tokenizer does
-//! follows from its components, so a `Spelling` is read off them once.
+//! character ("Ġ" is a space), SentencePiece writes spaces as "▁" and unknown bytes as "<0xF0>". A tokenizer's
+//! convention follows from its components, so a `Spelling` is derived from them once.
 //!
-//! There are two ways back: `readable` gives one piece as people want to see it, `bytes` what it adds to a running text.
+//! There are two inverses: `readable` gives one piece for display, `bytes` what it adds to running text.
 
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Byte-level BPE's alphabet (GPT-2): printable Latin-1 bytes stand for themselves, the others for the characters from
-/// U+0100 on, in order.
+/// Byte-level BPE's alphabet (GPT-2): printable Latin-1 bytes are written as themselves, the others as the characters
+/// from U+0100 on, in order.
 static BYTE_OF_CHAR: LazyLock<HashMap<char, u8>> = LazyLock::new(|| {
     let mut next_free = 0x100_u32;
     (0..=u8::MAX)
@@ -36,11 +36,11 @@ pub struct Spelling {
     end_of_word_suffix: String,
     /// Pieces are bytes in byte-level BPE's alphabet.
     byte_level: bool,
-    /// The character that stands for a space ("▁").
+    /// The character that represents a space ("▁").
     space: Option<char>,
-    /// Pieces such as "<0xF0>" stand for single bytes.
+    /// Pieces such as "<0xF0>" represent single bytes.
     byte_fallback: bool,
-    /// Every piece is a word, and no piece says anything of spaces.
+    /// Every piece is a word, and no piece carries information about spaces.
     whole_words: bool,
 }
 
@@ -60,15 +60,15 @@ impl Spelling {
                 .and_then(|part| part.get("replacement"))
                 .and_then(Value::as_str)
                 .and_then(|replacement| replacement.chars().next())
-                // Some tokenizers replace spaces in a normalizer instead, by SentencePiece's character.
+                // Some tokenizers replace spaces in a normalizer instead, with SentencePiece's character.
                 .or_else(|| components.iter().any(|part| mentions(part, "▁")).then_some('▁')),
             byte_fallback: flag("byte_fallback"),
             whole_words: flag("whole_words"),
         }
     }
 
-    /// The characters that `piece` puts on the page, without marks of its place in a word. Bytes that are no whole
-    /// character are written as "\xF0". A piece that is nothing but a space is shown as one.
+    /// The characters of `piece` for display, without markers of its position in a word. Bytes that are not a whole
+    /// character are written as "\xF0". A piece that is only a space is shown as one.
     pub fn readable(&self, piece: &str) -> String {
         let mut rest = self.without_prefix(piece).unwrap_or(piece);
         rest = self.without_suffix(rest).unwrap_or(rest);
@@ -83,15 +83,15 @@ impl Spelling {
         };
         match text.strip_prefix(' ') {
             Some(word) if !word.is_empty() => word.to_owned(),
-            _ if text.is_empty() => piece.to_owned(), // a piece that is all mark, such as "##"
+            _ if text.is_empty() => piece.to_owned(), // a piece that is only a marker, such as "##"
             _ => text,
         }
     }
 
-    /// What `piece` adds to a running text, the space before it included. Half a character stays half a character.
+    /// What `piece` adds to running text, including the space before it. Half a character stays half a character.
     ///
-    /// Marks of spaces are exact where pieces carry them. Where they mark only that a word goes on ("##ets"), or nothing
-    /// (whole words), any other piece follows a space, punctuation too.
+    /// Spaces are exact if pieces have space markers. If pieces only mark that a word continues ("##ets"), or mark
+    /// nothing (whole words), any other piece follows a space, punctuation included.
     pub fn bytes(&self, piece: &str) -> Vec<u8> {
         let inside = self.without_prefix(piece);
         let (rest, ends_word) = match self.without_suffix(inside.unwrap_or(piece)) {
@@ -119,19 +119,19 @@ impl Spelling {
         bytes
     }
 
-    /// Whether a piece is nothing but marks of spaces.
+    /// Whether a piece consists only of space markers.
     pub fn is_space(&self, piece: &str) -> bool {
         let bytes = self.bytes(piece);
         !bytes.is_empty() && bytes.iter().all(|byte| *byte == b' ')
     }
 
-    /// What follows the mark of a piece inside a word; nothing when the piece has none.
+    /// The rest of a piece after the marker for continuing a word; None if it has no such marker.
     fn without_prefix<'a>(&self, piece: &'a str) -> Option<&'a str> {
         let prefix = self.continuing_prefix.as_str();
         piece.strip_prefix(prefix).filter(|_| !prefix.is_empty())
     }
 
-    /// What comes before the mark of a word's end; nothing when the piece has none.
+    /// The part of a piece before the marker for a word's end; None if it has no such marker.
     fn without_suffix<'a>(&self, piece: &'a str) -> Option<&'a str> {
         let suffix = self.end_of_word_suffix.as_str();
         piece.strip_suffix(suffix).filter(|_| !suffix.is_empty())
@@ -156,7 +156,7 @@ impl Spelling {
     }
 }
 
-/// The component of this type in a part of tokenizer.json; sequences of components are searched too.
+/// The component of this type in a part of tokenizer.json; sequences of components are searched as well.
 pub fn find_component<'a>(part: &'a Value, component_type: &str) -> Option<&'a Value> {
     match part {
         Value::Object(fields) => {

@@ -1,5 +1,5 @@
-//! Tests of encoding through small tokenizers written out here, and of the C ABI's promises. Equality with the Python
-//! packages is tested from C++, on the files in attnflow/text/testdata.
+//! Tests of encoding with small tokenizers defined here, and of the C ABI's contract. Equality with the Python packages
+//! is tested from C++, with the files in attnflow/text/testdata.
 
 use crate::text_tokenizer::{TextToken, TextTokenizer};
 use crate::*;
@@ -75,7 +75,7 @@ fn places_and_specials() {
     ];
     assert_eq!(seen, expected);
     let special: Vec<bool> = tokens.iter().map(|token| token.special).collect();
-    // "," and the emoji are [UNK] by the model, not because somebody wrote "[UNK]".
+    // The model makes "," and the emoji [UNK]; nobody wrote "[UNK]".
     assert_eq!(
         special,
         [true, false, false, false, false, true, false, false, true, false, true]
@@ -149,7 +149,7 @@ fn without_a_pre_tokenizer_spaces_part_words() {
         .map(|p| (p.range.clone(), p.word))
         .collect();
     assert_eq!(places, [(0..1, 0), (2..3, 1), (3..4, 1), (5..6, 2)]);
-    // A space that is a piece of its own starts the word after it.
+    // A space that is a separate piece starts the word after it.
     let spaced = tokenizer.encode("a  b", None, None).unwrap().tokens;
     let words: Vec<usize> = spaced
         .iter()
@@ -174,7 +174,7 @@ fn vocabulary() {
     assert_eq!(tokenizer.readable(7).as_deref(), Some("s"));
     assert_eq!(tokenizer.readable(4).as_deref(), Some("[MASK]"));
     assert_eq!(tokenizer.word_to_ids("KEYS").unwrap(), [6, 7]);
-    // Two pieces with one id: always the same one is shown.
+    // Two pieces with one id: the same one is always shown.
     let mut document = word_piece();
     document["model"]["vocab"]["zoo"] = json!(7);
     document["model"]["vocab"]["far"] = json!(4_000_000_000_u32);
@@ -215,7 +215,7 @@ fn special_tokens_from_beside_the_document() {
     );
     assert_eq!(tokenizer.id_limit(), 10); // the model need not have rows for them
 
-    // A vocabulary with holes, where the number after its size is in use.
+    // A vocabulary with gaps, where the id equal to its size is in use.
     document["model"]["vocab"]["a"] = json!(10);
     let json = document.to_string();
     let error = with(&json, named).err().unwrap();
@@ -264,7 +264,7 @@ fn bad_documents_are_refused() {
 
 fn text_of(object: *mut StringObject) -> String {
     assert!(!object.is_null());
-    // SAFETY: made by the ABI, freed once.
+    // SAFETY: created by the ABI, freed once.
     unsafe {
         let text = attnflow_string_text(&*object).string().unwrap().unwrap().to_owned();
         attnflow_string_free(object);
@@ -275,7 +275,7 @@ fn text_of(object: *mut StringObject) -> String {
 #[test]
 fn panics_become_errors() {
     let mut document = word_piece();
-    document["pre_tokenizer"] = json!({"type": "FixedLength", "length": 0}); // divides text into pieces of nothing
+    document["pre_tokenizer"] = json!({"type": "FixedLength", "length": 0}); // splits text into empty pieces
     let json = document.to_string();
     let mut error = std::ptr::null_mut();
     // SAFETY: the arguments are alive, and each object is freed once.
@@ -391,7 +391,7 @@ mod training {
             pieces("cabinets", Some("old [MASK]")),
             ["[CLS]", "cabinets", "[SEP]", "old", "[MASK]"]
         );
-        // Accents go; any word of plain letters can be cut; a character that is too rare is unknown.
+        // Accents are removed; any word of plain letters can be split; a character that is too rare is unknown.
         assert_eq!(pieces("zq7 Ω", None), ["[CLS]", "z", "##q", "##7", "[UNK]"]);
         for (id, special) in ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "##0"].iter().enumerate() {
             assert_eq!(tokenizer.piece(id as u32), Some(*special));
@@ -404,7 +404,7 @@ mod training {
         assert_eq!(document["added_tokens"].as_array().unwrap().len(), 5);
     }
 
-    // The tables of the trainer have another order each time.
+    // The trainer's tables have a different order each time.
     #[test]
     fn the_same_texts_give_the_same_bytes() {
         let once = learn(&TEXTS, 150, 1).unwrap();

@@ -1,4 +1,4 @@
-//! The part of the C ABI that has no tokenizer in it: chat templates, characters, regular expressions.
+//! The part of the C ABI that involves no tokenizer: chat templates, characters, regular expressions.
 
 use crate::{chat, guarded, into_pointer, release, words, StringObject, Text};
 use regex::Regex;
@@ -8,13 +8,13 @@ use std::ffi::{c_char, c_void, CString};
 pub type FormatTime =
     unsafe extern "C" fn(time: *const c_void, format: *const c_char, buffer: *mut c_char, capacity: usize) -> usize;
 
-/// The caller's clock. It is used only while the call lasts that brought it, by the thread that made the call.
+/// The caller's clock. It is used only during the call that passed it, on the calling thread.
 struct Clock {
     format_time: FormatTime,
     time: *const c_void,
 }
 
-// SAFETY: `time` is only handed back to the caller's function, on the caller's thread.
+// SAFETY: `time` is only passed back to the caller's function, on the caller's thread.
 unsafe impl Send for Clock {}
 // SAFETY: as above.
 unsafe impl Sync for Clock {}
@@ -23,7 +23,7 @@ impl Clock {
     fn format(&self, format: &str) -> Result<String, String> {
         let mut buffer = [0_u8; 256];
         let format = CString::new(format).map_err(|_| "a time format with a NUL in it")?;
-        // SAFETY: the buffer has the size that is said, and the caller keeps the header's promises about the function.
+        // SAFETY: the buffer has the given size, and the caller upholds the header's contract for the function.
         let size = unsafe { (self.format_time)(self.time, format.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
         if size == 0 {
             return Err("a time format that writes nothing, or too much".to_owned());
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn attnflow_chat_render(
     *refused = false;
     let clock = Clock { format_time, time };
     let mut is_refusal = false;
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     let rendered = unsafe {
         guarded(error, || {
             let template = chat_template.string()?.unwrap_or_default();
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn attnflow_chat_render(
 /// See the header: `text` must be readable.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_text_has_letter_or_number(text: Text) -> bool {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     unsafe { text.valid() }.is_some_and(words::has_letter_or_number)
 }
 
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn attnflow_text_has_letter_or_number(text: Text) -> bool 
 /// See the header: `text` must be readable, `error` writable or null.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_text_fold(text: Text, error: *mut *mut StringObject) -> *mut StringObject {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     let folded = unsafe { guarded(error, || Ok(words::fold(text.string()?.unwrap_or_default()))) };
     into_pointer(folded.map(StringObject::of))
 }
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn attnflow_text_fold(text: Text, error: *mut *mut StringO
 /// See the header: `expression` must be readable, `error` writable or null.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_pattern_new(expression: Text, error: *mut *mut StringObject) -> *mut Regex {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     into_pointer(unsafe { guarded(error, || words::pattern(expression.string()?.unwrap_or_default())) })
 }
 
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn attnflow_pattern_new(expression: Text, error: *mut *mut
 /// See the header: `pattern` must be alive, `text` readable.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_pattern_matches(pattern: &Regex, text: Text) -> bool {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     unsafe { text.valid() }.is_some_and(|text| pattern.is_match(text))
 }
 
@@ -103,6 +103,6 @@ pub unsafe extern "C" fn attnflow_pattern_matches(pattern: &Regex, text: Text) -
 /// See the header: `pattern` must be null or alive, and must not be used again.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_pattern_free(pattern: *mut Regex) {
-    // SAFETY: the caller keeps the header's promises.
+    // SAFETY: the caller upholds the header's contract.
     unsafe { release(pattern) };
 }

@@ -1,10 +1,10 @@
-//! Encoding with what attnflow needs to know about each token: where it stands in the user's text, which word it
-//! belongs to, and whether the template put it there.
+//! Encoding, together with what attnflow needs to know about each token: its position in the user's text, the word it
+//! belongs to, and whether it comes from the template.
 //!
-//! The steps are those of `tokenizers::Tokenizer::encode`, taken one by one through the crate's public parts, because
-//! three facts are lost inside it: which splits are added tokens such as [MASK], byte ranges before a post-processor
-//! trims them (or not) in its own way, and whether truncation cut anything. It also keeps `encode` free of locks: the
-//! crate's truncation is a setting of the tokenizer, here it is an argument.
+//! The steps are those of `tokenizers::Tokenizer::encode`, performed one by one through the crate's public parts,
+//! because the crate loses three facts: which splits are added tokens such as [MASK], byte ranges before a
+//! post-processor trims them (or not) in its own way, and whether truncation cut anything. This also keeps `encode`
+//! free of locks: truncation is a setting of the crate's tokenizer, but an argument here.
 
 use crate::declared::{self, AddedTokenWithId, Declared};
 use crate::growth;
@@ -24,7 +24,7 @@ use tokenizers::{
 
 pub type Result<T> = std::result::Result<T, String>;
 
-/// What an error of a library says.
+/// The message of a library error.
 pub fn message(error: impl Display) -> String {
     error.to_string()
 }
@@ -35,7 +35,7 @@ pub struct TextToken {
     pub id: u32,
     pub type_id: u32,
     pub text: String,
-    /// 0, or 1 for the pair. A template token belongs to the segment of the text before it.
+    /// 0, or 1 for the pair. A template token belongs to the segment of the preceding text.
     pub segment: usize,
     pub special: bool,
     /// Absent for template tokens.
@@ -45,11 +45,11 @@ pub struct TextToken {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
     pub id: u32,
-    /// Bytes of the segment's text.
+    /// Byte range in the segment's text.
     pub range: Range,
-    /// Counts over both segments, without gaps.
+    /// Word number over both segments, without gaps.
     pub word: usize,
-    /// Whether it is an added token that was spelled out in the text, special or not.
+    /// Whether it is an added token spelled out in the text, special or not.
     pub added: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct TextEncoding {
 pub struct TextTokenizer {
     tokenizer: Tokenizer,
     added: HashMap<u32, AddedToken>,
-    /// Every id that has a piece. When two pieces share an id, the added token wins, then the first in byte order.
+    /// All ids with a piece. If two pieces share an id, the added token wins, then the first in byte order.
     pieces: BTreeMap<u32, String>,
     spelling: Spelling,
     numbering: Option<Numbering>,
@@ -70,8 +70,8 @@ pub struct TextTokenizer {
     settings: BTreeMap<&'static str, bool>,
 }
 
-/// The fields of tokenizer.json that are used. "truncation" is not read: input that is too long is for the caller to
-/// judge. Nor is there a batch to pad, but the token that would pad it is one.
+/// The fields of tokenizer.json in use. "truncation" is not read, since it is up to the caller to handle input that is
+/// too long. Nor are batches padded, but the padding token is one of the tokens.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
@@ -93,14 +93,14 @@ struct Document {
     attnflow_numbering: Option<numbering::Declared>,
 }
 
-/// A segment's tokens before the template is put around them.
+/// A segment's tokens before the template is applied.
 struct Segment {
     encoding: Encoding,
     places: Vec<Place>,
 }
 
 impl TextTokenizer {
-    /// `json` is the content of a tokenizer.json, `declared` what the files beside it declare (declared.rs).
+    /// `json` is the content of a tokenizer.json, `declared` the declarations in the files next to it (declared.rs).
     pub fn from_json(json: &[u8], declared: &[u8]) -> Result<Self> {
         let document: Document = serde_json::from_slice(json).map_err(message)?;
         if let Some(version) = document.version.filter(|version| version != "1.0") {
@@ -114,7 +114,7 @@ impl TextTokenizer {
 
         let mut model = document.model;
         if let ModelWrapper::BPE(bpe) = &mut model {
-            // Dropout would make the pieces random. The cache lives in thread-local memory that outlasts the tokenizer.
+            // Dropout would make the pieces random. The cache is in thread-local memory that outlives the tokenizer.
             bpe.dropout = None;
             bpe.resize_cache(0);
         }
@@ -158,7 +158,7 @@ impl TextTokenizer {
             numbering,
             settings: settings_of(&components[0], &components[1]),
         };
-        // Encoding nothing runs the template, so a broken one is found now.
+        // Encoding an empty text runs the template, so that a broken one is found now.
         let template = result.encode("", None, None)?;
         let pieces = result.pieces.keys().copied().filter(|id| !beyond.contains(id));
         let ids = template.tokens.iter().map(|token| token.id);
@@ -166,13 +166,13 @@ impl TextTokenizer {
         Ok(result)
     }
 
-    /// What the file does of what a tokenizer_config.json calls so; nothing where it says neither.
+    /// The file's equivalent of a setting of tokenizer_config.json; None if the file determines neither value.
     pub fn setting(&self, key: &str) -> Option<bool> {
         self.settings.get(key).copied()
     }
 
-    /// Encodes with the template around the text. `max_tokens` cuts the longer segment first and counts the template's
-    /// tokens, which are never cut.
+    /// Encodes with the template around the text. `max_tokens` includes the template's tokens, which are never cut; the
+    /// longer segment is cut first.
     pub fn encode(&self, text: &str, pair: Option<&str>, max_tokens: Option<usize>) -> Result<TextEncoding> {
         let mut first = self.segment(text, 0)?;
         let mut second = match pair {
@@ -196,25 +196,26 @@ impl TextTokenizer {
         })
     }
 
-    /// Tokens that the template adds to one segment, or to two.
+    /// Number of tokens that the template adds to one segment, or to two.
     pub fn template_tokens(&self, is_pair: bool) -> usize {
         self.tokenizer
             .get_post_processor()
             .map_or(0, |processor| processor.added_tokens(is_pair))
     }
 
-    /// The ids of `word` as it stands inside a sentence, after a space.
+    /// The ids of `word` inside a sentence, after a space.
     pub fn word_to_ids(&self, word: &str) -> Result<Vec<u32>> {
         if word.is_empty() {
             return Ok(vec![]);
         }
-        // Some tokenizers treat the start of a text as the start of a word and some do not, so a word is put before.
+        // Some tokenizers treat the start of a text as the start of a word and some do not, so another word comes
+        // first.
         const BEFORE: &str = "a";
         let sentence = self.segment(&format!("{BEFORE} {word}"), 0)?;
         let tokens = || sentence.places.iter();
         let straddles = tokens().any(|place| place.range.start < BEFORE.len() && place.range.end > BEFORE.len());
         if straddles {
-            // A vocabulary with pieces across spaces: the word can only be had without something before it.
+            // Some vocabularies have pieces that span spaces: then the word is only available with nothing before it.
             let alone = self.segment(&format!(" {word}"), 0)?;
             return Ok(alone.places.iter().map(|place| place.id).collect());
         }
@@ -228,7 +229,7 @@ impl TextTokenizer {
         self.pieces.len()
     }
 
-    /// One more than the largest id of the template or of a piece that has its id by tokenizer.json.
+    /// One more than the largest id in the template or of a piece that tokenizer.json gives an id.
     pub fn id_limit(&self) -> usize {
         self.id_limit
     }
@@ -244,7 +245,7 @@ impl TextTokenizer {
         self.pieces.get(&id).map(String::as_str)
     }
 
-    /// What the piece looks like on the page. Added tokens are shown as they are spelled.
+    /// The piece for display. Added tokens are shown as spelled.
     pub fn readable(&self, id: u32) -> Option<String> {
         let piece = self.pieces.get(&id)?;
         Some(if self.added.contains_key(&id) {
@@ -254,7 +255,7 @@ impl TextTokenizer {
         })
     }
 
-    /// What the token adds to a running text: nothing when it is special.
+    /// What the token adds to running text: nothing if it is special.
     pub fn bytes(&self, id: u32) -> Option<Vec<u8>> {
         let piece = self.pieces.get(&id)?;
         Some(match self.added.get(&id) {
@@ -268,7 +269,7 @@ impl TextTokenizer {
         self.added.get(&id).is_some_and(|token| token.special)
     }
 
-    /// The tokens of one text; its words count from 0.
+    /// The tokens of one text; its words are numbered from 0.
     fn segment(&self, text: &str, type_id: u32) -> Result<Segment> {
         let parts = &self.tokenizer;
         let mut splits = match &self.numbering {
@@ -325,7 +326,7 @@ impl TextTokenizer {
         Ok(Segment { encoding, places })
     }
 
-    /// Puts the template around the segments. The result's tokens of each segment are `places` of that segment.
+    /// Applies the template to the segments. The result's tokens of each segment match the `places` of that segment.
     fn apply_template(&self, first: Encoding, second: Option<Encoding>) -> Result<Encoding> {
         match self.tokenizer.get_post_processor() {
             Some(processor) => processor.process(first, second, true),
@@ -336,7 +337,7 @@ impl TextTokenizer {
     }
 
     /// Pairs the tokens of the finished encoding with their places. Every place must be used once and in order: a
-    /// template that repeats or drops a segment makes no input that attention could be explained on.
+    /// template that repeats or drops a segment yields no input that attention could explain.
     fn describe(&self, encoding: &Encoding, places: [Vec<Place>; 2], template_tokens: usize) -> Result<Vec<TextToken>> {
         const REPEATED: &str = "the template of post_processor uses a segment more than once";
         let words_before = [0, places[0].last().map_or(0, |place| place.word + 1)];
@@ -368,8 +369,7 @@ impl TextTokenizer {
                 place,
             });
         }
-        // The crate knows only the last place of a segment that the template repeats; its other tokens look like the
-        // template's own.
+        // For a repeated segment the crate keeps only its last place; the other tokens look like template tokens.
         let from_template = tokens.iter().filter(|token| token.place.is_none()).count();
         if from_template > template_tokens {
             return Err(REPEATED.into());
@@ -404,7 +404,7 @@ fn truncate(first: &mut Segment, second: &mut Option<Segment>, max_length: usize
 }
 
 impl Segment {
-    /// Replaces the encoding by a beginning of it.
+    /// Replaces the encoding by its beginning.
     fn keep(&mut self, mut beginning: Encoding) {
         beginning.take_overflowing();
         self.places.truncate(beginning.len());
@@ -412,9 +412,9 @@ impl Segment {
     }
 }
 
-/// Whether a word ends between two neighbouring tokens of one split, as it does where white space begins: pieces that are
-/// only a space belong to the word after them. Tokenizers without a pre-tokenizer make one split of the whole text, so
-/// that split numbers alone would call it one word.
+/// Whether a word ends between two adjacent tokens of one split, that is, whether white space begins there: pieces that
+/// are only a space belong to the word after them. Tokenizers without a pre-tokenizer make one split of the whole text,
+/// so split numbers alone would make it a single word.
 fn space_between(text: &str, previous: &Range, next: &Range) -> bool {
     let is_space = |range: &Range| !range.is_empty() && text[range.clone()].trim().is_empty();
     if is_space(previous) {
@@ -443,11 +443,11 @@ fn pieces_by_id(tokenizer: &Tokenizer, added: &HashMap<u32, AddedToken>) -> BTre
     pieces
 }
 
-/// What tokenizer_config.json calls do_lower_case, strip_accents, tokenize_chinese_chars and add_prefix_space; and whether
-/// words are made of bytes.
+/// The settings that tokenizer_config.json calls do_lower_case, strip_accents, tokenize_chinese_chars and
+/// add_prefix_space; and whether words consist of bytes.
 fn settings_of(normalizer: &Value, pre_tokenizer: &Value) -> BTreeMap<&'static str, bool> {
     let bert = |key: &str| find_component(normalizer, "BertNormalizer")?.get(key)?.as_bool();
-    // Without a word on accents BERT's normalizer strips them where it makes letters small.
+    // If accents are not mentioned, BERT's normalizer strips them when it lowercases.
     let accents = bert("strip_accents").or_else(|| bert("lowercase"));
     let said = [
         ("do_lower_case", lowercases(normalizer)),
@@ -461,7 +461,7 @@ fn settings_of(normalizer: &Value, pre_tokenizer: &Value) -> BTreeMap<&'static s
         .collect()
 }
 
-/// Whether a normalizer makes letters small: as its BertNormalizer says, or because it has a step for that.
+/// Whether a normalizer lowercases: as its BertNormalizer says, or because it has a step for it.
 fn lowercases(normalizer: &Value) -> Option<bool> {
     match find_component(normalizer, "BertNormalizer") {
         Some(bert) => bert.get("lowercase").and_then(Value::as_bool),
@@ -469,7 +469,7 @@ fn lowercases(normalizer: &Value) -> Option<bool> {
     }
 }
 
-/// Whether a text's first word is given a space before it, as the words behind it have.
+/// Whether a text's first word gets a space before it, like the words after it.
 fn prefixes_space(normalizer: &Value, pre_tokenizer: &Value) -> Option<bool> {
     if let Some(bytes) = find_component(pre_tokenizer, "ByteLevel") {
         return bytes.get("add_prefix_space").and_then(Value::as_bool);
@@ -487,7 +487,7 @@ fn to_json<T: Serialize>(part: &Option<T>) -> Result<Value> {
     serde_json::to_value(part).map_err(message)
 }
 
-/// The settings of a model that say how its pieces are spelled.
+/// The model's settings that determine how its pieces are spelled.
 fn model_settings(model: &ModelWrapper) -> Value {
     match model {
         ModelWrapper::BPE(bpe) => json!({

@@ -1,7 +1,7 @@
-//! A WordPiece tokenizer learned from texts by the crate's own trainer.
+//! Learns a WordPiece tokenizer from texts, using the crate's own trainer.
 //!
 //! The trainer merges the most frequent pair of pieces until the vocabulary is full (byte-pair encoding); the finished
-//! tokenizer cuts words as BERT's does, from the left, the longest piece first.
+//! tokenizer splits words as BERT's does, from the left, taking the longest piece first.
 
 use crate::text_tokenizer::{message, Result};
 use crate::{guarded, into_pointer, StringObject, Text};
@@ -39,8 +39,8 @@ fn words_of(text: &str) -> Result<Vec<String>> {
     Ok(splits.into_iter().map(|(word, _, _)| word.to_owned()).collect())
 }
 
-/// How often each word occurs. A text is split at white space first, because most of what stands between is the same
-/// again and again.
+/// Counts the occurrences of each word. A text is split at white space first, because most of the parts in between
+/// occur many times.
 fn count_words(texts: &[&str]) -> Result<BTreeMap<String, u64>> {
     let mut runs: HashMap<&str, u64> = HashMap::new();
     for run in texts.iter().flat_map(|text| text.split_whitespace()) {
@@ -55,7 +55,7 @@ fn count_words(texts: &[&str]) -> Result<BTreeMap<String, u64>> {
     Ok(words)
 }
 
-/// Leaves out words with a character that occurs less than `least` times: they become [UNK].
+/// Removes words with a character that occurs fewer than `least` times: they become [UNK].
 fn drop_rare_characters(words: &mut BTreeMap<String, u64>, least: u64) {
     let mut counts: HashMap<char, u64> = HashMap::new();
     for (word, count) in words.iter() {
@@ -66,16 +66,16 @@ fn drop_rare_characters(words: &mut BTreeMap<String, u64>, least: u64) {
     words.retain(|word, _| word.chars().all(|character| counts[&character] >= least));
 }
 
-/// The vocabulary of `words`.
+/// The vocabulary learned from `words`.
 ///
 /// The same words give the same vocabulary. The trainer keeps words in tables whose order differs from run to run, and
-/// numbers the characters inside words ("##x") as it meets them; pairs of pieces that occur equally often are ranked by
-/// these numbers. So all such characters are in the vocabulary beforehand, in the order of their code points. Counts
-/// are sums of whole numbers, whatever thread adds them. What is left to the tables is the order of two entries for one
-/// pair, which the trainer only has where two pairs spell the same piece ("##in" "##g", "##i" "##ng"): of 29,849 merges
-/// on 15 MB of prose none did, because whichever pair comes first takes all of its places.
+/// numbers the characters inside words ("##x") as it encounters them; pairs of pieces that occur equally often are
+/// ordered by these numbers. Therefore all such characters are put in the vocabulary beforehand, in code point order.
+/// Counts are sums of integers, regardless of which thread adds them. Only the order of two entries for one pair still
+/// depends on the tables, and the trainer has these only if two pairs spell the same piece ("##in" "##g", "##i"
+/// "##ng"): of 29,849 merges on 15 MB of prose none did, because whichever pair comes first takes all of its places.
 fn learn(words: &BTreeMap<String, u64>, options: &Options) -> Result<WordPiece> {
-    // Letters and digits of ASCII are there whatever the texts, so every plain English word can be cut.
+    // ASCII letters and digits are always included, so that every plain English word can be split.
     let plain: BTreeSet<char> = ('a'..='z').chain('0'..='9').collect();
     let inner: BTreeSet<char> = words
         .keys()

@@ -1,4 +1,4 @@
-//! Questions about characters that need Unicode's tables: letters, case, composed forms; and regular expressions.
+//! Functions that need Unicode's tables (letters, case, composed forms), and regular expressions.
 
 use regex::Regex;
 use tokenizers::NormalizedString;
@@ -9,7 +9,7 @@ pub fn has_letter_or_number(text: &str) -> bool {
 }
 
 /// The form in which words are compared: lower case, letters composed with their accents (NFC), the typographic
-/// apostrophe written as the plain one, nothing but letters and numbers at the ends.
+/// apostrophe replaced by the plain one, only letters and numbers at the ends.
 pub fn fold(text: &str) -> String {
     let mut folded = NormalizedString::from(text.replace('’', "'").to_lowercase());
     folded.nfc();
@@ -17,8 +17,8 @@ pub fn fold(text: &str) -> String {
     folded.get().trim_matches(is_around).to_owned()
 }
 
-/// Matching takes time proportional to the text: expressions with look-around or back references are refused, as are
-/// those whose automaton would take more than `SIZE_LIMIT` bytes.
+/// Compiles an expression that matches in time linear in the text: look-around and back references are refused, as are
+/// expressions whose automaton would take more than `SIZE_LIMIT` bytes.
 pub fn pattern(expression: &str) -> Result<Regex, String> {
     const SIZE_LIMIT: usize = 4 << 20;
     regex::RegexBuilder::new(expression)
@@ -27,7 +27,7 @@ pub fn pattern(expression: &str) -> Result<Regex, String> {
         .build()
         .map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => "an expression that grows too large".to_owned(),
-            // The library draws the expression with a mark below it, on several lines; the last line is the reason.
+            // The library prints the expression with a marker below it, on several lines; the last line is the reason.
             other => {
                 let text = other.to_string();
                 let reason = text.lines().last().unwrap_or_default();
@@ -71,7 +71,7 @@ mod tests {
         assert!(pattern(r"(a)\1").unwrap_err().contains("backreferences"));
         assert!(pattern("((a{1000}){1000}){1000}").unwrap_err().contains("too large"));
         assert!(pattern(&"(".repeat(100_000)).is_err());
-        // Exponential for matchers that go back.
+        // Exponential for backtracking matchers.
         assert!(!pattern("^(a+)+$").unwrap().is_match(&("a".repeat(20_000) + "b")));
     }
 }

@@ -1,4 +1,4 @@
-"""A small Hugging Face decoder as a GGUF file: the way back from `attnflow model -o`, apart from its code."""
+"""A small Hugging Face decoder as a GGUF file: the inverse of `attnflow model -o`, independent of its code."""
 
 import json
 import struct
@@ -41,7 +41,7 @@ OTHER |= {"wte": "token_embd", "wpe": "position_embd", "ln_f": "output_norm"}
 
 
 def read_safetensors(path) -> dict:
-    """name -> float32 array, of F32, F16 and BF16."""
+    """name -> float32 array, from F32, F16 and BF16."""
     data = Path(path).read_bytes()
     length = struct.unpack_from("<Q", data)[0]
     header = json.loads(data[8 : 8 + length])
@@ -59,7 +59,7 @@ def read_safetensors(path) -> dict:
 
 
 def weights_of(folder: Path) -> dict:
-    """By their names below "transformer.", without the masks that old files of GPT-2 hold."""
+    """Weights by their names below "transformer.", without the masks in old files of GPT-2."""
     arrays = {}
     for path in sorted(folder.glob("*.safetensors")):
         arrays |= read_safetensors(path)
@@ -68,14 +68,14 @@ def weights_of(folder: Path) -> dict:
 
 
 def pairs(rows, heads):
-    """Rows of queries or keys with the halves that rotate together side by side."""
+    """Query or key rows reordered so that the halves that rotate together are adjacent."""
     width = rows.shape[0] // heads
     order = [head * width + i + j * (width // 2) for head in range(heads) for i in range(width // 2) for j in (0, 1)]
     return rows[order]
 
 
 def rope_factors(rope, width):
-    """What Llama 3's scaling divides the frequencies by, as convert_hf_to_gguf of llama.cpp writes it."""
+    """The factors by which Llama 3's scaling divides the frequencies, as written by llama.cpp's convert_hf_to_gguf."""
     low, high, length = rope["low_freq_factor"], rope["high_freq_factor"], rope["original_max_position_embeddings"]
     factors = []
     for i in range(0, width, 2):
@@ -165,7 +165,7 @@ FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "
 
 
 def read_gguf(path, with_tensors=True) -> tuple[dict, dict]:
-    """Metadata and tensors of a GGUF file, whose tensors must all be float32 where they are asked for."""
+    """Metadata and tensors of a GGUF file; if tensors are requested, all must be float32."""
     data = Path(path).read_bytes()
     at = 4
 

@@ -1,5 +1,6 @@
 """What the tests of the command line share: the program, small models, and attention files made on the spot."""
 
+import atexit
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ.get("ATTNFLOW", str(ROOT / "build" / "release" / "bin" / "attnflow"))
+RUNNER = str(Path(PROGRAM).with_name("attnflow_command_runner"))
 MODELS = ROOT / "tests" / "golden" / "models"
 MINILM = os.environ.get("ATTNFLOW_MINILM_DIR", "")
 ALBERT = os.environ.get("ATTNFLOW_SHARED_DATA", "") and os.environ["ATTNFLOW_SHARED_DATA"] + "/albert-uspto"
@@ -48,10 +50,45 @@ def note_codes(document: dict) -> list[str]:
     return [note["code"] for note in document["notes"]]
 
 
+class Runner:
+    """Runs commands in one process, one after the other (attnflow/cli/command_runner.cc)."""
+
+    def __init__(self):
+        self.process = None
+
+    def run(self, folder: Path, arguments: list[str], stdin: bytes) -> subprocess.CompletedProcess:
+        if self.process is None:
+            self.process = subprocess.Popen([RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            atexit.register(self.end)
+        request = json.dumps({"folder": str(folder), "arguments": arguments, "input": len(stdin)}, ensure_ascii=False)
+        self.process.stdin.write(request.encode() + b"\n" + stdin)
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().split()
+        if len(answer) != 3:
+            raise RuntimeError(f"the process of attnflow {arguments} ended with status {self.end()}")
+        code, out, err = map(int, answer)
+        return subprocess.CompletedProcess(
+            arguments, code, self.process.stdout.read(out), self.process.stdout.read(err)
+        )
+
+    def end(self) -> int | None:
+        if self.process is None:
+            return None
+        process, self.process = self.process, None
+        process.stdin.close()
+        process.stdout.close()
+        return process.wait()
+
+
+RUNNING = Runner()
+
+
 class CommandTest(unittest.TestCase):
-    """Runs the program in an empty folder of its own, self.folder."""
+    """Runs commands in an empty folder of their own, self.folder."""
 
     program = PROGRAM
+    # Whether each command gets a process of its own: for tests of what only a process has.
+    process = False
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -60,7 +97,10 @@ class CommandTest(unittest.TestCase):
 
     def run_program(self, *arguments, code=0, stdin=None, program=None) -> subprocess.CompletedProcess:
         command = [program or self.program, *map(str, arguments)]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, input=stdin, check=False, timeout=600)
+        if self.process or command[0] != PROGRAM or not os.path.exists(RUNNER):
+            done = subprocess.run(command, cwd=self.folder, capture_output=True, input=stdin, check=False, timeout=600)
+        else:
+            done = RUNNING.run(self.folder, command[1:], stdin or b"")
         done.stdout = done.stdout.decode()
         done.stderr = done.stderr.decode()
         self.assertEqual(done.returncode, code, f"{command}\n{done.stdout}{done.stderr}")

@@ -11,7 +11,7 @@ import unittest
 import zipfile
 
 import numpy as np
-from support import BAD_FILE, MODELS, OTHER, PROGRAM, ROOT, TOO_LONG, UNSUPPORTED, USAGE, CommandTest, random_attention
+from support import BAD_FILE, MODELS, OTHER, PROGRAM, UNSUPPORTED, USAGE, CommandTest, random_attention
 
 BERT = str(MODELS / "bert_masked_lm")
 CLASSIFIER = str(MODELS / "bert_classification")
@@ -210,9 +210,6 @@ class ModelTest(CommandTest):
     def explain(self, code, words, model, *more, text="a b"):
         return self.refuse(code, words, "explain", text, "--model", model, "-o", "out.npz", *more)
 
-    def test_missing_folder(self):
-        self.explain(BAD_FILE, ["nowhere"], "nowhere")
-
     def test_missing_weights(self):
         model = self.copy_model("bert_masked_lm")
         (model / "model.safetensors").unlink()
@@ -272,131 +269,12 @@ class ModelTest(CommandTest):
         (model / "vocab.txt").unlink()
         self.explain(BAD_FILE, ["tokenizer.json", "vocab.txt"], model)
 
-    def test_text_that_is_too_long(self):
-        text = "a " * 200
-        self.explain(TOO_LONG, ["--truncate", "202"], BERT, text=text)
-        done = self.run_program("explain", text, "--model", BERT, "--truncate", "--method", "rollout")
-        self.assertIn("cut", done.stdout)
-
-    def test_empty_text(self):
-        for text in ("", "   ", "\n\t"):
-            self.explain(USAGE, ["text"], BERT, text=text)
-
-    def test_invalid_utf8(self):
-        self.refuse(USAGE, ["UTF-8", "2"], "explain", "-", "--model", BERT, stdin=b"a \xff b")
-
-    def test_candidates(self):
-        self.explain(USAGE, ["mask"], BERT, "--candidates", "a,b", text="a b")
-        self.explain(USAGE, ["--candidates", "head"], CLASSIFIER, "--candidates", "a", text="a b")
-
-    def test_output_token_that_is_not_there(self):
-        self.explain(USAGE, ["mask"], BERT, "--output-token", "mask")
-        self.explain(USAGE, ["position"], BERT, "--output-token", "99")
-
-    def test_head_and_layers_that_are_not_there(self):
-        self.explain(USAGE, ["--heads", "99"], BERT, "--heads", "99")
-        self.explain(USAGE, ["layers", "99"], BERT, "--layers", "99")
-        self.explain(USAGE, ["start-layer", "7"], BERT, "--start-layer", "7")
-
-    def test_device(self):
-        self.explain(USAGE, ["toaster"], BERT, "--device", "toaster")
-
 
 class UsageTest(CommandTest):
     """What is wrong whatever the input is."""
 
-    def test_command_lines(self):
-        for arguments, words in (
-            (["explain", "a", "--residul", "0.5"], ["attnflow explain has no option --residul;", "mean --residual?"]),
-            (["serve", "--prot=3"], ["attnflow serve has no option --prot;", "mean --port?"]),
-            (["explain", "a", "--output-tok", "b"], ["mean --output-token?"]),
-            (
-                ["explain", "a", "--zzzzzz"],
-                ["attnflow explain has no option --zzzzzz; see 'attnflow explain --help'"],
-            ),
-            (["explain", "a", "b"], ["unexpected argument 'b'", "quote a text"]),
-            (["explain", "a", "--residual", "x"], ["--residual: expected a number, found 'x'"]),
-            (["serve", "--port", "999999"], ["--port: expected a port from 0 to 65535", "found '999999'"]),
-            (["explain", "a", "--residual"], ["--residual: expected a value, found none"]),
-            (["explain", "a", "--heads", "0", "--heads", "1"], ["--heads: expected at most 1 value, found 2"]),
-            (["image"], ["expected PICTURE, found none", "attnflow image --help"]),
-            (["evaluate"], ["expected a command of attnflow evaluate, found none", "agreement", "TASK --help"]),
-            (["evaluate", "foo"], ["expected a command of attnflow evaluate (", "found 'foo'"]),
-            (["explain", "a", "--=x"], ["no option --; see 'attnflow explain --help'"]),
-            ([], ["expected a command of attnflow, found none"]),
-        ):
-            with self.subTest(arguments=arguments):
-                self.refuse(USAGE, words, *arguments)
-
     def explain(self, words, *arguments, code=USAGE):
         return self.refuse(code, words, "explain", "a b", "--model", BERT, *arguments)
-
-    def test_what_is_said_first(self):
-        # Help and version come before what a command requires; a name that is wrong before a value that is.
-        self.assertIn("Usage: attnflow", self.run_program("--help", "image").stdout)
-        self.assertIn("sentiment", self.run_program("evaluate", "--help", "sentiment").stdout)
-        self.assertRegex(self.run_program("--version", "generate").stdout, r"^\D*\d+\.\d+\.\d+")
-        self.refuse(USAGE, ["did you mean --start-layer?"], "explain", "hi", "--start-lyer", "3", "--heads", "foo")
-        self.refuse(USAGE, ["extra"], "explain", "hi", "extra", "--heads", "foo")
-        self.refuse(USAGE, ["--most-megapixels is now --max-megapixels"], "image", "a.png", "--most-megapixels=3")
-        llama = str(ROOT / "tests" / "golden" / "decoders" / "llama_grouped")
-        self.refuse(USAGE, ["--show", "raw, rollout", "'bogus'"], "generate", "hi", "--model", llama, "--show", "bogus")
-
-    def test_option_values(self):
-        for arguments, words in (
-            (["--method", "magic"], ["raw, rollout, flow", "magic"]),
-            (["--heads", "median"], ["mean, max, min", "median"]),
-            (["--residual", "1.5"], ["--residual", "1.5"]),
-            (["--residual", "nan"], ["--residual"]),
-            (["--residual", "half"], ["residual", "half"]),
-            (["--discard", "1"], ["--discard"]),
-            (["--layers", "6-1"], ["--layers", "6-1"]),
-            (["--layers", "0-2"], ["--layers", "0-2"]),
-            (["--layers", "1-99999999999"], ["--layers"]),
-            (["--output-token", "middle"], ["--output-token", "'middle'", "the words are a b"]),
-            (["--output-token", ""], ["--output-token", "found none"]),
-            (["--normalize", "columns"], ["receptive-field", "columns"]),
-            (["--mask-columns", "x"], ["--mask-columns", "x"]),
-            (["--mask-columns", "99"], ["--mask-columns", "99"]),
-            (["--flow-tolerance", "0"], ["--flow-tolerance"]),
-            (["--top-k", "0"], ["--top-k"]),
-            (["--top-k", "-3"], ["top-k", "whole number"]),
-            (["--top-k", "99999999999999999999999"], ["top-k", "whole number"]),
-            (["--keep-attention"], ["--keep-attention", "-o"]),
-            (["--view", "graph"], ["--view", "-o"]),
-            (["--arcs", "5"], ["--arcs requires --view graph"]),
-            (["--width", "3.3in", "-o", "a.json"], ["--width requires a figure"]),
-            (["--font-size", "8"], ["--font-size requires a figure"]),
-            (["--no-notes"], ["--no-notes requires a figure"]),
-            (["-o", "a.svg", "--width", "3.3"], ["--width", "3.3in, 8.4cm", "'3.3'"]),
-            (["-o", "a.svg", "--width", "0.3in"], ["--width: expected at least", "found 0.3in"]),
-            (["-o", "a.svg", "--width", "0.01in"], ["--width: expected a figure", "found 0.01in"]),
-            (["-o", "a.pdf", "--font-size", "0"], ["--font-size: expected 2 to 72 points", "'0'"]),
-            (["-o", "a.npz", "-o", "a.npz"], ["-o", "twice"]),
-            (["more"], ["quote a text"]),
-            (["--method", "raw,raw"], ["--method", "twice"]),
-            (["--words", "--keep-attention", "--json"], ["--words", "--keep-attention"]),
-            (["--threads", "many"], ["threads"]),
-            (["--view", "globe"], ["overview", "globe"]),
-            (["--no-such-option"], ["no-such-option"]),
-            (["--renormalize"], ["--attention"]),
-        ):
-            with self.subTest(arguments):
-                self.explain(words, *arguments)
-
-    def test_arcs_of_a_graph(self):
-        for found in ("0", "-1", "none", "3x"):
-            with self.subTest(found):
-                self.explain(["--arcs", "all", f"'{found}'"], "-o", "a.svg", "--view", "graph", "--arcs", found)
-
-    def test_output_ending(self):
-        self.explain([".html", "out.docx"], "-o", "out.docx")
-        self.explain([".html"], "-o", "out")
-
-    def test_output_that_cannot_be_written(self):
-        self.explain(["no/such/folder"], "-o", "no/such/folder/a.png", code=USAGE)
-        (self.folder / "folder.png").mkdir()
-        self.explain(["folder.png"], "-o", "folder.png", code=USAGE)
 
     def test_output_folder_that_is_read_only(self):
         """By a user who is not root: root may write anywhere."""
@@ -433,11 +311,6 @@ class UsageTest(CommandTest):
                 check=False,
             )
         self.assertEqual(done.returncode, OTHER)
-
-    def test_nothing_to_do(self):
-        self.refuse(USAGE, ["--help"])
-        self.refuse(USAGE, ["text"], "explain")
-        self.refuse(USAGE, ["frobnicate"], "frobnicate")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The model that is built into the program, and what a model's name stands for."""
+"""The model built into the program, and how model names are resolved."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from support import BAD_FILE, MODELS, PROGRAM, ROOT, USAGE, CommandTest
 
-# Where the built-in model's files come from.
+# The source of the built-in model's files.
 AGREEMENT = Path(os.environ.get("ATTNFLOW_AGREEMENT_DIR", ROOT / "models" / "agreement"))
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md", "prefixes.tsv")
 TEXT = "The key to the cabinets"
@@ -23,7 +23,7 @@ class ExplainTest(CommandTest):
         self.assertTrue(done.stdout.startswith("agreement ("), done.stdout)
         for words in ("Prediction: ", "singular ", "plural ", "raw, layer ", "rollout, ", "flow, ", "cabinet"):
             self.assertIn(words, done.stdout)
-        # The table names the model already.
+        # The table already names the model.
         self.assertNotIn("agreement", done.stderr)
         self.assertEqual(self.run_program("explain", TEXT, "--model", "agreement").stdout, done.stdout)
         self.assertEqual(self.run_program("explain", "-", stdin=TEXT.encode() + b"\n").stdout, done.stdout)
@@ -60,7 +60,7 @@ class ExplainTest(CommandTest):
         self.assertEqual(done.stdout.decode(), self.run_program("explain", TEXT).stdout)
 
     def test_start_to_result_within_a_second(self):
-        """Of processor time, which says the same on a busy machine; the fastest of five, so that caches are warm."""
+        """Measured in CPU time, which does not depend on the load; the fastest of five, so that caches are warm."""
         times = []
         for _ in range(5):
             process = subprocess.Popen([PROGRAM, "explain", TEXT, "--threads", "1"], stdout=subprocess.DEVNULL)

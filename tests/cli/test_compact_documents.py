@@ -1,4 +1,4 @@
-"""Compact report documents, read by the decoder that docs/report-format.md shows: they hold what the exact ones hold."""
+"""Compact report documents, read by the decoder shown in docs/report-format.md: they match the exact ones."""
 
 import json
 import os
@@ -15,13 +15,13 @@ SAMPLES = os.environ.get(
     "ATTNFLOW_SAMPLE_DOCUMENTS",
     str(Path(PROGRAM).resolve().parent.parent / "attnflow" / "draw" / "attnflow_sample_documents"),
 )
-# Of a value with half a code more or less, and of float16.
+# Error of a value that is half a code off, and of float16.
 LOG_ERROR = 10 ** (5 / 508) - 1 + 1e-6
 TOLERANCE = {"f64": 0.0, "f32": 1e-7, "f16": 5e-4, "log8": LOG_ERROR, "top": LOG_ERROR}
 
 
 def documented_decoder():
-    """The function `decode` of the document's example, which ends where it opens a file."""
+    """The function `decode` of the document's example, which ends before it opens a file."""
     text = (ROOT / "docs" / "report-format.md").read_text(encoding="utf-8")
     (example,) = (code for code in re.findall(r"```python\n(.*?)```", text, re.S) if "def decode(" in code)
     names: dict = {}
@@ -33,7 +33,7 @@ DECODE = documented_decoder()
 
 
 def visible(report: dict, name: str) -> list[int] | None:
-    """How many columns the rows of an array see."""
+    """The number of columns that each row of an array sees."""
     n = len(report["input"]["tokens"])
     shape = report["arrays"][name]["shape"]
     if not report["model"]["causal"] or name == "sink_share":
@@ -53,7 +53,7 @@ def rows_of(array: dict, values: np.ndarray) -> np.ndarray:
 
 class DocumentTest(CommandTest):
     def compare(self, compact: dict, exact: dict) -> set[str]:
-        """Checks every array of a compact document; returns the types that it met."""
+        """Checks every array of a compact document; returns the types that occurred."""
         self.assertEqual((exact["version"], compact["version"]), (3, 3))
         for field in exact:
             if field not in ("notes", "arrays", "flow_gap_max"):
@@ -75,7 +75,7 @@ class DocumentTest(CommandTest):
                 continue
             row_maximum = rows_of(array, expected).max(axis=-1, keepdims=True)
             error = np.abs(rows_of(array, found).astype(float) - rows_of(array, expected))
-            # float16 has subnormal numbers, and a code of 0 stands for values near 0.
+            # float16 has subnormal numbers, and code 0 represents values near 0.
             least = {"f16": 2.0**-25, "log8": row_maximum * 0.51e-5}.get(array["dtype"], 1e-38)
             allowed = TOLERANCE.get(array["dtype"], 0.0) * np.abs(rows_of(array, expected))
             self.assertTrue((error <= np.maximum(allowed, least)).all(), f"{name}: {error.max()}")
@@ -95,7 +95,7 @@ class DocumentTest(CommandTest):
         least = min(16, expected.shape[1])
         largest = np.sort(expected, axis=-1)[:, -least : -least + 1 or None][:, :1]
         kept = (expected >= largest) & (expected >= 1.001e-5 * expected.max(axis=-1, keepdims=True)) & (expected > 0)
-        # Rows with more than that many equal values keep the first of them.
+        # Rows with more equal values than that keep the first of them.
         kept &= kept.sum(axis=-1, keepdims=True) <= least
         self.assertTrue(kept.any())
         error = np.abs(found - expected)[kept] / expected[kept]
@@ -132,7 +132,7 @@ class SampleDocumentsTest(DocumentTest):
 
 
 class PageDocumentTest(DocumentTest):
-    """What pages hold, against --json of the same command."""
+    """The contents of pages, compared with --json of the same command."""
 
     def check(self, *arguments):
         exact = json.loads(self.run_program(*arguments, "-o", "a.html", "--json").stdout)

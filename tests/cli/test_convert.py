@@ -24,7 +24,7 @@ class ConvertTest(CommandTest):
         return self.run_program("model", model, "-o", "made", *more)
 
     def change(self, metadata=None, tensors=None, base=GGUF / "llama.gguf"):
-        """A copy of a model with some entries replaced, or removed where the value is None."""
+        """A copy of a model with some entries replaced, or removed if the value is None."""
         old_metadata, old_tensors = read_gguf(base)
         new_metadata = old_metadata | (metadata or {})
         new_tensors = old_tensors | (tensors or {})
@@ -45,11 +45,12 @@ class ConvertTest(CommandTest):
 
 class RoundTripTest(ConvertTest):
     def round_trip(self, name):
-        """A folder, made a GGUF file, made a folder: the same attention to the last bit, the same tokens."""
+        """A folder, converted to a GGUF file and back to a folder: the same attention to the last bit, the same
+        tokens."""
         path = self.folder / "model.gguf"
         write_gguf(path, *as_gguf(DECODERS / name))
         done = self.convert(path)
-        self.assertIn("0 of", done.stderr)  # nothing was quantised
+        self.assertIn("0 of", done.stderr)  # nothing was quantized
         before = self.explained(DECODERS / name, "before.npz")
         after = self.explained(self.folder / "made", "after.npz")
         np.testing.assert_array_equal(before["attention"], after["attention"])
@@ -84,7 +85,7 @@ class RoundTripTest(ConvertTest):
     def test_qwen2(self):
         config = self.round_trip("qwen2_tied")
         self.assertEqual(config["architectures"], ["Qwen2ForCausalLM"])
-        self.assertEqual(config["rms_norm_eps"], 1e-5)  # as it was written before it became float32
+        self.assertEqual(config["rms_norm_eps"], 1e-5)  # as written before its conversion to float32
 
     def test_gpt2(self):
         for name in ("gpt2_tied", "gpt2_base"):
@@ -118,7 +119,7 @@ class RoundTripTest(ConvertTest):
 
 
 class TokenizerTest(ConvertTest):
-    """The command compares both tokenizers on texts of all kinds, and refuses where they differ: here they must not."""
+    """The command compares both tokenizers on texts of all kinds, and refuses if they differ: here they must not."""
 
     def compared(self, metadata):
         done = self.convert(self.change(metadata))

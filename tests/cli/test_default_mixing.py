@@ -1,4 +1,4 @@
-"""What edges are made of where nothing is asked: relevance in decoders, the paper's attention elsewhere."""
+"""The default edges: relevance in decoders, the paper's attention elsewhere."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class DefaultMixingTest(CommandTest):
         for token in report["generation"]["tokens"]:
             self.assertIn("against", token["target"])
             self.assertEqual([one["method"] for one in token["agreement"]["maps"]], ["raw", "rollout"])
-        # What agreement says of the first token is what explain says of the prompt.
+        # What agreement reports for the first token is what explain reports for the prompt.
         alone = self.report("explain", "The key", "--model", GPT2, "--method", "raw,rollout")
         first = report["generation"]["tokens"][0]["agreement"]
         self.assertAlmostEqual(first["value"], alone["agreement"]["value"], places=4)
@@ -69,7 +69,7 @@ class DefaultMixingTest(CommandTest):
             with self.subTest(more):
                 report = self.report(*words, *more)
                 self.assertEqual(report["settings"]["mixing"], "relevance")
-                self.assertNotIn("graph", report["arrays"])  # left out where it equals raw
+                self.assertNotIn("graph", report["arrays"])  # omitted if it equals raw
 
     def test_no_room_for_gradients_is_no_reason_to_fail(self):
         environment = dict(os.environ, TMPDIR=str(self.folder / "missing"))
@@ -114,7 +114,7 @@ class DefaultMixingTest(CommandTest):
             words = list(arrays["prompt_tokens"])
             for method in ("rollout", "flow"):
                 values = arrays[method][0, :, -1]
-                # The first token is a sink, and set aside.
+                # The first token is a sink, and excluded.
                 self.assertEqual(words[1 + int(np.argmax(values[1:]))].strip(), "Angie", method)
         (agreement,) = (token["agreement"] for token in report["generation"]["tokens"])
         for one in agreement["maps"]:

@@ -1,4 +1,4 @@
-"""`attnflow generate` with encoder-decoders: what it writes is what transformers wrote into tests/golden."""
+"""`attnflow generate` with encoder-decoders: its output matches that of transformers in tests/golden."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ class EncoderDecoderTest(CommandTest):
                 self.assertEqual(sum(token["segment"] == 0 for token in tokens), len(case["source"]))
                 with np.load(GOLDEN / f"{model['name']}.npz") as golden:
                     attention = golden["case3_attention"]
-                # Nothing has read the last token.
+                # The last token has not been read.
                 attention = attention[:, :, :-1, :-1]
                 n, first = attention.shape[-1], len(tokens) - 1
                 matrices = mixed(attention)
@@ -59,12 +59,12 @@ class EncoderDecoderTest(CommandTest):
 
     def test_attention_to_the_source_is_a_view_of_its_own(self):
         report, _ = self.generate(MODELS[0], "-n", 3, "--method", "raw")
-        self.assertEqual(report["settings"]["layers"], [4, 5, 6, 7])  # the decoder's, to target and source in turn
+        self.assertEqual(report["settings"]["layers"], [4, 5, 6, 7])  # the decoder's, target and source in turn
         _, made = self.generate(MODELS[0], "-n", 3, "--method", "raw", "--layers", "5,7")
         source = len(MODELS[0]["cases"][3]["source"])
         np.testing.assert_allclose(made["raw"][:, :source].sum(axis=1), 1.0, atol=1e-6)
         self.assertFalse(made["raw"][:, source:].any() or made["raw_generated"].any())
-        # One head, of the decoder's last layer.
+        # One head of the decoder's last layer.
         self.generate(MODELS[0], "-n", 3, "--method", "raw", "--heads", 1, "--layers", 7)
 
     def test_every_kind_of_file_is_written_and_the_same_again(self):

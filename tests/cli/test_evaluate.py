@@ -1,4 +1,4 @@
-"""What `attnflow evaluate` does, with small models of random weights."""
+"""What `attnflow evaluate` does, with small random models."""
 
 import csv
 import io
@@ -79,7 +79,7 @@ class SentencesTest(EvaluateTest):
         self.assertIn("## What the output token depends on, against blank-out\n", page)
 
     def test_few_samples_have_no_interval(self):
-        """Of 9 samples a bootstrap interval says nothing; of 10 there is one."""
+        """With 9 samples a bootstrap interval would be meaningless; with 10 there is one."""
         for count in (3, 9, 10):
             (self.folder / "some.tsv").write_text("".join(f"{SENTENCES[i % 7][0]} {i}\t0\n" for i in range(count)))
             sentences = ("evaluate", "sentences", "some.tsv", "--model", BERT)
@@ -110,7 +110,8 @@ class SentencesTest(EvaluateTest):
             self.assertEqual(one, three)
 
     def test_first_layer(self):
-        """Flow is rollout there; rollout and raw attention differ at the output token only, and rank alike by column."""
+        """Flow equals rollout there; rollout and raw attention differ only at the output token, and rank alike by
+        column."""
         report = self.evaluate(
             "sentences", self.data, "--model", BERT, "--relevance", "row,column-sum", "--layers", "1"
         )
@@ -189,7 +190,7 @@ class MixingsTest(EvaluateTest):
         self.assertEqual({c["mixing"] for c in report["cells"] if c["method"] == "flow"}, set(mixings))
         beside = [c for c in report["cells"] if c["method"] == "attnlrp"]
         self.assertEqual({(c["mixing"], c["layer"]) for c in beside}, {(None, None)})
-        # Attention's numbers are the same beside others as alone.
+        # Attention's numbers are the same with other mixings as on its own.
         key = ("relevance", "score", "target", "tokens", "formula", "method", "layer")
         alone = {tuple(c[k] for k in key): c for c in plain["cells"]}
         for cell in report["cells"]:

@@ -1,4 +1,4 @@
-"""The built-in model of pictures against transformers: tests/golden/fashion, made by tools/golden/fashion.py."""
+"""The built-in picture model compared with transformers: tests/golden/fashion, made by tools/golden/fashion.py."""
 
 import json
 import struct
@@ -54,7 +54,7 @@ class FashionModel(CommandTest):
                 probability = expected[self.labels.index(choice["label"])]
                 self.assertAlmostEqual(choice["probability"], probability, delta=1e-4)
             self.assertEqual(prediction["choices"][0]["label"], self.labels[int(row.argmax())])
-        # Not that it fits the labels by accident: most of the first test pictures are told right.
+        # It does not fit the labels by accident: most of the first test pictures are classified correctly.
         self.assertGreater((logits.argmax(axis=1) == self.answers["labels"]).mean(), 0.7)
 
     def test_it_is_what_its_card_says(self):

@@ -1,5 +1,5 @@
-"""What a command does with files and streams that stand in each other's way: outputs over inputs, messages that cannot
-be written, pipes and devices in place of files, bytes that are no text."""
+"""Files and streams that conflict: outputs over inputs, messages that cannot be written, pipes and devices in place of
+files, bytes that are not text."""
 
 import os
 import shutil
@@ -21,14 +21,14 @@ TRAIN = os.environ.get("ATTNFLOW_TRAIN", str(ROOT / "build" / "release" / "bin" 
 
 class OutputsOverInputs(CommandTest):
     def refuse_output(self, output, *command, words=("different from the inputs",)):
-        """Refused, and no file has changed."""
+        """The command is refused, and no file has changed."""
         before = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
         self.refuse(USAGE, [*words], *command, "-o", output)
         after = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
         self.assertEqual(before, after)
 
     def names_of(self, path):
-        """Ways to name a file: ./, through a folder, a link, a link to its folder, a hard link."""
+        """Ways to refer to a file: ./, through a folder, a link, a link to its folder, a hard link."""
         path = path.relative_to(self.folder)
         ways = self.folder / "ways"
         ways.mkdir(exist_ok=True)
@@ -47,12 +47,12 @@ class OutputsOverInputs(CommandTest):
             for name in self.names_of(model / file):
                 with self.subTest(name):
                     self.refuse_output(name, "explain", "the [MASK]", "--model", model)
-        # Other files of the folder are nobody's input.
+        # Other files of the folder are not inputs.
         for _ in range(2):
             self.run_program("explain", "the [MASK]", "--model", model, "-o", model / "out.json")
 
     def test_a_gguf_file(self):
-        # An output's name ends otherwise; a link may have any name.
+        # An output's name has another extension; a link may have any name.
         shutil.copy(GGUF, self.folder / "model.gguf")
         (self.folder / "out.json").symlink_to("model.gguf")
         self.refuse_output("out.json", "explain", "the key", "--model", "model.gguf", "--threads", 1)
@@ -70,7 +70,7 @@ class OutputsOverInputs(CommandTest):
             before = (self.folder / name).read_bytes()
             self.run_program(*command, "-o", f"./{name}", "--keep-attention", "--force", "--method", "raw")
             self.assertNotEqual((self.folder / name).read_bytes(), before)
-            # What replaced it can be read again.
+            # The file that replaced it can be read again.
             self.run_program(*command)
 
     def test_force_may_stand_anywhere(self):
@@ -124,7 +124,7 @@ class OutputsOverInputs(CommandTest):
 
 class ModelFolders(CommandTest):
     def test_what_lies_beside_the_config_is_no_output(self):
-        """A model's card is its own, whichever way the command asks what the model is; links lead to it, too."""
+        """A model's card belongs to it, however the command refers to the model; links to it do as well."""
         model = Path(shutil.copytree(MODELS / "bert_masked_lm", self.folder / "m"))
         (model / "README.md").write_text("licence")
         (model / "sub").mkdir()
@@ -141,8 +141,19 @@ class ModelFolders(CommandTest):
 
 
 class Streams(CommandTest):
+    process = True
+
+    def test_later_output_of_other_commands_comes_after_the_report(self):
+        attention = self.save_attention(random_attention())
+        command = ["explain", "--attention", attention, "-o", "-.csv"]
+        report = self.run_program(*command).stdout
+        with (self.folder / "shared.csv").open("w") as shared:
+            subprocess.run([PROGRAM, *map(str, command)], stdout=shared, stderr=subprocess.DEVNULL, check=True)
+            subprocess.run(["echo", "next"], stdout=shared, check=True)
+        self.assertEqual((self.folder / "shared.csv").read_text(), report + "next\n")
+
     def run_shell(self, command, code):
-        """`command` in a shell, with $A for the program; what reaches descriptors 1 and 2."""
+        """Runs `command` in a shell, with $A for the program; returns what reaches descriptors 1 and 2."""
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
@@ -216,7 +227,7 @@ class Streams(CommandTest):
             with self.subTest(command):
                 done = subprocess.run([PROGRAM.encode(), *command], cwd=self.folder, capture_output=True, check=False)
                 self.assertGreater(done.returncode, 0)
-                message = done.stderr.decode()  # it is UTF-8
+                message = done.stderr.decode()  # must be UTF-8
                 self.assertNotIn("\x1b", message)
                 self.assertIn(r"\xff\xfe\x1b[31m", message)
         name = bad + b".json"
@@ -228,7 +239,9 @@ class Streams(CommandTest):
 
 
 class SpecialFiles(CommandTest):
-    """Pipes without a writer wait for ever, /dev/zero never ends: both are refused at once."""
+    """Pipes without a writer wait forever, /dev/zero never ends: both are refused at once."""
+
+    process = True
 
     def special(self, kind, path):
         path.unlink(missing_ok=True)
@@ -248,7 +261,7 @@ class SpecialFiles(CommandTest):
         self.assertLess(time.monotonic() - start, 20)
 
     def each_kind(self, path):
-        # Names of sockets are short: they are made from the folder itself.
+        # Socket names are short: they are created from within the folder.
         before = os.getcwd()
         os.chdir(self.folder)
         self.addCleanup(os.chdir, before)

@@ -1,4 +1,4 @@
-"""Flow on the command line: certificates, degeneracy, tolerance, and memory that is not there."""
+"""Flow on the command line: certificates, degeneracy, tolerance, and insufficient memory."""
 
 import json
 import resource
@@ -13,14 +13,14 @@ BERT = str(MODELS / "bert_masked_lm")
 
 
 def mixing(weights: np.ndarray) -> np.ndarray:
-    """A_l of the default options: mean over heads, residual 0.5."""
+    """A_l with the default options: mean over heads, residual 0.5."""
     mean = weights.astype(np.float64).mean(axis=1)
     return 0.5 * mean + 0.5 * np.eye(mean.shape[-1])
 
 
 class CertificateTest(CommandTest):
     def check(self, certificate, capacities) -> None:
-        """The proof, in exact fractions, from nothing but the report and the network."""
+        """Checks the proof in exact fractions, using only the report and the network."""
         layer, start_layer = certificate["layer"], certificate["start_layer"]
         source = (layer, certificate["output_token"])
         sink = (start_layer, certificate["input_token"])
@@ -31,7 +31,7 @@ class CertificateTest(CommandTest):
         unit = Fraction(1, 2 ** certificate["unit_exponent"])
         balance = {}
         for k, p, q, units in certificate["arc_flows"]:
-            # The product may round differently here: one unit in the last place of the capacity.
+            # The product may round differently here: by one unit in the last place of the capacity.
             self.assertLessEqual(units * unit, capacity[k, p, q] * (1 + Fraction(1, 2**51)))
             balance[k, p] = balance.get((k, p), 0) + units
             balance[k - 1, q] = balance.get((k - 1, q), 0) - units
@@ -156,7 +156,7 @@ class DegeneracyTest(CommandTest):
         self.assertIn(f"Look at rollout instead, or at flow from fewer layers (--layers 1-{first - 1})", advice)
         for option in ("--start-layer", "--residual"):
             self.assertIn(option, advice)
-        # In the terminal, and beside files, it stands once.
+        # In the terminal, and along with files, it appears once.
         for more in ((), ("-o", "a.json")):
             done = self.run_program("explain", "--attention", path, *more)
             self.assertEqual((done.stdout + done.stderr).count("of the flow values"), 1)
@@ -191,7 +191,7 @@ class ToleranceTest(CommandTest):
 
 class MemoryTest(CommandTest):
     def test_too_little_is_said_before_it_starts(self):
-        # One layer of 4,000 tokens: 0.6 GB for its flow, and no work, should the check be missing.
+        # One layer of 4,000 tokens: 0.6 GB for its flow, but no work in case the check is missing.
         n = 4000
         weights = np.broadcast_to(np.full((n, n), 1 / n, np.float16), (1, 1, n, n))
         np.save(self.folder / "a.npy", weights)

@@ -37,7 +37,7 @@ def rollout_rows(attention, residual=0.5):
 
 class ThreadsTest(CommandTest):
     def test_more_threads_than_processors_are_not_started(self):
-        """libllama's wait for each other without sleeping: 8 on 2 processors took 300 times as long as one."""
+        """libllama's threads wait for each other by spinning: 8 on 2 processors took 300 times as long as one."""
         program = subprocess.Popen(
             [PROGRAM, "generate", PROMPT, "--model", GGUF, "-n", "40", "--ignore-end", "--threads", "64"],
             stdout=subprocess.DEVNULL,
@@ -52,13 +52,13 @@ class ThreadsTest(CommandTest):
             time.sleep(0.001)
         self.assertEqual(program.wait(timeout=60), 0)
         self.assertGreater(most, 0)
-        # Each of attnflow's own loops may have as many helpers as there are processors, too.
+        # Each of attnflow's own loops may also have one helper per processor.
         self.assertLess(most, 2 * len(os.sched_getaffinity(0)) + 8)
 
 
 class GenerateTest(CommandTest):
     def generate(self, *arguments, prompt=PROMPT, model=LLAMA, code=0):
-        """By attention, unless something else is asked."""
+        """With attention edges, unless others are requested."""
         if "--mixing" not in arguments:
             arguments += ("--mixing", "attention")
         return self.run_program("generate", prompt, "--model", model, *arguments, code=code)
@@ -116,7 +116,7 @@ class GenerateTest(CommandTest):
                     at_flow = said[0]["flow_output_tokens"].index(at)
                     np.testing.assert_allclose(one["flow"][:, 0], whole["flow"][:, at_flow], atol=2e-6)
                     self.assertEqual(*([c["label"] for c in d["predictions"][0]["choices"]] for d in said))
-                    # Without --method flow is left out, and the last layer is what there is.
+                    # Without --method, flow is omitted, and only the last layer is available.
                     self.run_program(
                         "explain",
                         PROMPT,
@@ -141,7 +141,7 @@ class GenerateTest(CommandTest):
         refuse(["matrix", "one output token"], "--model", LLAMA, "--view", "matrix", "-o", "a.svg")
 
     def test_later_rows_are_those_of_the_prompt_with_the_text_so_far(self):
-        # A model of bytes would say half characters; this one's first tokens are looked for until they are text.
+        # Byte-level models may emit partial characters; tokens are compared only as far as they are whole text.
         self.generate("-n", 4, "--temperature", "0.8", "--seed", 3, "-o", "a.npz", "-o", "a.json", model=GPT2)
         made = np.load(self.folder / "a.npz")
         report = json.loads((self.folder / "a.json").read_text())["generation"]
@@ -154,7 +154,7 @@ class GenerateTest(CommandTest):
             self.run_program("explain", PROMPT + raw, "--model", GPT2, *words)
             explained = np.load(self.folder / "e.npz")
             if len(explained["tokens"]) != made["rollout"].shape[1] + t:
-                break  # the text is not cut into the same tokens
+                break  # the text is not split into the same tokens
             m = made["rollout"].shape[1]
             np.testing.assert_allclose(made["rollout"][t].T, explained["rollout"][:, -1, :m], atol=1e-5)
             checked += 1
@@ -230,7 +230,7 @@ class GenerateTest(CommandTest):
                 ids = [token["id"] for token in own["tokens"]]
                 same = made("--begin-with", ",".join(map(str, ids[:3])), model=model)
                 self.assertEqual(same["given"], 3)
-                # Random numbers are drawn for given tokens, too.
+                # Random numbers are drawn for given tokens as well.
                 self.assertEqual([token["id"] for token in same["tokens"]], ids)
                 self.assertEqual(same["text"], own["text"])
                 other = next(choice["id"] for choice in own["tokens"][2]["choices"] if choice["id"] != ids[2])
@@ -253,7 +253,7 @@ class GenerateTest(CommandTest):
         for method in ("raw,rollout", "flow"):
             said = self.refuse_generate(USAGE, ["--heads 0", "--method raw"], "--heads", 0, "--method", method)
             self.assertEqual(said.count("\n"), 1, said)
-        # Said before the model is looked for.
+        # Reported before the model is looked for.
         self.refuse_generate(USAGE, ["--heads 0"], "--heads", 0, model=str(self.folder / "none"))
         self.generate("--heads", 0, "--method", "raw", "-n", 1)
         self.refuse_generate(USAGE, ["--flow-tokens"], "--flow-tokens", 0)
@@ -302,7 +302,7 @@ class GenerateTest(CommandTest):
         self.assertIsNone(ranked())
 
     def test_interrupted_generation_keeps_what_is_there(self):
-        # Small models have said all they can when the signal comes, and are in the middle of flow.
+        # Small models have finished generating when the signal arrives, and are computing flow.
         cases = [(LLAMA, "raw,rollout,flow", "attention"), (LLAMA, "raw,rollout", "relevance")]
         cases += [(SMOLLM2, "raw,rollout", "attention")] if SMOLLM2 else []
         for model, method, mixing in cases:
@@ -376,7 +376,7 @@ class GenerateTest(CommandTest):
 
     @unittest.skipUnless(SMOLLM2, "SmolLM2 is not here")
     def test_three_examples(self):
-        """A name and a country, the weather, and a long text: experiments/generation shows them."""
+        """A name and a country, the weather, and a long text: shown in experiments/generation."""
         chat = ["--chat", "--system", "You are helpful."]
         examples = {
             "name": (4, [], "My name is Hans, I am from"),
@@ -398,7 +398,7 @@ class GenerateTest(CommandTest):
                 for method in ("raw", "rollout"):
                     whole = made[method].sum(axis=1) + made[method + "_generated"].sum(axis=1)
                     np.testing.assert_allclose(whole, 1.0, atol=2e-6)
-                # The table's first word is the largest of those that no filter drops.
+                # The table's first word is the largest of those that no filter excludes.
                 kept = np.ones(m, bool)
                 for rule in report["generation"]["excluded"]:
                     kept[rule["tokens"]] = False

@@ -1,4 +1,4 @@
-"""`--mixing norm|alti|ifr|value-zeroing` with GGUF files: libllama against the folder of the same weights."""
+"""`--mixing norm|alti|ifr|value-zeroing` with GGUF files: libllama compared with the folder of the same weights."""
 
 import csv
 import json
@@ -15,7 +15,7 @@ TEXT = "the key to the cabinets is on the table"
 METHODS = ("norm", "alti", "ifr", "value-zeroing")
 # Both compute in float32, in different orders.
 TOLERANCE = 1e-5
-# libllama's GELU is a table of half-precision numbers; it stands behind the first layer's attention.
+# libllama's GELU is a table of half-precision numbers; it comes after the first layer's attention.
 GELU_TOLERANCE = 1e-3
 
 
@@ -36,7 +36,7 @@ class GgufContributionsTest(CommandTest):
                     self.explained(folder, mixing),
                 )
                 for method in ("raw", "rollout", "flow"):
-                    if mixing != "value-zeroing":  # which goes through the feed-forward net
+                    if mixing != "value-zeroing":  # which also passes through the feed-forward network
                         np.testing.assert_allclose(
                             found[method][0],
                             expected[method][0],
@@ -44,7 +44,7 @@ class GgufContributionsTest(CommandTest):
                             rtol=0,
                         )
                     np.testing.assert_allclose(found[method], expected[method], atol=tolerance, rtol=0)
-                # Far from attention, which would be found if nothing but that were handed over.
+                # Far from attention, which would show up if only that were passed on.
                 attention = self.explained(file, "attention")
                 self.assertGreater(np.abs(found["raw"] - attention["raw"]).max(), 0.01)
 
@@ -53,7 +53,8 @@ class GgufContributionsTest(CommandTest):
         self.compare(GGUF / "llama.gguf", "folder")
 
     def test_families(self):
-        """Query, key and value in one matrix, and biases of all of them (GPT-2); biases of the three (Qwen2)."""
+        """Query, key and value in one matrix, with biases for all of them (GPT-2); separate biases for the three
+        (Qwen2)."""
         for name in ("gpt2_base", "qwen2_tied", "llama_grouped", "llama_scaled"):
             with self.subTest(name):
                 write_gguf(self.folder / f"{name}.gguf", *as_gguf(DECODERS / name))
@@ -64,7 +65,7 @@ class GgufContributionsTest(CommandTest):
                 )
 
     def renamed(self, family, **settings):
-        """The small model's metadata, of another architecture."""
+        """The small model's metadata, relabeled as another architecture."""
         metadata, tensors = read_gguf(GGUF / "llama.gguf")
         renamed = {
             (key.replace("llama.", f"{family}.") if key.startswith("llama.") else key): value
@@ -74,7 +75,7 @@ class GgufContributionsTest(CommandTest):
         return renamed | {"general.architecture": family} | more, tensors
 
     def test_a_factor_behind_the_projection(self):
-        """Granite multiplies what its blocks give; Llama with smaller matrices computes the same."""
+        """Granite multiplies its blocks' outputs; Llama with smaller matrices computes the same."""
         factor = 0.375
         write_gguf(
             self.folder / "granite.gguf",
@@ -118,7 +119,7 @@ class GgufContributionsTest(CommandTest):
         self.run_program("explain", TEXT, "--model", "falcon.gguf", "--mixing", "attention")
 
     def test_generation(self):
-        """Token by token with the cache; and the last token's row is that of an explanation of all before it."""
+        """Token by token with the cache; the last token's row is that of an explanation of all preceding tokens."""
         self.run_program("model", GGUF / "llama.gguf", "-o", "folder")
         made = []
         for number, model in enumerate((GGUF / "llama.gguf", "folder")):
@@ -196,7 +197,7 @@ class GgufContributionsTest(CommandTest):
         "ATTNFLOW_SMOLLM2 does not name the model's file",
     )
     def test_smollm2(self):
-        """Activations are rounded to 8 bits where weights have 4; the folder's are not."""
+        """Activations are rounded to 8 bits where weights have 4; those of the folder are not."""
         model = os.environ["ATTNFLOW_SMOLLM2"]
         self.run_program("model", model, "-o", "folder")
         for mixing in METHODS:

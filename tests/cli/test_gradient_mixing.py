@@ -1,5 +1,5 @@
-"""`--mixing gradient` of `attnflow explain` and `attnflow image`: classifiers and decoders of libtorch, against PyTorch's
-autograd (tests/golden/gradient_mixing), what is refused, and what the numbers obey."""
+"""`--mixing gradient` of `attnflow explain` and `attnflow image`: classifiers and decoders of libtorch compared with
+PyTorch's autograd (tests/golden/gradient_mixing), what is refused, and laws that the numbers obey."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ TEXT = "the key to the cabinets"
 
 
 def published(weights):
-    """R <- R + G R from R = I, layer by layer (Chefer, Gur & Wolf, ICCV 2021, equation 6)."""
+    """R <- R + G R, starting from R = I, layer by layer (Chefer, Gur & Wolf, ICCV 2021, equation 6)."""
     product = np.eye(weights.shape[-1])
     for layer in weights:
         product = product + layer @ product
@@ -53,7 +53,7 @@ class GradientMixingTest(CommandTest):
         self.assertTrue((made["rollout"].sum(axis=-1) >= 1).all())
         self.assertTrue((flow <= 1 + 1e-12).all())
         self.assertTrue((np.array(list(renormalised(raw))) <= flow + gap + 1e-12).all())
-        # Only attention that is there can be weighted.
+        # Only attention that exists can be weighted.
         self.assertTrue((raw[made["attention"].max(axis=1) == 0] == 0).all())
 
     def test_classifiers(self):
@@ -122,7 +122,7 @@ class GradientMixingTest(CommandTest):
         self.assertEqual(one, (self.folder / "t3.json").read_bytes())
 
     def test_gguf_is_its_dequantised_weights(self):
-        """The same bits as from the folder that `attnflow model` makes of the file."""
+        """The same bits as from the folder that `attnflow model` makes from the file."""
         self.run_program("model", GGUF, "-o", "folder")
         made = []
         for name, model in (("file", GGUF), ("folder", "folder")):
@@ -164,15 +164,15 @@ class GradientMixingTest(CommandTest):
         self.refuse(USAGE, ["--mixing gradient", "no gradients"], "explain", "--attention", path, *gradient)
 
 
-# Ours is float32 arithmetic up to the products of attention and gradient, the golden files' is float64: their generator
-# measures what float32 alone does to them in PyTorch, and refuses more than 2e-6 of a case's largest value. Another order
-# of sums and the products of two or three layers leave it below 1e-5 of the largest.
+# attnflow uses float32 arithmetic up to the products of attention and gradient, the golden files float64: their
+# generator measures the effect of float32 alone in PyTorch, and refuses more than 2e-6 of a case's largest value. A
+# different order of sums and the products of two or three layers leave it below 1e-5 of the largest.
 TOLERANCE = 1e-5
 
 
 def flow_by_scipy(weights, layer, output, to):
     """The maximum flow from (layer, output) to (0, to) in rows of I + G divided by their sums, and its rounding."""
-    unit = 2**30  # capacities of SciPy are 32-bit integers, and no row's sum is above 1
+    unit = 2**30  # SciPy's capacities are 32-bit integers, and no row's sum is above 1
     n = weights.shape[-1]
     mixed = np.eye(n) + weights[:layer]
     capacity = np.floor(mixed / mixed.sum(axis=-1, keepdims=True) * unit).astype(np.int32)
@@ -184,7 +184,7 @@ def flow_by_scipy(weights, layer, output, to):
 
 class GoldenTest(CommandTest):
     def run_case(self, case, target, *more):
-        """Arrays of `attnflow explain` or `image` of a golden case, and the target of its report."""
+        """Arrays of `attnflow explain` or `image` for a golden case, and the target in its report."""
         model = ROOT / "tests" / "golden" / case["family"] / case["model"]
         if case["family"] == "vision":
             with np.load(GOLDEN / f"{case['name']}.npz") as arrays:
@@ -198,7 +198,7 @@ class GoldenTest(CommandTest):
             return {key: arrays[key] for key in arrays.files}, json.loads((self.folder / "a.json").read_text())
 
     def with_processor(self, model):
-        """A copy that takes pictures of any size as they are."""
+        """A copy that accepts pictures of any size unchanged."""
         folder = self.folder / model.name
         if not folder.exists():
             shutil.copytree(model, folder)
@@ -240,7 +240,7 @@ class GoldenTest(CommandTest):
                 self.close(made["rollout"], golden[f"target{index}_rollout_renormalized"], "rollout from layer")
 
     def check_flow(self, made, weights, seed):
-        """A few pairs of every layer, where there is something to find out."""
+        """Checks a few pairs of every layer, where the result is not trivial."""
         random = np.random.default_rng(seed)
         for layer in range(1, len(weights) + 1):
             found = made["flow"][layer - 1]
@@ -257,7 +257,7 @@ class GoldenTest(CommandTest):
             case = cases[name]
             index = case["targets"][1]["index"]
             with self.subTest(name), np.load(GOLDEN / f"{name}.npz") as golden:
-                # From all layers a report leaves the graph out, which is raw then.
+                # With all layers, the report omits the graph, which equals raw.
                 _, report = self.run_case(case, index, "--mixing", "gradient", "--layers", case["layers"])
                 graph = report["arrays"]["graph"]
                 made = np.frombuffer(base64.b64decode(graph["data"]), dtype=np.float64).reshape(graph["shape"])

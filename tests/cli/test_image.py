@@ -1,4 +1,4 @@
-"""`attnflow image` and `attnflow evaluate image`: pictures, models of pictures, maps."""
+"""`attnflow image` and `attnflow evaluate image`: pictures, picture models, maps."""
 
 import csv
 import json
@@ -178,7 +178,7 @@ class ImageTest(CommandTest):
             self.assertEqual("deletion_from_gradient" in curve, compared)
         x = np.array(made["removed"])
         for curve in made["curves"]:
-            # The area of a mean is the mean of the areas; all curves share their ends.
+            # The area of a mean is the mean of the areas; all curves have the same ends.
             for kind in ("deletion", "insertion"):
                 y = np.array(curve[kind])
                 area = np.sum((y[1:] + y[:-1]) / 2 * np.diff(x))
@@ -193,7 +193,7 @@ class ImageTest(CommandTest):
         found = json.loads((self.folder / "all.json").read_text())
         self.assertEqual(set(found["settings"]["mixing"]) & {"auto", "globenc"}, set())
         self.assertIn("globenc", found["impossible_mixings"])
-        # The names that these methods had.
+        # The former names of these methods.
         for before, now in (("gradient-rollout", "rollout"), ("gradient-flow", "flow")):
             self.refuse(USAGE, [f"{before} is now {now} with --mixing gradient"], *words[:6], "--method", before)
         (self.folder / "wrong.tsv").write_text("p0.png\tno such class\n")
@@ -201,7 +201,7 @@ class ImageTest(CommandTest):
         self.refuse(USAGE, ["--method", "saliency"], *words[:6], "--method", "saliency")
 
     def numeral_labels(self, names):
-        """A model whose classes are called by numbers that are not their places."""
+        """A model whose class names are numbers that differ from the class indices."""
         folder = self.model("vit_classification")
         path = self.folder / "vit_classification" / "config.json"
         config = json.loads(path.read_text())
@@ -220,14 +220,15 @@ class ImageTest(CommandTest):
             self.run_program(*words, "-o", "a.json")
             return json.loads((self.folder / "a.json").read_text())
 
-        # A class's name comes before its number: "2" is class 0, "0" is class 1; "1" names no class and is class 1.
+        # A class's name takes precedence over its index: "2" is class 0, "0" is class 1; "1" names no class and is
+        # class 1.
         made = {label: curves(label) for label in ("2", "0", "7", "1", "id:0", "id:1", "id:2")}
         for name, number in (("2", "id:0"), ("0", "id:1"), ("1", "id:1"), ("7", "id:2")):
             self.assertEqual(made[name], made[number])
         probability = {label: one["pictures"]["probability"] for label, one in made.items()}
         self.assertAlmostEqual(sum(probability[f"id:{index}"] for index in range(3)), 1.0, places=6)
         self.assertEqual(len(set(probability.values())), 3)
-        # The gradient is that of the class that is scored, not of the one whose name is its number.
+        # The gradient is that of the class that is scored, not of the one whose index equals its name.
         self.image("--mixing", "gradient", "--target", "2", "-o", "named.json", "-o", "named.npz", model=model)
         report = json.loads((self.folder / "named.json").read_text())
         self.assertEqual((report["target"]["index"], report["target"]["label"]), (0, "2"))

@@ -1,4 +1,4 @@
-"""`attnflow evaluate evidence` with masked language models: a small one of random weights, and BERT-base where it is."""
+"""`attnflow evaluate evidence` with masked language models: a small random one, and BERT-base if it is present."""
 
 import csv
 import json
@@ -35,12 +35,12 @@ class MaskedEvidence(CommandTest):
         self.assertFalse(set(mixings) & set(found["impossible_mixings"]))
         cells = {(c["method"], c["mixing"], c["layer"]): c["mean"] for c in found["cells"]}
         self.assertEqual(len(cells), len(found["cells"]))
-        # Two layers and their mean, for raw, rollout and flow; four scores, one of them by chance.
+        # Two layers and their mean, for raw, rollout and flow; four scores, one of them random.
         self.assertEqual(len(cells), 3 * 3 * len(mixings) + 4)
         self.assertTrue(all(0 < value <= 1 for value in cells.values()))
         chance = (sum(1 / r for r in range(1, 7)) / 6 + sum(1 / r for r in range(1, 5)) / 4) / 2
         self.assertAlmostEqual(cells["random", None, "mean"], chance)
-        # One layer of attention, without a residual below it: rollout ranks as raw does.
+        # One layer of attention, without a residual: rollout ranks as raw does.
         one = self.evidence("--mixing", "attention", "--residual", 0, "--layers", 1, "--scores", "gradient")
         values = {c["method"]: c["mean"] for c in one["cells"] if c["layer"] == 1}
         self.assertEqual(values["raw"], values["rollout"])
@@ -57,7 +57,7 @@ class MaskedEvidence(CommandTest):
     def test_swapped_names(self):
         head = ("text", "good", "bad", "evidence", "swap")
         self.write(("the author is on [MASK] table", "her", "it", "author", "author"), head=head)
-        # With the same word in its place the answer cannot turn.
+        # With the same word in its place the answer cannot flip.
         done = self.run_program("evaluate", "evidence", "--model", BERT, "--data", "e.csv", code=3)
         self.assertIn("the answer does not follow the swapped word: 1", done.stderr)
 
@@ -72,7 +72,7 @@ class MaskedEvidence(CommandTest):
 
 @unittest.skipUnless(BERT_BASE, "ATTNFLOW_BERT_BASE_DIR is not set")
 class BertBase(CommandTest):
-    """The folder of tools/fetch_bert_base, by predictions that are known."""
+    """The folder of tools/fetch_bert_base, checked with known predictions."""
 
     def predictions(self, text, *options):
         words = ["explain", text, "--model", BERT_BASE, "--method", "raw", "--layers", 12, *options]

@@ -1,5 +1,5 @@
-"""The methods beside the graph of `attnflow explain` and `attnflow image`: against runs of the model on blanked texts and
-against the evaluation's own scores, what they obey, and what is refused."""
+"""The score methods of `attnflow explain` and `attnflow image`: compared with runs of the model on blanked texts and
+with the evaluation's own scores, laws that they obey, and what is refused."""
 
 import json
 import unittest
@@ -13,7 +13,7 @@ DECODER = ROOT / "tests" / "golden" / "decoders" / "gpt2_tied"
 
 
 def logits(report):
-    """Up to a constant: by class, from the probabilities of all classes."""
+    """Logits up to a constant: by class, from the probabilities of all classes."""
     return {choice["label"]: np.log(choice["probability"]) for choice in report["predictions"][0]["choices"]}
 
 
@@ -29,7 +29,7 @@ class MethodsTest(CommandTest):
             return json.loads((self.folder / "a.json").read_text()), {key: arrays[key] for key in arrays.files}
 
     def test_a_decoder_s_other_predictions(self):
-        """That of another output token is what the model says of the text up to there."""
+        """The prediction at another output token is the model's for the text up to there."""
         words = ("--method", "rollout,attnlrp", "--mixing", "attention")
         whole, _ = self.explain(*words, "--output-token", "1", text="The key a b", model=DECODER)
         part, _ = self.explain(*words, text="The key", model=DECODER)
@@ -62,7 +62,7 @@ class MethodsTest(CommandTest):
             ]
             explained, scores = self.explain(*options, *target, text="The key" + text, model=DECODER)
             if len(explained["input"]["tokens"]) != m + t:
-                continue  # the text is not cut into the same tokens
+                continue  # the text is not split into the same tokens
             for method, sums in zip(methods, report["scores"], strict=True):
                 self.assertEqual(sums["method"], method)
                 name = method.replace("-", "_")
@@ -74,14 +74,14 @@ class MethodsTest(CommandTest):
             self.assertEqual([one["method"] for one in token["agreement"]["maps"]], methods[:-1])
             compared += 1
         self.assertGreaterEqual(compared, 2)
-        # Without the columns of generated tokens their sum is a part, and all adds up as before.
+        # Without the columns of generated tokens, their sum becomes one part, and the total is unchanged.
         self.run_program(*made, "-o", "b.json", "-o", "b.npz")
         without = json.loads((self.folder / "b.json").read_text())["scores"][3]["sums"]
         earlier = without[1]["parts"][0]
         self.assertEqual(earlier["name"], "earlier generated tokens")
         self.assertAlmostEqual(earlier["value"], arrays["logit_generated"][1].sum(), places=5)
         self.assertAlmostEqual(without[1]["error"], report["scores"][3]["sums"][1]["error"], places=5)
-        # Files of every kind, of any of them.
+        # Files of every kind, for any of them.
         for figure in (["--show", "attnlrp", "--token", "1"], ["--show", "logit", "--view", "matrix"]):
             self.run_program(*made, *figure, "-o", "a.svg", "--force")
             self.assertIn("argues for", (self.folder / "a.svg").read_text())
@@ -118,7 +118,7 @@ class MethodsTest(CommandTest):
         maps = {one["method"]: one for one in report["agreement"]["maps"]}
         self.assertEqual(list(maps), ["rollout", "flow", "gradient-x-input"])
 
-        def ranks(values):  # no ties here
+        def ranks(values):  # there are no ties here
             return np.argsort(np.argsort(values))
 
         for method, values, reference in (
@@ -135,13 +135,13 @@ class MethodsTest(CommandTest):
         self.assertEqual(note_codes(report).count("blank-out-agreement"), 3)
 
     def test_gradient_x_input_is_the_evaluations(self):
-        # Their scores are of one logit, without signs; those of an explanation are of a difference of two.
+        # Their scores are for one logit, without signs; those of an explanation are for a difference of two.
         _, arrays = self.explain("--method", "gradient-x-input", "--target", "positive", "--against", "negative")
         _, turned = self.explain("--method", "gradient-x-input", "--target", "negative", "--against", "positive")
         np.testing.assert_allclose(arrays["gradient_x_input"], -turned["gradient_x_input"], rtol=1e-4, atol=1e-6)
         _, third = self.explain("--method", "gradient-x-input", "--target", "neutral", "--against", "negative")
         _, rest = self.explain("--method", "gradient-x-input", "--target", "negative")
-        # negative less the mean of the others
+        # negative minus the mean of the others
         mean = -(arrays["gradient_x_input"] + third["gradient_x_input"]) / 2
         np.testing.assert_allclose(rest["gradient_x_input"], mean, rtol=1e-3, atol=1e-5)
 
@@ -189,7 +189,7 @@ class MethodsTest(CommandTest):
                         self.assertAlmostEqual(arrays[method].sum() + parts, value, places=4)
 
     def test_words_are_explained_at_the_same_position(self):
-        """The position of a prediction is one of tokens, whatever becomes of them in the report."""
+        """The position of a prediction refers to tokens, even if the report merges them."""
         single, of_tokens = self.explain("--method", "attnlrp", text="The keys rust", model=DECODER)
         words, of_words = self.explain("--method", "attnlrp", "--words", text="The keys rust", model=DECODER)
         self.assertLess(len(words["input"]["tokens"]), len(single["input"]["tokens"]))

@@ -1,4 +1,4 @@
-"""Folders whose files contradict each other or hold more than is computed with, and models that lie elsewhere."""
+"""Folders whose files contradict each other or contain more than is supported, and models stored elsewhere."""
 
 import json
 import os
@@ -13,6 +13,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class ModelFolderTest(CommandTest):
+    process = True  # HF_HUB_CACHE is read from the environment
+
     def setUp(self):
         super().setUp()
         cache = self.folder / "hub"
@@ -82,7 +84,7 @@ class HoldsTogether(ModelFolderTest):
         words = ["explain", "the key", "--model", model, "--mixing", "attention", "--json"]
         whole = json.loads(self.run_program(*words).stdout)
         self.assertEqual(whole["predictions"][0]["kind"], "next")
-        # The header of the weights, with the name of the head taken for another: as if it were not there.
+        # The weights' header with the head renamed: as if it were missing.
         weights = model / "model.safetensors"
         weights.write_bytes(weights.read_bytes().replace(b'"lm_head.weight"', b'"xx_head.weight"'))
         self.change(model / "config.json", tie_word_embeddings=False)

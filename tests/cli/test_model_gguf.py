@@ -1,4 +1,4 @@
-"""`attnflow model FILE.gguf`: what a GGUF file says of its model, without running it."""
+"""`attnflow model FILE.gguf`: what a GGUF file says about its model, without running it."""
 
 import os
 import unittest

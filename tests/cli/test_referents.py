@@ -1,4 +1,4 @@
-"""`attnflow explain --referents`: the weights of a mask on words, beside the probabilities of the candidates."""
+"""`attnflow explain --referents`: the weights of a mask on words, next to the probabilities of the candidates."""
 
 import csv
 import json

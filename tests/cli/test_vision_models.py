@@ -1,4 +1,4 @@
-"""What the commands for text do with a model of pictures, and what `attnflow model` says of one."""
+"""The text commands with a picture model, and the output of `attnflow model` for one."""
 
 import json
 import shutil

@@ -1,6 +1,6 @@
-"""The C++ examples of the documents, so that what the documents say is what is tested.
+"""The C++ examples in the documents, extracted so that they are what is tested.
 
-In a Markdown file an example is a program and what it prints, each in a code fence after a comment that names it:
+In a Markdown file an example is a program and its output, each in a code fence after a comment that names it:
 
     <!-- example: NAME -->
     ```cpp
@@ -26,7 +26,7 @@ class Example:
 
 
 def examples(markdown: str) -> list[Example]:
-    """All examples of a document. A mark without its fence, or one without its other half, is an error."""
+    """All examples of a document. A mark without its fence, or without its counterpart, is an error."""
     found = {"example": {}, "output": {}}
     for kind, name, language, text in BLOCK.findall(markdown):
         if kind == "example" and language != "cpp":

@@ -1,4 +1,4 @@
-"""The examples in the leading comments of public headers, as one program that runs them all.
+"""The examples in the leading comments of public headers, combined into one program that runs them all.
 
 An example ends its header's leading comment:
 
@@ -8,8 +8,8 @@ An example ends its header's leading comment:
     //     ...
     #ifndef ...
 
-What it does not declare (`stack`) is a member of `Given` in given.h, which is made anew for each example. `assert` says
-what comes out, and is checked.
+Anything it does not declare (`stack`) is a member of `Given` in given.h, which is created anew for each example.
+Results are stated with `assert`, and checked.
 """
 
 import re
@@ -22,7 +22,7 @@ INDENT = "//     "
 @dataclass
 class HeaderExample:
     header: str
-    line: int  # of the header, from 1, where the code starts
+    line: int  # line of the header, from 1, where the code starts
     code: str
 
     @property
@@ -38,7 +38,7 @@ def listed_headers(markdown: str) -> list[str]:
 
 
 def header_example(header: str, text: str) -> HeaderExample | None:
-    """The example of a header, or None. One that is not of the form above is an error."""
+    """The example of a header, or None. An example not of the form above is an error."""
     lines = text.split("\n")
     comment = lines[: next((at for at, line in enumerate(lines) if not line.startswith("//")), len(lines))]
     marks = [at for at, line in enumerate(lines) if re.match(r"\s*//\s*Example\b", line)]

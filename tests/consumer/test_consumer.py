@@ -1,6 +1,6 @@
-"""Uses the library as an engine author does: installed, found by CMake, linked without a model backend.
+"""Uses the library as an engine's author would: installed, found by CMake, linked without a model backend.
 
-Installs the core-only build into a temporary folder and builds the project beside this file against it.
+Installs the core-only build into a temporary folder and builds the project next to this file against it.
 """
 
 import re
@@ -78,7 +78,7 @@ class ConsumerTest(unittest.TestCase):
         cls.addClassCleanup(temporary.cleanup)
         cls.folder = Path(temporary.name)
         cls.prefix = cls.folder / "prefix"
-        # With the very options of the release build, so that the compiler cache knows the objects.
+        # With exactly the options of the release build, so that the compiler cache knows the objects.
         run("cmake", "--preset", "consumer", "-DATTNFLOW_WERROR=ON")
         run("cmake", "--build", ROOT / "build" / "consumer", "--parallel", "2")
         run("cmake", "--install", ROOT / "build" / "consumer", "--prefix", cls.prefix)
@@ -122,9 +122,9 @@ class ConsumerTest(unittest.TestCase):
     def test_every_public_header_has_an_example_that_runs(self):
         self.assertIn("attnflow/rollout/rollout.h", self.listed_headers)
         self.assertEqual(set(self.listed_headers) - {example.header for example in self.header_examples}, set())
-        # -k0: all that fail, not only the first.
+        # -k0: reports all failures, not only the first.
         run("cmake", "--build", self.build, "--target", "header_examples", "--parallel", "2", "--", "-k0")
-        folder = self.folder / "written"  # by examples
+        folder = self.folder / "written"  # written by the examples
         folder.mkdir()
         run(self.build / "header_examples", cwd=folder)
 
@@ -134,7 +134,7 @@ class ConsumerTest(unittest.TestCase):
     def test_program_needs_no_model_backend_and_no_pictures(self):
         self.assertTrue(self.examples, "README.md has no <!-- example: NAME -->")
         run("cmake", "--build", self.build, "--target", self.examples[0].name)
-        # Names and paths without the addresses they are loaded at: hexadecimal digits can spell c10.
+        # Names and paths without load addresses: hexadecimal digits can spell c10.
         libraries = re.sub(r"\(0x[0-9a-f]+\)", "", run("ldd", self.build / self.examples[0].name))
         self.assertIn("libc.so", libraries)
         self.assertNotRegex(libraries, r"torch|c10|cairo|pango|onig|llama")

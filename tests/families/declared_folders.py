@@ -1,4 +1,4 @@
-"""Small tokenizers, and what the files beside them may declare: the folders of test_declared_tokens.py."""
+"""Small tokenizers with declarations in the files next to them: the folders of test_declared_tokens.py."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz[]<>/|"
 
 @dataclass
 class Base:
-    """A vocabulary: who reads it, its special tokens with their ids, and how its files are written."""
+    """A vocabulary: the class that reads it, its special tokens with their ids, and how its files are written."""
 
     name: str
     tokenizer_class: str
     write: Callable[[Path], None]
     specials: dict[str, int]
     size: int
-    config: dict = field(default_factory=dict)  # of tokenizer_config.json, under every declaration
-    refused: frozenset[str] = frozenset()  # declarations that this one may refuse, beside those that any may
+    config: dict = field(default_factory=dict)  # content of tokenizer_config.json, with every declaration
+    refused: frozenset[str] = frozenset()  # declarations that this one may refuse, in addition to those that any may
 
     def token(self, content: str, **properties: Any) -> dict:
         usual = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False, "special": True}
         return {"content": content} | usual | properties
 
     def decoder(self, *new: dict, first: int | None = None) -> dict:
-        """Every added token by its id, the new ones behind the vocabulary."""
+        """Every added token by its id, with the new ones after the vocabulary."""
         listed = {str(i): self.token(content) for content, i in self.specials.items()}
         begin = self.size if first is None else first
         return listed | {str(begin + i): token for i, token in enumerate(new)}
@@ -146,7 +146,7 @@ BERT_SIZE, BYTES_SIZE, UNIGRAM_SIZE = len(bert_pieces()), len(roberta_pieces()[0
 LLAMA = sentencepiece_folders.train(**sentencepiece_folders.LLAMA, byte_fallback=True)
 LLAMA_IDS = sentencepiece_folders.LLAMA_SPECIALS
 
-# Names of declarations: another token in a role, and tokens that get their ids in the order in which they are added.
+# Names of declarations: another token in a role, and tokens that get ids in the order in which they are added.
 ROLES = frozenset(
     """twice|decoder with a named one|decoder that names a piece|an object as mask|added_tokens.json of specials
     a piece as mask|a new pad_token|a new mask_token|a new eos_token|map's text|map's object|map's null|no mask|end
@@ -164,7 +164,7 @@ NEW = frozenset(
     .replace("\n    ", "|")
     .split("|")
 )
-# The rows of sentencepiece_folders.py that transformers reads exactly, with what the program may refuse of each.
+# The rows of sentencepiece_folders.py that transformers reads exactly, with what the program may refuse for each.
 OF_SENTENCEPIECE = {
     "t5": frozenset(["a new eos_token"]),
     **dict.fromkeys(("albert", "xlnet", "xlm-roberta", "camembert"), ROLES),
@@ -173,7 +173,7 @@ OF_SENTENCEPIECE = {
 
 
 def of_family(name: str, refused: frozenset[str]) -> Base:
-    """A SentencePiece folder as transformers numbers it."""
+    """A SentencePiece folder with transformers' ids."""
     (row,) = [row for row in sentencepiece_folders.ROWS if row.name == name]
     with tempfile.TemporaryDirectory(prefix="attnflow.") as held:
         made = sentencepiece_folders.Folder(row, Path(held))
@@ -224,7 +224,7 @@ class Declaration:
     config: Callable[[Base], dict] = lambda base: {}
     map: Callable[[Base], dict] | None = None
     added: Callable[[Base], dict] | None = None
-    document: dict = field(default_factory=dict)  # of tokenizer.json
+    document: dict = field(default_factory=dict)  # content of tokenizer.json
 
 
 def said(**config: Any) -> Callable[[Base], dict]:
@@ -357,7 +357,8 @@ DECLARATIONS = [
 ]
 
 
-# Those that some vocabulary refuses: ids that transformers would not keep, and settings that contradict a tokenizer.json.
+# Cases refused for some vocabulary: ids that transformers would not keep, and settings that contradict a
+# tokenizer.json.
 REFUSED = {
     "decoder with a gap",
     "added_tokens.json of a piece",
@@ -371,7 +372,7 @@ REFUSED = {
 }
 
 
-# transformers 5 loses these tokens beside a SentencePiece file, although the folder declares them.
+# transformers 5 loses these tokens with a SentencePiece file, although the folder declares them.
 LOST = [(name, "map's additional") for name in ("tokenizer.model of Llama", *OF_SENTENCEPIECE)]
 
 

@@ -1,15 +1,15 @@
-"""Does the program run a family's folders right? Tiny models with random weights, saved by transformers and run by it.
+"""Does the program run each family's folders correctly? Tiny random models, saved by transformers, run by the program.
 
-    families.py [NAME]...      prints the table that stands in docs/models.md, or some of its lines
+    families.py [NAME]...      prints the table in docs/models.md, or some of its lines
 
-ATTNFLOW is the program, build/release/bin/attnflow by itself, and ATTNFLOW_DEVICE what it runs models on, cpu or cuda.
+ATTNFLOW is the program (default: build/release/bin/attnflow), ATTNFLOW_DEVICE the device that runs models: cpu or cuda.
 
-Every text family of the program's list has a row, and so have families of pictures that tests/golden does not compare.
-Compared are the attention of every head, the probability of the prediction and the gradient times the input of every
-token where there is a prediction, and the contributions of every layer (`alti`), made here from what transformers'
-attention functions are given. Encoder-decoders write a text: compared are the tokens that they choose,
-the attention of every head of the decoder to its own tokens and to the source, and the rollout of both halves, which the
-attention of the encoder is in.
+Every text family on the program's list has a row, as do picture families that tests/golden does not compare. The
+comparison covers the attention of every head, the probability of the prediction and each token's gradient times input
+where there is a prediction, and the contributions of every layer (`alti`), computed here from the inputs of
+transformers' attention functions. Encoder-decoders write a text: the comparison covers the tokens chosen, the attention
+of every decoder head to its own tokens and to the source, and the rollout of both halves, which includes the encoder's
+attention.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from laws import mixed  # noqa: E402
 PROGRAM = Path(os.environ.get("ATTNFLOW", ROOT / "build" / "release" / "bin" / "attnflow"))
 DEVICE = os.environ.get("ATTNFLOW_DEVICE", "cpu")
 TEXT = "the key to the old cabinets is on"
-PAIR = "the old table is on the key to the cabinets the key is to old cabinets"  # what answers are a part of
+PAIR = "the old table is on the key to the cabinets the key is to old cabinets"  # the text in which answers are sought
 WORDS = ["the", "key", "to", "old", "cabinets", "is", "on", "table"]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
-# Whatever of these a configuration knows makes it small.
+# Any of these that a configuration knows make it small.
 SMALL: dict[str, Any] = {
     **dict.fromkeys(("hidden_size", "n_embd", "dim"), 32),
     **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers"), 4),
@@ -74,29 +74,29 @@ SMALL_FOR_PICTURES: dict[str, Any] = {
     "patch_size": 8,
 }
 CLASSES = ["O", "B-PER", "I-PER", "B-LOC"]
-# What the last word of a row's name says of its head.
+# The head, by the last word of a row's name.
 HEADS = {
     "tags": transformers.AutoModelForTokenClassification,
     "classes": transformers.AutoModelForSequenceClassification,
     "answers": transformers.AutoModelForQuestionAnswering,
 }
 BYTES = ["<pad>", "<s>", "</s>", "<unk>", *sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())]
-MIDDLE, SPREAD = 0.5, 0.25  # of the pixels of pictures, taken off and divided by
+MIDDLE, SPREAD = 0.5, 0.25  # of picture pixels: subtracted and divided by
 
 
 @dataclass
 class Family:
-    """A model type, what its smallest configuration needs besides, and what is said of it where that is not all of it."""
+    """A model type, what its smallest configuration needs in addition, and remarks if not everything is compared."""
 
     name: str
     given: dict[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     remark: str = ""
-    values: str = ""  # the map that gives values, where attention is no function of transformers' interface
+    values: str = ""  # the map that gives values, if attention is not a function of transformers' interface
 
     @property
     def head(self) -> str:
-        """One of HEADS, or the usual."""
+        """One of HEADS, or the default."""
         last = self.name.split()[-1]
         return last if last in HEADS else ""
 
@@ -117,14 +117,14 @@ class Family:
         return self.choose()[1] is not transformers.AutoModel
 
     def choose(self) -> tuple[Any, Any]:
-        """A configuration, and the kind of model that is made of it."""
+        """A configuration, and the kind of model to make from it."""
         if self.is_of_pictures:
             return self.picture_model()
         return self.writer() if self.has_source else self.text_model()
 
     @property
     def attention(self) -> str:
-        """The implementation that keeps what is compared, where attention is a function of transformers' interface."""
+        """The implementation that records what is compared, if attention is a function of transformers' interface."""
         return "eager" if self.has_source or self.values else KEPT
 
     def build(self) -> Any:
@@ -132,12 +132,12 @@ class Family:
         return self.fill(kind.from_config(config, attn_implementation=self.attention))
 
     def fill(self, model: Any) -> Any:
-        """Weights of this seed."""
+        """Random weights from this seed."""
         model.eval()
         torch.manual_seed(0)
         if "untied" in self.name:
             model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.lm_head.weight))
-        for parameter in model.parameters():  # the usual weights are so small that all attention is uniform
+        for parameter in model.parameters():  # the default weights are so small that all attention is uniform
             if parameter.requires_grad:  # others, of sinusoidal positions, follow from the configuration
                 torch.nn.init.normal_(parameter, std=0.3 if parameter.dim() > 1 else 0.5)
         if hasattr(model, "final_logits_bias"):
@@ -153,7 +153,7 @@ class Family:
         return make(**small | self.given), transformers.AutoModelForSeq2SeqLM
 
     def picture_model(self) -> tuple[Any, Any]:
-        """With classes where there is a model that has them."""
+        """With classes if there is a model that has them."""
         make = transformers.CONFIG_MAPPING[self.name.split()[0]]
         small = SMALL_FOR_PICTURES | self.given
         if hasattr(make(), "vision_config"):
@@ -180,7 +180,7 @@ class Family:
 
 
 KEPT = "eager_and_kept"
-_kept: list[tuple[torch.Tensor, torch.Tensor]] = []  # attention and values of each layer that ran, by head
+_kept: list[tuple[torch.Tensor, torch.Tensor]] = []  # attention and values of each layer run, by head
 
 
 def attend_and_keep(
@@ -206,7 +206,7 @@ def attend_and_keep(
 transformers.AttentionInterface.register(KEPT, attend_and_keep)
 transformers.AttentionMaskInterface.register(KEPT, transformers.masking_utils.eager_mask)
 
-# Asked for its attention, Falcon adds ALiBi to scores twice, once with the mask; as it otherwise runs, once.
+# When asked for its attention, Falcon adds ALiBi to the scores twice, once in the mask; otherwise only once.
 falcon = transformers.models.falcon.modeling_falcon
 falcon.build_alibi_tensor = lambda *given, make=falcon.build_alibi_tensor, **more: make(*given, **more) / 2
 
@@ -246,7 +246,7 @@ ENCODERS = {
         Family("roberta tags"),
         Family("deberta-v2 tags", DISTANCES | {"position_buckets": 4}, values="value_proj"),
         Family("modernbert tags", {"local_attention": 4}),
-        Family("bert answers", {"num_hidden_layers": 2}),  # of more, an answer begins with all tokens alike
+        Family("bert answers", {"num_hidden_layers": 2}),  # with more, an answer begins at all tokens alike
         Family("roberta answers"),
         Family("distilbert answers", {"num_hidden_layers": 2}),
         Family("albert answers", {"embedding_size": 16}),
@@ -381,7 +381,7 @@ def vocabulary_of(family: Family) -> dict[str, int]:
 
 
 def save(model: Any, family: Family, folder: Path) -> None:
-    """The model with a tokenizer, of bytes for decoders, of words for the others; or with a picture to look at."""
+    """Saves the model with a tokenizer (bytes for decoders, words for the others), or with a picture as input."""
     model.save_pretrained(folder)
     if family.is_of_pictures:
         sides = (SMALL_FOR_PICTURES["image_size"],) * 2
@@ -412,7 +412,7 @@ def save(model: Any, family: Family, folder: Path) -> None:
 
 
 def ask(folder: Path, family: Family, *options: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """A report of the program's, and its arrays."""
+    """A report by the program, and its arrays."""
     text = TEXT if family.is_decoder or family.head else TEXT.replace("old", "[MASK]")
     asked = ["image", str(folder / "picture.png")] if family.is_of_pictures else ["explain", text, "--force"]
     asked += ["--pair", PAIR] if family.head == "answers" else []
@@ -420,7 +420,7 @@ def ask(folder: Path, family: Family, *options: str) -> tuple[dict[str, Any], di
 
 
 def reported(folder: Path, *asked: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What a command of the program's writes of the model in `folder`."""
+    """What a command of the program writes for the model in `folder`."""
     files = [folder / "report.json", folder / "report.npz"]
     command = [str(PROGRAM), *asked, "--model", str(folder), "--device", DEVICE]
     for file in files:
@@ -434,7 +434,7 @@ def reported(folder: Path, *asked: str) -> tuple[dict[str, Any], dict[str, np.nd
 
 @dataclass
 class Outcome:
-    """Largest differences: of a weight, a probability, a score relative to the largest, a contribution."""
+    """Largest differences: in a weight, a probability, a score relative to the largest, a contribution."""
 
     attention: float
     prediction: float
@@ -449,7 +449,7 @@ def layers_of(model: Any) -> Any:
 def run(
     model: Any, read: torch.Tensor, values: str = "", **more: torch.Tensor
 ) -> tuple[torch.Tensor, list[torch.Tensor], Any]:
-    """The embeddings, which gradients are taken of; what each layer is given; and the model's output."""
+    """The embeddings, with respect to which gradients are taken; each layer's input; and the model's output."""
     given: list[torch.Tensor] = []
     embedded: list[torch.Tensor] = []
 
@@ -480,7 +480,7 @@ def run(
     for weights, (one, added) in zip(output.attentions, mapped, strict=False):
         heads, width = weights.shape[1], model.config.hidden_size // weights.shape[1]
         maps = one.view(len(one), -1, width)
-        groups = (maps.shape[1] - heads) // 2 or heads  # of a common map, queries, a key and a value each
+        groups = (maps.shape[1] - heads) // 2 or heads  # in a common map, each group has queries, a key and a value
         of_groups = maps.view(len(one), groups, -1, width)[:, :, -1]
         by_head = of_groups.repeat_interleave(heads // groups, 1) + added.view(heads, width)
         _kept.append((weights[0].detach(), by_head.transpose(0, 1)))
@@ -491,7 +491,7 @@ PROJECTIONS = ("o_proj", "out_proj", "dense", "out_lin", "o", "Wo")
 
 
 def projection_of(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """The map behind a layer's attention, [in, out], and its bias."""
+    """The map after a layer's attention, [in, out], and its bias."""
     for name, module in layer.named_modules():
         if name.split(".")[-1] in PROJECTIONS or name == "attn.c_proj":
             weight = module.weight.detach()
@@ -502,7 +502,7 @@ def projection_of(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def norm_behind_attention(layer: Any) -> Any:
-    """Of layers that norm what attention is added to."""
+    """The norm of layers that normalize the sum of the attention's output and the residual."""
     modules = dict(layer.named_modules())
     behind = [name for name in modules if name.endswith(("attention.LayerNorm", "output.LayerNorm", "sa_layer_norm"))]
     return modules[min(behind, key=lambda name: "attention" not in name)] if behind else None
@@ -511,11 +511,11 @@ def norm_behind_attention(layer: Any) -> Any:
 def alti_of(model: Any, given: list[torch.Tensor]) -> np.ndarray:
     """max(0, |y_i| - |y_i - F_ij|) in rows that sum to 1, where F_ij = T_ij + d_ij x_i and y_i = x_i + sum_j T_ij + b.
 
-    Of layers whose norm comes behind that sum, y_i is what it makes of it, and F_ij what its linear part does.
+    For layers with a norm after that sum, y_i is the norm's output, and F_ij goes through its linear part.
     """
     factor = getattr(model.config, "residual_multiplier", 1.0)
     found = []
-    layers = itertools.cycle(layers_of(model))  # those of ALBERT are run again and again
+    layers = itertools.cycle(layers_of(model))  # ALBERT runs the same layers repeatedly
     for layer, (weights, values), stream in zip(itertools.islice(layers, len(given)), _kept, given, strict=True):
         heads, tokens, width = values.shape
         weight, bias = projection_of(layer)
@@ -525,7 +525,7 @@ def alti_of(model: Any, given: list[torch.Tensor]) -> np.ndarray:
         written = torch.einsum("hjd,hdo->hjo", values, weight.reshape(heads, width, -1))
         terms = factor * torch.einsum("hij,hjo->ijo", weights, written)
         bias = factor * bias
-        if hasattr(layer, "post_feedforward_layernorm"):  # what the block gives is normed before it is added
+        if hasattr(layer, "post_feedforward_layernorm"):  # the block's output is normalized before it is added
             norm = layer.post_attention_layernorm
             block = terms.sum(1) + bias
             of_positions = torch.rsqrt(block.square().mean(-1) + model.config.rms_norm_eps)
@@ -546,7 +546,7 @@ def alti_of(model: Any, given: list[torch.Tensor]) -> np.ndarray:
 
 
 def given_to(model: Any, family: Family, folder: Path, report: dict[str, Any]) -> torch.Tensor:
-    """What the program gave its model."""
+    """The input that the program gave its model."""
     if family.is_of_pictures:
         pixels = np.asarray(PIL.Image.open(folder / "picture.png"), np.float32) / np.float32(255)
         return torch.tensor((pixels - MIDDLE) / SPREAD).permute(2, 0, 1)[None]
@@ -554,22 +554,22 @@ def given_to(model: Any, family: Family, folder: Path, report: dict[str, Any]) -
     return torch.tensor([[vocabulary[token["text"]] for token in report["input"]["tokens"]]])
 
 
-WRITTEN = 7  # tokens of a target that are generated
+WRITTEN = 7  # tokens of a target to generate
 
 
 @dataclass
 class Written:
-    """What the program wrote, and the arrays of [generated token, ...]; and the same of transformers."""
+    """The program's text, and its arrays [generated token, ...]; and the same from transformers."""
 
     report: dict[str, Any]
     arrays: dict[str, np.ndarray]
     ids: list[int]
-    joint: np.ndarray  # [layer, head, token, token], of source and target
+    joint: np.ndarray  # [layer, head, token, token], over source and target
     probabilities: np.ndarray
-    first: int  # the token of the joint set that chose the first
+    first: int  # the token of the joint sequence that chose the first one
 
     def rows(self, method: str) -> np.ndarray:
-        """[layer, generated token, token of the joint set]"""
+        """[layer, generated token, token of the joint sequence]"""
         both = np.concatenate([self.arrays[method], self.arrays[method + "_generated"]], axis=1)
         return both[:, : self.joint.shape[-1]].transpose(2, 0, 1)
 
@@ -629,7 +629,7 @@ def outcome_of_writer(family: Family) -> Outcome:
 
 
 def rollout(joint: np.ndarray) -> np.ndarray:
-    """Of every layer."""
+    """Rollout after every layer."""
     product, layers = np.eye(joint.shape[-1]), []
     for matrix in mixed(joint):
         product = matrix @ product
@@ -638,14 +638,15 @@ def rollout(joint: np.ndarray) -> np.ndarray:
 
 
 def last_read(model: Any, read: torch.Tensor) -> int:
-    """Where a decoder predicts: at the last token, or, with a class of the text, at the last that is not padding."""
+    """Where a decoder predicts: at the last token, or when classifying the text, at the last one that is not
+    padding."""
     classifies = "SequenceClassification" in type(model).__name__
     there = (read[0] != model.config.pad_token_id) | (not classifies)
     return int(torch.nonzero(there)[-1])
 
 
 def segments_of(ids: list[int]) -> list[int]:
-    """0 for the text and what stands around it, 1 for the pair."""
+    """0 for the text and the tokens around it, 1 for the pair."""
     first = ids.index(SPECIAL.index("[SEP]")) + 1
     return [0] * first + [1] * (len(ids) - first)
 
@@ -654,7 +655,7 @@ LONGEST_ANSWER = 15
 
 
 def compare_answer(outcome: Outcome, output: Any, ids: list[int], report: dict[str, Any]) -> None:
-    """As the pipeline of transformers 4 has it: of the pair's tokens, or none, which [CLS] says."""
+    """As in the pipeline of transformers 4: among the pair's tokens, or no answer, which [CLS] indicates."""
     places = [t for t, segment in enumerate(segments_of(ids)) if segment == 1 and ids[t] >= len(SPECIAL)]
     begins, ends = (
         torch.softmax(logits[0, [0, *places]].detach().double(), -1)[1:]
@@ -686,7 +687,7 @@ def compare_gradient(
 
 
 def outcome_of(family: Family) -> Outcome:
-    """Raises with the program's message where it refuses."""
+    """Raises with the program's message if it refuses."""
     if family.has_source:
         return outcome_of_writer(family)
     model = family.build()

@@ -1,7 +1,7 @@
-"""Whether the program gives a text the token ids that it should have.
+"""Checks whether the program gives a text the right token ids.
 
-The program says pieces, not ids. So a folder has a tiny BERT with random weights, and the attention of transformers'
-model of it, given the right ids and type ids, is compared: another id anywhere is another number.
+The program reports pieces, not ids. So each folder has a tiny random BERT, whose attention in transformers, given the
+right ids and type ids, is compared: any wrong id changes the numbers.
 """
 
 import base64
@@ -14,7 +14,7 @@ import torch
 import transformers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# By its path: other folders of tests have a module of the name.
+# Loaded by path: other test folders have a module with the same name.
 specification = importlib.util.spec_from_file_location("serve_support", ROOT / "tests" / "serve" / "support.py")
 serving = importlib.util.module_from_spec(specification)
 sys.modules["serve_support"] = serving
@@ -43,7 +43,7 @@ def ask(server: Server, model: str, text: str, pair: str | None = None):
 
 
 def difference(model: transformers.BertModel, report: dict, ids: list[int], types: list[int]) -> float:
-    """How far the report's attention is from that of these ids; infinity for another number of tokens."""
+    """How far the report's attention is from that of these ids; infinity if the number of tokens differs."""
     if len(report["input"]["tokens"]) != len(ids):
         return float("inf")
     with torch.no_grad():

@@ -1,10 +1,10 @@
-"""Changed config.json: what transformers computes from it, the program computes too, or it refuses.
+"""Changed config.json: the program computes what transformers computes from it, or refuses.
 
     mutated_configs.py [--number N] [--seed N] [--key KEY] [--print] [FAMILY]...
 
-Each case is one family's config.json with one key changed, taken out or made null, or with a key that its class or its
-model's code knows although no config has it. The keys are those of transformers' classes and code, so a key that a
-later version reads is tried as well. The weights are those that transformers makes of the changed config.
+Each case is one family's config.json with one key changed, removed or set to null, or with an added key that its class
+or its model's code knows. The keys are those of transformers' classes and code, so keys read by later versions are
+tried as well. The weights are those that transformers makes from the changed config.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from families import Family
 TOLERANCE = 2e-5
 REFUSED = {3, 4, 5}
 
-# Training, saving and generation; which class or device runs the model. They change nothing of one pass.
+# Training, saving and generation; which class or device runs the model. They do not affect a single pass.
 UNTRIED = {
     "model_type",
     "architectures",
@@ -53,7 +53,7 @@ UNTRIED = {
     "label2id",
     "text_config",
 }
-# Keys that no class declares and code of many models reads.
+# Keys that no class declares but the code of many models reads.
 SHARED: dict[str, list[Any]] = {
     "head_dim": [4, 16],
     "rope_theta": [500.0],
@@ -87,7 +87,7 @@ SHARED: dict[str, list[Any]] = {
     "position_embedding_type": ["relative_key"],
     "embedding_size": [16],
 }
-# Values that a key may have besides those which follow from the one it has.
+# Values to try for a key in addition to those derived from its current one.
 NAMED: dict[str, list[Any]] = {
     "feed_forward_proj": ["gelu", "gated-silu", "gated-gelu", "gelu_new", "gated-gelu_new", "silu"],
     "dense_act_fn": ["silu", "relu", "gelu"],
@@ -153,7 +153,7 @@ def saved_config(name: str) -> str:
 
 @cache
 def keys_of(name: str) -> tuple[str, ...]:
-    """What the family's class and code know, in the order of the alphabet."""
+    """What the family's class and code know, in alphabetical order."""
     family = families.FAMILIES[name]
     config, kind = family.choose()
     model = kind._model_mapping[type(config)]
@@ -171,11 +171,11 @@ def keys_of(name: str) -> tuple[str, ...]:
     return tuple(sorted(known - UNTRIED))
 
 
-QUIET = re.compile("drop|init|_token_id|summary_|auxiliary|_plan")  # of training mostly: one value each
+QUIET = re.compile("drop|init|_token_id|summary_|auxiliary|_plan")  # mostly for training: one value each
 
 
 def values_beside(key: str, value: Any, layers: int) -> list[Any]:
-    """Other values of the kind that a key has."""
+    """Other values of the same kind as a key's current one."""
     values = NAMED.get(key, []) + [
         (one * layers)[:layers] if key == "layer_types" else one for one in SHARED.get(key, [])
     ]
@@ -230,7 +230,7 @@ def changes_of(name: str, config: dict[str, Any], keys: tuple[str, ...]) -> Iter
 
 
 def legacy_rope(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """rope_parameters as version 4 of transformers writes it, and both beside each other."""
+    """rope_parameters as written by version 4 of transformers, and both forms together."""
     rope = config.get("rope_parameters")
     if not isinstance(rope, dict) or "rope_theta" not in rope:
         return
@@ -267,7 +267,7 @@ def every_case(names: list[str]) -> list[Case]:
 
 
 def model_of(case: Case, folder: Path) -> Any:
-    """The model that transformers makes of the changed config. Its weights are those of the family where they fit."""
+    """The model that transformers makes from the changed config, with the family's weights where they fit."""
     family = families.FAMILIES[case.family]
     (folder / "config.json").write_text(json.dumps(case.config))
     config = transformers.AutoConfig.from_pretrained(folder)
@@ -276,7 +276,7 @@ def model_of(case: Case, folder: Path) -> Any:
 
 
 def difference_of_folder(family: Family, model: Any, folder: Path) -> float:
-    """Raises with the program's message where it refuses."""
+    """Raises with the program's message if it refuses."""
     code, said = run_program(family, model, folder)
     if code != 0:
         raise AssertionError(said)
@@ -284,7 +284,7 @@ def difference_of_folder(family: Family, model: Any, folder: Path) -> float:
 
 
 def difference(family: Family, model: Any, folder: Path) -> float:
-    """The largest, of the attention and of the predictions, from what the program has written."""
+    """The largest difference of the attention and the predictions from the program's report."""
     report = json.loads((folder / "report.json").read_text())
     with np.load(folder / "report.npz") as file:
         arrays = {key: file[key] for key in file.files}
@@ -304,7 +304,7 @@ def difference(family: Family, model: Any, folder: Path) -> float:
     predictions = [one for one in report.get("predictions", []) if one["kind"] != "answer"]
     for one in predictions:
         if not hasattr(output, "logits"):
-            return np.inf  # a prediction of a model that has none
+            return np.inf  # a prediction for a model that has none
         of_all = output.logits.dim() == 2
         logits = output.logits[0] if of_all else output.logits[0, one["position"]]
         many = getattr(model.config, "problem_type", None) == "multi_label_classification" and of_all
@@ -359,7 +359,7 @@ def run_program(family: Family, model: Any, folder: Path) -> tuple[int, str]:
 
 
 def try_case(case: Case) -> tuple[str, str]:
-    """What became of it (followed, refused, transformers refused; or different, failed), and what there is to say."""
+    """The outcome (followed, refused, transformers refused; or different, failed), and details."""
     family = families.FAMILIES[case.family]
     with tempfile.TemporaryDirectory(prefix="attnflow.") as name:
         folder = Path(name)
@@ -386,7 +386,7 @@ def try_case(case: Case) -> tuple[str, str]:
 
 
 def sample(cases: list[Case], seed: int, number: int) -> list[Case]:
-    """So many of them, all families alike."""
+    """`number` of the cases, evenly over the families."""
     chosen = random.Random(seed)
     by_family: dict[str, list[Case]] = {}
     for case in cases:

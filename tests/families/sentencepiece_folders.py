@@ -1,9 +1,9 @@
-"""Folders of models that come with SentencePiece files and no tokenizer.json, one for each family and setting of it.
+"""Folders of models that come with SentencePiece files and no tokenizer.json, one for each family and its settings.
 
-Each has a model that sentencepiece trained just now, and two ways to the ids of a text that owe the program nothing:
-transformers' tokenizer of the family, where it does what the model's own tokenizer did; and sentencepiece itself, with the
-numbers and the tokens around that the family is known for. (transformers 5 leaves out the map of characters of DeBERTa
-and mBART, cuts spaces at the end of texts of Pegasus otherwise, and numbers NLLB's languages otherwise than the model.)
+Each has a model freshly trained by sentencepiece, and two ways to a text's ids that are independent of the program:
+transformers' tokenizer of the family, if it matches the model's own tokenizer; and sentencepiece itself, with the
+family's known numbering and surrounding tokens. (transformers 5 omits the character map of DeBERTa and mBART, trims
+trailing spaces of Pegasus texts differently, and numbers NLLB's languages differently from the model.)
 """
 
 from __future__ import annotations
@@ -107,11 +107,11 @@ class Row:
     typed: str = "the a"  # a text with special tokens spelled out
     typed_ids: bool = False  # the type ids of two texts differ
     by_transformers: bool = True
-    # For sentencepiece: a piece's number, by its own and how it is spelled; special tokens, and what is put around.
+    # For sentencepiece: a piece's id from its number and spelling; special tokens; and the surrounding tokens.
     number: Callable[[int, str], int] | None = None
     specials: Callable[[int], dict[str, int]] = lambda size: {}  # noqa: E731  # of as many pieces as the model has
-    around: tuple[str, str, str] = ("", "", "")  # before, between and behind, names of special tokens
-    files: Callable[[list[str]], dict[str, Any]] | None = None  # JSON files beside it, of the model's pieces
+    around: tuple[str, str, str] = ("", "", "")  # before, between and after: names of special tokens
+    files: Callable[[list[str]], dict[str, Any]] | None = None  # JSON files next to it, made from the model's pieces
 
 
 def own(piece_id: int, _: str) -> int:
@@ -310,7 +310,7 @@ ROWS = [
 
 
 class Folder:
-    """A row's folder, written, and what is known of it."""
+    """A row's folder, written, with its reference ids."""
 
     def __init__(self, row: Row, path: Path):
         self.row, self.path = row, path
@@ -340,14 +340,15 @@ class Folder:
         if pair is None:
             ids = first + self.split(behind)
             return ids, [0] * len(ids)
-        # Llama and Gemma begin a second text as they begin the first; elsewhere what is between belongs to the first.
+        # Llama and Gemma begin a second text as they begin the first; elsewhere the tokens in between belong to the
+        # first.
         begins = self.split(between) if between in ("<s>", "<bos>") else []
         second = begins + self.split(pair) + self.split(behind)
         first += [] if begins else self.split(between)
         return first + second, [0] * len(first) + [int(self.row.typed_ids)] * len(second)
 
     def split(self, text: str) -> list[int]:
-        """The special tokens of a text, and the pieces of what is between them."""
+        """The special tokens of a text, and the pieces of the parts between them."""
         ids: list[int] = []
         pattern = "|".join(re.escape(piece) for piece in sorted(self.specials, key=len, reverse=True))
         for part in re.split(f"({pattern})", text):

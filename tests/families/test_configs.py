@@ -1,7 +1,7 @@
-"""What a config.json says that transformers reads is followed or refused; tables that are one have either name.
+"""Whatever a config.json says that transformers reads is followed or refused; tied tables may have either name.
 
-ATTNFLOW_CONFIG_CASES is the number of changed configs that are tried beside those listed here (0: all, an hour),
-ATTNFLOW_CONFIG_SEED chooses them. mutated_configs.py tries those of one family or key.
+ATTNFLOW_CONFIG_CASES is the number of changed configs to try in addition to those listed here (0: all, an hour), and
+ATTNFLOW_CONFIG_SEED selects them. mutated_configs.py tries those of one family or key.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ SEED = int(os.environ.get("ATTNFLOW_CONFIG_SEED", "1"))
 SLIDING, FULL = "sliding_attention", "full_attention"
 LINEAR = {"rope_type": "linear", "factor": 2.0}
 GONE = object()
-# Each was once computed otherwise than transformers does, and without a word, or refused although it is usual.
+# Each was once silently computed differently from transformers, or refused although it is common.
 KNOWN = [
     ("mistral", {"layer_types": [SLIDING, FULL, FULL, SLIDING]}),
     ("phi3", {"layer_types": [SLIDING, FULL, FULL, SLIDING]}),
@@ -125,7 +125,7 @@ def names_of_output(model) -> set[str]:
 
 
 def same_table(stored: str, table: str) -> bool:
-    """Files of some families have another prefix than the model's own names."""
+    """Files of some families use another prefix than the model's own names."""
     return stored == table or stored.split(".")[-2:] == table.split(".")[-2:]
 
 

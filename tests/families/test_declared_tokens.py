@@ -1,6 +1,7 @@
-"""Tokens that are declared beside a vocabulary have the ids that transformers gives them, or are refused.
+"""Tokens declared next to a vocabulary have the ids that transformers gives them, or are refused.
 
-Every vocabulary of declared_folders.py with every declaration: a folder is right, or refused, never different in silence.
+Covers every vocabulary of declared_folders.py with every declaration: a folder is right or refused, never silently
+different.
 """
 
 import shutil
@@ -15,7 +16,7 @@ from ids_by_attention import Server
 
 
 def reference(folder: Path):
-    """transformers' tokenizer of a folder, or nothing where it makes none."""
+    """transformers' tokenizer of a folder, or None if it makes none."""
     try:
         return transformers.AutoTokenizer.from_pretrained(folder)
     except Exception:  # noqa: BLE001  (it raises all kinds)

@@ -1,4 +1,5 @@
-"""Source and target of an encoder-decoder as one graph: what the program writes, against NumPy's rollout and SciPy's flow."""
+"""Source and target of an encoder-decoder as one graph: the program's output compared with NumPy's rollout and SciPy's
+flow."""
 
 import unittest
 
@@ -20,7 +21,7 @@ class JointGraphTest(unittest.TestCase):
                 )
                 report, joint, first = found.report, found.joint, found.first
                 self.assertEqual([token["id"] for token in report["generation"]["tokens"]], found.ids)
-                # The decoder's, behind three of the encoder.
+                # The decoder's, after three of the encoder.
                 self.assertEqual(report["settings"]["layers"], [4, 5, 6, 7])
                 np.testing.assert_allclose(found.rows("raw"), joint.mean(1)[3:, first:], atol=1e-6)
                 rollout = families.rollout(joint)
@@ -32,10 +33,10 @@ class JointGraphTest(unittest.TestCase):
                 gap = found.arrays["flow_gap"].transpose(2, 0, 1)
                 for at, layer in enumerate((5, 7)):
                     for t, source in ((0, 0), (0, first), (2, 3), (6, 5), (6, first), (6, first + 2)):
-                        # Of the tokens that the output sees.
+                        # Among the tokens that the output sees.
                         seen = first + t + 1
                         expected = maximum_flow(matrices[:layer, :seen, :seen], first + t, source)
-                        # Weights of float32 that differ by 1e-7, in a cut of at most 4 n arcs.
+                        # Float32 weights that differ by 1e-7, in a cut of at most 4 n arcs.
                         self.assertLessEqual(low[at, t, source], expected + 4 * n * (STEP + 1e-7))
                         width = gap[at, t, source] if source < gap.shape[-1] else 1e-6
                         self.assertGreaterEqual(low[at, t, source] + width, expected - 4 * n * 1e-7)

@@ -1,4 +1,4 @@
-"""Every family of the program's list, run by the program as transformers runs it; and no family without a row."""
+"""Every family on the program's list gives the same results as in transformers, and no family lacks a row."""
 
 import json
 import subprocess
@@ -10,11 +10,11 @@ import families
 import torch
 import transformers
 
-# In float32. On most processors the seeded models' largest difference is a tenth of it; on one with other kernels for
-# matrix products, transformers' own gradients are up to 4e-5 from those in float64, and the program's 2e-5.
+# In float32. On most processors the seeded models' largest difference is a tenth of this; on one with other matrix
+# product kernels, transformers' own gradients are up to 4e-5 from those in float64, and the program's 2e-5.
 TOLERANCE = 2e-5
 GRADIENTS = 6e-5
-PICTURES = {"vit", "vit_msn", "deit", "dinov2", "dinov2_with_registers"}  # tests/golden compares these
+PICTURES = {"vit", "vit_msn", "deit", "dinov2", "dinov2_with_registers"}  # compared in tests/golden
 
 transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
@@ -32,7 +32,7 @@ class FamiliesTest(unittest.TestCase):
     def test_the_token_that_is_surest_to_have_a_class_is_explained(self):
         family = families.ENCODERS["modernbert tags"]
         model = family.build()
-        with torch.no_grad():  # so that classes differ from token to token
+        with torch.no_grad():  # so that classes differ between tokens
             some = torch.tensor([[2, 5, 6, 7, 8, 9, 10, 11, 3]])
             model.classifier.bias -= model(some).logits[0].mean(0)
         with tempfile.TemporaryDirectory(prefix="attnflow.") as name:

@@ -1,4 +1,5 @@
-"""Weights as PyTorch saves them, which give the numbers of .safetensors without anything being run; and LoRA adapters."""
+"""Weights saved by PyTorch, which give the same numbers as .safetensors without executing anything; and LoRA
+adapters."""
 
 import base64
 import json
@@ -22,7 +23,7 @@ LEGACY = {"_use_new_zipfile_serialization": False}
 
 
 class Touch:
-    """What a hostile pickle holds: its reader is to run a command."""
+    """The content of a hostile pickle: it makes its reader run a command."""
 
     def __init__(self, file: Path):
         self.file = file
@@ -55,7 +56,7 @@ class PytorchFiles(unittest.TestCase):
         return json.loads(done.stdout)
 
     def save(self, name: str, dtype: torch.dtype) -> tuple[dict, dict]:
-        """A model's folder without weights, what they are, and the report of them in .safetensors."""
+        """A model's folder without weights, its weights, and its report from .safetensors."""
         family = families.FAMILIES[name]
         model = family.build().to(dtype)
         families.save(model, family, self.folder)
@@ -117,7 +118,7 @@ class LoraAdapters(unittest.TestCase):
         return np.frombuffer(base64.b64decode(array["data"]), dtype="<f4").reshape(array["shape"])
 
     def test_an_adapter_is_added_to_its_base(self):
-        """As W + alpha / r B A, made here; in docs/models.md stands what peft itself makes of it."""
+        """As W + alpha / r B A, computed here; docs/models.md has peft's own result."""
         maps = {"bert": ("query", "value"), "gpt2": ("attn.c_attn", "attn.c_proj")}
         rank, alpha = 3, 6
         for name, adapted in maps.items():
@@ -148,7 +149,7 @@ class LoraAdapters(unittest.TestCase):
             self.assertGreater(np.abs(expected - self.attention(self.report(base))).max(), 0.01)
             for folder in (adapter, base):
                 with self.subTest(name, folder=folder.name):
-                    if folder == base:  # and so it is beside the weights
+                    if folder == base:  # and so it is next to the weights
                         for file in adapter.iterdir():
                             shutil.copy(file, base)
                     report = self.report(folder)

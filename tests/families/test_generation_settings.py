@@ -1,6 +1,6 @@
-"""Settings of generation_config.json: the texts that the program writes under them, against transformers' generate().
+"""Settings of generation_config.json: the program's texts under them, compared with transformers' generate().
 
-Every key that transformers reads is in one of the tables below; a key of a newer version fails the test that says so.
+Every key that transformers reads is in one of the tables below; a key from a newer version fails the test for that.
 """
 
 import json
@@ -16,9 +16,10 @@ transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
 TOKENS = 10
-# Settings that change nothing here: the texts of the random models repeat nothing of the prompt.
+# Settings that have no effect here: the random models' texts repeat nothing from the prompt.
 WITHOUT_EFFECT = {"forced_bos_token_id", "encoder_no_repeat_ngram_size"}
-# Followed: what is tried of each, for vocabularies of 49 tokens and more. [] stands for what the model writes by itself.
+# Followed: the values to try for each, for vocabularies of at least 49 tokens. [] means what the model writes by
+# itself.
 FOLLOWED = {
     "repetition_penalty": [1.3, 3.0, 0.5],
     "encoder_repetition_penalty": [4.0, 0.4],
@@ -33,7 +34,7 @@ FOLLOWED = {
     "suppress_tokens": ["all"],
     "begin_suppress_tokens": ["all", "forced"],
 }
-# Named in a note where they would change the text. They stand with a value that does.
+# Reported in a note if they would change the text. Each has a value here that does.
 LEFT = {
     "num_beams": 4,
     "penalty_alpha": 0.6,
@@ -61,7 +62,7 @@ LEFT = {
     "forced_eos_token_id": 3,
     "max_new_tokens": 2,
 }
-# Where a text begins and ends, which is read elsewhere; more than one text, speed, memory, and what is handed back.
+# Where a text begins and ends, which is read elsewhere; multiple texts, speed, memory, and return values.
 NOTHING = set(
     """_from_model_config max_length use_mtp use_cache cache_implementation cache_config max_cache_len renormalize_logits
     remove_invalid_values num_return_sequences output_attentions output_hidden_states output_scores output_logits
@@ -79,14 +80,14 @@ def never_chosen(family):
 
 
 def settings_for(key, value, ids):
-    """With ids that the model writes, so that the rule has something to do."""
+    """Settings with ids that the model writes, so that the rule has an effect."""
     made = {
         "each": [[ids[0]], [ids[2]]],
         "pairs": [[ids[0], ids[1]], [ids[3], ids[4], ids[5]]],
         "away": [[[ids[0]], -50.0], [[ids[1], ids[2]], -60.0]],
         "all": sorted(set(ids))[:2] + [ids[0]],
     }
-    # The first token that is chosen is then the one behind a target's forced one.
+    # The first token chosen is then the one after a target's forced one.
     forced = {"forced_bos_token_id": 7} if value == "forced" else {}
     made["forced"] = [id for id in range(49) if id not in ids[3:]]
     return forced | {key: made.get(value, value) if isinstance(value, str) else value}
@@ -117,7 +118,7 @@ class GenerationSettingsTest(unittest.TestCase):
                 read = torch.tensor([[families.vocabulary_of(family)[token["text"]] for token in read]])
                 tried = [(key, value) for key, values in FOLLOWED.items() for value in values]
                 for key, value in tried:
-                    # A text that would end at once is what the least length lengthens.
+                    # A minimum length extends a text that would otherwise end at once.
                     ends = {"eos_token_id": plain[0]} if key in ("min_length", "min_new_tokens") else {}
                     before = plain[:1] if ends else plain
                     settings = usual | ends | settings_for(key, value, plain)
@@ -125,7 +126,7 @@ class GenerationSettingsTest(unittest.TestCase):
                         report = self.written(folder, settings)
                         found = [token["id"] for token in report["generation"]["tokens"]]
                         model.generation_config = transformers.GenerationConfig(**settings)
-                        # The program counts a target's forced token to what is given.
+                        # The program counts a target's forced token among the given ones.
                         forced = int(family.has_source and "forced_bos_token_id" in settings)
                         new = {"max_new_tokens": TOKENS + forced, "do_sample": False, "num_beams": 1}
                         with torch.no_grad():
@@ -138,7 +139,7 @@ class GenerationSettingsTest(unittest.TestCase):
                         if found != before and by_rule and "bad_words_ids" not in settings:
                             self.assertEqual(len(notes), 1, report["notes"])
                             self.assertIn(key, notes[0]["text"])
-        # A rule that changed no text was not tried.
+        # A rule that changed no text was not tested.
         self.assertEqual([key for key, count in changed.items() if count == 0 and key not in WITHOUT_EFFECT], [])
 
     def test_every_key_is_followed_named_or_changes_nothing(self):

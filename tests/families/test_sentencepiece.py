@@ -1,6 +1,6 @@
-"""Folders with SentencePiece files and no tokenizer.json: does the program give a text the ids that it should have?
+"""Folders with SentencePiece files and no tokenizer.json: does the program give a text the right ids?
 
-Which ids are right is asked of sentencepiece_folders.py, and which the program gave of ids_by_attention.py.
+sentencepiece_folders.py knows the right ids, and ids_by_attention.py finds out the program's.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Importance scores again, by transformers and PyTorch's autograd.
+"""Recomputes importance scores with transformers and PyTorch's autograd.
 
     autograd_oracle.py MODEL_FOLDER FILE.json
 
-FILE.json is what `attnflow evaluate sentences ... --per-sample` wrote: its samples' scores are compared with scores
-computed here. Needs PyTorch and transformers, 4.44 or newer; ends with status 1 on a difference.
+FILE.json is the output of `attnflow evaluate sentences ... --per-sample`: its samples' scores are compared with scores
+computed here. Needs PyTorch and transformers, 4.44 or newer; exits with status 1 on a difference.
 """
 
 import json
@@ -14,14 +14,14 @@ import numpy as np
 import torch
 import transformers
 
-# Scores are float32 passes through a model, relative to the largest score of the sample where that is above 1.
+# Scores come from float32 passes through a model, relative to the sample's largest score if that is above 1.
 TOLERANCE = 1e-5
-# The random models have larger gradients than trained ones, and PyTorch's own float32 is off by as much.
+# Random models have larger gradients than trained ones, and PyTorch's own float32 error is as large.
 GRADIENT_TOLERANCE = 1e-4
 
 
 def token_ids(folder, sample):
-    """Ids by the vocabulary: pieces are spelled as it spells them."""
+    """Ids from the vocabulary: pieces are spelled as in it."""
     if (folder / "vocab.txt").exists():
         pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
         index = {piece: number for number, piece in enumerate(pieces)}

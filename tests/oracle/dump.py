@@ -1,7 +1,7 @@
-"""What the oracles check: the .npz that `attnflow explain --keep-attention -o dump.npz` wrote.
+"""The input of the oracles: the .npz written by `attnflow explain --keep-attention -o dump.npz`.
 
-The mixing matrices are computed again here, in float64 from the raw attention, so that nothing but the raw attention is
-taken from the program under test.
+The mixing matrices are recomputed here, in float64 from the raw attention, so that only the raw attention is taken from
+the program under test.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class OracleError(Exception):
-    """The oracle cannot check: a wrong file or wrong settings. Never a pass."""
+    """The oracle cannot check: a wrong file or wrong settings. Never counts as a pass."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ def add_arguments(parser):
 
 
 def fuse(attention, heads):
-    """[L, H, n, n] -> [L, n, n] float64; rows renormalised after max and min."""
+    """[L, H, n, n] -> [L, n, n] float64; rows renormalized after max and min."""
     values = attention.astype(np.float64)
     if heads == "mean":
         return values.mean(axis=1)

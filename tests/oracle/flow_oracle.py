@@ -3,17 +3,17 @@
 
     flow_oracle.py dump.npz [--residual 0.5] [--heads mean] [--start-layer 0] [--pairs 200] [--seed 1]
 
-Every pair up to 24 tokens, else --pairs pairs chosen by --seed (0: every pair), evenly over the layers.
+Checks every pair up to 24 tokens, otherwise --pairs pairs chosen by --seed (0: every pair), evenly over the layers.
 
-SciPy works on int32 capacities, so they are floor(A * scale), scale at most 2^30. Its maximum flow / scale is a lower
-bound of the true flow; the true capacities across the minimum cut that its residual network leaves are an upper bound.
-The two differ by less than (number of arcs across that cut) / scale, which is checked for each pair; the summary gives
-the largest difference. The program's [flow, flow + flow_gap] must meet this enclosure. NetworkX does the same on a few
-pairs with scale 2^50 in Python's integers.
+SciPy uses int32 capacities, so they are floor(A * scale), with a scale of at most 2^30. Its maximum flow / scale is a
+lower bound on the true flow; the true capacities across the minimum cut in its residual network are an upper bound. The
+two differ by less than (number of arcs across that cut) / scale, which is checked for each pair; the summary gives the
+largest difference. The program's [flow, flow + flow_gap] must overlap this enclosure. NetworkX does the same on a few
+pairs with scale 2^50 in Python integers.
 
-Also checked: one layer down, flow is A itself; rollout <= flow + gap; gaps are within the tolerance asked; a pair
-flagged as degenerate equals the end cut it names, and one that is not flagged equals neither. Ends with 0 when all
-agree, 1 when not, 2 when nothing can be checked.
+Also checked: one layer down, flow is A itself; rollout <= flow + gap; gaps are within the requested tolerance; a pair
+flagged as degenerate equals the end cut it names, and one that is not flagged equals neither. Exits with 0 if all
+agree, 1 if not, 2 if nothing can be checked.
 """
 
 import sys
@@ -61,7 +61,7 @@ def build_network(dump, layer):
 
 
 def scipy_enclosure(network, source, sink):
-    """low and high around the true maximum flow, and how far apart they may be."""
+    """Lower and upper bound on the true maximum flow, and how far apart they may be."""
     result = csgraph.maximum_flow(network.matrix, source, sink)
     flow = result.flow if hasattr(result, "flow") else result.residual
     residual = network.matrix - flow
@@ -77,7 +77,7 @@ def scipy_enclosure(network, source, sink):
 
 
 def networkx_enclosure(network, source, sink):
-    """The same by integers that Python never rounds."""
+    """The same in exact Python integers."""
     scale = 2**50
     graph = networkx.DiGraph()
     graph.add_nodes_from((source, sink))
@@ -91,7 +91,7 @@ def networkx_enclosure(network, source, sink):
 
 
 def end_cuts(dump, layer):
-    """Two cuts of every pair: the arcs into j from nodes that i reaches, and those out of i to nodes that reach j."""
+    """Two cuts for every pair: the arcs into j from nodes that i reaches, and those out of i to nodes that reach j."""
     n = dump.tokens
     first = dump.below[dump.start_layer]
     top = dump.top[layer - 1]
@@ -139,7 +139,7 @@ class Checker:
         layer, n = self.dump.layers[index], self.dump.tokens
         source, sink = self.rows[row], (layer - self.dump.start_layer) * n + token
         low, high, apart = solver(network, source, sink)
-        # What the docstring promises about the oracle itself.
+        # Properties of the oracle itself that the docstring promises.
         if not (-ROUNDING <= high - low <= apart + ROUNDING):
             raise dumps.OracleError(f"{name}: the enclosure [{low!r}, {high!r}] is wider than {apart:.3g}")
         self.width = max(self.width, high - low)
@@ -166,7 +166,7 @@ class Checker:
         return checked
 
     def check_rollout(self):
-        """Rollout is a feasible flow. Returns how many pairs were compared."""
+        """Rollout is a feasible flow. Returns the number of pairs compared."""
         if "rollout" not in self.dump.arrays:
             return 0
         rollout = dumps.require(self.dump, "rollout", self.dump.output_tokens)
@@ -183,7 +183,7 @@ class Checker:
         """Returns the number of flagged pairs."""
         if not np.isin(self.flags, (0, 1, 2)).all():
             raise dumps.OracleError("flow_degenerate: expected 0, 1 or 2")
-        # Which side a value on the edge of the tolerance falls depends on rounding.
+        # Values at the edge of the tolerance may fall on either side, depending on rounding.
         within = self.arguments.degenerate_tolerance * 1.001 + ROUNDING
         beyond = self.arguments.degenerate_tolerance * 0.999 - ROUNDING
         for index, layer in enumerate(self.dump.layers):
@@ -198,7 +198,7 @@ class Checker:
                     column,
                 ),
                 ("flag 2 (top row)", (flags == 2) & ~(several & (np.abs(high - row_mass) <= within)), row_mass),
-                # Where there is no path both cuts are 0, and there is nothing to be degenerate about.
+                # Without a path both cuts are 0, and the pair cannot be degenerate.
                 (
                     "no flag",
                     (flags == 0) & several & (row_mass > 0) & ~(np.minimum(column, row_mass) - high > beyond),

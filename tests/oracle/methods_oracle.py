@@ -1,11 +1,11 @@
-"""Scores of tokens again, by the packages that published the methods.
+"""Recomputes scores of tokens with the packages that published the methods.
 
     methods_oracle.py captum|lxt MODEL_FOLDER EXPLANATION.json EXPLANATION.npz BLANK_ID
 
-The files are what `attnflow explain --method attnlrp,gradient-x-input,integrated-gradients` wrote of a text, BLANK_ID
-is the token that stands for one that says nothing. AttnLRP's scores come from lxt (the authors' package), the others from captum, all in
-float64. Prints the largest difference of each method relative to its largest score; ends with status 1 where one is
-above TOLERANCE.
+The files are the output of `attnflow explain --method attnlrp,gradient-x-input,integrated-gradients` for a text;
+BLANK_ID is the token used as an uninformative one. AttnLRP's scores come from lxt (the authors' package), the others
+from captum, all in float64. Prints the largest difference of each method relative to its largest score; exits with
+status 1 if one is above TOLERANCE.
 """
 
 import json
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 import transformers
 
-# Scores are float32 passes through a model and back.
+# Scores come from float32 passes through a model and back.
 TOLERANCE = 2e-4
 STEPS = 50
 
@@ -28,14 +28,14 @@ def load(folder):
 
 
 def vocabulary(folder):
-    """Ids by piece, without a tokenizers crate that is new enough for the file."""
+    """Ids by piece, without needing a tokenizers package that is new enough for the file."""
     if (folder / "vocab.txt").exists():
         return {piece: i for i, piece in enumerate((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())}
     return json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
 
 
 class Question:
-    """What was explained: the logits' difference, as a function of what the first layer is given."""
+    """What was explained: the logit difference, as a function of the first layer's input."""
 
     def __init__(self, model, folder, report):
         self.model = model
@@ -54,7 +54,7 @@ class Question:
         return value - (logits.sum() - value) / (len(logits) - 1)
 
     def run(self, ids, given=None):
-        """The value, and what the first layer was given: its own input, or `given` in place of it."""
+        """The value, and the first layer's input: its own, or `given` in place of it."""
         layers = self.model.config.num_hidden_layers
         blocks = next(m for m in self.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == layers)
         seen = []
@@ -75,7 +75,7 @@ class Question:
 
 
 def by_captum(question, report, blank):
-    """Integrated gradients from the input with `blank` in place of all tokens but special ones."""
+    """Integrated gradients from the input with `blank` in place of all but special tokens."""
     from captum.attr import IntegratedGradients
 
     special = torch.tensor([[token["special"] for token in report["input"]["tokens"]]])
@@ -88,7 +88,7 @@ def by_captum(question, report, blank):
 
 
 def by_lxt(question, folder, report):
-    """Some of its rules are of models that are made after it was called."""
+    """Some of its rules apply only to models created after it is called."""
     from lxt.efficient import monkey_patch
 
     monkey_patch(sys.modules[type(question.model).__module__])

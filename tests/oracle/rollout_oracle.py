@@ -3,8 +3,8 @@
 
     rollout_oracle.py dump.npz [--residual 0.5] [--heads mean] [--start-layer 0] [--tolerance 1e-12]
 
-Every value is compared; the largest absolute difference must be at most the tolerance. Ends with 0 when all agree, 1
-when not, 2 when nothing can be checked.
+Every value is compared; the largest absolute difference must be at most the tolerance. Exits with 0 if all agree, 1 if
+not, 2 if nothing can be checked.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""`attnflow evaluate` against SciPy, against `attnflow explain`, and against PyTorch's autograd.
+"""`attnflow evaluate` compared with SciPy, with `attnflow explain`, and with PyTorch's autograd.
 
 The program writes every sample's scores, relevance and correlations (--per-sample). SciPy ranks and correlates them
-again; explain gives the probabilities behind blank-out; and transformers runs the same models and differentiates them.
+again; explain gives the probabilities used by blank-out; and transformers runs the same models and differentiates them.
 
-ATTNFLOW names the program (default: the release build's), ATTNFLOW_TORCH_PYTHON a Python with PyTorch and transformers
+ATTNFLOW is the program (default: the release build's), ATTNFLOW_TORCH_PYTHON a Python with PyTorch and transformers
 (`./dev test oracle` makes one).
 """
 
@@ -39,7 +39,8 @@ def make_sentences():
 
 
 def tie_groups(values, gaps):
-    """Each value replaced by the smallest of its group: enclosures [v, v + gap] that overlap, directly or in a chain."""
+    """Each value replaced by the smallest of its group: enclosures [v, v + gap] that overlap, directly or in a
+    chain."""
     order = np.argsort(values, kind="stable")
     grouped = np.empty_like(values)
     end, first = -np.inf, 0.0
@@ -52,7 +53,7 @@ def tie_groups(values, gaps):
 
 
 def by_scipy(formula, relevance, gaps, score):
-    """The correlation, or None where a vector is constant."""
+    """The correlation, or None if a vector is constant."""
     relevance, score = np.array(relevance), np.array(score)
     if gaps:
         relevance = tie_groups(relevance, np.array(gaps))
@@ -164,7 +165,7 @@ class EvaluateTest(unittest.TestCase):
         for sample in report["samples"]:
             words = sample["text"].split()
             if [t for t, special in zip(sample["tokens"], sample["special"], strict=True) if not special] != words:
-                continue  # words of several pieces cannot be blanked piece by piece in the text
+                continue  # words of several tokens cannot be blanked token by token in the text
             base = probability(sample["text"], sample["label"])
             for place, _ in enumerate(words):
                 blanked = " ".join([*words[:place], "[UNK]", *words[place + 1 :]])

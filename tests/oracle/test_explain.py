@@ -1,7 +1,7 @@
-"""The program against the oracles, on a real model: `attnflow explain` writes MiniLM's attention with its own raw,
-rollout and flow, and NumPy, SciPy and NetworkX compute all of it again from the attention.
+"""The program compared with the oracles on a real model: `attnflow explain` writes MiniLM's attention with its own raw,
+rollout and flow, and NumPy, SciPy and NetworkX recompute all of it from the attention.
 
-ATTNFLOW names the program (default: the release build's), ATTNFLOW_MINILM_DIR the model (skipped without it).
+ATTNFLOW is the program (default: the release build's), ATTNFLOW_MINILM_DIR the model (skipped without it).
 """
 
 import os
@@ -37,7 +37,7 @@ class ExplainTest(unittest.TestCase):
         return done.stdout
 
     def check(self, text: str, *settings: str, pairs: int = 200):
-        """Settings that the oracles have to know are spelt alike there."""
+        """Settings that the oracles need are spelled the same there."""
         explain = ["explain", text, "--model", MINILM, "--method", "raw,rollout,flow", "--output-token", "all"]
         self.run_command(PROGRAM, *explain, "--keep-attention", *settings, "-o", str(self.dump))
         known = [setting for setting in settings if setting not in ("--layers", "2-4")]

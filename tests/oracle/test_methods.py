@@ -1,9 +1,9 @@
-"""`attnflow explain`'s methods beside the graph against the packages that published them: AttnLRP against lxt, integrated
-gradients against captum.
+"""The score methods of `attnflow explain` compared with the packages that published them: AttnLRP with lxt, integrated
+gradients with captum.
 
-ATTNFLOW names the program (default: the release build's), ATTNFLOW_TORCH_PYTHON a Python with PyTorch, transformers and
-captum (`./dev test oracle` makes one), ATTNFLOW_LXT_PYTHON one with lxt, which needs transformers of 2025: 5 GB, so it
-is for those who look after these methods (pip install torch transformers==4.57.1 lxt matplotlib).
+ATTNFLOW is the program (default: the release build's), ATTNFLOW_TORCH_PYTHON a Python with PyTorch, transformers and
+captum (`./dev test oracle` makes one), ATTNFLOW_LXT_PYTHON one with lxt, which needs a 2025 version of transformers: 5
+GB, so it is meant for maintainers of these methods (pip install torch transformers==4.57.1 lxt matplotlib).
 """
 
 import os
@@ -18,7 +18,7 @@ GOLDEN = ROOT / "tests" / "golden"
 PROGRAM = os.environ.get("ATTNFLOW", str(ROOT / "build" / "release" / "bin" / "attnflow"))
 PYTHONS = {"captum": os.environ.get("ATTNFLOW_TORCH_PYTHON"), "lxt": os.environ.get("ATTNFLOW_LXT_PYTHON")}
 METHODS = "attnlrp,gradient-x-input,integrated-gradients"
-CASES = (  # model, text, its token that says nothing
+CASES = (  # model, text, its uninformative token
     ("decoders/gpt2_tied", "The key a b", 297),
     ("decoders/llama_grouped", "The key a b", 297),
     ("decoders/qwen2_tied", "The key a b", 297),

@@ -1,4 +1,4 @@
-"""The oracles themselves: they pass what is right, find what is wrong, and never pass when they cannot check."""
+"""Tests of the oracles themselves: they pass correct results, find errors, and never pass if they cannot check."""
 
 import subprocess
 import sys
@@ -12,10 +12,10 @@ HERE = Path(__file__).resolve().parent
 
 
 def minimum_cut(blocks, source, sink):
-    """The smallest cut by trying every set of inner nodes: for tiny networks only, and no solver is involved."""
+    """The smallest cut, found by trying every set of inner nodes: for tiny networks only, without a solver."""
     n = blocks[0].shape[0]
     sets = (np.arange(2**n)[:, None] >> np.arange(n)) & 1 > 0
-    # cost[s]: the cheapest way to cut everything above, when set s of this level is on the source's side.
+    # cost[s]: the cheapest way to cut everything above if set s of this level is on the source's side.
     cost = np.where(np.arange(2**n) == 2**source, 0.0, np.inf)
     for block in blocks:
         across = sets.astype(float) @ block @ (~sets).astype(float).T
@@ -39,7 +39,7 @@ def make_dump(layers=4, heads=2, n=5, causal=False, rho=0.5, seed=3):
         rollout.append(product)
         values = np.array([[minimum_cut(blocks, i, j) for j in range(n)] for i in range(n)])
         flow.append(blocks[0] if layer == 1 else values)
-        # With a residual, what i reaches is what product is positive on.
+        # With a residual, i reaches exactly the nodes where product is positive.
         column = (product > 0).astype(float) @ mixing[0] if not causal else np.tri(n) @ mixing[0]
         row = blocks[0].copy() @ (np.ones((n, n)) if not causal else np.tri(n))
         flag = np.where(column - values <= 1e-6, 1, np.where(row - values <= 1e-6, 2, 0))
@@ -159,7 +159,7 @@ class OracleTest(unittest.TestCase):
         random = np.random.RandomState(5)
         attention = random.dirichlet(np.full(30, 0.2), size=(2, 1, 30)).astype(np.float32)
         mixing = 0.5 * attention[:, 0].astype(np.float64) + 0.5 * np.eye(30)
-        two = np.minimum(mixing[1][:, :, None], mixing[0][None]).sum(axis=1)  # two layers: exactly this
+        two = np.minimum(mixing[1][:, :, None], mixing[0][None]).sum(axis=1)  # exact for two layers
         ends = mixing[0].sum(axis=0)[None] * np.ones((30, 1)), mixing[1].sum(axis=1)[:, None] * np.ones((1, 30))
         flags = np.where(ends[0] - two <= 1e-6, 1, np.where(ends[1] - two <= 1e-6, 2, 0))
         arrays = {

@@ -1,4 +1,4 @@
-"""What the tests of the server share: a running `attnflow serve`, and ways to ask it."""
+"""Shared by the tests of the server: a running `attnflow serve`, and ways to send it requests."""
 
 import contextlib
 import http.client
@@ -20,7 +20,7 @@ PROGRAM = os.environ.get("ATTNFLOW", str(ROOT / "build" / "release" / "bin" / "a
 MODELS = ROOT / "tests" / "golden" / "models"
 LLAMA = ROOT / "tests" / "golden" / "decoders" / "llama_grouped"
 GGUF = ROOT / "tests" / "golden" / "gguf" / "llama.gguf"
-# A real encoder, for work that takes its time (tools/fetch_minilm).
+# A real encoder, for work that takes a while (tools/fetch_minilm).
 MINILM = Path(os.environ.get("ATTNFLOW_MINILM_DIR") or ROOT / ".cache" / "models" / "minilm")
 MASKED = MODELS / "bert_masked_lm"
 TEXT = "The key to the cabinets"
@@ -65,10 +65,10 @@ def parse_events(text: str) -> list[tuple[str, dict]]:
 
 
 class Server:
-    """A process of its own, at a port that was free."""
+    """A separate process, on a free port."""
 
     def __init__(self, *arguments, environment: dict | None = None):
-        # A file: a pipe that nobody reads would stop the server when it is full.
+        # A file: a pipe that nobody reads would block the server once it is full.
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--port", "0", *map(str, arguments)],
@@ -108,7 +108,7 @@ class Server:
         return socket.create_connection(("127.0.0.1", self.port), timeout=60)
 
     def raw(self, request: bytes) -> bytes:
-        """Everything that the server says to these bytes until it closes the connection."""
+        """Everything that the server sends in response to these bytes until it closes the connection."""
         with self.socket() as connection:
             connection.sendall(request)
             return hear(connection)
@@ -117,7 +117,7 @@ class Server:
         return self.get("/api/v1/health").json()
 
     def wait_until(self, condition, seconds: float = 60) -> None:
-        """Until condition(health) holds."""
+        """Waits until condition(health) holds."""
         end = time.monotonic() + seconds
         while not condition(self.health()):
             if time.monotonic() > end:
@@ -129,7 +129,7 @@ class Server:
         return self.log.read().decode()
 
     def stop(self, how: int = signal.SIGTERM) -> tuple[int, str]:
-        """Exit code and what was said on standard error."""
+        """Exit code and output on standard error."""
         if self.process.poll() is None:
             self.process.send_signal(how)
         try:
@@ -156,7 +156,7 @@ def hear(connection: socket.socket) -> bytes:
 
 
 class ServerTest(unittest.TestCase):
-    """One server for all tests of a class, which must end well."""
+    """One server for all tests of a class, which must exit cleanly."""
 
     ARGUMENTS: tuple = ()
     server: Server
@@ -187,7 +187,7 @@ def run_program(*arguments, **options) -> bytes:
 
 
 def png(width: int = 28, height: int = 28) -> bytes:
-    """A grey picture with a bright square."""
+    """A gray picture with a bright square."""
     rows = b"".join(
         b"\0" + bytes(220 if 8 <= x < 20 and 6 <= y < 22 else 10 for x in range(width)) for y in range(height)
     )

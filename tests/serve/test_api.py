@@ -1,4 +1,4 @@
-"""Each endpoint of `attnflow serve`: what it answers is what the command line computes."""
+"""Each endpoint of `attnflow serve`: its answers are what the command line computes."""
 
 import base64
 import concurrent.futures
@@ -28,7 +28,7 @@ def values_of(array: dict) -> list[list[float]]:
 
 class OwnExamplesTest(unittest.TestCase):
     def models(self, content: bytes) -> tuple[dict, str]:
-        """The table of a server with a model whose folder has these examples, and what the server said."""
+        """The list of models of a server with a model whose folder has these examples, and the server's messages."""
         with tempfile.TemporaryDirectory() as folder:
             own = Path(folder) / "own"
             shutil.copytree(MASKED, own)
@@ -71,7 +71,7 @@ class ApiTest(ServerTest):
             "Cache-Control": "no-cache",
         }.items():
             self.assertEqual(answer.headers[name], value)
-        # The viewer without a report, which asks this server for them.
+        # The viewer without a report, which requests them from this server.
         self.assertIn(b'<div id="viewer"></div>', answer.body)
         self.assertIn(b'<script type="application/json" id="report">null</script>', answer.body)
         head = self.server.ask("HEAD", "/")
@@ -123,7 +123,7 @@ class ApiTest(ServerTest):
         for name, expected in can.items():
             self.assertEqual({key: models[name][key] for key in expected}, expected, name)
         self.assertTrue(all("[MASK]" in example["text"] for example in models[MASKED.name]["examples"]))
-        # What a model is said to do, it does; its examples are explained without a word of warning.
+        # A model does what its description says; its examples are explained without any warning.
         for example in agreement["examples"]:
             answer = self.server.post("explain", {"text": example["text"], "model": "agreement", "method": "raw"})
             self.assertEqual(answer.status, 200)
@@ -214,7 +214,7 @@ class ApiTest(ServerTest):
         self.refuse(
             self.server.post("explain", ask | {"text": MASKED_TEXT, "blank": [99]}), 400, "bad_request", "blank: expected positions"
         )  # fmt: skip
-        # A decoder has no unknown token: what ends a text stands in.
+        # A decoder has no unknown token: the end-of-text token is used instead.
         blanked = self.server.post(
             "explain", {"text": "a b", "model": "llama", "blank": [1], "mixing": "attention"}
         ).json()
@@ -233,7 +233,7 @@ class ApiTest(ServerTest):
         self.assertEqual(events[-1][1], self.server.post("explain", {"text": TEXT, "model": "agreement"}).json())
 
     def test_what_is_wrong_in_a_stream(self):
-        # Found before the work: a plain answer. Found by the work: an event.
+        # An error found before the work gives a plain answer, one found during the work an event.
         answer = self.server.post("explain", {"text": TEXT, "method": "x"}, accept="text/event-stream")
         self.refuse(answer, 400, "bad_request", "method: expected")
         answer = self.server.post("explain", {"text": " ", "model": "agreement"}, accept="text/event-stream")
@@ -271,7 +271,7 @@ class ApiTest(ServerTest):
 
     def test_generate(self):
         ask = {"prompt": "The author", "tokens": 6, "model": LLAMA.name, "method": "raw,rollout,flow"}
-        # By default what can be shown while the model runs, where the command has relevance.
+        # The default is what can be shown while the model runs, even where the command's default is relevance.
         self.assertEqual(self.server.post("generate", ask).json()["settings"]["mixing"], "alti")
         ask["mixing"] = "attention"
         answer = self.server.post("generate", ask)
@@ -314,7 +314,7 @@ class ApiTest(ServerTest):
             self.assertEqual(prompt["model"], report["model"])
             self.assertEqual(prompt["text"], report["input"]["text"])
             self.assertEqual(prompt["tokens"], report["input"]["tokens"])
-            # Over contributions the last layer is what is shown.
+            # Over contributions, the last layer is shown.
             self.assertEqual(prompt["layers"], report["settings"]["layers"][-1:])
             self.assertEqual("".join(token["text"] for token in tokens), report["generation"]["text"])
             rollout = values_of(report["arrays"]["rollout"])
@@ -352,13 +352,13 @@ class ApiTest(ServerTest):
         )
 
     def assert_near(self, found, expected):
-        """To the four digits that events have."""
+        """Equal to the four digits that events have."""
         self.assertEqual(len(found), len(expected))
         for one, other in zip(found, expected, strict=True):
             self.assertLessEqual(abs(one - other), 1e-3 * abs(other), (one, other))
 
     def test_files_that_shrink_under_the_server(self):
-        """Another program writes a model's file anew, in place: what is loaded goes on, what is not says so."""
+        """Another program rewrites a model's file in place: loaded models keep working, others report it."""
         with tempfile.TemporaryDirectory() as folder:
             loaded = Path(folder) / "loaded.gguf"
             torch = Path(folder) / "torch"
@@ -378,7 +378,7 @@ class ApiTest(ServerTest):
                     os.truncate(file, 4096)
                 for name, body in before.items():
                     self.assertEqual(server.post("explain", ask | {"model": name}).body, body)
-                # Longer than before: every weight is read.
+                # Longer than before, so that every weight is read.
                 longer = ask | {"text": "The author of the book " * 20, "model": loaded_name}
                 self.assertEqual(server.post("explain", longer).status, 200)
                 self.refuse(server.post("explain", ask | {"model": later_name}), 500, "internal", "failed to load")
@@ -397,7 +397,7 @@ class ApiTest(ServerTest):
         self.assertEqual(json.loads(printed)["generation"], answer.json()["generation"])
 
     def test_one_generated_token_is_checked(self):
-        """The tokens that are there, given again: the same map, checked for one of them alone, over any edges."""
+        """The existing tokens, given again: the same map, checked for only one of them, over any edges."""
         for edges in ({}, {"mixing": "attention"}):
             ask = {"prompt": "The author", "model": LLAMA.name, "method": "raw,rollout"} | edges
             whole = self.server.post("generate", ask | {"tokens": 4}).json()
@@ -409,7 +409,7 @@ class ApiTest(ServerTest):
             check = tokens[2]["agreement"]
             self.assertEqual([of["method"] for of in check["maps"]], ["raw", "rollout"])
             self.assertNotIn("blank_out", one["arrays"])
-            # Where it takes little time it is made without being asked for; the result is the same.
+            # If it is quick, it is included unasked; the result is the same.
             self.assertEqual(whole["generation"]["tokens"][2].get("agreement", check), check)
         self.refuse(
             self.server.post("generate", {"prompt": "a", "tokens": 2, "check_tokens": [2]}),
@@ -440,7 +440,7 @@ class ApiTest(ServerTest):
         self.assertAlmostEqual(result["target"]["probability"], best["probability"], delta=1e-5)
         for score in result["scores"]:
             self.assertEqual(len(score["values"]), len(tokens))
-        # What is said of one sample by the command line's evaluation.
+        # The command line's evaluation of one sample.
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "one.txt").write_text(TEXT + "\n")
             run_program(
@@ -468,10 +468,10 @@ class ApiTest(ServerTest):
         result = self.server.post("evaluate", ask).json()
         [score] = result["scores"]
         self.assertEqual((score["name"], result["blank"]), ("blank-out", "[UNK]"))
-        # One of the scores by hand: the probability of the same word when "key" is blanked.
+        # One of the scores by hand: the probability of the same word with "key" blanked.
         likeliest = result["target"]["label"]
         blanked = self.server.post("explain", ask | {"blank": [2], "top_k": 1000, "method": "raw"}).json()
-        # Pieces of different spelling may read the same.
+        # Pieces of different spelling may look the same.
         changes = [
             abs(result["target"]["probability"] - choice["probability"])
             for choice in blanked["predictions"][0]["choices"]

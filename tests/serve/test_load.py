@@ -1,4 +1,4 @@
-"""Many clients, clients that vanish, limits of queue and time, and the end in the middle of work: nothing is lost."""
+"""Many clients, clients that vanish, limits of queue and time, and shutdown during work: nothing is lost."""
 
 import collections
 import concurrent.futures
@@ -11,7 +11,7 @@ import unittest
 from support import GGUF, LLAMA, MASKED, MASKED_TEXT, MINILM, TEXT, Server, ServerTest, parse_events
 
 EXPLAIN = {"text": TEXT, "model": "agreement"}
-# Every flow between 362 tokens: many seconds of work on any machine, which looks at its stop token all the while.
+# Every flow between 362 tokens: many seconds of work on any machine, which polls its stop token all the while.
 LONG = {"text": "the key to the cabinets " * 90, "model": MINILM.name, "method": "flow", "output_token": "all"}
 
 
@@ -61,7 +61,7 @@ class VanishedTest(ServerTest):
 
     def setUp(self):
         super().setUp()
-        # Work runs for a moment after its answer.
+        # Work continues for a moment after its answer.
         self.server.wait_until(lambda health: health["running"] + health["waiting"] == 0)
 
     def test_work_stops_when_its_client_leaves(self):
@@ -81,7 +81,7 @@ class VanishedTest(ServerTest):
                 connection.close()
                 began = time.monotonic()
                 self.server.wait_until(lambda health: health["running"] == 0)
-                # The whole work takes longer than noticing; a busy machine takes a while for either.
+                # The whole work takes longer than noticing; on a busy machine either takes a while.
                 self.assertLess(time.monotonic() - began, 15)
 
     def test_what_waits_is_never_begun(self):
@@ -98,7 +98,7 @@ class VanishedTest(ServerTest):
         for connection in waiting:
             connection.close()
         time.sleep(0.2)
-        # Their places are free for others, who wait for the first alone.
+        # Their slots are free for others, who wait only for the first.
         self.server.wait_until(lambda health: health["running"] <= 1)
         first.close()
         self.assertEqual(self.server.post("explain", EXPLAIN).status, 200)
@@ -153,7 +153,7 @@ class MemoryTest(ServerTest):
 
 class EndTest(unittest.TestCase):
     def answers(self, how: int, document: dict, count: int) -> tuple[list[bytes], int, str]:
-        """What `count` clients hear when the server is told to end while it works for them."""
+        """The responses to `count` clients when the server is told to exit while it works for them."""
         server = Server("--workers", 1, "--model", MINILM)
         server.post("explain", EXPLAIN)
         connections = [server.socket() for _ in range(count)]
@@ -188,7 +188,7 @@ class EndTest(unittest.TestCase):
             for answer in heard:
                 self.assertRegex(answer[:12], rb"HTTP/1.1 (200|503)")
                 head, _, body = answer.partition(b"\r\n\r\n")
-                document = json.loads(body)  # whole
+                document = json.loads(body)  # complete
                 if answer.startswith(b"HTTP/1.1 503"):
                     self.assertEqual(document["error"]["kind"], "shutting_down")
                 else:

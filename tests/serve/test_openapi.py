@@ -1,6 +1,6 @@
-"""The OpenAPI document against the server: its paths, its fields, real answers, and whatever schemathesis thinks of.
+"""The OpenAPI document compared with the server: its paths, its fields, real answers, and schemathesis's checks.
 
-Needs schemathesis, which brings jsonschema_rs; `./dev test serve` makes the environment.
+Needs schemathesis, which includes jsonschema_rs; `./dev test serve` makes the environment.
 """
 
 import copy
@@ -58,7 +58,7 @@ class OpenApiTest(ServerTest):
         return jsonschema_rs.Draft202012Validator(self.schema(name)).is_valid(value)
 
     def written_out(self, part):
-        """What openapi.json says in short (attnflow/serve/openapi.cc), but for the settings."""
+        """Expands openapi.json's abbreviations (attnflow/serve/openapi.cc), except for the settings."""
         if isinstance(part, list):
             return [self.written_out(one) for one in part]
         if not isinstance(part, dict):
@@ -76,7 +76,7 @@ class OpenApiTest(ServerTest):
         return whole
 
     def test_the_document_is_the_one_of_the_sources(self):
-        """But for the settings, which stand in the place of "x-settings"."""
+        """Except for the settings, which replace "x-settings"."""
         text = (ROOT / "attnflow" / "serve" / "openapi.json").read_text()
         version = run_program("--version").decode().split()[0]
         source = self.written_out(json.loads(text.replace("@VERSION@", version)))
@@ -118,7 +118,7 @@ class OpenApiTest(ServerTest):
                 else:
                     self.assertEqual(answer.status, 405, f"{method} {path}")
                     self.assertEqual(set(answer.headers["Allow"].split(", ")) - {"HEAD"}, described)
-        # And the other way round: what the sources route is described.
+        # And conversely: everything that the sources route is described.
         source = (ROOT / "attnflow" / "serve" / "api.cc").read_text()
         routes = set(re.findall(r'\{"([A-Z]+)", "(/[^"]*)"', source))
         self.assertGreater(len(routes), 5)
@@ -184,9 +184,9 @@ class OpenApiTest(ServerTest):
         self.validate("Error", server.get("/nothing").json())
 
     def test_schemathesis(self):
-        """Requests that fit the document and such that do not: no 5xx, and every answer as described."""
+        """Requests that match the document and others that do not: no 5xx, and every answer as described."""
         with tempfile.TemporaryDirectory() as folder:
-            # Names that no model has are tested elsewhere.
+            # Unknown model names are tested elsewhere.
             document = copy.deepcopy(self.document)
             schemas = document["components"]["schemas"]
             for name, models in (
@@ -197,7 +197,7 @@ class OpenApiTest(ServerTest):
                 schemas[name]["properties"]["model"] = {"enum": models}
             schema = Path(folder) / "openapi.json"
             schema.write_text(json.dumps(document))
-            # One worker: Python 3.11's ast.parse, which hypothesis calls, fails now and then in two threads at once.
+            # One worker: Python 3.11's ast.parse, which hypothesis calls, occasionally fails in two threads at once.
             command = [
                 *(str(Path(sys.executable).parent / "schemathesis"), "run", str(schema)),
                 *("--url", f"http://127.0.0.1:{self.server.port}"),

@@ -1,4 +1,4 @@
-"""Who may ask what: hosts, origins, tokens, sizes, and bodies that are meant to hurt."""
+"""Access control and limits: hosts, origins, tokens, sizes, and malicious bodies."""
 
 import gzip
 import json
@@ -94,7 +94,7 @@ class StartTest(unittest.TestCase):
 
     def test_a_token_that_is_guessed_at_once(self):
         self.refuse(["--token of at least 16", "found one of 1"], "--host", "0.0.0.0", "--port", "0", "--token", "x")
-        server = Server("--token", "x")  # of a loopback address it keeps out pages, not people
+        server = Server("--token", "x")  # at a loopback address it keeps out pages, not people
         self.assertEqual(server.stop()[0], 0)
 
     def test_wrong_options(self):
@@ -178,7 +178,7 @@ class BodyTest(ServerTest):
                     try:
                         answer = self.server.raw(head + flood)
                     except ConnectionError:
-                        answer = b""  # closed while the rest was on its way
+                        answer = b""  # closed while the rest was being sent
                     self.assertRegex(answer[:13], rb"^(HTTP/1.1 4(13|31) |$)")
         self.assertEqual(self.server.health()["status"], "ok")
 
@@ -260,7 +260,7 @@ class BodyTest(ServerTest):
 
 class SlowTest(ServerTest):
     def test_half_open_connections_keep_nobody_out(self):
-        """More than there are places, none of which asks anything: who does is answered at once."""
+        """More connections than slots, none of which sends a request: one that does is answered at once."""
         for said in (b"", b"POST /api/v1/explain HTTP/1.1\r\nHost: local", b"X\r\n\r\n"):
             slow = []
             try:

@@ -1,4 +1,4 @@
-"""Training from the command line: small models from prose that is made here."""
+"""Training from the command line: small models from prose generated here."""
 
 import csv
 import hashlib
@@ -54,7 +54,7 @@ SMALL = ["--layers", "1", "--heads", "2", "--hidden", "16", "--vocabulary", "400
 
 
 def digests(folder):
-    # training.json and the card hold how long it took.
+    # training.json and the card record how long it took.
     names = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "prefixes.tsv"]
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
@@ -134,14 +134,14 @@ class Train(TrainTest):
     def test_an_interrupted_run_goes_on_to_the_same_bytes(self):
         whole, halves = self.folder / "whole", self.folder / "halves"
         arguments = ["--masked-steps", "10", "--steps", "150"]
-        # Long enough to be interrupted in its second phase, wherever that is.
+        # Long enough to be interrupted in its second phase, wherever that begins.
         code, message = self.interrupted(halves, arguments, "agreement:")
         self.assertEqual(code, OTHER, message)
         self.assertIn("run the same command again", message)
         self.assertTrue((halves / "training" / "checkpoint.safetensors").exists())
         self.assertFalse((halves / "model.safetensors").exists())
 
-        # Other options are another run.
+        # Other options make it another run.
         other = self.train("agreement", halves, "--masked-steps", "11", "--steps", "150", code=USAGE)
         self.assertIn("same data and options", other.stderr)
 
@@ -159,7 +159,7 @@ class Train(TrainTest):
         before = checkpoint.read_bytes()
 
         def limit():
-            # Room for a model of the same size, none for a checkpoint, which is three times as large.
+            # Room for a model of the same size, but not for a checkpoint, which is three times as large.
             resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, len(before) // 2))
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
@@ -177,7 +177,7 @@ class Train(TrainTest):
         self.train("agreement", output, "--masked-steps", "1", "--steps", "1")
         self.assertEqual([p.name for p in (output / "training").iterdir()], ["thesis.txt"])
         before = digests(output)
-        # A model is not overwritten.
+        # An existing model is not overwritten.
         refused = self.train("agreement", output, "--masked-steps", "1", "--steps", "1", code=USAGE)
         self.assertIn("found a model", refused.stderr)
         self.assertEqual(digests(output), before)
@@ -195,7 +195,7 @@ class Train(TrainTest):
         self.assertEqual([row["group"] for row in report["accuracy"]], ["", "attractor", "no attractor"])
         self.assertEqual(report["data"]["caveat"], "")
 
-        # The command for other prose: here, all prefixes of the documents that were kept apart, and some of them.
+        # The command for other prose: here, all prefixes of the held-out documents, and some of them.
         command = ["prefixes", "--prose", self.prose, "--model", output]
         done = self.run_program(*command, "-o", "all.tsv")
         self.assertIn(f"{len(rows)} prefixes from {about['test_sources'][0]}", done.stderr)
@@ -214,7 +214,7 @@ class Train(TrainTest):
         self.assertEqual([values["sources"] for values in trained], [[seen]])
         self.assertEqual(report["data"]["caveat"], "the model was trained on some of the documents")
 
-        # Without a model the documents are drawn.
+        # Without a model the documents are drawn at random.
         done = self.run_program("prefixes", "--prose", self.prose, "-o", "drawn.tsv")
         self.assertIn("drawn: book", done.stderr)
 
@@ -251,7 +251,7 @@ class Train(TrainTest):
         )
         candidates = json.loads(explained.stdout)["predictions"][0]["candidates"]
         self.assertEqual([c["label"] for c in candidates], ["is", "are"])
-        # The option changes nothing about the verb model.
+        # The option does not affect the verb model.
         self.train("agreement", alone, *steps)
         self.assertEqual(digests(alone), digests(output))
 
@@ -301,7 +301,7 @@ class Train(TrainTest):
         bert = MODELS / "bert_masked_lm_tied"
         output = self.folder / "sentiment"
         command = ["sentiment", "--data", data, "--validation", data, "--test", data, "-o", output]
-        # A rate so small that nothing moves within half precision.
+        # A rate so small that nothing changes in half precision.
         self.run_program(*command, "--init-from-bert", bert, "--rate", "1e-12", "--epochs", "1")
         found, given = tensors(output / "model.safetensors"), tensors(bert / "model.safetensors")
         names = {"attention.self.query": "attention.q_lin", "attention.self.key": "attention.k_lin"}

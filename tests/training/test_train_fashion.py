@@ -1,4 +1,4 @@
-"""`attnflow-train fashion` on a small set of pictures that is made here."""
+"""`attnflow-train fashion` on a small set of pictures generated here."""
 
 import gzip
 import hashlib
@@ -35,7 +35,7 @@ def write_set(folder: Path, train=300, test=100) -> None:
 
 
 def digests(folder: Path) -> dict:
-    # training.json and the card hold how long it took.
+    # training.json and the card record how long it took.
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in WRITTEN}
 
 
@@ -111,7 +111,7 @@ class TrainFashion(TrainTest):
         self.assertIn("resuming from the checkpoint", again.stderr)
         self.train(whole, *arguments)
         self.assertEqual(digests(whole), digests(halves))
-        # A model is not overwritten.
+        # An existing model is not overwritten.
         self.assertIn("found a model", self.train(whole, *arguments, code=USAGE).stderr)
 
     def test_bad_input(self):

@@ -1,4 +1,4 @@
-"""What the tests of attnflow-train share: the program, and what the tests of the command line have (tests/cli)."""
+"""Shared by the tests of attnflow-train: the program, and the helpers of the command line's tests (tests/cli)."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ TRAIN = os.environ.get("ATTNFLOW_TRAIN", str(ROOT / "build" / "release" / "bin" 
 
 
 class TrainTest(support.CommandTest):
-    """Runs attnflow-train; run_attnflow() the program that uses what it made."""
+    """Runs attnflow-train; run_attnflow() runs the program that uses its results."""
 
     program = TRAIN
 

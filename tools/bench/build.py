@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How long a newcomer waits, and a developer: the build from nothing, and again after one file has changed.
+"""How long a newcomer and a developer wait: the build from scratch, and again after one file has changed.
 
     ./dev bench build [--keep]
 
-Copies the sources that git knows (with what is not committed yet) into a temporary folder, where there is nothing built
-and an empty compiler cache, and runs ./dev demo there; then changes one source file, and the header with the most users,
-and builds again. What cannot be emptied from here is said: Debian packages that are installed stay so, and npm's and
-cargo's downloads come from their caches. Prints Markdown: seconds a stage, the slowest objects, sizes.
+Copies the sources known to git (including uncommitted changes) into a temporary folder, with nothing built and an empty
+compiler cache, and runs ./dev demo there; then changes one source file, and the most included header, and rebuilds.
+What cannot be emptied from here is stated: installed Debian packages stay, and npm's and cargo's downloads come from
+their caches. Prints Markdown: seconds per stage, the slowest objects, sizes.
 """
 
 import os
@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SLOWEST = 20
-# A line of code, because the compiler cache sees through comments.
+# A line of code, because the compiler cache ignores comments.
 CHANGED = {
     "attnflow/attribution/attribute.cc": "namespace attnflow { int measured_change() { return 1; } }",
     "attnflow/report/report.h": "namespace attnflow { int changed_to_measure(); }",
@@ -42,7 +42,7 @@ def copy_sources(target):
 
 
 def run(folder, environment, *command):
-    """Seconds that a command took; its output is shown only when it fails."""
+    """Seconds that a command took; its output is shown only if it fails."""
     start = time.monotonic()
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
@@ -51,7 +51,7 @@ def run(folder, environment, *command):
 
 
 def objects(folder):
-    """(seconds, what) of each step of the build, the slowest first."""
+    """(seconds, name) of each build step, the slowest first."""
     steps = {}
     for line in (folder / "build/release/.ninja_log").read_text().splitlines()[1:]:
         begin, end, _, output, command = line.split("\t")
@@ -60,7 +60,7 @@ def objects(folder):
 
 
 def batch(folder, output):
-    """The source files behind an object: its own, or those of its batch."""
+    """The source files of an object: its own, or those of its batch."""
     source = folder / "build/release" / re.sub(r"\.o$", "", output)
     if "/Unity/" not in output or not source.exists():
         return output

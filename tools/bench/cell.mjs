@@ -1,9 +1,9 @@
-// Opens the cells of cell.py in Chromium, each in a page of its own, and prints as JSON how long each takes to its first
+// Opens the cells of cell.py in Chromium, each in its own page, and prints as JSON how long each takes until its first
 // picture, in ms from the start of navigation: {NAME: [time of each run]}.
 //
-//   node cell.mjs FOLDER     NAME.html of each cell, and the scripts that they load from a network: scripts/HOST/PATH
+//   node cell.mjs FOLDER     NAME.html of each cell, and the scripts that they load from the web: scripts/HOST/PATH
 //
-// Scripts and pages come from a server in this process, so no time of a network is in the numbers.
+// Scripts and pages come from a server in this process, so the numbers contain no network time.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -12,7 +12,7 @@ import { startBrowser } from "../../tests/browser/browser.js";
 
 const RUNS = 7;
 const TOKENS = 30;
-// What is there when there is a picture: the tokens of a text view, the lines between tokens of head_view.
+// Elements that are present once there is a picture: tokens of a text view, lines between tokens of head_view.
 const PICTURES = { attnflow: ["#strip [data-token]", TOKENS], bertviz: ["svg #attention line", TOKENS * TOKENS] };
 
 const [folder] = process.argv.slice(2);
@@ -44,7 +44,7 @@ function watchFor([selector, count]) {
   observer.observe(document, { childList: true, subtree: true });
 }
 
-/** Milliseconds to the first picture. */
+/** Milliseconds until the first picture. */
 async function opened(browser, name) {
   const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
   const page = await context.newPage();
@@ -71,7 +71,7 @@ async function opened(browser, name) {
 
 const browser = await startBrowser();
 const times = Object.fromEntries(names.map((name) => [name, []]));
-for (const name of names) await opened(browser, name); // that both draw; and the browser is warm
+for (const name of names) await opened(browser, name); // that both draw; and to warm up the browser
 for (let run = 0; run < RUNS; ++run) {
   for (const name of names) times[name].push(await opened(browser, name));
 }

@@ -1,10 +1,10 @@
-"""The output of a notebook's cell: a report of 30 tokens beside bertviz's head_view of the same attention, in bytes and in
-time to its first picture.
+"""The output of a notebook cell: a report of 30 tokens and bertviz's head_view of the same attention, compared in bytes
+and in time to the first picture.
 
 Needs the package, torch, transformers, MiniLM in $ATTNFLOW_MINILM_DIR, Node with the packages of tests/browser, and
-Chromium: `./dev bench python` sees to all but Chromium. bertviz comes from PyPI; jQuery, d3 and RequireJS, which its cells load from a
-network, come from npm and are served on this machine, so that no time of a network counts. (jQuery 2.1.0 for its 2.0.0,
-which npm does not have.) cell.mjs opens the cells in turn and sees to it that each has drawn its picture.
+Chromium; `./dev bench python` provides all but Chromium. bertviz comes from PyPI; jQuery, d3 and RequireJS, which its
+cells load from the web, come from npm and are served locally, so that no network time counts. (jQuery 2.1.0 instead of
+2.0.0, which npm does not have.) cell.mjs opens the cells in turn and makes sure that each has drawn its picture.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEXT = (
     "last night"
 )
 BERTVIZ = "bertviz==1.4.1"
-# Where a cell of bertviz loads a script from, the npm package that has it, and its place there.
+# For each URL from which a bertviz cell loads a script: the npm package with it, and its path there.
 SCRIPTS = {
     "cdnjs.cloudflare.com/ajax/libs/require.js/2.3.6/require.min.js": ("requirejs@2.3.6", "require.js"),
     "cdnjs.cloudflare.com/ajax/libs/jquery/2.0.0/jquery.min.js": ("jquery@2.1.0", "dist/jquery.min.js"),
@@ -45,7 +45,7 @@ NAMES = {
 
 
 def installed() -> Path:
-    """A folder with bertviz and the scripts of its cells."""
+    """A folder with bertviz and the scripts that its cells load."""
     folder = CACHE / "bench" / "cell"
     ready = folder / "ready"
     wanted = " ".join([BERTVIZ, *(package for package, _ in SCRIPTS.values())])

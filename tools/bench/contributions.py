@@ -1,11 +1,11 @@
-"""What contribution edges cost beside a decoder's forward pass, and beside a plain PyTorch program for the same.
+"""The cost of contribution edges compared with a decoder's forward pass, and with a plain PyTorch program for the same.
 
 Writes build/experiments/edges-cost.md, which experiments/page puts into docs/edges.md.
 
 SmolLM2-135M's shape, 512 tokens. graph_benchmark (graph/contribution_mixing_benchmark.cc) compares its rows with the
 plain computation and then times all layers; graph/contribution_mixing_benchmark.py does the same with all n^2 vectors
-of a layer at once; the forward pass is the torch backend's, of random weights. All three in turn, so that what slows
-the machine down for a while hits all alike; numbers are medians.
+of a layer at once; the forward pass is the torch backend's, with random weights. All three run in turn, so that a
+temporary slowdown of the machine affects all equally; numbers are medians.
 """
 
 import os
@@ -35,7 +35,7 @@ def shape(threads: int) -> list[str]:
 
 
 def run_lines(command: list[str]) -> dict:
-    """What a program printed of each method: {"alti": .., "alti_cpu": ..}."""
+    """A program's output for each method: {"alti": .., "alti_cpu": ..}."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     found = LINE.findall(done.stdout)
     if done.returncode != 0 or not found:

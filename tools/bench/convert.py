@@ -1,17 +1,17 @@
-"""GGUF to a Hugging Face folder: `attnflow model FILE.gguf -o FOLDER` beside what transformers makes of the same file.
+"""GGUF to a Hugging Face folder: `attnflow model FILE.gguf -o FOLDER` compared with transformers on the same file.
 
-The cost is measured on SmolLM2-135M-Instruct (4 bits), whole processes in turn. What is made is checked on it and on
-small files that a test or this script writes: one for each thing that a GGUF file can say and a folder has to repeat.
-Each folder is run by transformers (eager attention, float32), so that nothing of attnflow judges itself, and compared
-with what is known of the model:
+The cost is measured on SmolLM2-135M-Instruct (4 bits), as whole processes in turn. Results are checked on it and on
+small files written by a test or this script: one for each property of a GGUF file that a folder has to reproduce. Each
+folder is run by transformers (eager attention, float32), so that attnflow does not judge itself, and compared with
+reference values of the model:
 
     golden     numbers of tests/golden, from weights that neither way has read (SmolLM2, llama.gguf)
     original   the folder that the GGUF file was made of
     libllama   attention of the GGUF file itself, which libllama runs without rounding where it holds float32
 
-and its tokens of some texts with those of libllama. Where a way refuses a file, its message is the result.
+and its tokens of some texts with those of libllama. If a converter refuses a file, its message is the result.
 
-Needs PyTorch: the environment of tools/golden (5.4 GB), which is made where it is missing.
+Needs PyTorch: the environment of tools/golden (5.4 GB), which is made if it is missing.
 """
 
 import json
@@ -38,7 +38,7 @@ SCRIPT = Path(__file__).resolve().parent / "convert_transformers.py"
 RUNS = int(os.environ.get("ATTNFLOW_BENCH_RUNS", "3"))
 SHORT_TEXTS = json.loads((GOLDEN / "gguf" / "index.json").read_text())["models"][0]["texts"].values()
 TEXTS = PROMPTS[::5] + [one["text"] for one in SHORT_TEXTS if one["text"]]
-TEXT = PROMPTS[26]  # for attention, where nothing is said of ids
+TEXT = PROMPTS[26]  # for attention, where ids do not matter
 WAYS = ("attnflow", "transformers")
 
 
@@ -51,7 +51,7 @@ def by_transformers(*pairs):
 
 
 def changed(folder, name, metadata=None, tensors=None):
-    """llama.gguf with something else in it."""
+    """llama.gguf with some of its content changed."""
     old_metadata, old_tensors = read_gguf(GOLDEN / "gguf" / "llama.gguf")
     path = folder / f"{name}.gguf"
     write_gguf(path, old_metadata | (metadata or {}), old_tensors | (tensors or {}))
@@ -59,7 +59,7 @@ def changed(folder, name, metadata=None, tensors=None):
 
 
 def with_large_vocabulary(folder, name, split):
-    """SmolLM2's vocabulary, as if it split text in another way, before random weights."""
+    """SmolLM2's vocabulary, declared to split text in another way, with random weights."""
     vocabulary = {k: v for k, v in read_gguf(SMOLLM2, with_tensors=False)[0].items() if k.startswith("tokenizer.")}
     rows = len(vocabulary["tokenizer.ggml.tokens"])
     embedding = np.random.RandomState(7).standard_normal((rows, 32)) * 0.1
@@ -78,7 +78,7 @@ def biases():
 
 
 def make_cases(folder):
-    """name -> (GGUF file, what is known of it)"""
+    """name -> (GGUF file, its reference values)"""
     cases = {
         "SmolLM2, Q4_1": (SMOLLM2, "golden"),
         "llama": (GOLDEN / "gguf" / "llama.gguf", "golden"),
@@ -139,7 +139,8 @@ def by_libllama(file, text, folder):
 
 
 def golden_of(name):
-    """Prompts, and what is known of them: (number, attention or logits, values, how to take them out of an answer)."""
+    """Prompts, and their reference values: (number, attention or logits, values, how to extract them from an
+    answer)."""
     if not name.startswith("SmolLM2"):
         with np.load(GOLDEN / "gguf" / f"{name}.npz") as arrays:
             ids = [int(i) for i in arrays["ids"][: len(arrays["logits"])]]
@@ -161,7 +162,7 @@ def golden_of(name):
 
 
 class Answers:
-    """What transformers computes for folders, all in one process."""
+    """What transformers computes from folders, all in one process."""
 
     def __init__(self, folder):
         self.folder = folder

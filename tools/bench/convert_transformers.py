@@ -1,4 +1,4 @@
-"""The Python way from a GGUF file to a Hugging Face folder, and what a folder answers. Run by tools/bench/convert.py.
+"""The Python way from a GGUF file to a Hugging Face folder, and a folder's answers. Run by tools/bench/convert.py.
 
     convert_transformers.py write FILE.gguf FOLDER...     pairs of them
     convert_transformers.py answer JOBS.json              reads and writes arrays; see answer()
@@ -21,7 +21,7 @@ def write(file: Path, folder: Path) -> None:
     where = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
     transformers.AutoTokenizer.from_pretrained(**where).save_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
-    # It reads the file into plain float32 and then calls the model quantised, which it refuses to save.
+    # It reads the file into plain float32 but still marks the model as quantized, which it refuses to save.
     model.hf_quantizer = None
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
@@ -39,8 +39,8 @@ def write_all(pairs: list[Path]) -> None:
 
 
 def answer(jobs: list[dict]) -> None:
-    """Each job: a folder, token ids of some prompts, texts, and the files for what comes out: an .npz of attention
-    [layer, head, query, key] and logits [position, vocabulary] by prompt, and a .json of the texts' tokens."""
+    """Each job: a folder, token ids of some prompts, texts, and the output files: an .npz of attention [layer, head,
+    query, key] and logits [position, vocabulary] by prompt, and a .json of the texts' tokens."""
     for job in jobs:
         tokenizer = tokenizers.Tokenizer.from_file(job["folder"] + "/tokenizer.json")
         Path(job["tokens"]).write_text(json.dumps([tokenizer.encode(text).tokens for text in job["texts"]]))

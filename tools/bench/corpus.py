@@ -1,9 +1,9 @@
 """2,000 sentences through Ray Data with two workers, and the same in one process.
 
-Needs the package, torch, transformers, Ray and MiniLM in $ATTNFLOW_MINILM_DIR: `./dev bench python` sees to all. One thread
-in each process that computes. The rows are compared, bit by bit, before anything is timed. Each run is a program of its
-own; runs take turns, times are medians. The work is from the moment when the first model is loaded to the last row on disk;
-the start is all before: Python, PyTorch, Ray, its workers, the model in each.
+Needs the package, torch, transformers, Ray and MiniLM in $ATTNFLOW_MINILM_DIR; `./dev bench python` provides all. Each
+computing process uses one thread. The rows are compared bit by bit before anything is timed. Each run is a separate
+process; runs take turns, times are medians. The work lasts from when the first model is loaded until the last row is on
+disk; the start is everything before: Python, PyTorch, Ray, its workers, the model in each.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ RUNS = 3
 
 
 def rows(count: int) -> list[dict[str, Any]]:
-    """Sentences of prose, again from the first after the last."""
+    """Sentences of prose, repeated from the beginning if needed."""
     prose = (HERE / "prose.txt").read_text(encoding="utf-8")
     sentences = [one for one in re.split(r"(?<=[.!?])\s+", prose) if one]
     return [{"id": number, "sentence": sentences[number % len(sentences)]} for number in range(count)]
 
 
 def loaded(folder: str) -> None:
-    """Notes when a process has its model."""
+    """Records when a process has loaded its model."""
     Path(f"{folder}.loaded-{os.getpid()}").write_text(str(time.time()), encoding="ascii")
 
 
@@ -58,7 +58,7 @@ def through_ray(count: int, folder: str) -> None:
 
     path, note = MODEL, loaded
 
-    def load() -> tuple[Any, Any]:  # a function of its own travels to the workers
+    def load() -> tuple[Any, Any]:  # a local function, which can be sent to the workers
         import transformers
 
         model = transformers.AutoModel.from_pretrained(path).eval()
@@ -77,7 +77,7 @@ WAYS = {"one process": in_one_process, "Ray Data, 2 workers": through_ray}
 
 
 def run(way: str, count: int, folder: str) -> tuple[float, float]:
-    """Seconds to start, and of the work, of a program of its own."""
+    """Seconds to start, and of the work, of a separate process."""
     begin = time.time()
     command = [sys.executable, __file__, way, str(count), folder]
     environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -91,7 +91,7 @@ def run(way: str, count: int, folder: str) -> tuple[float, float]:
 
 
 def same_rows(folder: Path) -> None:
-    """That both ways give the same rows, to the bit."""
+    """Checks that both ways give identical rows, bit by bit."""
     import pyarrow.parquet as pq
 
     found = []

@@ -1,13 +1,13 @@
-"""When attention flow says little: how many values equal an end cut, on attention of real models.
+"""When attention flow says little: how many values equal an end cut, on the attention of real models.
 
     tools/bench/degeneracy.py [--quick] [--program ATTNFLOW] [--out DIR] [--images DIR]
 
-A pair of tokens is degenerate when its flow equals, within 1e-6, one of the two end cuts: what the lowest layer's
-arcs carry into the input token (the column), or what the top layer's arcs carry out of the output token towards it
-(the row). docs/flow.md says why that happens and what it means.
+A pair of tokens is degenerate if its flow equals, within 1e-6, one of the two end cuts: what the lowest layer's arcs
+carry into the input token (the column), or what the top layer's arcs carry out of the output token toward it (the row).
+docs/flow.md explains why this happens and what it means.
 
-Stacks: MiniLM (enc, 6 layers, bidirectional) and SmolLM2 (dec, 30 layers, causal), made by stacks.py. Every value
-comes from the program: attnflow explain --method rollout,flow --output-token all.
+Stacks: MiniLM (enc, 6 layers, bidirectional) and SmolLM2 (dec, 30 layers, causal), made by stacks.py. All values come
+from the program: attnflow explain --method rollout,flow --output-token all.
 
   depth       all layers l, down to the input
   length      16 to 512 tokens (enc), 16 to 256 (dec)
@@ -17,7 +17,8 @@ comes from the program: attnflow explain --method rollout,flow --output-token al
   uniform     attention that is the same everywhere, against the formula of docs/flow.md
 
 Writes degeneracy.json, degeneracy.md, flow-cuts.json and flow-cuts.md to build/bench and the figures flow-*.svg to
-build/bench or to --images (those of docs/flow.md: docs/images), and prints the tables. ATTNFLOW names the program; ATTNFLOW_BENCH_QUICK=1 stands for --quick: short stacks only.
+build/bench or to --images (those of docs/flow.md: docs/images), and prints the tables. ATTNFLOW names the program;
+ATTNFLOW_BENCH_QUICK=1 means --quick: short stacks only.
 """
 
 import argparse
@@ -41,9 +42,9 @@ PROGRAM = ROOT / "build" / "release" / "bin" / "attnflow"
 
 RESIDUALS = (0.0, 0.25, 0.5, 0.75, 0.9)
 RESIDUAL_TOKENS = {"enc": 128, "dec": 64}
-RESIDUAL = 0.5  # where it does not vary
+RESIDUAL = 0.5  # unless it is varied
 DISCARD = 0.9
-TOLERANCE = 1e-6  # the program's --flow-tolerance, and below which two values count as a tie here
+TOLERANCE = 1e-6  # the program's --flow-tolerance, and the difference below which two values count as a tie here
 UNIFORM = ((8, 12, (0.25, 0.5, 0.75, 0.9)), (32, 12, (0.5, 0.75, 0.9)))  # tokens, layers, residuals
 
 
@@ -56,7 +57,7 @@ class Program:
         self.path, self.output = path, folder / "out.npz"
 
     def explain(self, stack, *options):
-        """The arrays that `attnflow explain` gives for all pairs of tokens, and the processor time that it took."""
+        """The arrays that `attnflow explain` gives for all pairs of tokens, and the CPU time that it took."""
         import numpy as np
 
         def used():
@@ -80,7 +81,7 @@ class Program:
 def rows_apart(values, causal):
     """What rows of [output_token, input_token] have in common: see `measures` of the JSON.
 
-    In causal stacks rows have different lengths: then the first half of the tokens as the second half sees it."""
+    In causal stacks rows differ in length: then the first half of the tokens, as seen by the second half, is used."""
     import numpy as np
     from scipy import stats
 
@@ -145,7 +146,7 @@ def study(program, name, path, residual=RESIDUAL, start_layer=0, mixing=(), labe
                 "pairs": pairs,
                 "column": int((degenerate == 1).sum()) / pairs,
                 "row": int((degenerate == 2).sum()) / pairs,
-                "processor_seconds": seconds,  # of the whole run, all layers
+                "processor_seconds": seconds,  # for the whole run, all layers
                 "largest_gap": float(arrays["flow_gap"][at].max()),
                 "rollout": rows_apart(arrays["rollout"][at], kind == "dec"),
                 "flow": rows_apart(arrays["flow"][at], kind == "dec"),
@@ -161,7 +162,7 @@ def study(program, name, path, residual=RESIDUAL, start_layer=0, mixing=(), labe
 
 
 def mixings(kind, tokens):
-    """(label, options) of what is tried beside the mean over heads."""
+    """(label, options) of the alternatives to the mean over heads."""
     heads = attention.LAYERS_AND_HEADS[kind][1]
     hubs = f"0,{tokens - 1}" if kind == "enc" else "first"  # [CLS] and [SEP]; the first token
     yield "max", ["--heads", "max"]
@@ -173,12 +174,12 @@ def mixings(kind, tokens):
 
 
 def uniform_flow(tokens, layers, residual):
-    """Flow between two different tokens when every token attends to all alike: docs/flow.md has the proof."""
+    """Flow between two different tokens when every token attends to all equally: docs/flow.md has the proof."""
     return min(1.0, ((layers - 1) * (tokens - 1) + 1) * (1 - residual) / tokens)
 
 
 def check_uniform(program, folder):
-    """The largest difference between the program and the formula, over all layers, and the settings tried."""
+    """The largest difference between program and formula, over all layers, and the settings tried."""
     import numpy as np
 
     path, worst, settings = folder / "uniform.npy", 0.0, []
@@ -190,7 +191,7 @@ def check_uniform(program, folder):
                 off = np.abs(values[~np.eye(tokens, dtype=bool)] - uniform_flow(tokens, int(layer), residual))
                 worst = max(worst, float(off.max()))
             settings.append({"tokens": tokens, "layers": layers, "residual": residual})
-    # 1 / tokens is a power of two: nothing is rounded but the residual's weight.
+    # 1 / tokens is a power of two: only the residual's weight is rounded.
     if not worst < 1e-12:
         raise StudyError(f"uniform attention: expected the formula within 1e-12, found a difference of {worst:.3g}")
     return {"largest_difference": worst, "settings": settings}

@@ -22,7 +22,7 @@ class EnvironmentProblem(Exception):
 
 
 def runs(interpreter):
-    """Whether pip answers: false without an environment, or in one whose Python has been upgraded away."""
+    """Whether pip works: false without an environment, or in one whose Python is gone after an upgrade."""
     try:
         result = subprocess.run([interpreter, "-m", "pip", "--version"], stdin=subprocess.DEVNULL, capture_output=True)
     except OSError:
@@ -31,7 +31,7 @@ def runs(interpreter):
 
 
 def check(command, failure):
-    """Runs `command`, its standard output sent to standard error."""
+    """Runs `command`, with its standard output sent to standard error."""
     try:
         code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
     except OSError as error:
@@ -41,7 +41,7 @@ def check(command, failure):
 
 
 def python():
-    """Returns the interpreter of the environment, after installing when requirements.txt has changed."""
+    """Returns the environment's interpreter, after installing if requirements.txt has changed."""
     interpreter = VENV / "bin" / "python"
     installed = VENV / "installed-requirements.txt"  # written last: its presence says that the rest succeeded
     VENV.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def python():
         if not runs(interpreter):
             make = [sys.executable, "-m", "venv", "--clear", VENV]
             check(make, "python3 cannot make a virtual environment (Debian: apt-get install python3-venv)")
-        # What is there already stays: a script may be running on it.
+        # Existing packages stay: a script may be running with them.
         install = [interpreter, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
         check([*install, "--only-binary=:all:", "-r", REQUIREMENTS], f"pip could not install {REQUIREMENTS}")
         installed.write_text(wanted)

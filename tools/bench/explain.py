@@ -1,10 +1,10 @@
-"""`attnflow explain` as a whole process against what people run today: a Python process with transformers and NumPy
-that does the same (start, load the model, tokenize, run, raw attention and rollout).
+"""`attnflow explain` as a whole process compared with what people run today: a Python process with transformers and
+NumPy that does the same (start, load the model, tokenize, run, raw attention and rollout).
 
 Checks that both give the same rollout, then times them in turn, and prints medians and ratios. Also: all three methods
-at 32 tokens, an attention file of 12 tokens, and peak memory at 512 tokens beside a bare forward pass.
+at 32 tokens, an attention file of 12 tokens, and peak memory at 512 tokens compared with a bare forward pass.
 
-The peer's packages are those of the golden files (`./dev golden` makes the environment; made here when it is missing).
+The peer's packages are those of the golden files (`./dev golden` makes the environment; made here if it is missing).
 """
 
 import os
@@ -42,13 +42,13 @@ np.savez(out, raw=raw, rollout=np.stack(rollout))
 
 def run(command: list[str]) -> dict:
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
-    # The warm-up leaves compiled bytecode behind, as everyday use does: compiling each time would slow the peer down.
+    # The warm-up leaves compiled bytecode, as in everyday use: compiling each time would slow the peer down.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return run_timed(command, environment)
 
 
 def measure(*commands: list[str]) -> list[dict]:
-    """The commands in turn, RUNS times after one warm-up each: medians."""
+    """Medians of the commands, run in turn RUNS times after one warm-up each."""
     for command in commands:
         run(command)
     samples = in_turn({place: lambda command=command: run(command) for place, command in enumerate(commands)}, RUNS)
@@ -64,7 +64,8 @@ def measure(*commands: list[str]) -> list[dict]:
 
 
 def text_of(tokens: int) -> str:
-    """A text that MiniLM cuts into this many tokens, its two special ones included: common words are one each."""
+    """A text that MiniLM splits into this many tokens, including its two special ones: each common word is one
+    token."""
     words = "the old bridge over the river was closed while engineers looked at every cable and wrote a report".split()
     return " ".join(words[i % len(words)] for i in range(tokens - 2))
 

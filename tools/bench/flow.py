@@ -1,4 +1,4 @@
-"""Exact attention flow of all pairs against general maximum-flow solvers, on attention of real models.
+"""Exact attention flow of all pairs compared with general maximum-flow solvers, on the attention of real models.
 
     tools/bench/flow.py [--stacks NAME,...] [--peers NAME,...] [--seconds S] [--runs N] [--quick] [--out DIR]
 
@@ -7,18 +7,18 @@ Networks: MiniLM (enc, 6 layers, bidirectional) at 16 to 512 tokens, SmolLM2 (de
 
 attnflow: attention_flow() of all pairs of all layers, on one thread and on all; one output token; flow_of_pair().
 
-Peers: a general solver answers one pair at a time, so pairs are sampled (seeded): 24 of each layer (8 of stacks with
-many layers, but 24 of the middle and of the top one), only such that a path joins them. Each answer is checked against attnflow's enclosure before the peer
-is timed; an answer that is wrong ends the benchmark with exit code 1. The library's own graph is built beforehand, of
-nothing but the arcs that lie on a path between the two nodes: the peer's best case. At 128 tokens it is also given the
-whole network of the layer, as the definition states it. Slow peers get through fewer pairs (as many of each layer), or
-leave out the longest stacks; the tables say so.
+Peers: a general solver handles one pair at a time, so pairs are sampled (seeded): 24 of each layer (for stacks with
+many layers 8, but 24 of the middle and of the top one), only pairs joined by a path. Each answer is checked against
+attnflow's enclosure before the peer is timed; a wrong answer ends the benchmark with exit code 1. The library's own
+graph is built beforehand, from only the arcs on a path between the two nodes: the peer's best case. At 128 tokens it is
+also given the layer's whole network, as in the definition. Slow peers get through fewer pairs (the same number in each
+layer), or skip the longest stacks; the tables say so.
 
-What is compared: a peer's time for one pair is the mean over layers of the mean over pairs. Ours is the time of all
-pairs of all layers divided by the number of pairs that a path joins (in causal stacks, half of them), one thread each.
+Comparison: a peer's time for one pair is the mean over layers of the mean over pairs. Ours is the time for all pairs of
+all layers divided by the number of pairs joined by a path (in causal stacks, half of them), on one thread each.
 
 Writes flow.json, flow.md and flow.svg to build/bench, and prints the tables. ATTNFLOW_BENCH_STACKS, _PEERS, _SECONDS,
-_RUNS and _QUICK=1 stand for the options; ATTNFLOW_BENCH_PROGRAMS is where the two C++ programs are.
+_RUNS and _QUICK=1 replace the options; ATTNFLOW_BENCH_PROGRAMS is the folder of the two C++ programs.
 """
 
 import argparse
@@ -42,8 +42,8 @@ PARTS = HERE / "flow"
 PROGRAMS = Path(os.environ.get("ATTNFLOW_BENCH_PROGRAMS", ROOT / "build" / "bench" / "bin"))
 OUT = ROOT / "build" / "bench"
 SEED = 1
-ROUNDS, ROUNDS_OF_EVERY_LAYER, MANY_LAYERS = 24, 8, 12  # pairs of a layer
-WHOLE_AT = 128  # tokens at which peers are given the whole network too
+ROUNDS, ROUNDS_OF_EVERY_LAYER, MANY_LAYERS = 24, 8, 12  # pairs per layer
+WHOLE_AT = 128  # number of tokens at which peers are also given the whole network
 QUICK_STACKS = "enc-16,enc-32,enc-64,dec-16,dec-32"
 TOP_LAYER_ALONE_UP_TO = 256  # tokens
 
@@ -116,7 +116,7 @@ class BenchmarkError(Exception):
 
 
 def run_json(command):
-    """What the finished command printed. Numerical libraries get one thread, as every peer does."""
+    """Output of the finished command. Numerical libraries get one thread, like every peer."""
     one = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     command = [str(word) for word in command]
     try:
@@ -144,7 +144,8 @@ def machine():
 
 
 def joined_pairs(network):
-    """[layer][output_token, input_token]: whether a path of arcs joins node (layer, i) and node (0, j); layers from 1."""
+    """[layer][output_token, input_token]: whether a path of arcs joins node (layer, i) and node (0, j); layers from
+    1."""
     import numpy as np
 
     reach = [np.eye(network.shape[1], dtype=np.float32)]
@@ -155,7 +156,8 @@ def joined_pairs(network):
 
 
 def sample(name, joined):
-    """Pairs sorted by round. A round has one of every layer, or, late ones of many layers, of the middle and the top."""
+    """Pairs sorted by round. A round has one from every layer; late rounds of deep stacks only the middle and the
+    top."""
     import numpy as np
 
     layers = len(joined) - 1
@@ -171,7 +173,7 @@ def sample(name, joined):
 
 
 def intersect(name, pair, *enclosures):
-    """What all enclosures of one value agree on."""
+    """The intersection of all enclosures of one value."""
     low = max(e[0] for e in enclosures)
     high = min(e[1] for e in enclosures)
     if not low <= high:
@@ -196,7 +198,7 @@ def stratified(pairs, seconds, layers):
 
 
 class Stack:
-    """One stack, its network in a file, its pairs, and what attnflow says about them."""
+    """A stack, its network in a file, its pairs, and attnflow's results for them."""
 
     def __init__(self, name, path, folder, arguments):
         import numpy as np
@@ -205,7 +207,7 @@ class Stack:
         self.kind, self.tokens = name.split("-")[0], int(name.split("-")[1])
         self.network = folder / f"{name}-network.npy"
         run_json([PROGRAMS / "attnflow_time_flow", "network", path, self.network])
-        # Every peer is given this file: it has to be the network that the definition asks for.
+        # Every peer is given this file: it has to be the network of the definition.
         stack = np.load(path, mmap_mode="r", allow_pickle=False)
         capacities = np.load(self.network, allow_pickle=False)
         identity = np.eye(self.tokens)
@@ -227,9 +229,9 @@ class Stack:
         return timing, result
 
     def time_attnflow(self):
-        """Times everything of ours; sets the enclosure of each sampled pair."""
+        """Times all of attnflow's functions; sets the enclosure of each sampled pair."""
         runs, seconds = self.arguments.runs, self.arguments.run_seconds
-        # The row that is asked for most: [CLS] of an encoder, the last token of a decoder.
+        # The row requested most often: [CLS] of an encoder, the last token of a decoder.
         token = 0 if self.kind == "enc" else self.tokens - 1
         row = [{"layer": self.layers, "output_token": token, "input_token": j} for j in range(self.tokens)]
         pairs_file, row_file = self.folder / "pairs.json", self.folder / "row.json"
@@ -263,7 +265,7 @@ class Stack:
         return times
 
     def time_peer(self, peer, parts):
-        """None when the peer does not get through one round."""
+        """Returns None if the peer does not complete one round."""
         if peer in IN_PYTHON:
             command = [sys.executable, PARTS / "python_peers.py"]
         else:
@@ -317,7 +319,7 @@ def measure(stack, arguments, given_up):
                 "one_thread_each": mean / (one / stack.count),
                 "as_used": mean / (result["attnflow"]["all_threads"]["median_s"] / stack.count),
                 "one_pair": mean / result["attnflow"]["flow_of_pair"]["mean_s"],
-                # Its pairs are of any row of the top layer.
+                # Its pairs come from any row of the top layer.
                 "one_output_token": times[fastest]["top_layer_s"]
                 * stack.tokens
                 / result["attnflow"]["one_output_token_one_thread"]["median_s"],
@@ -351,7 +353,7 @@ def growth(stacks, fewest_tokens=32):
 
 
 def targets(stacks):
-    """Rows of what is to be reached: measured medians beside what was asked. Nothing depends on them."""
+    """Rows of performance targets: measured medians and the goals. Nothing depends on them."""
 
     def seconds(name, what):
         return stacks[name]["attnflow"][what]["median_s"] if name in stacks else None

@@ -1,13 +1,14 @@
-"""What reading attention costs a generation: SmolLM2-135M-Instruct (4-bit GGUF), greedy, one thread, no flash attention.
+"""The cost of reading attention during generation: SmolLM2-135M-Instruct (4-bit GGUF), greedy, one thread, no flash
+attention.
 
     (a) bare     libllama by itself
     (b) plain    attnflow's backend without a sink
-    (c) capture  with the attention of every step handed over
+    (c) capture  with the attention of every step passed on
     (d) rollout  with the incremental rollout of all layers over the prompt's columns
 
 Checks that all four generate the same tokens, runs them in turn and prints medians. Speeds are those of the generated
-tokens; the prompt's time stands beside them. The whole program (`attnflow generate`, raw attention and rollout of all
-layers kept and written) is measured as the difference between a long and a short generation.
+tokens; the prompt's time is given next to them. The whole program (`attnflow generate`, with raw attention and rollout
+of all layers kept and written) is measured as the difference between a long and a short generation.
 """
 
 import json
@@ -24,7 +25,7 @@ TEXT = Path(__file__).resolve().parent / "prose.txt"
 MODES = ("bare", "plain", "capture", "rollout")
 TOKENS = 64
 RUNS = int(os.environ.get("ATTNFLOW_BENCH_RUNS", "9"))
-# Prompt tokens and runs: long prompts take most of the time for themselves.
+# Prompt tokens and runs: for long prompts, the prompt itself takes most of the time.
 PROMPTS = {100: RUNS, 1000: max(3, RUNS // 3)}
 
 
@@ -47,7 +48,7 @@ def measure_modes(prompt: int, runs: int) -> dict:
     for mode in MODES:
         keys = ("seconds", "cpu_seconds", "prompt_seconds", "prompt_cpu_seconds", "peak_memory_kib")
         results[mode] = {key: median(samples[mode], key) for key in keys}
-        # Neighbours in time share what the machine did meanwhile.
+        # Consecutive runs are affected alike by other activity on the machine.
         pairs = [
             {key: a[key] / b[key] for key in ("cpu_seconds", "seconds")}
             for a, b in zip(samples["bare"], samples[mode], strict=True)
@@ -66,7 +67,7 @@ def measure_modes(prompt: int, runs: int) -> dict:
 
 
 def measure_program(prompt_tokens: int, prompt: str, ids: list[int], runs: int) -> dict:
-    """Seconds of TOKENS generated tokens in the whole program."""
+    """Seconds for TOKENS generated tokens in the whole program."""
     with tempfile.TemporaryDirectory() as folder:
         out, document = Path(folder) / "out.npz", Path(folder) / "out.json"
         command = [str(PROGRAM), "generate", prompt, "--model", MODEL, "--threads", "1", "--ignore-end"]

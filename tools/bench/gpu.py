@@ -1,12 +1,12 @@
-"""The libtorch backend on a GPU: is it right, and how long does it take beside the CPU?
+"""The libtorch backend on a GPU: is it correct, and how does its time compare with the CPU's?
 
-    gpu.py [families] [MODEL]...      all of it, or the parts named; MODEL: see SIZES
+    gpu.py [families] [MODEL]...      everything, or the parts named; MODEL: see SIZES
 
 Needs a machine with a GPU, PyTorch and transformers, and a build with ATTNFLOW_PYTORCH (docs/building.md).
 
-First every family of tests/families, whose numbers are compared with those of transformers on the CPU. Then models of
-real sizes with random weights, each command in turn on CPU and GPU, whole processes: loading is part of them, and so is
-starting CUDA. Threads: all processors.
+First, every family in tests/families is compared with transformers on the CPU. Then models of realistic size with
+random weights: each command in turn on CPU and GPU, as whole processes, so that loading the model and starting CUDA are
+included. Threads: all processors.
 """
 
 import concurrent.futures
@@ -25,7 +25,7 @@ from measured import PROGRAM, ROOT, in_turn, machine, median, run_json, run_time
 sys.path.append(str(ROOT / "tests" / "families"))
 import families  # noqa: E402
 
-TOLERANCE = 2e-5  # that of the tests on the CPU
+TOLERANCE = 2e-5  # as in the tests on the CPU
 LONG_ROW = PROGRAM.parent / "attnflow_long_row_benchmark"
 RUNS = int(os.environ.get("ATTNFLOW_BENCH_RUNS", "3"))
 PROSE = (Path(__file__).parent / "prose.txt").read_text()
@@ -54,12 +54,12 @@ SIZES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def difference_of(name: str) -> float | str:
-    """The largest difference of a family, or what went wrong instead."""
+    """The largest difference for a family, or a description of what went wrong."""
     torch.set_num_threads(1)
     families.DEVICE = "cuda"
     try:
         return families.outcome_of(families.FAMILIES[name]).worst
-    except Exception as problem:  # one family's mistake should not hide the others'
+    except Exception as problem:  # one family's failure should not hide the others'
         return f"{type(problem).__name__}: {problem}"
 
 
@@ -90,7 +90,7 @@ def timed(command: list[str]) -> dict[str, float]:
 
 
 def commands(folder: Path, family: families.Family) -> dict[str, list[str]]:
-    """What is timed, by name. Tokens are bytes of decoders and words of encoders."""
+    """The commands to time, by name. Decoders' tokens are bytes, encoders' are words."""
 
     def explain(tokens: int, *options: str) -> list[str]:
         text = PROSE[:tokens] if family.is_decoder else " ".join(["the key to the old cabinets"] * (tokens // 6))

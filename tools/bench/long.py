@@ -1,16 +1,16 @@
 """Flow of one output token of a long text: how its time grows with the number of tokens.
 
-SmolLM2-135M-Instruct (4-bit GGUF, 30 layers) reads about the first N tokens of prose.txt (again from its beginning where
-N is more). The program gives the attention of all layers, mean over heads; attnflow_time_flow then times the flow of the
-last token through all 30 layers, by itself. Beside it stands the whole program, `attnflow explain --only-output-token
---method rollout,flow`, with its peak memory.
+SmolLM2-135M-Instruct (4-bit GGUF, 30 layers) reads about the first N tokens of prose.txt (repeated from its beginning
+if N is larger). The program gives the attention of all layers, mean over heads; attnflow_time_flow then times only the
+flow of the last token through all 30 layers. The whole program, `attnflow explain --only-output-token --method
+rollout,flow`, is timed as well, with its peak memory.
 
-First the answers are checked: enclosures of sampled pairs at 268 and 900 tokens agree with SciPy's maximum_flow in the
-network that is made here from raw attention (int32 units of 2^-28). ATTNFLOW_BENCH_RUNS: runs at the most (5; those that
-take ten seconds are not repeated). ATTNFLOW_BENCH_TOKENS: lengths, comma-separated. ATTNFLOW_BENCH_PROGRAMS: where
-attnflow_time_flow is.
+The answers are checked first: enclosures of sampled pairs at 268 and 900 tokens agree with SciPy's maximum_flow in the
+network built here from raw attention (int32 units of 2^-28). ATTNFLOW_BENCH_RUNS: most runs (5; those that take ten
+seconds are not repeated). ATTNFLOW_BENCH_TOKENS: lengths, comma-separated. ATTNFLOW_BENCH_PROGRAMS: folder of
+attnflow_time_flow.
 
-flow/long_report.py writes the results up, into docs/flow.md, too: long_report.py build/bench/long.json docs/flow.md.
+flow/long_report.py writes the report, also into docs/flow.md: long_report.py build/bench/long.json docs/flow.md.
 """
 
 import math
@@ -35,16 +35,16 @@ CHECKED = {268: 10, 900: 6}  # tokens: pairs
 RUNS = int(os.environ.get("ATTNFLOW_BENCH_RUNS", "5"))
 SECONDS = 20
 PROGRAMS = Path(os.environ.get("ATTNFLOW_BENCH_PROGRAMS", ROOT / "build" / "bench" / "bin"))
-# Name, threads, how wide enclosures may stay.
+# Name, threads, largest width of enclosures.
 TAKES = (("1", 1, 0.0), ("2", 2, 0.0), ("loose", 1, 0.01))
 UNIT_EXPONENT = 28
-# Of the prose, as SmolLM2's tokenizer has it.
+# For the prose with SmolLM2's tokenizer.
 WORDS_PER_TOKEN = 1007 / 1228
 MOST_GAP = 1e-9
 
 
 def text_of(tokens: int) -> str:
-    """About so many tokens of the prose, in whole words."""
+    """About this many tokens of the prose, in whole words."""
     words = PROSE.read_text(encoding="utf-8").split(" ")
     count = round(tokens * WORDS_PER_TOKEN)
     return " ".join((words * (count // len(words) + 1))[:count])
@@ -62,7 +62,7 @@ def run(command: list[str]) -> None:
 
 
 def scipy_flow(capacity: np.ndarray, sink: int) -> tuple[float, float]:
-    """Between what the maximum flow from the last token of the top layer to token `sink` lies; [layer, query, key]."""
+    """Bounds on the maximum flow from the top layer's last token to token `sink`; `capacity` is [layer, query, key]."""
     layers, n, _ = capacity.shape
     units = np.floor(capacity * 2.0**UNIT_EXPONENT).astype(np.int64)
     tails, heads, sizes = [], [], []
@@ -95,7 +95,7 @@ def check(tokens: int, pairs: int, folder: Path) -> dict:
         low, gap = arrays["flow"][0, 0], arrays["flow_gap"][0, 0]
     n = raw.shape[-1]
     capacity = 0.5 * raw + 0.5 * np.eye(n)
-    # The program's rows are computed again tile by tile: other roundings of float32 than those of the whole matrices.
+    # The program recomputes rows tile by tile: float32 roundings differ from those of the whole matrices.
     slack = n * 2.0**-23
     largest = 0.0
     for sink in np.linspace(1, n - 2, pairs).astype(int):
@@ -115,7 +115,7 @@ def write_stack(text: str, folder: Path) -> tuple[int, int]:
 
 
 def apart(function: Callable, *arguments: object) -> object:
-    """In a process of its own: a program's peak memory counts that of who starts it."""
+    """In a separate process: a program's peak memory includes that of the process that started it."""
     with ProcessPoolExecutor(1) as process:
         return process.submit(function, *arguments).result()
 
@@ -144,7 +144,7 @@ def measure(tokens: int, folder: Path) -> dict:
 
 
 def exponent(results: list[dict], key: str) -> float:
-    """Of the growth with the number of tokens: the slope of a line through the logarithms."""
+    """Growth exponent in the number of tokens: the slope of a line through the logarithms."""
     points = [(math.log(one["tokens"]), math.log(max(one[key], 1e-3))) for one in results]
     return float(np.polyfit(*zip(*points, strict=True), 1)[0])
 

@@ -1,8 +1,8 @@
-"""The rollout row of one output token over a prompt of 4,096 tokens, beside the forward pass that it needs.
+"""The rollout row of one output token over a prompt of 4,096 tokens, compared with the forward pass that it needs.
 
 A decoder of SmolLM2-135M's shape with random float32 weights (540 MB in a temporary folder), torch backend. Checks on a
-short prompt that the row is the full rollout's, then runs both in turn, each in a process of its own, and prints times
-and peak memory: the memory asked for is that of the weights, of the cache of keys and values, and 384 MiB.
+short prompt that the row is the full rollout's, then runs both in turn, each in a separate process, and prints times
+and peak memory. The memory goal is that of the weights, of the cache of keys and values, and 384 MiB.
 """
 
 import json
@@ -58,7 +58,7 @@ def shapes() -> dict[str, tuple[int, ...]]:
 
 
 def write_model(folder: Path) -> int:
-    """A Hugging Face folder, tensor after tensor; returns the bytes of the weights."""
+    """Writes a Hugging Face folder, one tensor at a time; returns the bytes of the weights."""
     (folder / "config.json").write_text(json.dumps(CONFIG))
     header, offset = {}, 0
     for name, shape in shapes().items():
@@ -71,7 +71,7 @@ def write_model(folder: Path) -> int:
     with (folder / "model.safetensors").open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for shape in shapes().values():
-            # Norms are one; maps keep the size of what they get.
+            # Norms are one; linear maps preserve the size of their input.
             weights = np.ones(shape, np.float32)
             if len(shape) == 2:
                 weights = random.standard_normal(shape, np.float32) / np.float32(np.sqrt(shape[1]))

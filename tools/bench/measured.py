@@ -1,4 +1,4 @@
-"""What the measurements of language models share: programs run in turn, their printed JSON, medians."""
+"""Shared by the measurements of language models: running programs in turn, reading their JSON, medians."""
 
 import json
 import os
@@ -15,7 +15,7 @@ PROGRAM = Path(os.environ.get("ATTNFLOW", str(ROOT / "build" / "release" / "bin"
 
 
 def run_json(command: list[str]) -> dict:
-    """A program that prints one line of JSON."""
+    """Runs a program that prints one line of JSON."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stderr.strip()}")
@@ -42,7 +42,7 @@ def run_timed(command: list[str], environment: dict[str, str] | None = None) -> 
 
 
 def in_turn(takes: dict[Hashable, Callable[[], dict]], runs: int) -> dict[Hashable, list[dict]]:
-    """Each of them once, then each once more, `runs` times: what slows the machine down for a while hits all alike."""
+    """Each of them once, then each again, `runs` times: a temporary slowdown of the machine affects all equally."""
     samples: dict[Hashable, list[dict]] = {name: [] for name in takes}
     for _ in range(runs):
         for name, take in takes.items():

@@ -1,9 +1,9 @@
-"""What capturing attention costs a model of PyTorch, in time and memory; attention with rollout against output_attentions
-with NumPy; and flow against NetworkX and SciPy.
+"""The cost of capturing attention in a PyTorch model, in time and memory; attention with rollout compared with
+output_attentions and NumPy; and flow compared with NetworkX and SciPy.
 
-Needs the package, torch and transformers: `./dev bench python` sees to both. Weights are random. Answers are compared
-before anything is timed; times are medians of runs that take turns. Memory is what a process of its own peaks at beyond
-a forward pass alone, without libraries' pages, the median of several.
+Needs the package, torch and transformers; `./dev bench python` provides both. Weights are random. Answers are compared
+before anything is timed; times are medians of runs that take turns. Memory is a separate process's peak beyond that of
+a forward pass alone, without the libraries' pages, as a median of several.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import attnflow
 
 RUNS = 9
 PROCESSES = 3
-LEAST = 0.05  # seconds: a call after a pause takes half a millisecond more than the next ones
+LEAST = 0.05  # seconds: a call after a pause takes half a millisecond longer than the next ones
 
 
 def encoder(implementation: str) -> Any:
@@ -38,9 +38,9 @@ def encoder(implementation: str) -> Any:
 
 
 def medians(work: dict[str, Callable[[], Any]], runs: int = RUNS) -> dict[str, float]:
-    """Seconds of each, the median of runs in turn; a run of less than LEAST is the mean of as many as take that long.
+    """Seconds of each, the median of runs in turn; a run shorter than LEAST is the mean of enough calls to reach it.
 
-    Each begins when the one before is over: NumPy's threads look for work for a tenth of a second after a product.
+    Each begins when the one before is over: NumPy's threads spin for a tenth of a second after a product.
     """
     times: dict[str, list[float]] = {name: [] for name in work}
     for _ in range(runs):
@@ -55,7 +55,7 @@ def medians(work: dict[str, Callable[[], Any]], runs: int = RUNS) -> dict[str, f
 
 
 def numpy_rollout(attentions: Any) -> Any:
-    """Of the paper: heads by their mean, residual 0.5, a product a layer; all layers."""
+    """As in the paper: mean over heads, residual 0.5, one product per layer; all layers."""
     found = []
     joint = None
     for layer in attentions:
@@ -88,7 +88,7 @@ CAPTURES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def tokenizer_of(ids: Any) -> tuple[Any, str]:
-    """A tokenizer whose words are the numbers of tokens, and a text of those."""
+    """A tokenizer whose words are the tokens' numbers, and a text of these."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     words = Tokenizer(models.WordLevel({f"w{number}": number for number in range(1000)}, unk_token="w0"))
@@ -102,7 +102,7 @@ def explained(model: Any, ids: Any, **options: Any) -> Any:
 
 
 def paper(model: Any, ids: Any) -> Any:
-    attentions = asked(model, ids)  # stands until rollout is there, as in a notebook
+    attentions = asked(model, ids)  # kept until the rollout is done, as in a notebook
     return numpy_rollout(attentions)
 
 
@@ -123,8 +123,8 @@ ROLLOUTS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def peak_of(work: Callable[[], Any]) -> int:
-    """KiB that are this process's own, at most while it works, looked at every half millisecond. (VmHWM counts pages of
-    libraries, too, which the system takes back when it likes: differences were off by 60 MiB.)
+    """This process's own memory in KiB, the peak while it works, sampled every half millisecond. (VmHWM also counts
+    pages of libraries, which the system may reclaim at any time: differences were off by 60 MiB.)
     """
     most, working = 0, True
 
@@ -153,7 +153,7 @@ def memory_of(name: str) -> None:
     ids = torch.randint(5, 1000, (1, 512))
     with torch.no_grad():
         way = (CAPTURES | ROLLOUTS)[name]
-        way(model, ids[:, :8])  # loads what is loaded but once
+        way(model, ids[:, :8])  # loads what is loaded only once
         for _ in range(3):  # until the heap has what a pass takes
             model(input_ids=ids)
         before = peak_of(lambda: model(input_ids=ids))
@@ -167,7 +167,7 @@ def memory_table(ways: dict[str, Callable[[Any, Any], Any]], what: str, of: str)
     base = 0.0
     for name in ways:
         command = [sys.executable, __file__, name]
-        # What is freed goes back at once: how many gaps the heap has between what stays varies by 60 MiB, for every way.
+        # Freed memory is returned at once: the heap's fragmentation varies by 60 MiB, whichever way is measured.
         environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
         grown = [int(subprocess.check_output(command, text=True, env=environment).split()[0]) for _ in range(PROCESSES)]
         mib = statistics.median(grown) / 1024
@@ -177,7 +177,7 @@ def memory_table(ways: dict[str, Callable[[Any, Any], Any]], what: str, of: str)
 
 
 def flow_network(layers: Any) -> tuple[Any, list[Any]]:
-    """The paper's graph with residual 0.5, as NetworkX's, and its nodes by layer."""
+    """The paper's graph with residual 0.5, in NetworkX, and its nodes by layer."""
     depth, n, _ = layers.shape
     graph = networkx.DiGraph()
     for k in range(depth):
@@ -189,7 +189,7 @@ def flow_network(layers: Any) -> tuple[Any, list[Any]]:
 
 
 def scipy_flow(graph: Any, source: int, sinks: list[Any]) -> Any:
-    scale = 2.0**20  # whole numbers of 32 bits
+    scale = 2.0**20  # 32-bit integers
     arcs = [(u, v, round(c * scale)) for u, v, c in graph.edges(data="capacity")]
     rows, columns, units = (np.array(part) for part in zip(*arcs, strict=True))
     nodes = graph.number_of_nodes()
@@ -204,7 +204,7 @@ def flow_table(model: Any) -> None:
     graph, sinks = flow_network(layers)
     depth, n, _ = layers.shape
     source = depth * n  # the first token of the last layer
-    push = networkx.algorithms.flow.edmonds_karp  # what the reference implementation of the paper calls
+    push = networkx.algorithms.flow.edmonds_karp  # as in the paper's reference implementation
 
     def by_networkx() -> Any:
         return np.array([networkx.maximum_flow_value(graph, source, j, flow_func=push) for j in sinks])

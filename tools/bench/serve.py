@@ -1,8 +1,8 @@
-"""`attnflow serve`: how long a request takes, beside the same analysis in one process, and whether it keeps pace.
+"""`attnflow serve`: how long a request takes compared with the same analysis in one process, and whether it keeps up.
 
 1. explain of 12 tokens by the embedded model, all three methods, on one connection: median of many.
 2. The same analysis without a server, in a process that repeats it: `attnflow_explain_loop` of the same build.
-3. 20 requests a second for a minute, from as many connections as it takes: every answer is compared with the first one.
+3. 20 requests a second for a minute, from as many connections as needed: every answer is compared with the first one.
 """
 
 import concurrent.futures
@@ -64,7 +64,7 @@ def latency(port: int, body: bytes, expected: bytes) -> list[float]:
 
 
 def steady(port: int, body: bytes, expected: bytes) -> dict:
-    """RATE requests a second, sent when they are due whether earlier ones are answered or not."""
+    """RATE requests per second, sent when due whether or not earlier ones have been answered."""
     local = threading.local()
 
     def one(due: float) -> tuple[bool, float]:
@@ -107,7 +107,7 @@ def main() -> None:
         if status != 200 or tokens != TOKENS or report["settings"]["method"] != ["raw", "rollout", "flow"]:
             sys.exit(f"expected a report of {TOKENS} tokens, found {status}, {tokens} tokens")
         print(f"first request, which loads the model: {1000 * first:.0f} ms")
-        # In turn: what slows the machine down for a while hits both.
+        # In turn: a temporary slowdown of the machine affects both.
         times = []
         rounds = []
         for _ in range(ROUNDS):

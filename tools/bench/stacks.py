@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the attention stacks that the flow benchmark runs on: real models reading real prose.
+"""Makes the attention stacks for the flow benchmark: real models reading real prose.
 
     tools/bench/stacks.py [--out DIR] [--program ATTNFLOW] [NAME...]
 
-A NAME is enc-N (MiniLM, 6 layers of 12 heads, bidirectional) or dec-N (SmolLM2-135M, 30 layers of 9 heads, causal), N
-the number of tokens; without one, all of them are made. DIR (default: .cache/bench/flow in the repository) gets
-NAME.npy: float32 [layer, head, query, key], each row the softmax as the model gives it, without the residual. A file
-that is there with the right shape is kept.
+A NAME is enc-N (MiniLM, 6 layers of 12 heads, bidirectional) or dec-N (SmolLM2-135M, 30 layers of 9 heads, causal),
+with N the number of tokens; without a NAME, all of them are made. DIR (default: .cache/bench/flow in the repository)
+gets NAME.npy: float32 [layer, head, query, key], each row the model's softmax, without the residual. An existing file
+with the right shape is kept.
 
 The text is the beginning of prose.txt, cut such that the model sees exactly N tokens: for MiniLM whole words, between
 [CLS] and [SEP]; for SmolLM2 the first N tokens, without a chat template. Needs network access the first time (both
@@ -34,12 +34,12 @@ PROSE = HERE / "prose.txt"
 LENGTHS = {"enc": (16, 32, 64, 128, 256, 512), "dec": (16, 32, 64, 128, 256)}
 LAYERS_AND_HEADS = {"enc": (6, 12), "dec": (30, 9)}
 NAMES = [f"{kind}-{length}" for kind, lengths in LENGTHS.items() for length in lengths]
-# Rows of a float32 softmax miss 1 by about 1e-7; more than this is a wrong stack.
+# Rows of a float32 softmax deviate from 1 by about 1e-7; a larger deviation means a wrong stack.
 ROW_SUM_TOLERANCE = 1e-5
-# One token, in any context: fills up when the next word of the prose has more pieces than there is room for.
+# A single token in any context: fills the text if the prose's next word has more tokens than fit.
 FILLER = "and"
-# SmolLM2's loss on the first 128 tokens of the prose, in nats, is 3.47. With pairs rotated in halves it is 4.83, without
-# rotation 5.22, with heads of keys and values in another order 12.9; the first two still answer " Paris".
+# SmolLM2's loss on the first 128 tokens of the prose is 3.47 nats. With pairs rotated in halves it is 4.83, without
+# rotation 5.22, with the key and value heads in another order 12.9; the first two still answer " Paris".
 LOSS_TOKENS, LOSS_LIMIT = 128, 4.0
 
 
@@ -69,7 +69,7 @@ def problem(name, stack):
 
 
 def is_there(name, path):
-    """Whether `path` holds a stack of the right shape; only its header is read."""
+    """Whether `path` holds a stack of the right shape; reads only its header."""
     import numpy as np
 
     if not path.exists():
@@ -82,7 +82,7 @@ def is_there(name, path):
 
 
 def save(name, stack, path):
-    """Writes `path` whole or not at all."""
+    """Writes `path` completely or not at all."""
     import numpy as np
 
     if (wrong := problem(name, stack)) is not None:
@@ -100,7 +100,7 @@ def save(name, stack, path):
 
 
 def text_of(tokenizer, length):
-    """The beginning of the prose, in whole words, that is `length` tokens with [CLS] and [SEP]."""
+    """The beginning of the prose, in whole words, that has `length` tokens including [CLS] and [SEP]."""
 
     def count(words):
         return len(tokenizer.encode(" ".join(words)).ids)
@@ -123,7 +123,7 @@ def text_of(tokenizer, length):
 
 
 def encoder_stacks(lengths, program):
-    """Yields (length, stack) of MiniLM, as attnflow itself computes it."""
+    """Yields (length, stack) for MiniLM, as computed by attnflow itself."""
     import numpy as np
     import tokenizers
 
@@ -138,7 +138,7 @@ def encoder_stacks(lengths, program):
     for length in lengths:
         with tempfile.TemporaryDirectory() as scratch:
             output = Path(scratch) / "attention.npz"
-            # One thread: sums are taken in one order.
+            # One thread, so that sums are taken in a fixed order.
             command = [program, "explain", "-", "--model", MINILM, "--method", "raw", "--keep-attention"]
             command += ["--threads", "1", "-o", output]
             text = text_of(tokenizer, length)
@@ -152,7 +152,7 @@ def encoder_stacks(lengths, program):
 
 
 def decoder_stacks(lengths):
-    """Yields (length, stack) of SmolLM2. No token sees a later one: the longest stack holds the others."""
+    """Yields (length, stack) for SmolLM2. No token sees a later one: the longest stack contains the others."""
     import numpy as np
     import smollm2
 
@@ -173,7 +173,7 @@ def decoder_stacks(lengths):
 
 
 def make(names=NAMES, out=OUT, program=PROGRAM):
-    """Makes those stacks of `names` that are not in `out`; returns the path of each. Runs in the environment."""
+    """Makes the stacks in `names` that are not in `out`; returns the path of each. Runs in the environment."""
     paths = {name: out / f"{name}.npy" for name in names}
     out.mkdir(parents=True, exist_ok=True)
     missing = [name for name in names if not is_there(name, paths[name])]

@@ -1,9 +1,9 @@
-"""Rollout and flow beside the forward pass of a ViT-B/16: 12 layers, 12 heads, 197 tokens, random weights.
+"""Rollout and flow compared with the forward pass of a ViT-B/16: 12 layers, 12 heads, 197 tokens, random weights.
 
-Asked: rollout of all pairs under 3% of the forward pass, flow from the class token to all patches under a second on two
-cores. Attention of random weights is nearly even, which makes flow easy, so the weights of queries and keys are made
-larger until a row's largest weight is about as large as trained models have it; the program checks the answers (rows of
-rollout sum to 1, rollout <= flow <= 1) each time.
+Goals: rollout of all pairs under 3% of the forward pass, flow from the class token to all patches under a second on two
+cores. Attention of random weights is nearly uniform, which makes flow easy, so the query and key weights are scaled up
+until a row's largest weight is about as large as in trained models; the program checks the answers (rows of rollout sum
+to 1, rollout <= flow <= 1) each time.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What benchmarks write: files that are whole or not there, and one look for all plots."""
+"""The files that benchmarks write: complete or absent, and one style for all plots."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SETTINGS = {
-    "svg.fonttype": "path",  # looks the same wherever it is shown
+    "svg.fonttype": "path",  # looks the same everywhere
     "svg.hashsalt": "attnflow",  # same numbers, same file
     "font.family": "DejaVu Sans",
     "mathtext.fontset": "dejavusans",
@@ -15,7 +15,7 @@ SETTINGS = {
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Where to write what takes the place of `path` at the end."""
+    """The path to write to, which replaces `path` at the end."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     yield temporary
     os.replace(temporary, path)

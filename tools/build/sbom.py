@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What is inside the packages, with licences: an SPDX 2.3 document.
+"""The contents of the packages, with licenses: an SPDX 2.3 document.
 
     tools/build/sbom.py VERSION [--cargo CARGO] [-o FILE]
 
-Ours; the Rust crates that are linked (cargo metadata); the npm packages that the page is made of (package-lock.json, what is
-not for development); libllama; the models that are built in. What Debian packages bring is not inside: dpkg knows it. A part
-without a licence is an error.
+Lists attnflow itself, the linked Rust crates (cargo metadata), the npm packages in the page (package-lock.json, without
+development dependencies), libllama, and the built-in models. Debian dependencies are not included: dpkg knows them. A
+part without a license is an error.
 """
 
 import argparse
@@ -25,7 +25,7 @@ class SbomError(Exception):
 
 
 def crates(cargo):
-    """Those that are linked: what our crate needs, and what that needs; neither for tests nor for building."""
+    """Linked crates: our crate's dependencies and theirs, except those for tests or for building."""
     words = [
         cargo,
         "metadata",

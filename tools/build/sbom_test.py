@@ -1,4 +1,4 @@
-"""Tests of sbom.py, with a cargo that is made up and with the real lists of packages."""
+"""Tests of sbom.py, with a fake cargo and with the real lists of packages."""
 
 import json
 import os

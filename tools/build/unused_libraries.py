@@ -1,14 +1,14 @@
-"""Keeps libraries that a shared object drags in without using them from being loaded with it.
+"""Keeps libraries that a shared object pulls in but does not use from being loaded with it.
 
-Debian's libtorch is linked to OpenCV, FFmpeg and LevelDB, none of whose functions it calls. They bring 250 further
+Debian's libtorch is linked to OpenCV, FFmpeg and LevelDB but calls none of their functions. They bring 250 further
 libraries (GDAL, GStreamer, ...), and loading all of those takes longer than the rest of a small model's run.
 
-A library counts as unused when it belongs to one of the families in SKIPPABLE, no library that stays needs any symbol
-that it defines, and none that stays names it. (Only those families: a library may also be there for what it does when
-it is loaded, as libtorch_cuda is.) In FOLDER each unused library gets a link of its name to NOTHING, a library without
-content. Where the shared object's run path (DT_RPATH, which counts for what it loads in turn) names that folder first,
-the dynamic linker opens NOTHING in their place. At the end the object is opened with every symbol bound; should that
-fail, no link stays.
+A library counts as unused if it belongs to one of the families in SKIPPABLE, no remaining library needs any symbol that
+it defines, and none depends on it by name. (Only those families: a library may also be needed for what it does when it
+is loaded, like libtorch_cuda.) In FOLDER each unused library gets a link with its name to NOTHING, an empty library. If
+the shared object's run path (DT_RPATH, which also applies to what it loads in turn) names that folder first, the
+dynamic linker opens NOTHING instead of those libraries. Finally the object is opened with every symbol bound; if that
+fails, all links are removed.
 
     unused_libraries.py OBJECT NOTHING FOLDER
 """
@@ -32,12 +32,12 @@ def needed(path: str) -> list[str]:
 
 
 def symbols(path: str, which: str) -> set[str]:
-    # "address type name@@VERSION", or without the address; versions are left out, which finds more uses, not fewer.
+    # "address type name@@VERSION", or without the address; ignoring versions can only find more uses, not fewer.
     return {line.split()[-1].split("@")[0] for line in output("nm", "--dynamic", which, path).splitlines() if line}
 
 
 class Libraries:
-    """What is loaded with an object, by the names that libraries have for each other."""
+    """The libraries loaded with an object, by the names under which they depend on each other."""
 
     def __init__(self, target: str):
         self.target = target
@@ -50,7 +50,7 @@ class Libraries:
         return self.needs[path]
 
     def loaded_without(self, skipped: set[str]) -> set[str]:
-        """Paths of all that is still loaded."""
+        """Paths of everything that is still loaded."""
         loaded, waiting = {self.target}, [self.target]
         while waiting:
             for name in self.needs_of(waiting.pop()):
@@ -64,7 +64,7 @@ class Libraries:
         names = {name for path in self.loaded_without(set()) for name in self.needs_of(path)}
         skipped = {name for name in names if SKIPPABLE.match(name)}
         while True:
-            # Those behind skipped libraries are skipped with them; what counts is who names a library and stays.
+            # Dependencies of skipped libraries are skipped with them; only remaining libraries' dependencies count.
             stay = self.loaded_without(skipped)
             wanted = set().union(*(symbols(path, "--undefined-only") for path in stay))
             used = {name for name in skipped if symbols(self.where[name], "--defined-only") & wanted}
@@ -80,7 +80,7 @@ def opens(target: str) -> bool:
 
 def main(target: str, nothing: str, folder: str) -> None:
     links = Path(folder)
-    shutil.rmtree(links, ignore_errors=True)  # or the last run's links would be taken for the libraries
+    shutil.rmtree(links, ignore_errors=True)  # otherwise the last run's links would be taken for the libraries
     unused = Libraries(target).unused()
     links.mkdir(parents=True)
     if not unused:

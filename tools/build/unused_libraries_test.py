@@ -1,4 +1,4 @@
-"""Tests of unused_libraries.py on small libraries that are made on the spot."""
+"""Tests of unused_libraries.py on small libraries built on the fly."""
 
 import os
 import subprocess
@@ -42,16 +42,16 @@ class UnusedLibrariesTest(unittest.TestCase):
         self.library("libzmq", "int zmq(void) { return 1; }")
         self.library("libleveldb", "int level(void) { return 1; }")
         self.library("libnuma", "int numa(void) { return 1; }")
-        # Uses zmq, and leveldb if there is one; names both opencv libraries and numa for nothing.
+        # Uses zmq, and leveldb if there is one; depends on both opencv libraries and numa without using them.
         code = "int zmq(void); __attribute__((weak)) int level(void); int top(void) { return zmq() + (level ? 1 : 0); }"
         needs = ("libopencv_core", "libopencv_dnn", "libzmq", "libleveldb", "libnuma")
         target = self.library("libtop", code, *needs)
-        # numa is of no family that is known to do nothing when it is loaded.
+        # numa is in no family known to do nothing on loading.
         self.assertEqual(self.skipped(target), ["libopencv_core.so.1", "libopencv_dnn.so.1"])
         loaded = unused_libraries.output("ldd", str(target))
         self.assertNotIn("libgdal", loaded)
         self.assertIn("libnuma", loaded)
-        # Its own links of the last run do not deceive it.
+        # Its own links from the last run do not confuse it.
         self.assertEqual(self.skipped(target), ["libopencv_core.so.1", "libopencv_dnn.so.1"])
 
     def test_what_another_library_uses_stays(self):

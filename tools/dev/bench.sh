@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 #= [NAME]...
-#: measure: build (from nothing), explain, flow, contributions, degeneracy, generation, long, long_row, vision, serve, python (the package, only by name), gpu (only by name) and the core's *_benchmark.cc, or only those named
+#: measure: build (from scratch), explain, flow, contributions, degeneracy, generation, long, long_row, vision, serve, python (the package; by name only), gpu (by name only) and the core's *_benchmark.cc, or only those named
 
 command_bench() {
   local -a wanted=("$@")
-  # In tools/bench; what else is there makes their inputs.
+  # In tools/bench; the other files there make their inputs.
   local -a scripts=(explain flow contributions degeneracy generation long long_row vision serve)
   local program name ran=0
-  # Needs nothing that is built here, and is asked for by name: it takes minutes.
+  # Needs nothing built here, and runs only by name: it takes minutes.
   if [[ "${1:-}" == build ]]; then
     "$PYTHON" tools/bench/build.py "${@:2}"
     return
@@ -26,7 +26,7 @@ command_bench() {
     for name in python corpus cell; do "$program" "tools/bench/$name.py"; done
     return
   fi
-  # With the PyTorch that has CUDA, and the Python that has it.
+  # With a PyTorch that has CUDA, and the Python it belongs to.
   if [[ "${1:-}" == gpu ]]; then
     [[ -n "${ATTNFLOW_PYTORCH:-}" ]] || die 'bench: gpu needs ATTNFLOW_PYTORCH (docs/building.md)'
     require_packages build
@@ -36,7 +36,7 @@ command_bench() {
     return
   fi
   wants() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
-  # A wrong name is told before anything is installed.
+  # A wrong name is reported before anything is installed.
   local -a known
   mapfile -t known < <(printf '%s\n' "${scripts[@]}" && find attnflow -mindepth 2 -maxdepth 2 -name '*_benchmark.cc' -printf '%h\n' |
     xargs -n 1 basename | sort -u | sed 's/$/_benchmark/')

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #= [program | llama | PRESET] [TARGET]...
-#: build everything (or: program, llama (GGUF support), or a preset: dev tsan consumer bench fuzz) [TARGET...]
+#: build everything, or: program, llama (GGUF support), a preset (dev tsan consumer bench fuzz), single TARGETs
 
 command_build() {
   local preset="${1:-release}"

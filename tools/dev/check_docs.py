@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the documents: links inside the project lead to a file (and to a heading in it), and docs/versioning.md lists
-exactly the public headers of the core, and what people cite states the version that is built.
+"""Checks the documents: links inside the project lead to a file (and to a heading in it), docs/versioning.md lists
+exactly the core's public headers, and the places that people cite state the version being built.
 
-Prints one line for each problem and ends with status 1 if there is any or if there was nothing to check.
+Prints one line for each problem, and exits with status 1 if there is any or if there was nothing to check.
 """
 
 import re
@@ -29,7 +29,7 @@ def documents() -> list[Path]:
 
 
 def anchors(markdown: str) -> set[str]:
-    """The names that a renderer gives to headings: lower case, punctuation dropped, spaces to hyphens."""
+    """The names that a renderer gives to headings: lower case, no punctuation, hyphens for spaces."""
     names: set[str] = set()
     for heading in HEADING.findall(FENCE.sub("", markdown)):
         text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
@@ -62,7 +62,7 @@ def link_problems(document: Path) -> list[str]:
 
 
 def public_headers() -> set[str]:
-    """As CMake installs them: no test helpers, nothing in the namespace attnflow::internal."""
+    """The headers that CMake installs: no test helpers, nothing in the namespace attnflow::internal."""
     with (ROOT / "tools" / "layering.toml").open("rb") as file:
         core = tomllib.load(file)["core"]
     headers = {"attnflow/base/version.h"}  # written by CMake
@@ -83,7 +83,7 @@ def header_problems() -> list[str]:
 
 
 def version_problems() -> list[str]:
-    """Whoever cites attnflow copies the version from CITATION.cff or from the README."""
+    """People who cite attnflow copy the version from CITATION.cff or from the README."""
     built = re.search(
         r"^project\(attnflow VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.M
     )

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-#: remove everything that was built (--all: downloads, too)
+#: remove everything that was built (--all: downloads as well)
 
 command_clean() {
   rm -rf build rust/target compile_commands.json

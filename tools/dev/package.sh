@@ -2,8 +2,8 @@
 #= [--release] [--check]
 #: build what users install, into build/dist: source archive, Debian packages, wheel, SBOM (--check: try them in a clean root)
 
-# --release refuses a state that nobody could make again: changes that are not committed, a version that CHANGELOG.md does
-# not tell of.
+# --release refuses a state that nobody could reproduce: uncommitted changes, or a version without a section in
+# CHANGELOG.md.
 check_release() {
   local version="$1" release="$2" problem=''
   [[ -z "$(git status --porcelain)" ]] || problem='changes are not committed'
@@ -13,7 +13,7 @@ check_release() {
   say "not a release: $problem"
 }
 
-# logged NAME COMMAND...: its output goes to a log, whose end is shown when it fails.
+# logged NAME COMMAND...: sends its output to a log, whose end is shown if it fails.
 logged() {
   local name="$1" log="$CACHE/logs/$1.log"
   shift
@@ -37,7 +37,7 @@ make_debian_packages() {
   rm -rf "$dist/_CPack_Packages"
 }
 
-# The wheel, its libraries inside.
+# The wheel, including its libraries.
 make_wheel() {
   local dist="$1" builder checks
   builder="$(package_python)" || die "no Python to build the wheel with"
@@ -47,7 +47,7 @@ make_wheel() {
   PATH="$(dirname "$checks"):$PATH" logged auditwheel "$checks" -m auditwheel repair --wheel-dir "$dist" build/wheels/*.whl
 }
 
-# A root of this machine's Debian with nothing but its essential packages: installs the packages there, and explains a
+# A root with nothing but the essential packages of this machine's Debian: installs the packages there and explains a
 # sentence. The root is made in a temporary folder, and removed.
 check_packages() {
   local dist="$1" clean codename
@@ -55,7 +55,7 @@ check_packages() {
   ((EUID == 0)) || die 'package --check needs root'
   apt_install mmdebstrap
   clean="$(mktemp -d)"
-  # shellcheck disable=SC2064  # the folder of now
+  # the folder's current value
   trap "umount '$clean/proc' 2>/dev/null; rm -rf '$clean'" EXIT
   say 'making a clean root'
   local -a sources=()

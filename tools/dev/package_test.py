@@ -26,7 +26,7 @@ class ReleaseTest(unittest.TestCase):
         self.git("commit", "--quiet", "--message", "Change it")
 
     def check(self, release, version="1.2.3"):
-        """Exit status and what was said."""
+        """Exit status and output."""
         tell = 'die() { echo "$*"; exit 1; }; say() { echo "$*"; }'
         command = f'set -euo pipefail; {tell}; source "{SCRIPT}"; check_release {version} {release}'
         done = subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, text=True)

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Stages of work that say how far they are: one line each, which moves on a terminal and is written once elsewhere.
+# Stages of work that report their progress: one line each, updated in place on a terminal and written once elsewhere.
 
 STAGE_LOG="${ATTNFLOW_STAGE_LOG:-}" # a file that gets "SECONDS<tab>TITLE" for each stage: ./dev bench build reads it
 
-# The line of the running stage. Only on a terminal: elsewhere it would fill a log.
+# The running stage's line. Only on a terminal: elsewhere it would fill a log.
 moving_line() { if [[ -t 2 ]]; then printf '\r\033[K%s' "$1" >&2; fi; }
 end_line() {
   if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
@@ -17,7 +17,7 @@ bar() { # bar DONE ALL
   printf '[%s%s] %d/%d' "$(printf '%*s' "$filled" '' | tr ' ' '#')" "$(printf '%*s' $((width - filled)) '')" "$1" "$2"
 }
 
-# What runs beside the script: task_NAME, with its output in .cache/logs/NAME.log and how far it is from progress_NAME.
+# Background tasks: task_NAME, with its output in .cache/logs/NAME.log and its progress from progress_NAME.
 declare -A TASK_PID=()
 start_task() {
   local name="$1"
@@ -30,7 +30,7 @@ start_task() {
   ) >"$CACHE/logs/$name.log" 2>&1 </dev/null &
   TASK_PID[$name]=$!
 }
-# For a task that needs what another one does first.
+# For a task that first needs the result of another.
 after_task() {
   until [[ -e "$CACHE/logs/$1.done" ]]; do
     kill -0 "${TASK_PID[$1]}" 2>/dev/null || [[ -e "$CACHE/logs/$1.done" ]] || die "$1 failed"
@@ -39,7 +39,7 @@ after_task() {
 }
 is_running() { kill -0 "${TASK_PID[$1]}" 2>/dev/null; }
 
-# wait_for TITLE TASK...: until all of them are done; the first that failed ends the script with the end of its log.
+# wait_for TITLE TASK...: waits for all of them; the first failure ends the script with the end of that task's log.
 wait_for() {
   local title="$1" start=$SECONDS name line running=1
   shift
@@ -69,7 +69,7 @@ wait_for() {
 
 count_lines() { grep -c -E "$1" "$2" 2>/dev/null || true; }
 
-# ninja_stage TITLE ARGUMENT...: ninja, whose count becomes the moving line; what it says about failures is shown.
+# ninja_stage TITLE ARGUMENT...: runs ninja, whose count becomes the progress line; its messages on failure are shown.
 ninja_stage() {
   local title="$1" start=$SECONDS status=0
   shift

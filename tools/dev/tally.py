@@ -2,9 +2,9 @@
 
     tally.py CTEST_JUNIT_XML GTEST_FOLDER
 
-A ctest test is a program. Where the program left a GoogleTest report in GTEST_FOLDER, its cases are counted one by one;
-else the program counts as one test. A program that failed without a failed case (a crash, a sanitizer's report, a
-time-out) counts as one failure more.
+A ctest test is a program. If the program left a GoogleTest report in GTEST_FOLDER, its cases are counted individually;
+otherwise the program counts as one test. A program that failed without a failed case (a crash, a sanitizer report, a
+timeout) counts as one additional failure.
 """
 
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the counting behind `./dev test`: nothing that failed or did not run may count as passed."""
+"""Tests of the counting for `./dev test`: nothing that failed or did not run may count as passed."""
 
 import subprocess
 import sys

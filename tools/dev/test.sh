@@ -1,19 +1,30 @@
 # shellcheck shell=bash
-#: build and run every test (--quick: the release build's only; or STAGE...; -v: show all output)
+#= [--all | --quick] [-v] [STAGE]...
+#: build and run the tests (--all: the long ones, too; --quick: the release build's only; -v: show all output)
+#+ Without --all these are the tests that a person runs before a commit and that CI runs. docs/building.md has a table
+#+ of the stages. A stage that is named runs by itself.
 
 # A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
-STAGES=(release cli training serve oracle families mutate python capture viewer browser consumer lint dev tsan)
-# These run alone: the first measures, the second opens two browsers at once, which wait for what they show.
+STAGES=(release cli serve oracle mutate python capture viewer browser consumer lint dev)
+# Only with --all, or by name.
+LONG_STAGES=(training families tsan)
+# The release build comes first, since most others use it. The browser then runs alone: it opens two pages at once, which
+# wait for what they show.
 ALONE=(release browser)
 # The others run two at a time, since most use one processor. The longest begin; stages on one line follow each other,
 # because they make the same files.
-LINES=(dev cli 'python capture' serve tsan mutate training oracle families lint consumer viewer)
+LINES=(dev lint 'python capture' cli families tsan training serve oracle mutate viewer consumer)
+# What --all adds to the stages that run without it: tests by name, and why each can wait.
+LONG_TESTS=tests/long_tests.txt
 RESULTS=build/test-results
-# Cases of each campaign in ./dev test. A case of `crash` and of `python` takes seconds; together they take about a minute.
-MUTATED_CASES=40
-MUTATED_SLOW_CASES=10
+# Cases of each campaign, and of those whose cases take seconds (`crash`, `python`).
+MUTATED_CASES=(20 4)
+MUTATED_CASES_OF_ALL=(200 20)
+
+# Whether the long tests are run as well.
+runs_all() { [[ "$TIER" == all ]]; }
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
 
@@ -31,10 +42,12 @@ ctest_folder() {
   return "$status"
 }
 
-# unittest_folder FOLDER: Python's unittest in every test_*.py of a folder.
+# unittest_folder FOLDER: Python's unittest in every test_*.py of a folder, but for the stage's long tests.
 unittest_folder() {
   local tally status=0
-  "$PYTHON" tools/dev/run_unittest.py "$1" "$RESULTS/$STAGE.tally" || status=1
+  local -a without=()
+  runs_all || without=(--without "$LONG_TESTS" --stage "$STAGE")
+  "$PYTHON" tools/dev/run_unittest.py "${without[@]}" "$1" "$RESULTS/$STAGE.tally" || status=1
   tally="$(cat "$RESULTS/$STAGE.tally")" || return 1
   # shellcheck disable=SC2086
   count $tally
@@ -47,10 +60,22 @@ has_llama() {
     die "test: $1 was built without the llama backend (its configure.log says why)"
 }
 
-stage_release() { build_preset release && has_llama build/release && ctest_folder build/release; }
+# Tests that measure run alone (RUN_SERIAL).
+stage_release() {
+  build_preset release && has_llama build/release && ctest_folder build/release --label-exclude training --parallel 2
+}
 
-# Most of these use one core, and none measures.
-stage_dev() { build_preset dev && has_llama build/dev && ctest_folder build/dev --label-regex fast --parallel 2; }
+# The address and undefined-behavior sanitizers: over what reads files and requests from anywhere, and over flow, which
+# follows pointers in hot loops; with --all over everything but libtorch.
+SANITIZED=(base files flow image model report serve text unicode)
+stage_dev() {
+  if runs_all; then
+    build_preset dev && has_llama build/dev && ctest_folder build/dev --label-regex fast --parallel 2
+  else
+    build_preset dev "${SANITIZED[@]/%/_test}" &&
+      ctest_folder build/dev --tests-regex "^($(IFS='|' && echo "${SANITIZED[*]}"))\$" --parallel 2
+  fi
+}
 
 # What runs on several threads, and nothing else: a third build of everything would take minutes.
 stage_tsan() {
@@ -58,9 +83,16 @@ stage_tsan() {
     ctest_folder build/tsan --tests-regex '^(base|rollout|flow|evaluate)$'
 }
 
-stage_cli() { unittest_folder tests/cli; }
+# Tests of streams and files look at attnflow-train, too, where it is built.
+stage_cli() {
+  if runs_all; then build_preset release attnflow-train; fi
+  unittest_folder tests/cli
+}
 
-stage_training() { unittest_folder tests/training; }
+stage_training() {
+  build_preset release attnflow-train training_test &&
+    ctest_folder build/release --label-regex training && unittest_folder tests/training
+}
 
 # A Python that has schemathesis, which asks the server whatever its OpenAPI document allows, and does not allow.
 stage_serve() {
@@ -76,9 +108,10 @@ stage_oracle() {
   unittest_folder tests/oracle
 }
 
-# mutated CASES CAMPAIGN...: so many cases of each, always the same ones (./dev fuzz mutate tries others).
+# mutated SPEED CAMPAIGN...: cases of each, always the same ones (./dev fuzz mutate tries others). SPEED: 0 fast, 1 slow.
 mutated() {
-  local cases="$1" status=0 tally
+  local cases="${MUTATED_CASES[$1]}" status=0 tally
+  runs_all && cases="${MUTATED_CASES_OF_ALL[$1]}"
   shift
   rm -f "$RESULTS/$STAGE.tally"
   ATTNFLOW="$ROOT/build/release/bin/attnflow" "$PYTHON" tools/fuzz/mutate.py --seed 1 --cases "$cases" \
@@ -93,8 +126,8 @@ mutated() {
 stage_mutate() {
   local status=0
   "$PYTHON" tools/fuzz/running_test.py || return 1
-  mutated "$MUTATED_CASES" files texts options numbers server || status=1
-  mutated "$MUTATED_SLOW_CASES" crash || status=1
+  mutated 0 files texts options numbers server || status=1
+  mutated 1 crash || status=1
   return "$status"
 }
 
@@ -114,10 +147,12 @@ package_into() {
 stage_python() {
   local interpreter
   interpreter="$(package_python)" && package_into "$interpreter" || return 1
-  ATTNFLOW_WHEEL_PYTHON="$(wheel_python)" && ATTNFLOW_OTHER_PYTHONS="$(other_pythons)" || return 1
-  export ATTNFLOW_WHEEL_PYTHON ATTNFLOW_OTHER_PYTHONS
+  if runs_all; then
+    ATTNFLOW_WHEEL_PYTHON="$(wheel_python)" && ATTNFLOW_OTHER_PYTHONS="$(other_pythons)" || return 1
+    export ATTNFLOW_WHEEL_PYTHON ATTNFLOW_OTHER_PYTHONS
+  fi
   PYTHON="$interpreter" unittest_folder python/tests
-  ATTNFLOW_PACKAGE_PYTHON="$interpreter" mutated "$MUTATED_SLOW_CASES" python
+  ATTNFLOW_PACKAGE_PYTHON="$interpreter" mutated 1 python
 }
 
 # The program's own families, against transformers.
@@ -161,9 +196,10 @@ print(report["numPassedTests"], report["numFailedTests"] + unread, pending)' "$l
 # "ℹ pass N".
 stage_browser() {
   local log="$RESULTS/$STAGE.output" pages="$RESULTS/$STAGE.pages" status=0
-  local -a numbers
+  local -a numbers tier=()
+  if runs_all; then tier=(--all); fi
   sample_pages "$pages"
-  ATTNFLOW_VIEWER="$ROOT/build/release/viewer" tests/browser/run "$pages" 2>&1 | tee "$log" || status=1
+  ATTNFLOW_VIEWER="$ROOT/build/release/viewer" tests/browser/run "${tier[@]}" "$pages" 2>&1 | tee "$log" || status=1
   mapfile -t numbers < <(awk '($1 == "#" || $1 == "ℹ") && $3 ~ /^[0-9]+$/ { n[$2] += $3 }
     END { print n["pass"] + 0; print n["fail"] + n["cancelled"]; print n["skipped"] + n["todo"] }' "$log")
   # What passed when it was run again has passed.
@@ -188,7 +224,8 @@ stage_lint() {
 task_environments() {
   [[ " ${stages[*]} " != *' serve '* ]] || serve_python
   [[ " ${stages[*]} " != *' oracle '* ]] || torch_python
-  [[ " ${stages[*]} " != *' python '* ]] || { package_python && wheel_python && other_pythons; }
+  [[ " ${stages[*]} " != *' python '* ]] || package_python
+  [[ " ${stages[*]} " != *' python '* ]] || ! runs_all || { wheel_python && other_pythons; }
   [[ " ${stages[*]} " != *' capture '* && " ${stages[*]} " != *' families '* ]] || models_python
 }
 
@@ -265,21 +302,27 @@ end_workers() {
 }
 
 command_test() {
+  TIER=short
   local verbose=0 total_passed=0 total_failed=0 total_skipped=0 start=$SECONDS stage
   local -a stages=() lines=()
   local line passed failed skipped
   while (($#)); do
     case "$1" in
       --quick) stages+=(release) ;;
+      --all) TIER=all ;;
       -v | --verbose) verbose=1 ;;
       *)
-        [[ " ${STAGES[*]} " == *" $1 "* ]] || die "test: no stage '$1' (${STAGES[*]})"
+        [[ " ${STAGES[*]} ${LONG_STAGES[*]} " == *" $1 "* ]] ||
+          die "test: no stage '$1' (${STAGES[*]}; ${LONG_STAGES[*]})"
         stages+=("$1")
         ;;
     esac
     shift
   done
-  ((${#stages[@]})) || stages=("${STAGES[@]}")
+  if ((${#stages[@]} == 0)); then
+    stages=("${STAGES[@]}")
+    if runs_all; then stages+=("${LONG_STAGES[@]}"); fi
+  fi
 
   source tools/dev/setup.sh
   source tools/dev/lint.sh

@@ -1,5 +1,5 @@
-"""Every command that writes, killed at some moment: each file is the old one or the new one, never a half, and the next
-run leaves nothing behind of the one that was killed."""
+"""Every command that writes, killed at a random moment: each file is the old one or the new one, never a partial one,
+and the next run leaves nothing of the killed one."""
 
 import subprocess
 import time
@@ -9,10 +9,10 @@ from running import DONE, SECONDS, Fallen, Runner, wait, wrong
 from samples import CLASSIFIER, DECODER, FASHION, LLAMA, npy_bytes, npz_bytes, stack
 
 OLD = b"what was here before\n" * 50
-# Bytes and seconds of a whole run, by command: same input, same bytes.
+# Output bytes and duration in seconds of a complete run, by command: same input, same bytes.
 WHOLE: dict[tuple, tuple[dict[str, bytes], float]] = {}
 
-# Whether each run that was to be killed still ran.
+# For each run to be killed, whether it was still running.
 STOPPED: list[bool] = []
 
 
@@ -45,7 +45,7 @@ def inputs(runner: Runner) -> None:
 
 
 def content(runner: Runner, names: list[str]) -> dict[str, bytes | None]:
-    """Of each file, and of a folder's files; nothing where there is none."""
+    """The content of each file, including a folder's files; None for those that do not exist."""
     found: dict[str, bytes | None] = {}
     for name in names:
         path = runner.path(name)
@@ -83,7 +83,8 @@ def whole(runner: Runner, arguments: list, names: list[str]) -> tuple[dict[str, 
 
 
 def kill(random: Random, runner: Runner, process: subprocess.Popen, seconds: float) -> bool:
-    """At some moment: of the whole run, or, in half of the cases, soon after it began to write. Whether it still ran."""
+    """Kills at a random moment of the whole run or, in half of the cases, soon after it began to write. Returns whether
+    it was running."""
     end = time.monotonic() + random.random() * seconds * 1.1
     if random.random() < 0.5:
         end = time.monotonic() + SECONDS

@@ -34,7 +34,7 @@ ATTENTION_OPTIONS = (
 
 
 def outputs(random: Random, runner: Runner, endings: tuple = ENDINGS) -> list[str]:
-    """One file to write, which in half of the cases is there already."""
+    """A file to write, which in half of the cases exists already."""
     name = "out" + random.choice(endings)
     if random.random() < 0.5:
         runner.write(name, b"what was here before")
@@ -48,7 +48,7 @@ def explain_file(random: Random, runner: Runner, name: str) -> None:
 
 
 def odd_stack(random: Random) -> np.ndarray:
-    """Attention whose bytes are well and whose values are not, or whose shape or type is another."""
+    """Attention with valid bytes but wrong values, or with another shape or type."""
     array = stack(random)
     match random.randrange(7):
         case 0:
@@ -88,7 +88,7 @@ def npz(random: Random, runner: Runner) -> None:
         entries["special.npy"] = npy_bytes(np.array([random.random() < 0.3 for _ in range(n)], bool))
     if random.random() < 0.2:
         entries[random.choice(("", "../x", "a" * 300, "attention", "é.npy"))] = b"x"
-    if random.random() < 0.5:  # a whole zip file around a damaged array
+    if random.random() < 0.5:  # an intact zip file around a damaged array
         name = random.choice(list(entries))
         entries[name] = damage(random, entries[name])
     content = npz_bytes(entries, random.random() < 0.5)
@@ -251,7 +251,7 @@ def gguf(random: Random, runner: Runner) -> None:
 
 
 def special(random: Random, runner: Runner) -> None:
-    """Pipes that nobody writes, devices that never end, empty files, files that claim to be huge."""
+    """Pipes that nobody writes to, devices that never end, empty files, files that claim to be huge."""
     name, command = random.choice((
         ("a.npy", ["explain", "--attention", "a.npy"]),
         ("a.npz", ["explain", "--attention", "a.npz"]),
@@ -289,13 +289,13 @@ def special(random: Random, runner: Runner) -> None:
     written = outputs(random, runner, (".json",)) if command[0] in ("explain", "image") else []
     more = ["-o", written[0]] if written else []
     done = runner.run(*command, *more, outputs=tuple(written))
-    # The superuser may read what is unreadable, but it is empty; all else is no file of this kind.
+    # The superuser may read unreadable files, but this one is empty; everything else is no file of this kind.
     if done.code == 0 and name not in ("model/tokenizer_config.json", "model/README.md"):
         raise wrong(f"{name}, {kind}: taken as if it were well")
 
 
 def numbers_in_config(random: Random, runner: Runner) -> None:
-    """One number of config.json against the weights, which must not be believed over them."""
+    """A number in config.json that contradicts the weights must not be trusted over them."""
     models, ask = random.choice(FOLDERS)
     model = runner.copy_model(random.choice(models))
     path = model / "config.json"
@@ -306,7 +306,7 @@ def numbers_in_config(random: Random, runner: Runner) -> None:
     ask(random, runner)
 
 
-# Arrays start in milliseconds, models in a second: the first come more often.
+# Arrays start in milliseconds, models in a second: arrays are used more often.
 KINDS = (
     (npy, 6), (npz, 8), (safetensors, 6), (json_of_model, 5), (numbers_in_config, 2), (weights, 3), (vocabulary, 1),
     (tables, 3), (evidence, 1), (pictures, 4), (gguf, 3), (special, 3),

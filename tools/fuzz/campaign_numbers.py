@@ -1,4 +1,4 @@
-"""Random small stacks and options: raw, rollout and flow of the program against reference.py."""
+"""Random small stacks and options: the program's raw attention, rollout and flow compared with reference.py."""
 
 import functools
 from random import Random
@@ -64,7 +64,7 @@ def check_flow(random: Random, reference: Reference, layer: int, found: np.ndarr
     low, below = flow_bounds(blocks)
     scale = np.ones((len(found), 1))
     if reference.settings.normalize == "row":
-        # The sum of the row is the program's own: it is what the finished values were divided by.
+        # The row's sum is the program's own, by which the finished values were divided.
         sums = low.sum(axis=1, keepdims=True)
         expected = np.divide(low, sums, out=np.zeros_like(low), where=sums > 0)
         slack = 4 * below * len(found) / np.maximum(sums, 1e-3)

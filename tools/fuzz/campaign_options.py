@@ -1,4 +1,5 @@
-"""Wrong and hostile values of options, twice and in contradiction; options are read from the program's own help."""
+"""Wrong and hostile option values, repeated and contradictory options; the options are read from the program's own
+help."""
 
 import functools
 import re
@@ -18,9 +19,9 @@ VALUES = (
     "cpu", "cuda", "cuda:99", "cuda:-1", "en", "1e", ".5", "5.", "+1", " 1", "1 ", "true", "no", "NaN", "0.99999999999",
     "alti", "gradient", "relevance", "blank-out", "logit", "norm",
 )  # fmt: skip
-# Their honest values need work without end, files, or a port.
+# Valid values of these need unbounded work, files, or a port.
 LEFT_OUT = {"--help", "--version", "--output", "--model", "--attention"}
-WORK = {  # what an honest but enormous value asks for
+WORK = {  # valid but enormous values
     "--tokens": ("0", "1", "2", "-1", "x", "", "1e3", "99999999999999999999"),
     "--integration-steps": ("0", "1", "2", "-1", "x", "", "1e3", "99999999999999999999"),
     "--threads": ("0", "1", "2", "-1", "x", "", "1.5", "99999999999999999999", "1000000"),
@@ -29,13 +30,13 @@ WORK = {  # what an honest but enormous value asks for
 
 @functools.cache
 def options_of(command: str) -> tuple[tuple[str, bool], ...]:
-    """(name, whether it takes a value) of the options that the command's help names."""
+    """(name, whether it takes a value) for each option in the command's help."""
     said = subprocess.run([PROGRAM, *command.split(), "--help"], capture_output=True, text=True, check=True).stdout
     found = []
     for line in said.splitlines():
         match = re.match(r"  (?:-\w,)?(--[\w-]+)( .*)?$", line)
         if match and match[1] not in LEFT_OUT:
-            # A flag's explanation stands in the column of explanations; a value's name follows at once.
+            # A flag's explanation is in the explanation column; a value's name follows immediately.
             rest = match[2] or ""
             found.append((match[1], bool(rest) and not rest.startswith("  ")))
     assert found, said
@@ -50,7 +51,7 @@ COMMANDS = (
     ("evaluate sentences", ["evaluate", "sentences", "d.csv", "--model", "classifier"], 1),
     ("evaluate evidence", ["evaluate", "evidence", "--data", "e.csv", "--model", "decoder"], 1),
     ("model", ["model", "classifier"], 1),
-    ("serve", ["serve", "--port", "http"], 1),  # a port that there is not: it ends
+    ("serve", ["serve", "--port", "http"], 1),  # a port that does not exist: it ends
 )
 
 
@@ -74,7 +75,7 @@ def case(random: Random, runner: Runner) -> None:
         value = random.choice(WORK.get(option, VALUES))
         match random.randrange(8):
             case 0:
-                arguments += [option]  # without a value, or a flag
+                arguments += [option]  # a flag, or an option without its value
             case 1 if isinstance(value, str):
                 arguments += [f"{option}={value}"]
             case 2:

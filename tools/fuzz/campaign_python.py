@@ -1,5 +1,5 @@
-"""The Python package on hostile arrays, options and files: each case is a few calls in an interpreter of its own, which
-must not crash; what is wrong is an exception that names it."""
+"""The Python package with hostile arrays, options and files: each case is a few calls in a separate interpreter, which
+must not crash; errors must be exceptions that name the problem."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A running server, and clients that mean it ill or know no better."""
+"""A running server, and clients that are malicious or broken."""
 
 import contextlib
 import json
@@ -36,12 +36,12 @@ server = None
 
 
 def begin():
-    """The server of this campaign, which the first case starts."""
+    """The server of this campaign, started by the first case."""
     global server
     if server is None:
         from support import Server
 
-        # A limit of its own for work, so that a hostile request cannot hold a case for a minute.
+        # A short limit on work, so that a hostile request cannot delay a case for a minute.
         server = Server("--model", MASKED, "--model", DECODER, "--timeout", 20, "--threads", 1)
     return server
 
@@ -58,7 +58,7 @@ def descriptors() -> int:
 
 
 def hear(connection: socket.socket, limit: int = 1 << 24) -> bytes:
-    """What comes until the other side closes; a silence longer than a limit of the server is a hang."""
+    """Everything received until the other side closes; silence beyond the server's time limits counts as a hang."""
     connection.settimeout(SECONDS)
     heard = b""
     try:
@@ -75,7 +75,7 @@ def hear(connection: socket.socket, limit: int = 1 << 24) -> bytes:
 
 
 def check_answer(heard: bytes, head_only: bool = False) -> int:
-    """The status; 0 where the connection was closed without an answer."""
+    """The status; 0 if the connection was closed without an answer."""
     if not heard:
         return 0
     head, _, body = heard.partition(b"\r\n\r\n")
@@ -181,7 +181,7 @@ def picture(random: Random) -> bytes:
 
 
 def strangers(random: Random) -> bytes:
-    """Other pages and other names for this server: never an answer."""
+    """Other pages and other names for this server: they never get an answer."""
     method, path, body = random.choice((
         ("GET", "/api/v1/models", b""), ("GET", "/", b""), ("POST", "/api/v1/explain", b'{"text": "a", "model": "agreement"}'),
     ))  # fmt: skip
@@ -204,7 +204,7 @@ def strangers(random: Random) -> bytes:
 
 
 def shapes(random: Random) -> bytes:
-    """Methods, paths and framings that are none of the API's."""
+    """Methods, paths and framings outside the API."""
     path = random.choice((
         *(f"/api/v1/{name}" for name in PATHS), "/", "//", "/api", "/api/v1/", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd",
         "*", "http://127.0.0.1/", "/api/v1/models/" + "a" * 5000, "/\udcff", "/index.html", "/api/v1/models%00",
@@ -220,13 +220,13 @@ def shapes(random: Random) -> bytes:
     request = shaped(method, path, body, **more)
     if random.random() < 0.2:
         request = request.replace(b"HTTP/1.1", random.choice((b"HTTP/1.0", b"HTTP/2.0", b"HTTP/0.9", b"HTTX/1.1", b"")))
-    # What announces more than it sends must not wait for the rest: the client has closed its side.
+    # A request that announces more than it sends must not wait for the rest: the client has closed its side.
     check_answer(ask(request, close_sending=True), head_only=method == "HEAD")
     return request
 
 
 def half_open(random: Random) -> bytes:
-    """Connections that say nothing or half of something, beside one that means it."""
+    """Connections that send nothing, or half of something, next to an honest one."""
     path, document = random.choice(HONEST[:3])
     request = shaped("POST", f"/api/v1/{path}", json.dumps(document).encode())
     with contextlib.ExitStack() as stack:
@@ -240,7 +240,7 @@ def half_open(random: Random) -> bytes:
 
 
 def cancels(random: Random) -> bytes:
-    """Clients that leave before the end, with and without a word."""
+    """Clients that leave early, with and without closing properly."""
     request = b""
     for _ in range(random.choice((1, 4, 12))):
         path, document = random.choice(HONEST[:5])
@@ -257,7 +257,7 @@ def cancels(random: Random) -> bytes:
 
 
 def slowly(random: Random) -> bytes:
-    """Byte by byte in, and out in small pieces."""
+    """Requests sent byte by byte, responses read in small parts."""
     request = shaped("POST", "/api/v1/explain", json.dumps(HONEST[0][1]).encode())
     with server.socket() as connection:
         for at in range(0, len(request), 16):
@@ -301,7 +301,7 @@ def case(random: Random, runner: Runner) -> None:
 
 
 def finish(_) -> str:
-    """Ends the server; what was wrong with that."""
+    """Ends the server; returns what was wrong with that."""
     if server is None:
         return ""
     server.wait_until(lambda health: health["running"] + health["waiting"] == 0, SECONDS)

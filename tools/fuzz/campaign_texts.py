@@ -1,4 +1,4 @@
-"""Awkward Unicode through every kind of output: what is printed must be well formed and hold the text."""
+"""Awkward Unicode through every kind of output: the result must be well formed and contain the text."""
 
 import json
 from random import Random
@@ -44,7 +44,7 @@ def bytes_of(random: Random) -> bytes:
 
 
 def check_tokens(document: dict, text: str) -> None:
-    """Where a token says where it stands, it stands there: offsets count bytes of the text as it is in the document."""
+    """A token with offsets must be at them: offsets count bytes of the text as it is in the document."""
     given = document["input"]["text"].encode()
     pair = document["input"]["text_pair"].encode()
     if document["input"]["text"] != text:
@@ -74,7 +74,7 @@ def ask_model(random: Random, runner: Runner) -> None:
     if done.code == DONE and "--truncate" not in arguments:
         document = json.loads(runner.path("also.json").read_bytes())
         said = text.decode()
-        # A line's end belongs to how it was given, not to the text.
+        # A trailing newline belongs to how the text was given, not to the text.
         if by_pipe:
             said = said.removesuffix("\n").removesuffix("\r") if said.endswith("\r\n") else said.removesuffix("\n")
         check_tokens(document, said)
@@ -94,7 +94,7 @@ def generate(random: Random, runner: Runner) -> None:
 
 
 def tokens_of_a_file(random: Random, runner: Runner) -> None:
-    """Every text as a token of an attention file, which no tokenizer has seen."""
+    """Every text as a token of an attention file, which no tokenizer has processed."""
     import numpy as np
 
     array = stack(random, tokens=random.randint(1, 6))

@@ -6,8 +6,9 @@
 
 Campaigns: {campaigns}. All by default; docs/robustness.md says what each does and checks.
 
-Case K of a campaign depends on the seed and K alone. What falls is kept in build/fuzz/mutate/CAMPAIGN-SEED-K: its input
-files and again.sh, which runs the same commands. Ends with status 1 when anything fell, or when a campaign ran no case.
+Case K of a campaign depends only on the seed and K. A failing case is kept in build/fuzz/mutate/CAMPAIGN-SEED-K: its
+input files and again.sh, which runs the same commands. Exits with status 1 if anything failed, or if a campaign ran no
+case.
 """
 
 import argparse
@@ -35,7 +36,7 @@ class Tally:
 
 
 def keep(runner, target: Path, again: str, why: str) -> None:
-    """The input files of a case, and a script that runs it again."""
+    """Saves a case's input files, and a script that runs it again."""
     shutil.rmtree(target, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
 
@@ -73,7 +74,7 @@ def run_case(module, tally: Tally, seed: int, number: int, kept: Path) -> None:
         except Exception as fallen:
             kind = getattr(fallen, "kind", "wrong")
             if not isinstance(fallen, (Fallen, NotWhole)):
-                traceback.print_exc()  # an answer of a form that no check here expects, or a bug of this script
+                traceback.print_exc()  # an unexpected form of answer, or a bug in this script
             tally.fallen[kind] += 1
             again = f"./dev fuzz mutate --seed {seed} --case {number} {tally.name}"
             target = kept / f"{tally.name}-{seed}-{number}"

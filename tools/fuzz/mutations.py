@@ -1,4 +1,4 @@
-"""Damage: to bytes, to JSON and to the values in it. All of it is drawn from the generator that is given."""
+"""Damage to bytes, to JSON and to the values in it, all drawn from the given generator."""
 
 import json
 from random import Random
@@ -83,12 +83,12 @@ def places(value, found: list | None = None, depth: int = 50) -> list[tuple]:
 
 
 def damage_value(random: Random, value):
-    """Changes a few places of a JSON value; large tables are one place in forty."""
+    """Changes a few values in a JSON value; large tables make up one in forty."""
     for _ in range(random.choice((1, 1, 2, 3))):
         where = places(value)
         if not where:
             return odd_value(random)
-        # Levels first, so that settings are met as often as vocabularies of thousands.
+        # Outer levels first, so that settings are hit as often as vocabularies of thousands.
         container, key = random.choice(where if random.random() < 0.3 else where[: max(1, len(where) // 20)])
         match random.randrange(6):
             case 0:

@@ -1,7 +1,7 @@
 """Some calls of the attnflow package with arguments drawn from a seed: python_worker.py SEED CALLS.
 
-Ends with status 1 when a call raises anything but attnflow.Error or TypeError, or gives a number that is not finite.
-The messages of all errors go to standard error.
+Exits with status 1 if a call raises anything but attnflow.Error or TypeError, or returns a non-finite number. The
+messages of all errors go to standard error.
 """
 
 import gc
@@ -31,7 +31,7 @@ FINE = {
 
 
 class Strange:
-    """An object that answers array protocols with something else each time."""
+    """An object that answers array protocols with something different each time."""
 
     def __init__(self, random: Random):
         self.random = random
@@ -55,7 +55,7 @@ class Strange:
 
 
 def attention(random: Random):
-    """Honest in half of the cases."""
+    """Valid in half of the cases."""
     numbers = np.random.default_rng(random.randrange(2**63))
     layers, heads, n = random.randint(1, 3), random.randint(1, 3), random.randint(1, 6)
     good = numbers.dirichlet(np.ones(n), (layers, heads, n)).astype(random.choice((np.float32, np.float64)))
@@ -106,7 +106,7 @@ def use(random: Random, report) -> None:
         case 0:
             ending = random.choice(("json", "csv", "html", "npz", "safetensors", "svg", "png", "pdf"))
             path = random.choice((f"out.{ending}", "out.x", "", "no/such/folder/x", "a" * 300, "/dev/full", *ODD))
-            # A number is a descriptor to nobody but open().
+            # Only open() accepts a number as a descriptor.
             getattr(report, f"to_{ending}")(path)
         case 1:
             figure = {random.choice(("view", "layer", "method", "width", "top_k", "x")): random.choice(("graph", *ODD))}

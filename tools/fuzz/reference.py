@@ -1,6 +1,6 @@
-"""Raw attention, rollout and flow as docs/method.md defines them, in NumPy and SciPy, written from that page alone.
+"""Raw attention, rollout and flow as defined in docs/method.md, in NumPy and SciPy, written from that page alone.
 
-It shares no code with the program or with tests/oracle. Small inputs only: every flow is a problem of its own.
+It shares no code with the program or with tests/oracle. For small inputs only: every flow is solved separately.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 
 class Ambiguous(Exception):
-    """Rounding decides which weight is discarded: the page does not say which."""
+    """Rounding decides which weight is discarded, which the page leaves open."""
 
 
 @dataclass
@@ -35,13 +35,13 @@ def divide_rows(matrix: np.ndarray) -> np.ndarray:
 
 
 def shares(matrix: np.ndarray) -> np.ndarray:
-    """Rows divided by their sums; a row of zeros becomes the identity's: its position keeps only itself."""
+    """Rows divided by their sums; a zero row becomes the identity's: its position keeps only itself."""
     is_empty = matrix.sum(axis=-1, keepdims=True) == 0
     return np.where(is_empty, np.eye(matrix.shape[-1]), divide_rows(matrix))
 
 
 def fused(layer: np.ndarray, heads: str) -> np.ndarray:
-    """Step 1, of [head, query, key] in float64."""
+    """Step 1, on [head, query, key] in float64."""
     if heads == "mean":
         return layer.mean(axis=0)
     if heads in ("max", "min"):
@@ -50,7 +50,7 @@ def fused(layer: np.ndarray, heads: str) -> np.ndarray:
 
 
 def discarded(matrix: np.ndarray, share: float, spared: np.ndarray, exact: bool) -> np.ndarray:
-    """Step 3: the smallest weights go, of equal ones those of later rows, then of later columns."""
+    """Step 3: discards the smallest weights; among equal ones, those of later rows, then of later columns."""
     n = matrix.shape[0]
     count = floor(Fraction(share) * n * n)
     order = sorted(
@@ -97,8 +97,8 @@ def graph_of(blocks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def flow_bounds(blocks: list[np.ndarray]) -> tuple[np.ndarray, float]:
-    """Maximum flows of all pairs of the network with capacities rounded down to multiples of a unit, in float64; and
-    how far below the true ones they may be."""
+    """Maximum flows of all pairs of the network, in float64, with capacities rounded down to multiples of a unit; and
+    by how much they may be below the true ones."""
     n = len(blocks[0])
     tail, head, capacity = graph_of(blocks)
     largest = max(1.0, max(float(block.sum(axis=1).max()) for block in blocks))
@@ -109,12 +109,12 @@ def flow_bounds(blocks: list[np.ndarray]) -> tuple[np.ndarray, float]:
     values = np.array(
         [[maximum_flow(matrix, i, len(blocks) * n + j).flow_value for j in range(n)] for i in range(n)], np.float64
     )
-    # A minimum cut of the rounded network has at most all arcs between some layers, each rounded by less than a unit.
+    # A minimum cut of the rounded network has at most all arcs between two layers, each rounded by less than a unit.
     return values / scale, len(tail) / scale
 
 
 def exact_flow(blocks: list[np.ndarray], source: int, sink: int) -> float:
-    """One pair, by integers that Python never rounds, in units of 2^-60."""
+    """The flow of one pair in exact integers, in units of 2^-60."""
     n = len(blocks[0])
     network = networkx.DiGraph()
     network.add_nodes_from((source, len(blocks) * n + sink))
@@ -124,7 +124,7 @@ def exact_flow(blocks: list[np.ndarray], source: int, sink: int) -> float:
 
 
 class Reference:
-    """Everything about one stack [layer, head, query, key] and its settings; layers count from 1."""
+    """All results for one stack [layer, head, query, key] and its settings; layers count from 1."""
 
     def __init__(self, attention: np.ndarray, settings: Settings, special: np.ndarray | None = None):
         self.settings = settings
@@ -134,7 +134,7 @@ class Reference:
         self.below = [with_residual(weights(layer, below, settings, special), settings.residual) for layer in attention]
 
     def blocks(self, layer: int) -> list[np.ndarray]:
-        """From layer `layer` down to above the start layer."""
+        """Blocks from layer `layer` down to just above the start layer."""
         first = with_residual(self.top[layer - 1], self.settings.residual)
         return [first, *(self.below[k - 1] for k in range(layer - 1, self.settings.start_layer, -1))]
 

@@ -1,4 +1,4 @@
-"""Whether a file that the program wrote is whole and holds numbers."""
+"""Checks that a file written by the program is complete and holds numbers."""
 
 import base64
 import csv
@@ -29,7 +29,7 @@ def finite(values: np.ndarray, what: str) -> None:
 
 
 def decode(entry: dict) -> np.ndarray:
-    """An array of a report document, where it is stored whole (docs/report-format.md)."""
+    """An array of a report document that is stored completely (docs/report-format.md)."""
     data = base64.b64decode(entry["data"], validate=True)
     if entry["encoding"] == "zlib+base64":
         data = zlib.decompress(data)
@@ -76,7 +76,7 @@ def check_csv(content: bytes) -> None:
     rows = list(csv.reader(io.StringIO(content.decode(), newline="")))
     if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
         raise NotWhole("the rows of the CSV file differ in length, or there are none")
-    # Texts may say anything; columns of numbers have other names.
+    # Texts may contain anything; columns of numbers have other names.
     numbers = [i for i, name in enumerate(rows[0]) if not name.endswith("text") and "token" not in name]
     for row in rows[1:]:
         for i in numbers:
@@ -122,7 +122,7 @@ CHECKS = {
 
 
 def check_file(path: Path) -> None:
-    """Raises NotWhole, or what a reader of that kind raises."""
+    """Raises NotWhole, or whatever a reader of that kind of file raises."""
     if not path.is_file():
         raise NotWhole(f"{path.name} was not written")
     try:

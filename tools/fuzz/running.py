@@ -1,4 +1,4 @@
-"""Runs the program in a folder of its own, under limits, and judges how it ended."""
+"""Runs the program in a separate folder, under limits, and judges how it ended."""
 
 import os
 import re
@@ -18,23 +18,23 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = Path(os.environ.get("ATTNFLOW", ROOT / "build" / "release" / "bin" / "attnflow"))
 GOLDEN = ROOT / "tests" / "golden"
 
-# As the program documents them (docs/explain.md, "Exit codes").
+# As documented by the program (docs/explain.md, "Exit codes").
 DONE, OTHER, USAGE, BAD_FILE, UNSUPPORTED, TOO_LONG = range(6)
 
-# A run takes a second or two; a machine that does much else may need many times that.
+# A run takes a second or two; a busy machine may need many times that.
 SECONDS = 90
-# The largest honest run of these campaigns peaks near 0.6 GB (libtorch and a small model).
+# The largest valid run of these campaigns peaks near 0.6 GB (libtorch and a small model).
 MEMORY = 2 << 30
-# Where the kernel stops it before the machine suffers: address space, since that is what it can limit.
+# The kernel stops it here before the machine suffers; in address space, since that is what can be limited.
 ADDRESS_SPACE = 16 << 30
 FILE_SIZE = 1 << 30
 
-# What only a library's own words look like.
+# Patterns that occur only in a library's own messages.
 LEAKS = re.compile(
     r"terminate called|what\(\)|panicked|RUST_BACKTRACE|Assertion|Sanitizer|Traceback|core dumped"
     r"|basic_string|\bstd::|nlohmann|json\.exception|\w\.(?:cc|cpp|rs|hpp)\b|/cargo/|/registry/"
 )
-# Every refusal says what was expected and what was found, or names the fact in words like these.
+# Every refusal says what was expected and what was found, or states the problem in words like these.
 FORM = re.compile(
     r"expected|found|cannot|does not|do not|is not|are not|no option|needs|too |mutually exclusive|requires|more than"
     r"|already|out of|truncated|damaged|missing|unknown|only|would|has no|none|not |interrupted"
@@ -73,7 +73,7 @@ def check_words(said: str) -> None:
 
 
 def check_end(done: Done, name: str) -> None:
-    """What holds for every end of a run, whatever was asked."""
+    """Checks that apply to every run, whatever its arguments."""
     if done.code < 0:
         raise Fallen("crash", f"ended by {signal.Signals(-done.code).name}: {done.said[-600:]!r}")
     if done.code not in (DONE, OTHER, USAGE, BAD_FILE, UNSUPPORTED, TOO_LONG):
@@ -91,14 +91,14 @@ def check_end(done: Done, name: str) -> None:
 
 
 def limit() -> None:
-    """In the child: no core file, and limits that the kernel keeps."""
+    """In the child: no core file, and limits enforced by the kernel."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
 
 
 def wait(process: subprocess.Popen, seconds: float) -> tuple[int, int] | None:
-    """Exit code and peak memory in bytes; nothing when the time ran out (and the process was ended)."""
+    """Exit code and peak memory in bytes; None on a timeout (after ending the process)."""
     descriptor = os.pidfd_open(process.pid)
     try:
         poll = select.poll()
@@ -114,12 +114,12 @@ def wait(process: subprocess.Popen, seconds: float) -> tuple[int, int] | None:
 
 
 class Runner:
-    """The folder of one case, which is empty at first, and what was run in it."""
+    """The folder of one case, initially empty, and the commands that were run in it."""
 
     def __init__(self, folder: Path, program: Path = PROGRAM):
         self.folder = folder
         self.program = program
-        self.steps: list[str] = []  # as a shell runs them
+        self.steps: list[str] = []  # as shell commands
         self.peak = 0
         self.runs = 0
 
@@ -151,8 +151,8 @@ class Runner:
         )  # fmt: skip
 
     def run(self, *arguments, outputs: tuple = (), stdin: bytes | None = None, seconds: float = SECONDS) -> Done:
-        """Runs the program and checks everything that must hold of any run. `outputs` are the files it is told to
-        write; those that are there before must stay as they are when it fails."""
+        """Runs the program and checks everything that applies to any run. `outputs` are the files that it is told to
+        write; existing ones must stay unchanged if it fails."""
         words = list(arguments)
         given = ""
         if stdin is not None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the campaigns' own checks: a program that does each wrong thing must be found out."""
+"""Tests of the campaigns' own checks: a program that does each wrong thing must be detected."""
 
 import tempfile
 import unittest

@@ -1,4 +1,4 @@
-"""Small honest inputs that the campaigns begin with, drawn from a generator that is given."""
+"""Small valid inputs that the campaigns start from, drawn from a given generator."""
 
 import io
 import json

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Honest inputs for a libFuzzer program to begin with: seeds.py NAME_fuzz FOLDER.
+"""Valid inputs for a libFuzzer program to start from: seeds.py NAME_fuzz FOLDER.
 
-Made when they are asked for, from the project's own golden files and a fixed seed; the folder then holds nothing else.
-Ends with status 1 for a fuzzer without seeds: it would begin with nothing and stay there.
+They are made on demand from the project's own golden files and a fixed seed; the folder then holds nothing else. Exits
+with status 1 for a fuzzer without seeds: it would start from nothing and get nowhere.
 """
 
 import io
@@ -20,7 +20,7 @@ import numpy as np
 from running import ROOT
 from samples import npy_bytes, npz_bytes, safetensors_bytes, stack
 
-# What is larger is no help: each run of a fuzzer takes as long as its input is long.
+# Larger inputs are no help: a fuzzer's run takes time proportional to its input.
 LARGEST = 100_000
 
 
@@ -98,7 +98,7 @@ def files(*patterns: str):
 
 
 def report_json():
-    """The documents that docs/report-format.md shows."""
+    """The documents shown in docs/report-format.md."""
     for block in (ROOT / "docs" / "report-format.md").read_text(encoding="utf-8").split("```json\n")[1:]:
         yield block.split("```")[0].encode()
 
@@ -118,7 +118,7 @@ def varint(value: int) -> bytes:
 
 
 def sentencepiece_file():
-    """Models as protocol buffers, behind a byte that says which family's folder they are put into."""
+    """Models as protocol buffers, each after a byte that selects the family whose folder they are put into."""
 
     def message(number: int, content: bytes) -> bytes:
         return varint(number << 3 | 2) + varint(len(content)) + content

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A server under load for long: many clients, several models, slow readers and writers, clients that leave.
+"""A server under sustained load: many clients, several models, slow readers and writers, clients that leave.
 
     ./dev fuzz soak [--requests N] [--clients N] [--seed S]
 
-Answers of status 200 must be the bytes of the first answer to that request; a full server may say 503, and nothing else.
-Memory and descriptors are read while it runs: from one third of the requests on, neither may grow. Ends with status 1
-when anything of this does not hold.
+Responses of status 200 must equal, byte for byte, the first response to that request; a full server may answer 503, and
+nothing else. Memory and descriptors are sampled: after the first third of the requests neither may grow. Exits with
+status 1 if any of this is violated.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from samples import DECODER, FASHION, MASKED
 sys.path.append(str(ROOT / "tests" / "serve"))
 os.environ["ATTNFLOW"] = str(PROGRAM)
 
-# Allocators keep what they once had, and threads have caches of their own.
+# Allocators keep memory that they once had, and threads have their own caches.
 GROWTH = 48 << 20
 SECONDS = 120
 
@@ -65,7 +65,7 @@ class Soak:
         raise RuntimeError("the server is gone")
 
     def take(self) -> int | None:
-        """The number of a request that is still to be sent."""
+        """The number of a request that has not been sent yet."""
         with self.lock:
             if self.left == 0:
                 return None
@@ -99,7 +99,7 @@ class Soak:
             time.sleep(0.2)
 
     def slowly(self, random: Random, which: int) -> None:
-        """In pieces with pauses, and out in pieces, at more than the server asks for."""
+        """Sends in parts with pauses, and reads in parts, at a rate above the server's minimum."""
         request = self.request_bytes(which)
         step = max(1, len(request) // 8)
         with self.server.socket() as connection:
@@ -146,7 +146,7 @@ class Soak:
         connection.close()
 
     def watch(self) -> None:
-        """Until all is sent, a sample at each hundredth of it."""
+        """Takes a sample at each hundredth of the requests, until all are sent."""
         at = self.requests
         while self.left > 0:
             if self.left <= at:
@@ -170,7 +170,7 @@ class Soak:
         return time.monotonic() - begin
 
     def judge(self, idle_before: int, idle_after: int) -> list[str]:
-        """What does not hold."""
+        """The violations."""
         found = self.wrong[:10]
         late = [memory for done, memory, _ in self.samples if done >= self.requests / 3]
         if len(late) < 4:
@@ -210,7 +210,7 @@ def main() -> int:
         seconds = soak.run(arguments.clients)
         with contextlib.suppress(AssertionError):
             server.wait_until(lambda health: health["running"] + health["waiting"] == 0, SECONDS)
-        # What clients have closed is noticed soon.
+        # The server soon notices the connections that clients have closed.
         end = time.monotonic() + 30
         while (after := soak.memory_and_descriptors()[1]) > before and time.monotonic() < end:
             time.sleep(0.2)

@@ -44,7 +44,7 @@ def arrays_of(name, load, family, entry, golden, number, case):
 
 
 def loader(folder, class_name):
-    """The model of a folder in float32 or float64, read once for each."""
+    """A folder's model in float32 or float64, read once for each."""
     read = {}
 
     def load(dtype):
@@ -61,7 +61,7 @@ def inputs_of(family, entry, golden, number, case, dtype):
     if family == "vision":
         with np.load(golden / family / f"{entry['name']}.npz") as arrays:
             pixels = torch.from_numpy(arrays[f"case{number}_pixels"])[None].to(dtype)
-        # DINOv2 interpolates unasked.
+        # DINOv2 always interpolates.
         more = {} if entry["architecture"].startswith("dinov2") else {"interpolate_pos_encoding": True}
         return {"pixel_values": pixels} | more
     inputs = {"input_ids": torch.tensor([case["ids"]])}
@@ -71,7 +71,7 @@ def inputs_of(family, entry, golden, number, case, dtype):
 
 
 def score_of(family, entry):
-    """The difference of two probabilities, which all logits take part in: of classes, or of the next token."""
+    """The difference of two probabilities, on which all logits have an effect: of classes, or of the next token."""
     label, other = (entry["label"], entry["other"]) if family == "decoders" else (2, 0)
 
     def score(output):
@@ -87,7 +87,7 @@ def index_of(folder):
 
 
 def generate(golden, out):
-    """`golden`: the folder in which models, vision and decoders lie."""
+    """`golden`: the folder that contains models, vision and decoders."""
     out.mkdir()
     for family in ("models", "vision", "decoders"):
         for entry in index_of(golden / family):

@@ -14,9 +14,9 @@ from golden_io import write_json, write_npz
 from random_models import fill, load
 from torch import nn
 
-# Enough positions for more than one chunk of queries, and for rotations that are far apart.
+# Enough positions for more than one chunk of queries, and for widely different rotations.
 POSITIONS = 320
-# Labels of the targets that are differentiated: small ids, which every vocabulary has.
+# Labels of the differentiated targets: small ids, which every vocabulary has.
 LABEL, OTHER = 5, 9
 TARGETS = {
     "logit": lambda logits: logits[LABEL],
@@ -29,7 +29,7 @@ TARGETS = {
 class Recipe(random_models.Recipe):
     dtype: torch.dtype = torch.float32
     shard_size: str | None = None
-    base_only: bool = False  # written by the class without a head, as the first GPT-2 files were
+    base_only: bool = False  # written by the class without a head, like the first GPT-2 files
     windows: bool = False
 
     @property
@@ -37,7 +37,7 @@ class Recipe(random_models.Recipe):
         return self.model_class.startswith("GPT2")
 
 
-# A model's place is its seed: new ones come last.
+# A model's index is its seed: new ones go last.
 RECIPES = [
     Recipe("gpt2_tied", "GPT2LMHeadModel", "tied, inner width 4 times the hidden one"),
     Recipe(
@@ -128,7 +128,7 @@ def make_config(recipe, vocabulary):
 
 
 def add_masks(folder, layers):
-    """The causal masks that GPT-2's first files hold beside the weights."""
+    """The causal masks that GPT-2's first files contain in addition to the weights."""
     path = folder / "model.safetensors"
     tensors = safetensors.numpy.load_file(path)
     for layer in range(layers):
@@ -165,7 +165,7 @@ def run(model, ids, queries, positions):
 
 
 def append(model, ids, split):
-    """Two chunks: attention of the second, logits behind the first and behind the second."""
+    """Two chunks: attention of the second, logits after the first and after the second."""
     with torch.inference_mode():
         first = model(input_ids=torch.tensor([ids[:split]]), use_cache=True)
         second = model(
@@ -181,7 +181,7 @@ def append(model, ids, split):
 
 
 def differentiate(model, recipe, ids):
-    """Gradients of the logits behind the last token with respect to what the first layer is given."""
+    """Gradients of the logits after the last token with respect to the first layer's input."""
     # GPT-2 adds its position embedding before a dropout, which does nothing here.
     module = model.transformer.drop if recipe.is_gpt2 else model.model.embed_tokens
     leaf, output = target_gradients.with_leaf(module, lambda: model(input_ids=torch.tensor([ids])))
@@ -190,8 +190,8 @@ def differentiate(model, recipe, ids):
 
 
 def gradients(model, recipe, folder, ids):
-    # Double precision where the model lets it (norms of RMS and rotations stay float32): the difference from the
-    # float32 pass says how far rounding goes.
+    # Double precision as far as the model allows it (RMS norms and rotations stay float32): the difference from the
+    # float32 pass shows the effect of rounding.
     double = getattr(transformers, recipe.model_class).from_pretrained(
         folder, attn_implementation="eager", dtype=torch.float32
     )
@@ -206,13 +206,13 @@ def make_cases(recipe, model, folder, vocabulary, seed):
     arrays = {}
     for number, (name, n) in enumerate([("one", 1), ("nine", 9), ("thirty", 30), ("long", 300)]):
         ids = [int(i) for i in random.randint(0, vocabulary, n)]
-        # Rows beside the borders of chunks and tiles.
+        # Rows next to the boundaries of chunks and tiles.
         queries = list(range(n)) if n <= 30 else [0, 1, 63, 64, 128, 255, 256, 298, 299]
         positions = list(range(n)) if n <= 9 else [0, n // 2, n - 1]
         values = run(model, ids, queries, positions)
         values |= {"queries": np.array(queries, np.int64), "logit_positions": np.array(positions, np.int64)}
         case = {"name": name, "n": n, "ids": ids}
-        if name == "thirty" and not recipe.windows:  # transformers' cache forgets what no window shows
+        if name == "thirty" and not recipe.windows:  # transformers' cache drops what no window shows
             case["split"] = 11
             values |= append(model, ids, case["split"])
         if name in ("one", "nine"):

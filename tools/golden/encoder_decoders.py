@@ -25,7 +25,7 @@ class Recipe(random_models.Recipe):
         return self.model_class.startswith("T5")
 
 
-# A model's place is its seed: new ones come last.
+# A model's index is its seed: new ones go last.
 RECIPES = [
     Recipe("t5_tied", "T5ForConditionalGeneration", "relu, tied, d_kv given, few buckets"),
     Recipe(
@@ -107,7 +107,7 @@ def make_cases(recipe, model, backend, vocabulary, seed):
             source = backend.encode(TEXT).ids
             with torch.inference_mode():
                 written = model.generate(torch.tensor([source]), max_new_tokens=len(begin) - 1 + k)[0].tolist()
-            # An end would leave nothing to compare.
+            # An end token would leave nothing to compare.
             if written[: len(begin)] != begin or len(written) != len(begin) + k:
                 raise AssertionError(f"{recipe.name}: writes {written}")
             target = written

@@ -3,8 +3,8 @@
     tools/golden/make                    writes it with everything else
     python3 tools/golden/evaluate.py     writes it alone (needs NumPy and SciPy)
 
-The inputs come from NumPy's RandomState, whose numbers never change. Nothing here repeats a formula of attnflow where
-SciPy or NumPy has the function; tie groups of enclosures are the connected components of the graph of overlaps.
+The inputs come from NumPy's RandomState, whose numbers never change. No formula of attnflow is repeated here if SciPy
+or NumPy has the function; tie groups of enclosures are the connected components of the graph of overlaps.
 """
 
 import argparse
@@ -21,7 +21,8 @@ RESAMPLES = 100_000
 
 
 def tie_representatives(values, gaps):
-    """For each value the smallest value of its tie group: enclosures [v, v + gap] that overlap, directly or in a chain."""
+    """For each value the smallest value of its tie group: enclosures [v, v + gap] that overlap, directly or in a
+    chain."""
     overlap = (values[:, None] <= (values + gaps)[None, :]) & (values[None, :] <= (values + gaps)[:, None])
     _, component = csgraph.connected_components(csr_matrix(overlap), directed=False)
     return np.array([values[component == c].min() for c in component])
@@ -81,7 +82,7 @@ def wilcoxon_tests(random):
         for name, step in (("normal", None), ("ties", 4), ("many_ties", 1)):
             differences = random.standard_normal(n) + 0.3
             if step is not None:
-                differences = np.round(differences * step) / step  # multiples of 1/4 or 1, zeros among them
+                differences = np.round(differences * step) / step  # multiples of 1/4 or 1, including zeros
             test = stats.wilcoxon(differences, zero_method="wilcox", correction=False, method="approx")
             cases.append(
                 {
@@ -113,7 +114,7 @@ def wilson_intervals():
 
 
 def samples(random):
-    """Means with SciPy's bootstrap, and the exact sign-flip test by all 2^n choices of signs."""
+    """Means with SciPy's bootstrap, and the exact sign-flip test over all 2^n choices of signs."""
     cases = []
     for n, scale in ((30, 1.0), (12, 0.1)):
         values = 0.3 + scale * random.gamma(2.0, 1.0, n)

@@ -1,7 +1,7 @@
-"""The built-in model of pictures: what transformers computes from the first test pictures of Fashion-MNIST.
+"""The built-in picture model: what transformers computes from the first test pictures of Fashion-MNIST.
 
-By itself: .cache/golden/venv/bin/python tools/golden/fashion.py FOLDER, a folder that is not there yet. With
---accuracy as well, it classifies all 10,000 test pictures and prints the share that is right.
+On its own: .cache/golden/venv/bin/python tools/golden/fashion.py FOLDER, where FOLDER does not exist yet. With
+--accuracy as well, it classifies all 10,000 test pictures and prints the share of correct ones.
 """
 
 import gzip
@@ -29,11 +29,11 @@ def read_idx(path, dimensions):
 
 
 def load(model):
-    """The model in float32, and the function that makes its input of uint8 [n, 28, 28]."""
+    """The model in float32, and the function that makes its input from uint8 [n, 28, 28]."""
     loaded = transformers.ViTForImageClassification.from_pretrained(
         model, attn_implementation="eager", dtype=torch.float32
     ).eval()
-    # The processor on PIL, which ours follows: no PIL mode is guessed from one channel.
+    # The PIL processor, which ours follows: no PIL mode is guessed from a single channel.
     processor = transformers.ViTImageProcessorPil.from_pretrained(model)
 
     def prepare(pictures):

@@ -3,10 +3,9 @@
     tools/golden/make                    writes it with everything else
     python3 tools/golden/flow.py         writes it alone, from tests/golden/minilm (needs NumPy, SciPy, NetworkX)
 
-NetworkX works on Python's integers, which never round: every capacity is a multiple of 2^-BITS (asserted), so its
-maximum flow is the true one, of which the nearest double is kept. SciPy works on int32: capacities rounded down to
-multiples of 2^-30 give a lower bound, and the true capacities across its minimum cut an upper one. NetworkX's value
-must lie between them.
+NetworkX uses Python integers, which are exact: every capacity is a multiple of 2^-BITS (asserted), so its maximum flow
+is the true one; the nearest double is stored. SciPy uses int32: capacities rounded down to multiples of 2^-30 give a
+lower bound, and the true capacities across its minimum cut an upper one. NetworkX's value must lie between them.
 """
 
 import argparse
@@ -26,7 +25,7 @@ from scipy.sparse import csgraph
 BITS = 120
 SCALE = 2**30
 CASES = ("tokens_8", "author", "cabinets")
-# Name of the arrays of `cabinets` and the settings they are computed with.
+# Names of the arrays of `cabinets`, and the settings they are computed with.
 VARIANTS = {
     "residual_0": {"residual": 0.0},
     "heads_max": {"heads": "max"},

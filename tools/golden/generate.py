@@ -47,7 +47,7 @@ def main():
     transformers.logging.disable_progress_bar()
 
     arguments.out.mkdir(parents=True, exist_ok=True)
-    # Made beside the old files, which are replaced only when everything succeeded.
+    # Made next to the old files, which are replaced only if everything succeeded.
     with tempfile.TemporaryDirectory(prefix=".new.", dir=arguments.out) as scratch:
         scratch = Path(scratch)
         encoders.minilm(arguments.minilm, scratch / "minilm")

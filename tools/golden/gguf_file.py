@@ -1,4 +1,4 @@
-"""Writing GGUF files: version 3, little-endian, float32 tensors. The format is described in attnflow/files/gguf.h."""
+"""Writes GGUF files: version 3, little-endian, float32 tensors. The format is described in attnflow/files/gguf.h."""
 
 import struct
 
@@ -7,7 +7,7 @@ import numpy as np
 ALIGNMENT = 32
 U32, I32, F32, BOOL, TEXT, ARRAY = 4, 5, 6, 7, 8, 9
 FORMATS = {U32: "<I", I32: "<i", F32: "<f", BOOL: "<?"}
-FLOAT32 = 0  # of ggml's types
+FLOAT32 = 0  # among ggml's types
 
 
 def _text(value):
@@ -37,13 +37,14 @@ def _value(value):
 
 
 def write_gguf(path, metadata, tensors):
-    """`metadata`: name -> int, float, bool, str, bytes or a list of them. `tensors`: name -> array, made float32."""
+    """`metadata`: name -> int, float, bool, str, bytes or a list of them. `tensors`: name -> array, converted to
+    float32."""
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
     header += b"".join(_text(key) + _value(value) for key, value in metadata.items())
     data = b""
     for name, array in tensors.items():
         values = np.ascontiguousarray(array, dtype="<f4")
-        extents = values.shape[::-1]  # the innermost first
+        extents = values.shape[::-1]  # innermost first
         header += _text(name) + struct.pack(f"<I{len(extents)}QIQ", len(extents), *extents, FLOAT32, len(data))
         data += values.tobytes()
         data += bytes(-len(data) % ALIGNMENT)

@@ -1,6 +1,6 @@
-"""Small random GGUF models: what transformers computes from the same weights, and what tokenizers makes of texts.
+"""Small random GGUF models: what transformers computes from the same weights, and how tokenizers encodes texts.
 
-Run by tools/golden/make, or alone in its environment:
+Run by tools/golden/make, or on its own in its environment:
 
     .cache/golden/venv/bin/python tools/golden/gguf_models.py tests/golden/gguf
 """
@@ -20,7 +20,7 @@ from texts import CABINETS, ORIGIN, SCRIPTS
 WORDS = 40  # more than bytes and special tokens: merged pieces
 POSITIONS = 512
 SHORT, LONG = 24, 300  # tokens; the library's chunks have 128
-# Rows of the long case that are kept: beside the ends of chunks.
+# Rows of the long case to keep: next to the ends of chunks.
 ROWS = [0, 1, 126, 127, 128, 129, 255, 256, 298, 299]
 CHATML = (
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
@@ -47,7 +47,7 @@ TEXTS = {
     "punctuation": 'Wait... what?! (Really) -- "yes", §3: 5 € → 10 %',
     "digits": "2024-01-31 and ٣٤ and x86",
 }
-# Texts in which special tokens are spelled out, by the name of the tokenizer.
+# Texts with spelled-out special tokens, by the name of the tokenizer.
 SPELLED = {
     "bpe": "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n",
     "spm": "Hello</s>",
@@ -57,7 +57,7 @@ CONTROL, BYTE, NORMAL, UNKNOWN = 3, 6, 1, 2  # tokenizer.ggml.token_type
 
 
 def byte_level_tokenizer():
-    """SmolLM's way: digits apart, then GPT-2's byte-level BPE. Returns it and its part of the metadata."""
+    """As in SmolLM: digits split off, then GPT-2's byte-level BPE. Returns it and its part of the metadata."""
     specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
@@ -94,7 +94,7 @@ def byte_level_tokenizer():
 
 
 def tokenizers_merges(tokenizer):
-    """The merges of a BPE tokenizer as GGUF spells them."""
+    """A BPE tokenizer's merges as spelled in GGUF."""
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
     return [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
 
@@ -129,7 +129,7 @@ def sentence_piece_tokenizer():
     )
     tokenizer.add_special_tokens(specials)
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    # What merges first has the highest score.
+    # The first merges have the highest scores.
     rank = {"".join(merge.split(" ")): index for index, merge in enumerate(merges)}
     kinds = [UNKNOWN, CONTROL, CONTROL] + [BYTE] * 256 + [NORMAL] * len(learned)
     metadata = {
@@ -159,7 +159,7 @@ def fill(model, seed):
 
 
 def rotate_pairs(weight, heads):
-    """Rows of a query or key matrix in the order of GGUF's Llama: the numbers that are rotated together side by side."""
+    """Rows of a query or key matrix in GGUF's order for Llama: numbers that are rotated together are adjacent."""
     rows = weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:])
     return rows.swapaxes(1, 2).reshape(weight.shape)
 
@@ -192,7 +192,7 @@ MATRICES = {
 
 
 def tensors_of(model, norms, convert=lambda name, value: value):
-    """GGUF's names of a model's weights; `norms` gives those of a layer's norms, `convert` changes values."""
+    """A model's weights under GGUF's names; `norms` gives the names of a layer's norms, `convert` changes values."""
     names = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight"}
     if not model.config.tie_word_embeddings:
         names["lm_head.weight"] = "output.weight"
@@ -236,7 +236,7 @@ def llama(folder):
 
 
 def olmo3(folder):
-    """Three layers of four with a sliding window, which the fourth layer has not."""
+    """Four layers, of which the first three have a sliding window."""
     tokenizer, metadata = byte_level_tokenizer()
     config = transformers.Olmo3Config(
         vocab_size=tokenizer.get_vocab_size(),

@@ -1,4 +1,4 @@
-"""Writing golden files: same values, same bytes."""
+"""Writes golden files: same values, same bytes."""
 
 import io
 import json
@@ -24,7 +24,7 @@ def write_npz(path, arrays):
 
 
 def _dump(value, depth):
-    """JSON with one key a line and lists of numbers on one line: short, and differences stay readable."""
+    """JSON with one key per line and lists of numbers on one line: short, with readable diffs."""
     indent = "  " * depth
     if isinstance(value, dict) and value and depth < 5:
         lines = [f"{indent}  {json.dumps(key)}: {_dump(item, depth + 1)}" for key, item in value.items()]
@@ -39,7 +39,7 @@ def write_json(path, value):
 
 
 def replace_folder(folder, generate):
-    """What generate(folder) makes, in place of what is there once it succeeded."""
+    """Replaces a folder by the result of generate(folder), once that has succeeded."""
     with tempfile.TemporaryDirectory(prefix=".new.", dir=folder.parent) as scratch:
         made = Path(scratch) / folder.name
         generate(made)
@@ -78,9 +78,9 @@ def describe(name, backend, text, pair=None):
         "n": len(encoding.ids),
         "ids": encoding.ids,
         "type_ids": encoding.type_ids,
-        # Not encoding.tokens, which spells a mask with the space that it took, and an unknown piece as in the text.
+        # Not encoding.tokens, which spells a mask with the space that it absorbed, and an unknown piece as in the text.
         "tokens": [backend.id_to_token(index) for index in encoding.ids],
-        # A word that the vocabulary does not have is [UNK] but stands for the user's text: not special.
+        # A word missing from the vocabulary is [UNK] but represents the user's text: it is not special.
         "special": [
             int(o is None or (i in specials and texts[s][slice(*o)].strip() == specials[i]))
             for i, o, s in zip(encoding.ids, chars, segments, strict=True)
@@ -105,7 +105,7 @@ def cut_to(backend, text, n):
 
 
 def mask_predictions(backend, logits, positions, ids):
-    """Top 10 at every mask; `logits` [P, vocabulary] stand for `positions`."""
+    """Top 10 at every mask; `logits` [P, vocabulary] belong to `positions`."""
     mask = next(backend.token_to_id(piece) for piece in ("[MASK]", "<mask>") if backend.token_to_id(piece) is not None)
     found = []
     for row, position in enumerate(positions):

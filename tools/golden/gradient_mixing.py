@@ -12,7 +12,7 @@ from attention_gradients import differentiate, index_of, loader
 from golden_io import write_json, write_npz
 
 DECODER_TEXT = "The key to Sara's café is on the table"
-# (family, model, what it is given): the name of a text of models/index.json, the patches of a picture, or a text.
+# (family, model, input): the name of a text in models/index.json, a picture's size in patches, or a text.
 CASES = [
     ("models", "bert_classification", "twenty"),
     ("models", "bert_classification", "pair"),
@@ -28,19 +28,19 @@ CASES = [
     ("decoders", "llama_grouped", DECODER_TEXT),
     ("decoders", "mistral_window", DECODER_TEXT),
 ]
-# What the folders' preprocessor_config.json of the tests say: mean and standard deviation of every channel.
+# As in the preprocessor_config.json of the tests' folders: mean and standard deviation of every channel.
 MEAN, STD = 0.5, 0.25
-# A logit of a decoder that is neither the largest nor the smallest.
+# A decoder's logit that is neither the largest nor the smallest.
 SOME_TOKEN = 5
 
 
 def gradient_weights(attention, gradient):
-    """G, [L, n, n]: clipped head by head, then averaged."""
+    """G, [L, n, n]: clipped for each head, then averaged."""
     return np.maximum(0.0, gradient * attention).mean(axis=1)
 
 
 def published_rollout(weights):
-    """R <- R + G R from R = I, after each layer."""
+    """R <- R + G R, starting from R = I, after each layer."""
     product = np.eye(weights.shape[-1])
     after = []
     for layer in weights:
@@ -80,7 +80,7 @@ def picture_input(entry, patches, seed):
         "columns": columns,
         "n": rows * columns + len(entry["leading"]),
     }
-    # DINOv2 interpolates unasked.
+    # DINOv2 always interpolates.
     more = {} if entry["architecture"].startswith("dinov2") else {"interpolate_pos_encoding": True}
     return about, lambda dtype: {"pixel_values": pixels.to(dtype)} | more, {"picture": picture}
 
@@ -102,7 +102,7 @@ def targets_of(family, entry, logits):
 
 
 def case_of(golden, family, entry, given, seed):
-    """What the index says of a case, and its arrays; float64 arithmetic from the float32 weights."""
+    """A case's index entry, and its arrays; float64 arithmetic from the float32 weights."""
     name = entry["name"]
     load = loader(golden / family / name, entry["class"])
     if family == "vision":
@@ -142,7 +142,7 @@ def case_of(golden, family, entry, given, seed):
 
 
 def generate(golden, out):
-    """`golden`: the folder in which models, vision and decoders lie."""
+    """`golden`: the folder that contains models, vision and decoders."""
     out.mkdir()
     cases = []
     for seed, (family, model, given) in enumerate(CASES):

@@ -1,4 +1,4 @@
-"""Gradients of the small classifiers with respect to what their embedding module gives, by PyTorch's autograd."""
+"""Gradients of the small classifiers with respect to their embedding module's output, by PyTorch's autograd."""
 
 import json
 
@@ -7,7 +7,7 @@ import torch
 import transformers
 from golden_io import write_npz
 
-# What is differentiated, in this order: a logit, a probability, a difference of two probabilities.
+# The differentiated targets, in this order: a logit, a probability, a difference of two probabilities.
 TARGETS = {
     "logit": lambda logits: logits[1],
     "probability": lambda logits: torch.softmax(logits, dim=-1)[0],
@@ -26,14 +26,14 @@ def differentiate(model, architecture, case):
 
 
 def generate(models, out):
-    """`models`: the folder that small_models.py wrote."""
+    """`models`: the folder written by small_models.py."""
     out.mkdir()
     index = json.loads((models / "index.json").read_text(encoding="utf-8"))["models"]
     for entry in index:
         if entry["head"] != "classification":
             continue
-        # Float32 weights, but float64 arithmetic: what is checked against this is as exact as its own rounding. How
-        # far PyTorch's own float32 pass is from it says what may be asked for.
+        # Float32 weights, but float64 arithmetic: a result under test differs only by its own rounding. The distance of
+        # PyTorch's own float32 pass indicates a suitable tolerance.
         model_class = getattr(transformers, entry["class"])
         settings = {"attn_implementation": "eager", "dtype": torch.float32}
         single = model_class.from_pretrained(models / entry["name"], **settings).eval()

@@ -1,10 +1,11 @@
-"""Source and target of an encoder-decoder as one graph, of what transformers gives."""
+"""Source and target of an encoder-decoder as one graph, from the output of transformers."""
 
 import numpy as np
 
 
 def joined(output):
-    """[layer, head, n, n]: the encoder's layers, then of each of the decoder's its attention to the target and to the source."""
+    """[layer, head, n, n]: the encoder's layers, then for each decoder layer its attention to the target and to the
+    source."""
     steps = [("encoder", one) for one in output.encoder_attentions]
     for own, cross in zip(output.decoder_attentions, output.cross_attentions, strict=True):
         steps += [("self", own), ("cross", cross)]

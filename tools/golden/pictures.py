@@ -1,6 +1,6 @@
-"""Pictures: files of every kind as PIL reads them, PIL's resampling, and the pixel values of transformers' processors.
+"""Pictures: files of every kind as read by PIL, PIL's resampling, and the pixel values of transformers' processors.
 
-By itself: .cache/golden/venv/bin/python tools/golden/pictures.py tests/golden/pictures
+On its own: .cache/golden/venv/bin/python tools/golden/pictures.py tests/golden/pictures
 """
 
 import io
@@ -22,7 +22,7 @@ FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "h
 
 
 def scene(width, height, seed, channels=3, noise=6):
-    """Slopes, an edge and some noise, uint8 [height, width, channels]."""
+    """Gradients, an edge and some noise, uint8 [height, width, channels]."""
     random = np.random.RandomState(seed)
     y, x = np.mgrid[0:height, 0:width]
     planes = []
@@ -38,7 +38,7 @@ def image(array):
     return Image.fromarray(array[..., 0] if array.shape[-1] == 1 else array)
 
 
-# PNG as PIL cannot write it: 16-bit colour, few bits, interlaced.
+# PNG features that PIL cannot write: 16-bit color, few bits, interlaced.
 
 ADAM7 = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
 
@@ -48,7 +48,7 @@ def chunk(kind, data):
 
 
 def png(samples, bits, color_type, interlaced=False, extra=()):
-    """samples [height, width, channels], unsigned integers of `bits` bits; `extra` chunks stand before the data."""
+    """samples [height, width, channels], unsigned integers of `bits` bits; `extra` chunks come before the data."""
     height, width, _ = samples.shape
 
     def rows(part):
@@ -85,13 +85,13 @@ def exif_with(orientation):
 
 
 def without_adobe(jpeg):
-    """Without the APP14 segment, which says that inks are stored inverted."""
+    """Removes the APP14 segment, which says that inks are stored inverted."""
     at = jpeg.index(b"\xff\xee\x00\x0eAdobe")
     return jpeg[:at] + jpeg[at + 16 :]
 
 
 def as_ycck(jpeg):
-    """A CMYK file whose numbers are to be read as YCCK: other colours, the same way of storing."""
+    """A CMYK file relabeled as YCCK: other colors, stored in the same way."""
     at = jpeg.index(b"Adobe") + 11
     assert jpeg[at] == 0
     return jpeg[:at] + b"\x02" + jpeg[at + 1 :]
@@ -166,15 +166,15 @@ def refused_files():
     frames = [image(scene(8, 6, seed)) for seed in (8, 9)]
     yield "refused_animated.png", saved(frames[0], "PNG", save_all=True, append_images=frames[1:])
     yield "refused_animated.webp", saved(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=True)
-    yield "refused_gif.png", saved(frames[0], "GIF")  # the name is not what it is
+    yield "refused_gif.png", saved(frames[0], "GIF")  # the name does not match the format
 
 
 def decode(name, data):
-    """Upright 8-bit RGB as transformers has it, [height, width, 3]."""
+    """Upright 8-bit RGB as in transformers, [height, width, 3]."""
     picture = Image.open(io.BytesIO(data))
     picture.load()
     if name == "png_grey_16":
-        # PIL clips 16-bit grey at 255; the high byte is what it takes of every other 16-bit picture.
+        # PIL clips 16-bit gray at 255; for every other 16-bit picture it takes the high byte.
         return np.repeat((np.array(picture) >> 8).astype(np.uint8)[..., None], 3, axis=-1)
     return convert_to_rgb(ImageOps.exif_transpose(picture), return_numpy=True)
 
@@ -203,7 +203,7 @@ def write_resizes(folder):
         "tall": scene(2, 211, 13),
         "point": scene(1, 1, 14),
     }
-    # width, height. Pillow 13 resamples columns first where the height shrinks by more than twice what the width does:
+    # width, height. Pillow 13 resamples columns first if the height shrinks by more than twice as much as the width:
     # (33, 15), (24, 20) and (1, 209) shrink by exactly twice as much, the sizes next to them by one pixel more.
     sizes = {
         "rgb": [(16, 16), (50, 31), (37, 10), (11, 23), (1, 1), (23, 37), (38, 24), (2, 40)]
@@ -370,7 +370,7 @@ PROCESSORS = [
         },
         "grey",
     ),
-    # The defaults of each class, at the size that models are used with.
+    # The defaults of each class, at the size at which models are used.
     ("vit_224", {"image_processor_type": "ViTImageProcessor", **AS_BYTES}, "large"),
     ("deit_224", {"image_processor_type": "DeiTImageProcessor", **AS_BYTES}, "large"),
     ("dinov2_224", {"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 256}, **AS_BYTES}, "large"),
@@ -396,7 +396,7 @@ PICTURES = {
 
 
 def processor_of(settings):
-    """transformers' processor on PIL, of the class that the settings name."""
+    """transformers' PIL processor of the class that the settings name."""
     kind = settings.get("image_processor_type") or settings["feature_extractor_type"]
     kind = kind.removesuffix("Fast").replace("FeatureExtractor", "ImageProcessor")
     return getattr(transformers, f"{kind}Pil").from_dict(dict(settings))
@@ -409,7 +409,7 @@ def write_processors(folder):
     write_npz(folder / "pictures.npz", pictures)
     entries = []
     arrays = {}
-    large = {}  # a file each
+    large = {}  # one file each
     for name, settings, wanted in PROCESSORS:
         processor = processor_of(settings)
         channels = 1 if wanted == "grey" else 3
@@ -434,8 +434,8 @@ def fnv1a(array):
 
 
 def write_photographs(path):
-    """Hashes of the pixels of ../shared/data/images, decoded and as inputs of 224 x 224. Where the pictures are not
-    there, the file stays as it is."""
+    """Hashes of the pixels of ../shared/data/images, decoded and as inputs of 224 x 224. If the pictures are not there,
+    the file is left as it is."""
     if not PHOTOGRAPHS.is_dir():
         shutil.copy(ROOT / "tests" / "golden" / "pictures" / path.name, path)
         return

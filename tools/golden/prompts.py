@@ -1,7 +1,7 @@
 """A hundred short prompts for the comparison of backends on SmolLM2, written for this project.
 
-Facts, stories, instructions, code, numbers, lists, tables, other languages and scripts, and odd spacing: what one and
-the same model is asked on different days.
+Facts, stories, instructions, code, numbers, lists, tables, other languages and scripts, and odd spacing: the variety
+that a model is asked over time.
 """
 
 FACTS = [

@@ -1,6 +1,6 @@
-"""Blocks of ggml's quantised types and the numbers that they stand for, by the package `gguf`, which is NumPy alone.
+"""Blocks of ggml's quantized types and the numbers that they represent, by the package `gguf`, which uses only NumPy.
 
-Run by tools/golden/make, or alone in its environment:
+Run by tools/golden/make, or on its own in its environment:
 
     .cache/golden/venv/bin/python tools/golden/quantised.py tests/golden/quantised
 """
@@ -20,7 +20,7 @@ TYPES += ["IQ4_NL", "IQ4_XS"]
 
 
 def block(random, kind, elements, size):
-    """Random bytes; drawn again until scales, which are floats among them, are no extreme ones."""
+    """Random bytes; redrawn until the scales, some of which are floats, are not extreme."""
     while True:
         data = random.randint(0, 256, size, dtype=np.uint8)
         with np.errstate(over="ignore", invalid="ignore"):

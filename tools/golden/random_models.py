@@ -1,4 +1,4 @@
-"""The small random models: how they are described and drawn, and read back as transformers reads them."""
+"""The small random models: their description, their random weights, and reading them back with transformers."""
 
 import json
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import transformers
 
 @dataclass
 class Recipe:
-    """Of one model. Families add what tells theirs apart."""
+    """Describes one model. Subclasses add what is specific to their family."""
 
     name: str
     model_class: str
@@ -18,7 +18,7 @@ class Recipe:
     settings: dict = field(default_factory=dict)
 
     def config(self, sizes, labels=()):
-        """Of these sizes, where the settings say nothing else; `labels`: of its classes."""
+        """A config with these sizes unless the settings override them; `labels`: its classes."""
         if labels:
             sizes["id2label"] = dict(enumerate(labels))
             sizes["label2id"] = {label: index for index, label in enumerate(labels)}
@@ -31,7 +31,7 @@ class Recipe:
         return model_class._from_config(config, attn_implementation="eager", dtype=torch.float32)
 
     def entry(self, folder):
-        """What an index says of it first, and its config.json."""
+        """The common part of a model's index entry, and its config.json."""
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         named = {"name": self.name, "about": self.about, "class": self.model_class}
         return named | {"architecture": config["model_type"]}, config
@@ -53,11 +53,11 @@ class Recipe:
 
 
 def fill(parameters, random, is_norm, factors):
-    """Random weights, large enough that attention is far from uniform; norms and biases are random too.
+    """Random weights, large enough that attention is far from uniform; norms and biases are random as well.
 
     `parameters`: pairs of name and parameter, in the order in which they are drawn. `is_norm`: whether a name is that
-    of a norm's weight or of another scale. `factors`: of the others that are not biases, by a part of their names, of
-    which the first counts; 0.4 where none is in it.
+    of a norm's weight or of another scale. `factors`: for other parameters except biases, by a part of the name; the
+    first match counts, and 0.4 applies if there is none.
     """
     with torch.no_grad():
         for name, parameter in parameters:

@@ -1,4 +1,4 @@
-"""Rollout in float64 NumPy, written as the definition reads."""
+"""Rollout in float64 NumPy, written like the definition."""
 
 import numpy as np
 

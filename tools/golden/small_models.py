@@ -26,7 +26,7 @@ class Recipe(random_models.Recipe):
 
     @property
     def architecture(self):
-        """The family whose settings and whose kind of tokenizer it has."""
+        """The family that determines its settings and its kind of tokenizer."""
         families = {
             "distilbert": "distilbert",
             "roberta": "roberta",
@@ -63,7 +63,7 @@ RECIPES = [
     Recipe("albert_masked_lm", "AlbertForMaskedLM", "shared layers, gelu_new", {"num_hidden_layers": 3}),
     Recipe("albert_classification", "AlbertForSequenceClassification", "shared layers", {"hidden_act": "gelu"}),
     Recipe("albert_two_groups", "AlbertForMaskedLM", "2 groups", {"num_hidden_layers": 4, "num_hidden_groups": 2}),
-    # New models come last: a model's place is its seed.
+    # New models go last: a model's index is its seed.
     Recipe("megatron_bert_masked_lm", "MegatronBertForMaskedLM", "norms before the blocks, tied"),
     Recipe(
         "megatron_bert_classification",
@@ -101,7 +101,7 @@ def make_config(recipe, vocabulary):
 
 
 def tie_biases(parameters):
-    """Where the head's bias is stored under two names it is one bias (an untied decoder.bias in transformers 5)."""
+    """A head's bias stored under two names is one bias (an untied decoder.bias in transformers 5)."""
     with torch.no_grad():
         for name, parameter in parameters.items():
             if name.endswith("decoder.bias") and name.replace("decoder.bias", "bias") in parameters:
@@ -130,7 +130,7 @@ def rename_to_legacy(folder, head):
 
 
 def write_folder(recipe, folder, seed):
-    """Returns the tokenizer and the model as it was before it was written."""
+    """Returns the tokenizer, and the model as it was before being written."""
     folder.mkdir()
     if recipe.architecture == "roberta":
         backend, vocabulary = small_tokenizers.roberta(folder)
@@ -166,7 +166,7 @@ def make_cases(recipe, backend):
     text = SMALL.format(mask=word)
     pair = [part.format(mask=pair_word) for part in SMALL_PAIR]
     cases = [
-        # One token, given as an id: there is no text that gives just one.
+        # One token, given as an id: no text gives just one.
         {"name": "one", "text": None, "pair": None, "n": 1, "ids": [5], "type_ids": [0]},
         describe("seven", backend, cut_to(backend, text, 7)),
         describe("twenty", backend, cut_to(backend, text, MAX_TOKENS)),

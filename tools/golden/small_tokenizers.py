@@ -1,4 +1,4 @@
-"""Tiny tokenizers for the small models, written as the files that real models of each family ship."""
+"""Tiny tokenizers for the small models, as the files that real models of each family ship."""
 
 import json
 import re
@@ -40,7 +40,7 @@ l e, Ġtab le, a r, Ġ S, ar a, ĠS ara, S ara, Ġ h, Ġh er, Ġ b, o o, oo k, �
 
 
 def _byte_pairs():
-    """The byte alphabet and the pieces that the merges make, each once; the merges as pairs."""
+    """The byte alphabet and the pieces made by the merges, without duplicates; the merges as pairs."""
     pieces = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     known = set(pieces)
     merges = []
@@ -55,7 +55,7 @@ def _byte_pairs():
 
 
 def byte_level(folder):
-    """tokenizer.json of a decoder: byte-level BPE, no template, one special token, which is the last id."""
+    """A decoder's tokenizer.json: byte-level BPE, no template, one special token, which has the last id."""
     pieces, merges = _byte_pairs()
     vocabulary = {piece: index for index, piece in enumerate(pieces)}
     backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, merges))
@@ -81,7 +81,7 @@ def roberta(folder):
     (folder / "merges.txt").write_text("#version: 0.2\n" + lines, encoding="utf-8")
     settings = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False, "model_max_length": MAX_TOKENS}
     _write_json(folder / "tokenizer_config.json", settings)
-    # RoBERTa's mask takes the space before it, as in training. Published folders say so in special_tokens_map.json.
+    # RoBERTa's mask absorbs the space before it, as in training. Published folders say so in special_tokens_map.json.
     names = {"bos": "<s>", "eos": "</s>", "unk": "<unk>", "sep": "</s>", "pad": "<pad>", "cls": "<s>"}
     mask = {"content": "<mask>", "lstrip": True, "normalized": False, "rstrip": False, "single_word": False}
     names = {f"{name}_token": piece for name, piece in names.items()} | {"mask_token": mask}
@@ -96,7 +96,7 @@ def roberta(folder):
 
 
 def albert(folder):
-    """tokenizer.json: Unigram pieces after ALBERT's normalisation, "▁" for a space."""
+    """tokenizer.json: Unigram pieces after ALBERT's normalization, "▁" for a space."""
     pieces = [("<pad>", 0.0), ("<unk>", 0.0), ("[CLS]", 0.0), ("[SEP]", 0.0), ("[MASK]", 0.0), ("▁", -3.0)]
     pieces += [("▁" + word, -2.5 - 0.125 * index) for index, word in enumerate(WORDS)]
     pieces += [("s", -3.25), ("ed", -3.5), ("ab", -4.0), ("ca", -4.5), ("to", -4.75)]
@@ -129,7 +129,7 @@ def albert(folder):
 
 
 def source_and_target(folder):
-    """tokenizer.json: Unigram pieces as of T5, "▁" for a space, an end behind the text."""
+    """tokenizer.json: Unigram pieces as in T5, "▁" for a space, an end token after the text."""
     pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("<xx>", 0.0), ("▁", -3.0)]
     pieces += [("▁" + word, -2.5 - 0.125 * index) for index, word in enumerate(WORDS)]
     pieces += [(letter, -6.0 - 0.125 * index) for index, letter in enumerate(LETTERS)]

@@ -1,12 +1,12 @@
-"""SmolLM2 by transformers, from the weights of its GGUF file: what both backends are compared with.
+"""SmolLM2 by transformers, from the weights of its GGUF file: the reference for both backends.
 
-Run by tools/golden/make, or alone in its environment:
+Run by tools/golden/make, or on its own in its environment:
 
     .cache/golden/venv/bin/python tools/golden/smollm2.py SmolLM2-135M-Instruct.Q4_1.gguf tests/golden/smollm2
 
-The file's quantised blocks become float32 numbers by the package `gguf` (NumPy), not by ggml; rows of queries and keys
-go back to the order of Hugging Face here as well; the tokenizer is built by `tokenizers` from the file's vocabulary.
-So nothing of attnflow and nothing of libllama takes part. float32, eager attention, one thread.
+The file's quantized blocks are converted to float32 by the package `gguf` (NumPy), not by ggml; query and key rows are
+reordered for Hugging Face here as well; the tokenizer is built by `tokenizers` from the file's vocabulary. So neither
+attnflow nor libllama takes part. float32, eager attention, one thread.
 """
 
 import sys
@@ -21,9 +21,9 @@ from golden_io import write_json, write_npz
 from prompts import PROMPTS
 
 TOP = 5
-# Logits of every so manieth id are kept for each prompt: numbers far from the top, at which nobody looks, too.
+# The logit of every id that is a multiple of this is kept for each prompt, including numbers far from the top.
 SAMPLE_STEP = 769
-# Prompts whose attention is kept whole.
+# Prompts whose attention is kept in full.
 ATTENTION = (8, 26)
 
 
@@ -36,7 +36,7 @@ class Metadata:
 
 
 def tokenizer_of(metadata):
-    """Digits apart, then GPT-2's byte-level BPE: what "smollm" stands for in the file."""
+    """Digits split off, then GPT-2's byte-level BPE: this is what "smollm" means in the file."""
     if (metadata["tokenizer.ggml.model"], metadata["tokenizer.ggml.pre"]) != ("gpt2", "smollm"):
         raise AssertionError("expected the tokenizer of SmolLM2")
     pieces = metadata["tokenizer.ggml.tokens"]
@@ -56,7 +56,7 @@ def tokenizer_of(metadata):
 
 
 def turn_halves(weight, heads):
-    """From GGUF's order, in which the numbers that are rotated together are neighbours, to that of Hugging Face."""
+    """From GGUF's order, in which the numbers that are rotated together are adjacent, to that of Hugging Face."""
     return weight.reshape(heads, weight.shape[0] // heads // 2, 2, -1).swapaxes(1, 2).reshape(weight.shape)
 
 
@@ -137,7 +137,7 @@ def generate(file, folder):
         )
         sampled.append(logits[sample])
         if number in ATTENTION:
-            # What is above the diagonal is 0.
+            # Values above the diagonal are 0.
             below = np.tril_indices(len(ids))
             arrays[f"attention_{number}"] = np.ascontiguousarray(attention[:, :, below[0], below[1]])
     write_json(folder / "prompts.json", {"file": file.name, "prompts": prompts})

@@ -1,11 +1,12 @@
-"""Gradients of targets with respect to what a module gives, by PyTorch's autograd, and how far rounding goes."""
+"""Gradients of targets with respect to a module's output, by PyTorch's autograd, and the effect of rounding."""
 
 import numpy as np
 import torch
 
 
 def with_leaf(module, run):
-    """What `module` gives while run() runs, as a leaf of its own, so that gradients stop there; and what run() returns."""
+    """The output of `module` during run(), as a separate leaf, so that gradients stop there; and the result of
+    run()."""
     kept = []
 
     def keep(_module, _inputs, output):
@@ -22,7 +23,7 @@ def with_leaf(module, run):
 
 
 def differentiate(targets, logits, leaf):
-    """For each target, a function of the logits, its value and its gradient [n, width]."""
+    """For each target, a function of the logits: its value and its gradient [n, width]."""
     arrays = {}
     for name, target in targets.items():
         value = target(logits)
@@ -33,7 +34,7 @@ def differentiate(targets, logits, leaf):
 
 
 def with_rounding(what, double, single):
-    """What to store of float64 arrays, and by how much the gradients among those of a float32 pass differ from them."""
+    """The float64 arrays to store, and how far the gradients of a float32 pass are from theirs."""
     arrays = {}
     for name, array in double.items():
         if not np.isfinite(array).all() or (name.endswith("gradient") and not array.any()):

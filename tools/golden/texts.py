@@ -35,17 +35,17 @@ CAT = "The cat sat on the mat"
 CABINETS = "The key to the cabinets is on the table."
 AUTHOR = "The author talked to Sara about her book."
 PAIR = ("Where did the author put the keys?", "They are on the table, beside Sara's book.")
-# Emoji (one of them several code points), Arabic, Chinese, accents both composed and combining, tab and wide space.
+# Emoji (one of them several code points), Arabic, Chinese, composed and combining accents, a tab and a wide space.
 SCRIPTS = "Café naïve — الكتاب على الطاولة 钥匙在桌子上 👩‍🔬 reads e\u0301tude\tno.\u30007 🙂!"
 
-# A carboxylic acid made into an amide; and a Suzuki coupling with the product's ring nitrogen masked.
+# A carboxylic acid converted to an amide; and a Suzuki coupling with the product's ring nitrogen masked.
 REACTIONS = {
     "amide": "CC(=O)Cl.Nc1ccccc1>>CC(=O)[MASK]c1ccccc1",
     "suzuki": "CC1(C)OB(c2ccc(C(=O)O)cc2)OC1(C)C.Brc1ccncc1>>O=C(O)c1ccc(-c2cc[MASK]cc2)cc1",
 }
 
-# For the small models. "{mask}" becomes the tokenizer's mask.
+# For the small models. "{mask}" is replaced by the tokenizer's mask.
 SMALL = "The key to Sara's café {mask} on the table, the author talked about her book and asked to see it!"
 SMALL_PAIR = ("The {mask} is here.", "Sara has it!")
-# The word that is masked, for models without a masked-language head.
+# The words to mask, for models without a masked-language head.
 SMALL_WORDS = ("is", "key")

@@ -14,10 +14,10 @@ from gradients import TARGETS
 from random_models import fill, load
 
 LABELS = ["shirt", "boot", "bag"]
-# [height, width] of the pictures, in patches of 4 x 4. The first is the one of the training: 5 x 5 patches.
+# [height, width] of the pictures, with patches of 4 x 4. The first is the training size: 5 x 5 patches.
 TRAINED = (20, 20)
 SIZES = {"trained": TRAINED, "wide": (12, 28), "large": (24, 24), "small": (8, 12)}
-# A picture of as many patches as the training's, but not of their shape.
+# A picture with the same number of patches as in training, in another shape.
 SAME_COUNT = {"same_count": (4, 100)}
 WITH_GRADIENTS = ("trained", "wide")
 
@@ -33,17 +33,17 @@ class Recipe(random_models.Recipe):
 
     @property
     def family(self):
-        families = ("vit", "deit", "dinov2withregisters", "dinov2")  # MSN is of ViT's
+        families = ("vit", "deit", "dinov2withregisters", "dinov2")  # MSN models are ViTs
         return next(family for family in families if self.model_class.lower().startswith(family))
 
     @property
     def interpolates(self):
-        """DINOv2 always does; the others are told to, where there is something to interpolate."""
+        """DINOv2 always interpolates; the others are told to if there is something to interpolate."""
         told = not self.family.startswith("dinov2") and len(self.sizes) > 1
         return {"interpolate_pos_encoding": True} if told else {}
 
 
-# A model's place is its seed: new ones come last.
+# A model's index is its seed: new ones go last.
 RECIPES = [
     Recipe("vit_classification", "ViTForImageClassification", "3 named classes", sizes=SIZES | SAME_COUNT),
     Recipe(
@@ -57,7 +57,7 @@ RECIPES = [
             "qkv_bias": False,
             "hidden_act": "gelu_new",
         },
-        # transformers interpolates from the square root of the number of patches: here only the trained size.
+        # transformers interpolates from the square root of the number of patches: here only the training size works.
         sizes={"trained": (12, 24)},
     ),
     Recipe("deit_classification", "DeiTForImageClassification", "a distillation token without a head"),
@@ -112,7 +112,7 @@ def write_folder(recipe, folder, seed):
 
 
 def leading_roles(recipe, config):
-    """Of the tokens before the patches."""
+    """Roles of the tokens before the patches."""
     return ["class"] + {
         "vit": [],
         "deit": ["distillation"],
@@ -122,7 +122,7 @@ def leading_roles(recipe, config):
 
 
 def with_embedding(recipe, model, pixels):
-    """What the embedding module gives, as a leaf of its own, and the output."""
+    """The embedding module's output, as a separate leaf, and the model's output."""
     return target_gradients.with_leaf(
         model.base_model.embeddings,
         lambda: model(pixel_values=pixels, output_attentions=True, **recipe.interpolates),

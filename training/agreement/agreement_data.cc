@@ -16,7 +16,7 @@
 namespace attnflow {
 namespace {
 
-// What draws from its own stream of the seed, so that one option does not change the other draws.
+// Independent random streams of the seed, so that one option does not change the other draws.
 enum Stream : std::uint64_t { kSources = 1, kSentences = 16, kBalance = 32, kPronouns = 48 };
 
 enum class Part : std::size_t { kTrain, kValidation, kTest, kNone };
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 3> kPartNames = {"training", "validation"
 
 std::string_view name_of(Part part) { return kPartNames[static_cast<std::size_t>(part)]; }
 
-// Mean number of words of a sentence, by white space: what is asked for is only an order of styles.
+// Mean number of words per sentence, split at white space, because only an ordering of styles is needed.
 double mean_sentence_length(const ProseDocument& document) {
   std::size_t sentences = 0;
   std::size_t spaces = 0;
@@ -35,7 +35,7 @@ double mean_sentence_length(const ProseDocument& document) {
   return sentences == 0 ? 0 : static_cast<double>(spaces) / static_cast<double>(sentences);
 }
 
-// Documents in strata of about equal bytes by mean sentence length, each stratum in random order.
+// Groups documents by mean sentence length into strata of about equal bytes, each in random order.
 std::vector<std::vector<std::size_t>> strata_of(const std::vector<ProseDocument>& documents, std::uint64_t seed) {
   constexpr std::size_t kStrata = 4;
   std::vector<double> length;
@@ -62,12 +62,13 @@ std::vector<std::vector<std::size_t>> strata_of(const std::vector<ProseDocument>
   return strata;
 }
 
-// Gives documents without a part to `part` until it has about `bytes`: the strata take turns, and documents that would
-// overshoot are passed over. At least one, the smallest if need be.
+// Assigns documents without a part to `part` until it has about `bytes`, taking strata in turn and skipping documents
+// that would overshoot. Assigns at least one, the smallest if need be.
 void draw(const std::vector<ProseDocument>& documents, const std::vector<std::vector<std::size_t>>& strata, Part part,
           std::uint64_t bytes, std::vector<Part>& parts) {
   std::uint64_t taken = 0;
-  // One document of more than two fifths of the split would decide its style alone, so the first round passes over it.
+  // A single document of more than two fifths of the split would dominate its style, so the first round skips such
+  // documents.
   for (const std::uint64_t largest : {bytes * 2 / 5, bytes}) {
     bool more = true;
     while (more) {
@@ -159,7 +160,7 @@ class SplitBuilder {
     }
   }
 
-  // Balances the numbers and limits pronoun subjects. Order stays.
+  // Balances the numbers and limits pronoun subjects. Preserves the order.
   void finish() {
     std::sort(split_.sources.begin(), split_.sources.end());
     std::vector<AgreementExample>& examples = split_.examples;
@@ -208,7 +209,7 @@ class SplitBuilder {
     return internal::quote_names(names);
   }
 
-  // Of the sentence's verbs with a noun subject, one.
+  // Chooses one of the sentence's verbs with a noun subject.
   void choose_one() {
     split_.counts.pronoun +=
         std::erase_if(sites_, [](const internal::AgreementSite& site) { return site.pronoun_subject; });

@@ -1,39 +1,39 @@
-// Examples for subject-verb agreement from English prose.
+// Builds examples for subject-verb agreement from English prose.
 //
-// Problem. Given a sentence up to, but not including, a verb that is marked for number, say whether the verb is
+// Problem. Given a sentence up to, but not including, a verb that is marked for number, predict whether the verb is
 // singular or plural ("The key to the cabinets" -> singular): the task of Linzen, Dupoux and Goldberg, "Assessing the
 // Ability of LSTMs to Learn Syntax-Sensitive Dependencies" (TACL 2016), on which Abnar and Zuidema (ACL 2020) trained
-// their verb-number model. They took the examples from parsed text; here there is no parser, so a sentence gives an
-// example only where a cautious set of rules is sure that the word is a finite verb whose subject stands in the prefix.
+// their verb-number model. They took the examples from parsed text. There is no parser here, so a sentence gives an
+// example only if a cautious set of rules is sure that the word is a finite verb whose subject is in the prefix.
 //
-// Verbs. is/are, was/were, has/have, does/do before "not", and present-tense verbs of a list whose two forms are hardly
-// ever nouns, adjectives or past forms (agreement_verbs). The label is the number of the form that the author wrote.
+// Verbs. is/are, was/were, has/have, does/do before "not", and present-tense verbs from a list whose two forms are
+// rarely nouns, adjectives or past forms (agreement_verbs). The label is the number of the form that the author wrote.
 //
-// Rules. Each looks at the words around the verb and at the pair it belongs to, never at which of the two forms stands
-// there. So what is left out says nothing about the label, and no rule can make a shortcut that a model could learn.
-// AgreementCounts names them one by one.
+// Rules. Each rule looks at the words around the verb and at the pair of forms to which the verb belongs, never at
+// which of the two forms occurs. So exclusion says nothing about the label, and no rule can create a shortcut for a
+// model to learn. AgreementCounts lists them one by one.
 //
-// They leave out about half of the verbs. Read by eye, 1 label in 100 or fewer of what remains is wrong.
+// They exclude about half of the verbs. By manual inspection, at most 1 in 100 of the remaining labels is wrong.
 //
-// Attractor. The last noun of the prefix has the other number than the verb: the case where the noun nearest to the
-// verb misleads. Where the last word that looks like a noun is not in the noun lexicon, the example does not count as
-// one.
+// Attractor. The last noun of the prefix differs in number from the verb: the case in which the noun nearest to the
+// verb misleads. If the last word that looks like a noun is not in the noun lexicon, the example does not count as
+// having an attractor.
 //
-// Examples of a sentence. Training takes every usable verb of a sentence; validation and test take at most one, drawn
-// by the seed, so that their examples are independent. No prefix (compared in lower case) occurs twice, within a split
-// or across: where it would, test keeps it, else validation.
+// Examples per sentence. Training uses every usable verb of a sentence; validation and test use at most one, drawn with
+// the seed, so that their examples are independent. No prefix (compared in lower case) occurs twice, within or across
+// splits: a duplicate is kept in test if it occurs there, otherwise in validation.
 //
-// Splits are whole documents, so nothing about a held-out source is seen in training, the lexicon included. Unless they
-// are named, held-out sources are drawn by the seed: sources are ranked by their mean sentence length and cut into
-// strata of equal bytes, and each stratum in turn gives a source, until the share of bytes is reached; so each split
-// holds several styles.
+// Splits are whole documents, so nothing about a held-out source is seen in training, including by the lexicon. Unless
+// they are named, held-out sources are drawn with the seed: sources are ranked by their mean sentence length and cut
+// into strata of equal bytes, and each stratum in turn contributes a source until the share of bytes is reached, so
+// each split holds several styles.
 //
-// Balance. Each split has as many singular as plural examples: the surplus is dropped by the seed. Subjects that are
-// pronouns directly before the verb are trivial; they are left out of validation and test, and make at most
-// `pronoun_share` of the training part.
+// Balance. Each split has the same number of singular and plural examples: the surplus is dropped with the seed.
+// Pronoun subjects directly before the verb are trivial; they are excluded from validation and test, and make up at
+// most `pronoun_share` of the training part.
 //
-// Determinism: the same documents, options and seed give the same examples in the same order (by source, then by place
-// in the text; training shuffles for itself). Cost: O(bytes), about 6 MB a second on one thread.
+// Determinism: the same documents, options and seed give the same examples in the same order (by source, then by
+// position in the text; training shuffles them itself). Cost: O(bytes), about 6 MB per second on one thread.
 #ifndef ATTNFLOW_TRAINING_AGREEMENT_AGREEMENT_DATA_H_
 #define ATTNFLOW_TRAINING_AGREEMENT_AGREEMENT_DATA_H_
 
@@ -49,10 +49,10 @@
 namespace attnflow {
 
 struct AgreementExample {
-  std::string text;              // the prefix as it stands in the source, without white space at its end
+  std::string text;              // the prefix as in the source, without trailing white space
   bool plural = false;           // the label
   bool attractor = false;        // the last noun of the prefix has the other number
-  bool pronoun_subject = false;  // a pronoun directly before the verb, adverbs apart
+  bool pronoun_subject = false;  // a pronoun directly before the verb, ignoring adverbs
   std::string verb;              // as found, in lower case
   std::string source;            // name of the document; "grammar"
   std::size_t words = 0;         // of the prefix, punctuation included
@@ -62,31 +62,31 @@ struct AgreementDataOptions {
   std::uint64_t seed = 1;
   std::size_t min_words = 2;  // of a prefix, as split_words counts them
   std::size_t max_words = 40;
-  double pronoun_share = 0.05;                    // at most, of the training part; 0 to 1
+  double pronoun_share = 0.05;                    // maximum, for the training part; 0 to 1
   std::vector<std::string> test_sources;          // names of documents; empty: drawn, about test_share of all bytes
   std::vector<std::string> validation_sources;    // likewise
   double test_share = 0.10;                       // above 0, together with validation_share below 1
   double validation_share = 0.05;                 // above 0
-  std::vector<std::string> placeholders{"xref"};  // words in lower case that stand for something cut out of the text
+  std::vector<std::string> placeholders{"xref"};  // lower-case words that stand for removed text
 };
 
-// Why verbs and sentences gave no example. A verb is counted at the first rule that leaves it out.
+// Why verbs and sentences gave no example. A verb is counted under the first rule that excludes it.
 struct AgreementCounts {
   std::size_t sentences = 0;
-  std::size_t no_sentence = 0;    // sentences left out: heading, list item, question, reference, address, ...
+  std::size_t no_sentence = 0;    // excluded sentences: heading, list item, question, reference, address, ...
   std::size_t without_verb = 0;   // sentences without any of the verbs
   std::size_t verbs = 0;          // in the other sentences
   std::size_t length = 0;         // prefix too short or too long
-  std::size_t placeholder = 0;    // prefix holds one of options.placeholders
+  std::size_t placeholder = 0;    // prefix contains one of options.placeholders
   std::size_t not_a_verb = 0;     // part of a contraction or compound, a participle, "do" without "not"
   std::size_t base_form = 0;      // may be an infinitive, imperative or subjunctive
-  std::size_t inverted = 0;       // the subject may stand behind the verb
-  std::size_t person = 0;         // first or second person singular, whose forms say nothing about number
+  std::size_t inverted = 0;       // the subject may follow the verb
+  std::size_t person = 0;         // first or second person singular, whose forms do not show number
   std::size_t undetermined = 0;   // subject of either number (species, all, "what ..."), "or", no noun at all
-  std::size_t quotation = 0;      // directly behind a quotation mark, or inside one that began before
+  std::size_t quotation = 0;      // directly after a quotation mark, or inside a quotation that began earlier
   std::size_t pronoun = 0;        // pronoun subject in validation and test, or above pronoun_share
   std::size_t same_sentence = 0;  // validation and test: another verb of the sentence was drawn
-  std::size_t duplicate = 0;      // the same prefix before
+  std::size_t duplicate = 0;      // the same prefix occurred earlier
   std::size_t balance = 0;        // surplus of the more frequent number
   std::size_t used = 0;           // examples
 };
@@ -102,16 +102,16 @@ struct AgreementData {
   AgreementSplit train;
   AgreementSplit validation;
   AgreementSplit test;
-  NounLexicon lexicon;  // of the training sources
+  NounLexicon lexicon;  // built from the training sources
 };
 
-// Throws Error(kUsage): a source that is not among the documents or named for two splits. Throws Error(kBadFile): fewer
-// than three documents and no split named, no document left for a split, or a split without a usable sentence of each
-// number.
+// Throws Error(kUsage): a source that is not among the documents or is named for two splits. Throws Error(kBadFile):
+// fewer than three documents and no split named, no document left for a split, or a split without a usable sentence of
+// each number.
 AgreementData build_agreement_data(const std::vector<ProseDocument>& documents,
                                    const AgreementDataOptions& options = {});
 
-// The verbs as (singular, plural), in a fixed order.
+// Returns the verbs as (singular, plural), in a fixed order.
 const std::vector<std::pair<std::string, std::string>>& agreement_verbs();
 
 }  // namespace attnflow

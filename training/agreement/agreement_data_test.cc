@@ -15,7 +15,7 @@ namespace {
 
 using test::expect_error;
 
-// Documents of random simple sentences, with two or three usable verbs in many, repeated prefixes, more singular than
+// Documents of random simple sentences, many with two or three usable verbs, with repeated prefixes, more singular than
 // plural ones and many pronouns.
 std::vector<ProseDocument> random_prose(std::size_t documents, std::size_t sentences, std::uint64_t seed) {
   const std::vector<std::string> nouns = {"key", "cabinet", "cell", "nurse",  "book",  "house",  "cat",  "lamp",
@@ -119,7 +119,7 @@ TEST(AgreementData, NoPrefixOccursTwice) {
   EXPECT_GT(data.train.counts.duplicate, 0U);
 }
 
-// Noun subjects with a usable verb stand in about three sentences of four, and all of these have two such verbs.
+// About three sentences in four have noun subjects with a usable verb, and all of these have two such verbs.
 TEST(AgreementData, HeldOutSentencesGiveOneExampleAtMost) {
   const AgreementData data = build_agreement_data(prose());
   const auto nouns = [](const AgreementCounts& counts) { return counts.used + counts.balance + counts.duplicate; };

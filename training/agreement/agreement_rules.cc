@@ -17,11 +17,11 @@ namespace internal {
 namespace {
 
 enum : WordClass {
-  kAdverb = 1U << 0,  // may stand between subject and verb
+  kAdverb = 1U << 0,  // may occur between subject and verb
   kPreposition = 1U << 1,
   kDeterminer = 1U << 2,    // begins a noun phrase and cannot be one
   kPronoun = 1U << 3,       // a subject by itself
-  kPerson = 1U << 4,        // I, you: forms that say nothing about number
+  kPerson = 1U << 4,        // I, you: forms that do not show number
   kModal = 1U << 5,         // a base form follows, near or far
   kCausative = 1U << 6,     // a noun and then a base form may follow
   kMandative = 1U << 7,     // a subjunctive may follow (they require that it have)
@@ -29,13 +29,13 @@ enum : WordClass {
   kBoundary = 1U << 9,      // begins a clause
   kCoordinator = 1U << 10,  // and, but, or, nor
   kDisjunction = 1U << 11,  // or, nor
-  kWh = 1U << 12,           // clause of its own as subject, or a question
+  kWh = 1U << 12,           // begins a clause as subject, or a question
   kRelative = 1U << 13,     // who, which, that
   kInverting = 1U << 14,    // directly before a verb: its subject follows
   kAmbiguous = 1U << 15,    // a subject of either number
   kHaveOrBe = 1U << 16,     // a participle may follow
-  kNominative = 1U << 17,   // directly behind a verb: the verb's subject
-  kFronted = 1U << 18,      // an adjective that likes to stand before "is" and its subject
+  kNominative = 1U << 17,   // directly after a verb: the verb's subject
+  kFronted = 1U << 18,      // an adjective that often precedes "is" and its subject
   kQuantity = 1U << 19,     // X of which
   kSubordinator = 1U << 20,
   kConditional = 1U << 26,  // begins a clause that may be in the subjunctive
@@ -124,7 +124,7 @@ constexpr WordClass kNothing = 0;
 bool is_punctuation_word(std::string_view word) {
   const auto c = static_cast<unsigned char>(word.front());
   if (c < 0x80) return !((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'));
-  return word.starts_with("\xE2\x80");  // the general punctuation of U+2000 to U+203F
+  return word.starts_with("\xE2\x80");  // general punctuation, U+2000 to U+203F
 }
 
 bool has_noun_ending(std::string_view word) {
@@ -176,7 +176,7 @@ bool AgreementRules::is_adverb(std::size_t at) const {
   return word.size() > 4 && word.ends_with("ly") && numbers_[at] == GrammaticalNumber::kUnknown && !is_capitalized(at);
 }
 
-// Something that can be the head of a subject.
+// Whether the word can be the head of a subject.
 bool AgreementRules::is_nominal(std::size_t at) const {
   if (numbers_[at] != GrammaticalNumber::kUnknown || has(at, kPronoun | kPerson)) return true;
   if (at > 0 && is_capitalized(at)) return true;
@@ -185,7 +185,7 @@ bool AgreementRules::is_nominal(std::size_t at) const {
   return (word.size() > 5 && word.ends_with("ing")) || has_noun_ending(word);
 }
 
-// A word that the lexicon does not know but that looks like a noun: then the number of the last noun is unknown.
+// Whether the word is unknown to the lexicon but looks like a noun: then the number of the last noun is unknown.
 bool AgreementRules::may_be_noun(std::size_t at) const {
   const std::string& word = text(at);
   if (word.size() < 4 || has(at, kPunctuation) || classes_[at] != 0) return at > 0 && is_capitalized(at);
@@ -193,8 +193,8 @@ bool AgreementRules::may_be_noun(std::size_t at) const {
          has_noun_ending(word);
 }
 
-// A full sentence that states something: begins with a capital letter, ends with a full stop, and holds no sign of a
-// reference, an address, a formula or a question.
+// Whether it is a full declarative sentence: begins with a capital letter, ends with a full stop, and shows no sign of
+// a reference, an address, a formula or a question.
 bool AgreementRules::is_sentence(std::string_view sentence) const {
   const std::vector<ProseWord>& words = *words_;
   if (words.size() < 4 || !is_capitalized(0)) return false;
@@ -262,7 +262,7 @@ AgreementRules::Verdict AgreementRules::judge(std::size_t at, const Verb& verb, 
   return judge_segment(context, verb);
 }
 
-// What needs no look at the subject.
+// Applies the rules that do not depend on the subject.
 AgreementRules::Verdict AgreementRules::judge_surroundings(std::size_t at, const Verb& verb) const {
   const std::vector<ProseWord>& words = *words_;
   if (at < options_.min_words || at > options_.max_words) return &AgreementCounts::length;
@@ -286,7 +286,7 @@ AgreementRules::Verdict AgreementRules::judge_surroundings(std::size_t at, const
   if (more && joins(at + 1) && words[at].end == words[at + 1].begin) return &AgreementCounts::not_a_verb;
   if (verb.kind == Verb::Kind::kDo && !(more && words[at + 1].text == "not")) return &AgreementCounts::not_a_verb;
   if (more && has(at + 1, kNominative)) {
-    // "tells you", "gives it" are no inversion, "says he" is.
+    // "tells you", "gives it" are not inversions, "says he" is.
     const bool object = words[at + 1].text == "it" || words[at + 1].text == "you" || words[at + 1].text == "there";
     const bool lexical = verb.kind == Verb::Kind::kLexical || verb.kind == Verb::Kind::kParticiple;
     if (!(object && lexical)) return &AgreementCounts::inverted;
@@ -294,7 +294,7 @@ AgreementRules::Verdict AgreementRules::judge_surroundings(std::size_t at, const
   return kUsable;
 }
 
-// Walks back from the verb over what may stand between it and its subject.
+// Walks back from the verb over words that may occur between it and its subject.
 AgreementRules::Verdict AgreementRules::find_before(std::size_t at, Context& context) const {
   std::size_t i = at;
   while (i > 0) {
@@ -322,9 +322,9 @@ AgreementRules::Verdict AgreementRules::find_before(std::size_t at, Context& con
       break;
     }
   }
-  if (i == 0) return &AgreementCounts::inverted;  // nothing but adverbs
+  if (i == 0) return &AgreementCounts::inverted;  // only adverbs
   context.before = i - 1;
-  // The clause begins behind the nearest boundary.
+  // The clause begins after the nearest boundary.
   std::size_t begin = context.before + 1;
   while (begin > 0 && !has(begin - 1, kBoundary)) --begin;
   context.segment = begin;
@@ -336,7 +336,7 @@ AgreementRules::Verdict AgreementRules::judge_before(const Context& context, con
   const std::size_t before = context.before;
   const std::string& word = text(before);
   if (has(before, kPunctuation)) {
-    // The full stop of an abbreviation (U.S., Inc.) ends a name; anything else is no subject.
+    // The full stop of an abbreviation (U.S., Inc.) ends a name; other punctuation cannot be a subject.
     const bool name = word == "." && before > 0 && text(before - 1).size() <= 4 && !has(before - 1, kPunctuation);
     if (!name) return word == ";" || word == ":" ? &AgreementCounts::inverted : &AgreementCounts::undetermined;
   }
@@ -350,7 +350,7 @@ AgreementRules::Verdict AgreementRules::judge_before(const Context& context, con
   if (has(before, kPerson)) return &AgreementCounts::person;
   if (has(before, kAmbiguous)) return &AgreementCounts::undetermined;
   if (has(before, kCoordinator)) {
-    // "and are" goes on with the subject of the clause before; the base forms may go on with an infinitive.
+    // "and are" continues with the subject of the preceding clause; the base forms may continue an infinitive.
     if (verb.kind != Verb::Kind::kBe && verb.kind != Verb::Kind::kPastBe) return &AgreementCounts::base_form;
     return any(0, before, kPerson) ? &AgreementCounts::person : kUsable;
   }
@@ -365,7 +365,7 @@ AgreementRules::Verdict AgreementRules::judge_before(const Context& context, con
   return kUsable;
 }
 
-// who, which, that directly before the verb: the antecedent must stand directly before them.
+// who, which, that directly before the verb: the antecedent must directly precede them.
 AgreementRules::Verdict AgreementRules::judge_relative(const Context& context) const {
   const std::size_t relative = context.before;
   const std::string& word = text(relative);
@@ -374,7 +374,7 @@ AgreementRules::Verdict AgreementRules::judge_relative(const Context& context) c
   std::size_t before = relative - 1;
   if (word == "that" && next < words_->size() && text(next) == ",") return &AgreementCounts::inverted;  // "that is,"
   if (has(before, kPreposition)) {
-    // "in which is": inverted; "some of whom are": not.
+    // "in which is" is inverted, "some of whom are" is not.
     const bool quantity = text(before) == "of" && before > 0 && has(before - 1, kQuantity);
     if (!quantity) return &AgreementCounts::inverted;
     const std::string& amount = text(before - 1);
@@ -385,12 +385,12 @@ AgreementRules::Verdict AgreementRules::judge_relative(const Context& context) c
   }
   if (word == "whom") return &AgreementCounts::inverted;
   if (text(before) == ",") {
-    // ", which" may stand for the whole clause; ", that" is no relative.
+    // ", which" may refer to the whole clause; ", that" is not a relative.
     if (word != "who" || before == 0) return &AgreementCounts::undetermined;
     --before;
   }
   if (!is_nominal(before) || has(before, kPerson)) return &AgreementCounts::undetermined;
-  // "one of the men who": written either way.
+  // "one of the men who" is used with either number.
   const std::size_t from = before > 8 ? before - 8 : 0;
   for (std::size_t i = from; i < before; ++i) {
     if (text(i) == "one" && text(i + 1) == "of") return &AgreementCounts::undetermined;
@@ -402,12 +402,12 @@ AgreementRules::Verdict AgreementRules::judge_segment(const Context& context, co
   const std::size_t begin = context.segment;
   const std::size_t before = context.before;
   const bool be = verb.kind == Verb::Kind::kBe || verb.kind == Verb::Kind::kPastBe;
-  // Behind a comma the subject stands further up: "In the box, near the lamp, are" has none.
+  // A comma before the verb means that the subject is earlier: "In the box, near the lamp, are" has none.
   if (context.comma && (has(0, kPreposition) || has(0, kFronted))) return &AgreementCounts::inverted;
   // "Included in this treatment are"
   if (be && has(1, kPreposition) && (has(0, kFronted) || (is_participle(text(0)) && begin == 0)))
     return &AgreementCounts::inverted;
-  if (begin > before || has(before, kCoordinator)) return kUsable;  // directly behind who, which, that; and
+  if (begin > before || has(before, kCoordinator)) return kUsable;  // directly after who, which, that; and
   const bool at_start = begin == 0;
   const std::string_view boundary = at_start ? std::string_view() : std::string_view(text(begin - 1));
 
@@ -437,8 +437,8 @@ AgreementRules::Verdict AgreementRules::judge_segment(const Context& context, co
   return &AgreementCounts::undetermined;
 }
 
-// Whether the plural form in this place could be an infinitive, an imperative, a participle or a subjunctive (or, for
-// was and were, an unreal "were").
+// Whether the plural form here could be an infinitive, an imperative, a participle or a subjunctive (or, for was and
+// were, an unreal "were").
 bool AgreementRules::may_be_base_form(const Context& context, const Verb& verb) const {
   using Kind = Verb::Kind;
   const auto back = [&](std::size_t n) { return context.verb > n ? context.verb - n : 0; };

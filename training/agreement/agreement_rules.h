@@ -1,4 +1,4 @@
-// Which verbs of an English sentence give an example for subject-verb agreement: the rules of agreement_data.h.
+// Decides which verbs of an English sentence give an example for subject-verb agreement: the rules of agreement_data.h.
 #ifndef ATTNFLOW_TRAINING_AGREEMENT_AGREEMENT_RULES_H_
 #define ATTNFLOW_TRAINING_AGREEMENT_AGREEMENT_RULES_H_
 
@@ -24,15 +24,15 @@ struct AgreementSite {
   bool pronoun_subject = false;
 };
 
-// What the rules know of a word without its neighbours, as bits.
+// Properties of a word independent of its neighbors, as bits.
 using WordClass = std::uint32_t;
 
 class AgreementRules {
  public:
-  // Both are kept by reference.
+  // Keeps references to both arguments.
   AgreementRules(const AgreementDataOptions& options, const NounLexicon& lexicon);
 
-  // The usable verbs of a sentence, in order, into `sites`; everything else is counted in `counts`.
+  // Appends the usable verbs of a sentence, in order, to `sites`, and counts everything else in `counts`.
   void find(std::string_view sentence, const std::vector<ProseWord>& words, std::vector<AgreementSite>& sites,
             AgreementCounts& counts);
 
@@ -41,14 +41,14 @@ class AgreementRules {
     enum class Kind { kBe, kPastBe, kHave, kDo, kParticiple, kLexical } kind;
     bool plural;
   };
-  // The words of the sentence at hand around one verb.
+  // The words around one verb of the current sentence.
   struct Context {
     std::size_t verb = 0;
-    std::size_t before = 0;   // the first word before the verb that is neither adverb, comma nor in brackets
+    std::size_t before = 0;   // the first word before the verb that is not an adverb, a comma or in brackets
     bool comma = false;       // a comma, a dash or brackets between them
-    std::size_t segment = 0;  // first word behind the clause boundary before the verb
+    std::size_t segment = 0;  // first word after the clause boundary before the verb
   };
-  // The count of the rule that leaves a verb out; kUsable: none does.
+  // The count of the rule that excludes a verb; kUsable: no rule does.
   using Verdict = std::size_t AgreementCounts::*;
   static constexpr Verdict kUsable = nullptr;
 

@@ -7,8 +7,8 @@
 namespace attnflow {
 namespace {
 
-// Plural forms of the present tense. Neither form is in use as a noun or an adjective, and the plural form is neither
-// a past form nor, but for the first three, a participle.
+// Plural present-tense forms. Neither form is used as a noun or an adjective, and the plural form is neither a past
+// form nor, except for the first three, a participle.
 constexpr std::string_view kLexicalVerbs =
     "become come overcome "
     "accept achieve acquire add admit adopt affirm agree allow analyze announce anticipate appear apply "

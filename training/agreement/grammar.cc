@@ -20,10 +20,10 @@ constexpr std::size_t kFewestPairs = 20;
 
 using Forms = std::pair<std::string_view, std::string_view>;  // singular, plural
 
-// Determiners that fit both numbers come first, and are drawn three times in four: they do not give the number away.
+// Determiners that fit both numbers come first, and are drawn three times out of four: they do not reveal the number.
 constexpr std::array<std::string_view, 6> kDeterminers = {"the", "the", "the", "our", "their", "his"};
 constexpr std::array<std::string_view, 6> kSingularDeterminers = {"a", "a", "this", "that", "every", "each"};
-constexpr std::size_t kCoordinated = 4;  // of them; "each dog and each cat" is singular
+constexpr std::size_t kCoordinated = 4;  // number of them usable in coordination; "each dog and each cat" is singular
 constexpr std::array<std::string_view, 8> kPluralDeterminers = {"these", "those", "many",    "some",
                                                                 "all",   "two",   "several", "most"};
 constexpr std::array<std::string_view, 40> kAdjectives = {
@@ -49,7 +49,7 @@ constexpr std::array<std::string_view, 10> kAdverbs = {"often",   "usually",  "a
                                                        "already", "probably", "still",  "certainly", "therefore"};
 constexpr std::array<Forms, 2> kBe = {{{"is", "are"}, {"was", "were"}}};
 
-// "an hour", "a use": where the letter misleads about the sound.
+// "an hour", "a use": cases in which the letter misleads about the sound.
 bool takes_an(std::string_view word) {
   for (const std::string_view beginning : {"hour", "honest", "honor", "honour", "heir"}) {
     if (word.starts_with(beginning)) return true;
@@ -65,7 +65,7 @@ class Grammar {
   Grammar(const std::vector<NounPair>& nouns, std::size_t count, Random& random)
       : nouns_(nouns), count_(count), random_(random) {}
 
-  // A subject of the number `plural`; last_plural() then is the number of its last noun.
+  // Returns a subject of the number `plural`; last_plural() is then the number of its last noun.
   std::string subject(bool plural) {
     text_.clear();
     if (plural && random_.below(5) == 0) {
@@ -117,7 +117,7 @@ class Grammar {
     text_ += word;
   }
 
-  // A singular one begins with one of the first `determiners` singular determiners.
+  // A singular phrase begins with one of the first `determiners` singular determiners.
   void phrase(bool plural, std::size_t determiners = kSingularDeterminers.size()) {
     const NounPair& pair = nouns_[static_cast<std::size_t>(random_.below(count_))];
     const std::string& noun = plural ? pair.plural : pair.singular;
@@ -138,9 +138,9 @@ class Grammar {
     phrase(flip());
   }
 
-  // Directly behind a modifier it may be read with the modifier's noun. An object relative clause is true of either; in
-  // a subject relative clause the verb shows which noun is meant unless both have one number, and then the label holds
-  // for both readings.
+  // Directly after a modifier, it may be read as attached to the modifier's noun. An object relative clause suits
+  // either noun; in a subject relative clause the verb shows which noun is meant unless both have the same number, and
+  // then the label holds for both readings.
   void relative(bool plural) {
     append("that");
     if (flip()) {
@@ -181,7 +181,7 @@ std::vector<AgreementExample> grammar_examples(const NounLexicon& lexicon, const
     example.plural = i % 2 == 1;
     example.attractor = i / 2 % 2 == 1;
     example.source = "grammar";
-    do {  // about every second sentence has the kind that is wanted
+    do {  // about every second sentence has the wanted kind
       example.text = grammar.subject(example.plural);
     } while ((grammar.last_plural() != example.plural) != example.attractor);
     const Forms& forms = kBe[static_cast<std::size_t>(random.below(kBe.size()))];

@@ -1,8 +1,8 @@
-// Sentences of a small grammar for subject-verb agreement, with nouns of a lexicon.
+// Generates sentences for subject-verb agreement from a small grammar, with nouns from a lexicon.
 //
-// Prose has few prefixes where a noun of the other number stands between subject and verb; a grammar makes as many as
-// are asked for. Its sentences are grammatical and mean nothing in particular. A training recipe mixes a share of them
-// in and says so; they are never part of validation or test.
+// Prose has few prefixes in which a noun of the other number occurs between subject and verb; a grammar generates any
+// number. Its sentences are grammatical but have no particular meaning. A training recipe mixes in a share of them and
+// says so; they are never part of validation or test.
 //
 //   prefix      := subject adverb?
 //   subject     := phrase(n) tail(n)                                   number n
@@ -14,8 +14,8 @@
 //                | "that" phrase(m) past                               the same in the past tense, which has no number
 //   phrase(n)   := determiner(n) adjective? noun(n)
 //
-// n and m are singular or plural. verb(n) agrees with n. Half of the examples have an attractor (the last noun has the
-// other number than the verb), and in each half singular and plural are equally frequent.
+// n and m are singular or plural. verb(n) agrees with n. Half of the examples have an attractor (the last noun differs
+// in number from the verb), and in each half singular and plural are equally frequent.
 #ifndef ATTNFLOW_TRAINING_AGREEMENT_GRAMMAR_H_
 #define ATTNFLOW_TRAINING_AGREEMENT_GRAMMAR_H_
 
@@ -31,12 +31,12 @@ namespace attnflow {
 struct GrammarOptions {
   std::size_t count = 0;  // examples
   std::uint64_t seed = 1;
-  std::size_t nouns = 2000;  // the most frequent pairs of the lexicon that are used
+  std::size_t nouns = 2000;  // uses this many of the lexicon's most frequent pairs
 };
 
-// `count` examples with source "grammar", and as verb the form of "to be" that would follow. The four
-// kinds (singular or plural, with or without attractor) differ by at most one example. Deterministic; O(count).
-// Throws Error(kBadFile) when the lexicon has fewer than 20 pairs: the text was too short.
+// Returns `count` examples with source "grammar", whose verb is the form of "to be" that would follow. The counts of
+// the four kinds (singular or plural, with or without attractor) differ by at most one. Deterministic; O(count).
+// Throws Error(kBadFile) when the lexicon has fewer than 20 pairs, because the text was too short.
 std::vector<AgreementExample> grammar_examples(const NounLexicon& lexicon, const GrammarOptions& options);
 
 }  // namespace attnflow

@@ -13,7 +13,7 @@
 namespace attnflow::grammar_test {
 namespace {
 
-// `nouns` invented nouns that end in a consonant, so that an ending in "s" is a plural.
+// Returns `nouns` invented nouns that end in a consonant, so that adding "s" gives a plural.
 NounLexicon lexicon_of(std::size_t nouns) {
   ProseDocument document;
   for (std::size_t i = 0; i < nouns; ++i) {
@@ -45,7 +45,7 @@ TEST(Grammar, MakesTheFourKindsEquallyOften) {
   EXPECT_GT(texts.size(), 1900U);
 }
 
-// Reads each sentence again: the first noun, or "and" between two phrases at the beginning, is the subject.
+// Parses each sentence again: the first noun, or "and" between two phrases at the beginning, is the subject.
 TEST(Grammar, LabelsFollowFromTheSentences) {
   const NounLexicon lexicon = lexicon_of(40);
   GrammarOptions options;

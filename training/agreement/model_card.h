@@ -1,4 +1,4 @@
-// What a trained model says about itself: results on held-out text, the card for people, training.json for programs.
+// Describes a trained model: results on held-out text, the card for people, training.json for programs.
 #ifndef ATTNFLOW_TRAINING_AGREEMENT_MODEL_CARD_H_
 #define ATTNFLOW_TRAINING_AGREEMENT_MODEL_CARD_H_
 
@@ -17,7 +17,7 @@
 
 namespace attnflow {
 
-// What a training on prose begins with.
+// Inputs for training on prose.
 struct ProseSetup {
   std::vector<ProseDocument> documents;
   AgreementData data;
@@ -25,30 +25,30 @@ struct ProseSetup {
   TokenizerFiles tokenizer_files;
   std::optional<Tokenizer> tokenizer;
   EncoderShape shape;    // with the vocabulary's real size
-  std::string settings;  // JSON: options and data, by which a checkpoint is recognised
+  std::string settings;  // JSON: options and data, which identify a checkpoint
 };
 
 struct AgreementResults {
   Score all;
-  Score attractor;     // the last noun has the other number than the verb
+  Score attractor;     // the last noun differs in number from the verb
   Score no_attractor;  // all others
   Score singular;
   Score plural;
   std::map<std::string, Score> by_source;
-  std::map<std::size_t, Score> by_words;  // first number of words of a range of 10: 1, 11, 21, ...
+  std::map<std::size_t, Score> by_words;  // keyed by the first word count of a range of 10: 1, 11, 21, ...
 };
 
-// What a model says to held-out prefixes: logits of singular and plural for each.
+// Summarizes a model's answers for held-out prefixes: logits of singular and plural for each.
 AgreementResults summarize_answers(const std::vector<AgreementExample>& examples,
                                    const std::vector<Tensor<float>>& logits);
 
-// A model card in Markdown, with the header that model collections read. Numbers come with 95% intervals (Wilson).
+// Returns a model card in Markdown, with the header that model collections read. Numbers have 95% intervals (Wilson).
 std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptions& options,
                            const TrainingCheckpoint& checkpoint, const AgreementResults& results);
 std::string masked_card(const ProseSetup& setup, const AgreementTrainingOptions& options,
                         const TrainingCheckpoint& checkpoint);
 
-// Recipe, sources, counts, history and results as JSON.
+// Returns the recipe, sources, counts, history and results as JSON.
 std::string agreement_training_json(const ProseSetup& setup, const AgreementTrainingOptions& options,
                                     const TrainingCheckpoint& checkpoint, const AgreementResults& results);
 std::string masked_training_json(const ProseSetup& setup, const AgreementTrainingOptions& options,

@@ -11,14 +11,14 @@ namespace {
 using internal::word_set;
 using internal::WordSet;
 
-// As the header says of them.
+// As described in the header.
 constexpr std::size_t kFewest = 3;
 constexpr double kNounRatio = 2.0;
 constexpr double kEndShare = 0.25;
 constexpr std::size_t kFewestVerbs = 12;
 constexpr double kVerbShare = 0.85;
 
-// Singulars, each with its plural behind it.
+// Singulars, each followed by its plural.
 constexpr std::string_view kIrregular =
     "man men woman women child children person people foot feet tooth teeth goose geese mouse mice louse lice "
     "ox oxen criterion criteria phenomenon phenomena bacterium bacteria medium media memorandum memoranda "
@@ -34,7 +34,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kIrregula
     {"child", "children"},
 }};
 
-// Nouns that are written alike in both numbers, or whose form belongs to either.
+// Nouns that have the same form in both numbers, or whose form may be either.
 const WordSet& same_in_both() {
   static const WordSet kWords = word_set(
       "species series means sheep deer fish aircraft data offspring headquarters crossroads barracks works others "
@@ -75,7 +75,7 @@ bool is_adverb_or_participle(std::string_view word) {
 
 enum class Cue { kNone, kSingular, kNoun, kVerb };
 
-// What a word says about the word behind it.
+// The clue that a word gives about the next word.
 Cue cue_of(std::string_view word) {
   static const WordSet kSingular = word_set("a an another each every");
   static const WordSet kNoun = word_set(
@@ -90,7 +90,7 @@ Cue cue_of(std::string_view word) {
   return Cue::kNone;
 }
 
-// The singulars that a regular plural may belong to, the likeliest first.
+// Returns the singulars to which a regular plural may belong, likeliest first.
 std::vector<std::string> regular_singulars(std::string_view plural) {
   std::vector<std::string> singulars;
   const auto without = [&](std::size_t n, std::string_view add) {
@@ -168,7 +168,7 @@ NounLexicon NounLexiconBuilder::build() const {
     if (one == nullptr || many == nullptr) return false;
     if (one->after_singular < kFewest || many->total < kFewest) return false;
     if (!is_noun(*one) || !is_noun(*many)) return false;
-    // "a need", "the needs": a plural that stands behind "a" is no plural.
+    // "a need", "the needs": a word that often follows "a" is not a plural.
     if (many->after_singular * 4 > many->after_noun_cue) return false;
     if (lexicon.numbers_.contains(singular) || lexicon.numbers_.contains(plural)) return false;
     lexicon.numbers_[plural] = GrammaticalNumber::kPlural;

@@ -1,15 +1,14 @@
-// Which English words are nouns, and their number, learnt from text.
+// Learns from text which English words are nouns, and their number.
 //
-// No dictionary is needed: text itself shows what is a countable noun. A pair (singular s, plural p) is accepted when p
-// is a plural form of s (-s, -es, -ies, -ves, or a pair of the short list of irregular ones) and, with counts of how
-// often a word stands directly behind another,
-//   s stands at least 3 times behind a word that only a singular can follow (a, an, another, each, every),
-//   and p stands at least 3 times in the text, and both stand more often behind words that introduce a noun
-//   phrase (the, of, its, many, ...) than, 2 to 1, behind words that introduce a verb (to, they, it, who,
-//   can, ...).
-// Nouns without such a pair (information, police, physics) get their number from the verbs behind them: of a word that
-// stands at least 12 times directly before is, was, has / are, were, have, at least 85% of them
-// must agree. Words that are the same in both numbers (species, series, sheep) and function words have no number.
+// No dictionary is needed: the text itself shows which nouns are countable. A pair (singular s, plural p) is accepted
+// when p is a plural form of s (-s, -es, -ies, -ves, or a pair from the short list of irregular ones) and, counting how
+// often a word directly follows another,
+//   s occurs at least 3 times after a word that only a singular can follow (a, an, another, each, every),
+//   and p occurs at least 3 times in the text, and both occur more often after words that introduce a noun phrase
+//   (the, of, its, many, ...) than, 2 to 1, after words that introduce a verb (to, they, it, who, can, ...).
+// Nouns without such a pair (information, police, physics) get their number from the verbs after them: for a word that
+// occurs at least 12 times directly before is, was, has / are, were, have, at least 85% of them must agree. Words that
+// are the same in both numbers (species, series, sheep) and function words have no number.
 #ifndef ATTNFLOW_TRAINING_AGREEMENT_NOUN_LEXICON_H_
 #define ATTNFLOW_TRAINING_AGREEMENT_NOUN_LEXICON_H_
 
@@ -34,12 +33,12 @@ struct NounPair {
 
 class NounLexicon {
  public:
-  // The number of a word in lower case; kUnknown when it is no noun of the lexicon. O(1).
+  // Returns the number of a lower-case word; kUnknown when it is not a noun in the lexicon. O(1).
   GrammaticalNumber number(std::string_view word) const;
 
-  // Countable nouns, the most frequent first (equal counts: by singular).
+  // Countable nouns, most frequent first (equal counts: by singular).
   const std::vector<NounPair>& pairs() const { return pairs_; }
-  // Number of words with a number, those without a pair included.
+  // Number of words with a known number, including those without a pair.
   std::size_t size() const { return numbers_.size(); }
 
  private:
@@ -48,7 +47,7 @@ class NounLexicon {
   std::vector<NounPair> pairs_;
 };
 
-// The lexicon of whole documents. Deterministic; time O(bytes), memory O(distinct words).
+// Builds the lexicon from whole documents. Deterministic; time O(bytes), memory O(distinct words).
 class NounLexiconBuilder {
  public:
   void add(const ProseDocument& document);
@@ -59,7 +58,7 @@ class NounLexiconBuilder {
 
   struct Counts {
     std::size_t total = 0;
-    std::size_t after_singular = 0;  // behind a word that only a singular follows
+    std::size_t after_singular = 0;  // after a word that only a singular follows
     std::size_t after_noun_cue = 0;
     std::size_t after_verb_cue = 0;
     std::size_t before_end = 0;  // before punctuation or a function word

@@ -16,7 +16,7 @@
 namespace attnflow {
 namespace {
 
-// What a model's training.json says of its documents.
+// The documents recorded in a model's training.json.
 struct TrainedOn {
   std::vector<std::string> test;
   std::vector<std::string> validation;

@@ -1,7 +1,7 @@
-// Held-out prefixes of prose as a file of samples: what `attnflow evaluate agreement --data` reads.
+// Writes held-out prefixes of prose to a file of samples, which `attnflow evaluate agreement --data` reads.
 //
-// A .tsv with a header. Columns: text (the prefix), label (singular or plural), group ("attractor" where the last noun
-// before the verb has the other number, else "no attractor") and source (the document's name).
+// A .tsv with a header. Columns: text (the prefix), label (singular or plural), group ("attractor" if the last noun
+// before the verb differs from it in number, else "no attractor") and source (the document's name).
 #ifndef ATTNFLOW_TRAINING_AGREEMENT_PREFIXES_H_
 #define ATTNFLOW_TRAINING_AGREEMENT_PREFIXES_H_
 
@@ -16,10 +16,11 @@
 
 namespace attnflow {
 
-// The content of such a file. Tabs in a text become spaces, which is what a tokenizer makes of them.
+// Returns the content of such a file. Tabs in a text become spaces, as they would in a tokenizer.
 std::string prefixes_tsv(const std::vector<AgreementExample>& examples);
 
-// At most `count` of the examples, as many singular as plural, drawn by the seed, in their order; 0: all.
+// Returns at most `count` of the examples, equally many singular and plural, drawn with the seed, in their original
+// order; 0: all.
 std::vector<AgreementExample> draw_prefixes(const std::vector<AgreementExample>& examples, std::size_t count,
                                             std::uint64_t seed);
 
@@ -32,11 +33,11 @@ struct PrefixOptions {
   std::uint64_t seed = 1;
 };
 
-// Splits the prose by whole documents (agreement_data.h) and writes the prefixes of the test documents: those that are
-// named, else those that were kept apart when the model was trained, else some that are drawn. `say` is told how many
-// there are, which documents were drawn, and which of them the model was trained on.
+// Splits the prose by whole documents (agreement_data.h) and writes the prefixes of the test documents: those named,
+// else those held out when the model was trained, else randomly drawn ones. Reports through `say` how many there are,
+// which documents were drawn, and which of them the model was trained on.
 //
-// Throws what read_prose() and build_agreement_data() throw; Error(kUsage) for another ending than .tsv, fewer than
+// Throws as read_prose() and build_agreement_data() do; Error(kUsage) for an extension other than .tsv, fewer than
 // three documents, or a model without training.json; Error(kBadFile) for a damaged one.
 void write_prefixes(const PrefixOptions& options, const std::function<void(const std::string&)>& say);
 

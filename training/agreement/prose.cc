@@ -22,7 +22,7 @@ using internal::quote_name;
 using internal::word_set;
 using internal::WordSet;
 
-constexpr std::size_t kMaxBytes = std::size_t{8} << 30;  // of one document
+constexpr std::size_t kMaxBytes = std::size_t{8} << 30;  // maximum for one document
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& message) {
   throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", quote_name(path.string(), 300), message));
@@ -42,7 +42,7 @@ bool is_ascii_punctuation(char32_t c) {
   return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-// General category P above ASCII, for the scripts and blocks that English text quotes from.
+// General category P above ASCII, for the scripts and blocks that English text quotes.
 bool is_wide_punctuation(char32_t c) {
   if (c < 0x2010) {
     return c == 0xA1 || c == 0xA7 || c == 0xAB || c == 0xB6 || c == 0xB7 || c == 0xBB || c == 0xBF || c == 0x37E ||
@@ -65,7 +65,7 @@ bool is_ideograph(char32_t c) {
          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-// Lower case of Latin, Greek and Cyrillic letters that have one of one character.
+// Lower case of Latin, Greek and Cyrillic letters whose lower case is one character.
 char32_t lower_case(char32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
   if (c < 0x100) return c >= 0xC0 && c <= 0xDE && c != 0xD7 ? c + 32 : c;
@@ -93,7 +93,7 @@ bool is_closing(char32_t c) {
 }
 bool is_terminator(char32_t c) { return c == '.' || c == '!' || c == '?' || c == 0x2026; }
 
-// Without white space at both ends, that of Unicode included.
+// Removes white space at both ends, including Unicode's.
 std::string_view trim(std::string_view text) {
   std::size_t begin = 0;
   std::size_t last = 0;
@@ -109,7 +109,7 @@ std::string_view trim(std::string_view text) {
   return seen ? text.substr(begin, last - begin) : std::string_view();
 }
 
-// What stands before a '.' and never ends a sentence. In lower case, without the last '.'.
+// Whether `token`, before a '.', never ends a sentence. In lower case, without the last '.'.
 bool is_never_last(std::string_view token) {
   static const WordSet kWords = word_set(
       "dr mr mrs ms messrs prof rev hon gen col capt lt sgt maj gov sen rep st ste mt e.g i.e viz vs v cf fig figs "
@@ -117,7 +117,7 @@ bool is_never_last(std::string_view token) {
   return kWords.contains(token);
 }
 
-// What introduces a number.
+// Whether `token` introduces a number.
 bool is_before_number(std::string_view token) {
   static const WordSet kWords = word_set(
       "no nos p pp vol vols ch chap sec sect art par bk ser jan feb mar apr jun jul aug sep sept oct nov dec tab ex "
@@ -132,7 +132,7 @@ bool begins_sentences(std::string_view word) {
   return kWords.contains(word);
 }
 
-// What stands directly before the '.' at `dot`, back to white space or an opening bracket or quotation mark.
+// Returns the text directly before the '.' at `dot`, back to white space or an opening bracket or quotation mark.
 std::string_view token_before(std::string_view text, std::size_t begin, std::size_t dot) {
   std::size_t at = dot;
   while (at > begin) {
@@ -145,7 +145,8 @@ std::string_view token_before(std::string_view text, std::size_t begin, std::siz
   return text.substr(at, dot - at);
 }
 
-// Whether the single '.' at `dot` ends no sentence although white space and a capital or a digit follow at `next`.
+// Whether the single '.' at `dot` does not end a sentence even though white space and a capital or a digit follow at
+// `next`.
 bool is_abbreviation(std::string_view text, std::size_t begin, std::size_t dot, std::size_t next) {
   const std::string_view token = token_before(text, begin, dot);
   if (token.empty()) return false;
@@ -252,7 +253,7 @@ std::vector<std::string_view> split_sentences(std::string_view paragraph) {
     at = end;
     while (next < paragraph.size() && is_ascii_space(paragraph[next])) ++next;
     if (next == end || next == paragraph.size()) continue;
-    std::size_t start = next;  // behind opening quotation marks and brackets
+    std::size_t start = next;  // after opening quotation marks and brackets
     char32_t c = 0;
     while (start < paragraph.size()) {
       std::size_t after = start;

@@ -27,10 +27,10 @@ namespace {
 
 constexpr const char* kMaskedPhase = "masked";
 constexpr std::size_t kHeldOutSequences = 2000;
-// Shorter sentences are headings and remains of lists.
+// Shorter sentences are headings and list fragments.
 constexpr std::size_t kFewestTokens = 5;
 
-// Pronouns that are masked as often as verbs: pictures of pronoun resolution ask for them.
+// Pronouns that are masked as often as verbs, because figures of pronoun resolution need them.
 constexpr std::string_view kFocusPronouns = "he she his her him hers they them their its himself herself";
 
 constexpr const char* kAgreementPhase = "agreement";
@@ -115,7 +115,7 @@ ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::str
   return setup;
 }
 
-// Sentences of the named documents as ids.
+// Encodes the sentences of the named documents.
 std::vector<TokenIds> encode_sentences(const ProseSetup& setup, const std::vector<std::string>& sources,
                                        const AgreementTrainingOptions& options) {
   std::vector<std::string> sentences;
@@ -146,7 +146,7 @@ MaskingOptions masking_options(const ProseSetup& setup, const AgreementTrainingO
   return masking;
 }
 
-// The masked-LM phase, from `checkpoint` where it is of it; returns the trained weights.
+// Runs the masked-LM phase, from `checkpoint` if it belongs to that phase; returns the trained weights.
 WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptions& options,
                            TrainingCheckpoint& checkpoint, const TrainingCallbacks& callbacks,
                            const std::stop_token& stop_token) {
@@ -157,7 +157,7 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
 
   std::vector<TokenIds> held_out = encode_sentences(setup, setup.data.validation.sources, options);
   std::vector<TokenIds> sequences = encode_sentences(setup, setup.data.train.sources, options);
-  // Sentences that documents share are no training sentences where they stand in a held-out document too.
+  // Sentences that also occur in a held-out document are excluded from training.
   std::set<TokenIds> shared(held_out.begin(), held_out.end());
   for (TokenIds& ids : encode_sentences(setup, setup.data.test.sources, options)) shared.insert(std::move(ids));
   std::erase_if(sequences, [&](const TokenIds& ids) { return shared.contains(ids); });
@@ -173,7 +173,7 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
                             static_cast<double>(tokens) / 1e6));
 
   const MaskingOptions masking = masking_options(setup, options);
-  // The same masks at every measurement, without cut sentences: perplexities that can be compared.
+  // Uses the same masks for every measurement, without cut sentences, so that perplexities are comparable.
   MaskingOptions plain = masking;
   plain.focus_share = plain.share;
   plain.cut_share = 0.0;
@@ -202,7 +202,7 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
   return checkpoint.state.weights;
 }
 
-// Prefixes as ids with their labels.
+// Encodes prefixes with their labels.
 LabelledSequences encode_prefixes(const ProseSetup& setup, const std::vector<AgreementExample>& examples,
                                   std::size_t threads) {
   std::vector<std::string> texts;
@@ -215,7 +215,7 @@ LabelledSequences encode_prefixes(const ProseSetup& setup, const std::vector<Agr
   return prefixes;
 }
 
-// The training prefixes of prose and of the grammar.
+// Returns the training prefixes from prose and from the grammar.
 LabelledSequences training_prefixes(const ProseSetup& setup, const AgreementTrainingOptions& options,
                                     const TrainingCallbacks& callbacks) {
   std::vector<AgreementExample> examples = setup.data.train.examples;
@@ -233,7 +233,7 @@ LabelledSequences training_prefixes(const ProseSetup& setup, const AgreementTrai
   return prefixes;
 }
 
-// Right answers among held-out prefixes while training.
+// Counts correct answers for held-out prefixes during training.
 class Checker {
  public:
   Checker(const ProseSetup& setup, const AgreementTrainingOptions& options) {
@@ -264,7 +264,7 @@ class Checker {
   std::vector<bool> attractor_;
 };
 
-// Writes everything but the card into the folder.
+// Writes everything but the card to the folder.
 void write_trained(const std::filesystem::path& folder, const ProseSetup& setup, const std::string& config,
                    const WeightMap& weights) {
   write_model(folder, config, weights, DType::kF16);
@@ -272,7 +272,7 @@ void write_trained(const std::filesystem::path& folder, const ProseSetup& setup,
   write_file(folder / "tokenizer_config.json", setup.tokenizer_files.config);
 }
 
-// The model as the masked phase leaves it, with its card.
+// Writes the model after the masked phase, with its card.
 void write_masked(const std::filesystem::path& folder, const ProseSetup& setup, const AgreementTrainingOptions& options,
                   const TrainingCheckpoint& checkpoint, const WeightMap& weights) {
   write_trained(folder, setup, new_model_config(setup.shape, ModelHead::kMaskedLm), weights);
@@ -280,7 +280,7 @@ void write_masked(const std::filesystem::path& folder, const ProseSetup& setup, 
   write_file(folder / "README.md", masked_card(setup, options, checkpoint));
 }
 
-// Before hours of work: can the masked model be written?
+// Checks, before hours of work, that the masked model can be written.
 void check_masked_output(const AgreementTrainingOptions& options, const TrainingCheckpoint& checkpoint) {
   if (options.masked_output.empty()) return;
   if (options.masked_steps == 0) {

@@ -1,4 +1,4 @@
-// Lists of words as sources write them, and tables that are asked with views of text, without a copy.
+// Word lists as literals, and tables that can be looked up with string views, without a copy.
 #ifndef ATTNFLOW_TRAINING_AGREEMENT_WORD_LISTS_H_
 #define ATTNFLOW_TRAINING_AGREEMENT_WORD_LISTS_H_
 
@@ -13,7 +13,7 @@
 
 namespace attnflow::internal {
 
-// The words of a list, which a space separates.
+// Splits a list at spaces.
 inline std::vector<std::string_view> listed_words(std::string_view list) {
   std::vector<std::string_view> words;
   while (!list.empty()) {
@@ -26,7 +26,7 @@ inline std::vector<std::string_view> listed_words(std::string_view list) {
 
 using WordSet = std::unordered_set<std::string_view>;
 
-// `list` has to outlive it, as a literal does.
+// `list` must outlive the set, as a literal does.
 inline WordSet word_set(std::string_view list) {
   const std::vector<std::string_view> words = listed_words(list);
   return {words.begin(), words.end()};

@@ -1,4 +1,4 @@
-// What a model trained on Fashion-MNIST says to the test pictures, and about itself: the card for people, training.json
+// Evaluates a model trained on Fashion-MNIST on the test images, and describes it: the card for people, training.json
 // for programs.
 #ifndef ATTNFLOW_TRAINING_FASHION_FASHION_CARD_H_
 #define ATTNFLOW_TRAINING_FASHION_FASHION_CARD_H_
@@ -17,7 +17,7 @@
 namespace attnflow {
 
 struct FashionResults {
-  // confusion[label][answer]: how often the model gave `answer` to a picture of `label`. [10][10]
+  // confusion[label][answer]: how often the model predicted `answer` for an image of `label`. [10][10]
   std::vector<std::vector<std::size_t>> confusion;
 
   Score all() const;
@@ -26,25 +26,26 @@ struct FashionResults {
 
 FashionResults summarize_fashion(const std::vector<std::size_t>& labels, const std::vector<std::size_t>& answers);
 
-// Loads the model in `folder` and asks it about `pictures`, each a picture like any other: through the folder's
-// preprocessor_config.json. The answer is the first label of the largest logit. Throws as load_trained and
+// Loads the model in `folder` and classifies `pictures`, each like any other image: through the folder's
+// preprocessor_config.json. The answer is the first label with the largest logit. Throws as load_trained and
 // read_image_processor do, and Cancelled.
 FashionResults measure_fashion(const std::filesystem::path& folder, const LabelledPictures& pictures,
                                std::size_t threads, const std::stop_token& stop_token);
 
 struct FashionSetup {
   FashionData data;
-  PixelScale scale;  // of data.train
+  PixelScale scale;  // for data.train
   std::size_t steps = 0;
   std::size_t parameters = 0;
-  std::string settings;  // JSON: options and data, by which a checkpoint is recognised
+  std::string settings;  // JSON: options and data, which identify a checkpoint
 };
 
-// A model card in Markdown, with the header that model collections read. Accuracies come with 95% intervals (Wilson).
+// Returns a model card in Markdown, with the header that model collections read. Accuracies have 95% intervals
+// (Wilson).
 std::string fashion_card(const FashionSetup& setup, const FashionTrainingOptions& options,
                          const TrainingCheckpoint& checkpoint, const FashionResults& results);
 
-// Recipe, counts, history and results as JSON.
+// Returns the recipe, counts, history and results as JSON.
 std::string fashion_training_json(const FashionSetup& setup, const FashionTrainingOptions& options,
                                   const TrainingCheckpoint& checkpoint, const FashionResults& results);
 

@@ -30,7 +30,7 @@ LabelledPictures take(const LabelledPictures& from, std::span<const std::size_t>
   return taken;
 }
 
-// `write` puts the pixels of the shard's r-th picture, number i, into a span.
+// `write` puts the pixels of the shard's r-th image, number i, into a span.
 TrainingBatch make_batch(const LabelledPictures& pictures, const Shard& shard, const PixelScale& scale,
                          const std::function<void(std::size_t i, std::span<std::uint8_t> pixels)>& write) {
   const std::array<float, 256> values = scale.table();
@@ -64,7 +64,7 @@ FashionData read_fashion(const std::filesystem::path& folder, const FashionDataO
   Random(stream_seed(options.seed, "validation pictures")).shuffle(order);
   const auto share = static_cast<std::size_t>(std::llround(options.validation_share * static_cast<double>(count)));
   const std::size_t held_out = std::clamp<std::size_t>(share, 1, count - 1);
-  // In the order of the files: which of two pictures comes first says nothing.
+  // In file order: the order of images within a part carries no information.
   const auto middle = order.begin() + static_cast<std::ptrdiff_t>(held_out);
   std::sort(order.begin(), middle);
   std::sort(middle, order.end());

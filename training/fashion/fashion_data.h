@@ -1,15 +1,14 @@
-// Fashion-MNIST (attnflow/image/fashion_mnist.h) to train on.
+// Fashion-MNIST (attnflow/image/fashion_mnist.h) as training data.
 //
-// A part of the training pictures, chosen at random, is kept apart for validation; the test pictures are those of the
-// data set.
+// A random part of the training images is held out for validation; the test images are those of the data set.
 //
-// A share of the training pictures, others each time, is seen changed: moved by up to `shift` pixels down or up and
-// right or left (black enters at the border), and mirrored with probability `mirror`. Both leave its kind as it is. The
-// other pictures are seen as they are: where all are changed, a small model learns much more slowly, because a patch's
-// place no longer says what it shows (after one epoch 76% of the test pictures were told right, 83% without).
+// A different share of the training images is altered each time: shifted by up to `shift` pixels down or up and right
+// or left (black enters at the border), and mirrored with probability `mirror`. Neither changes the label. The other
+// images are unchanged: if all are altered, a small model learns much more slowly, because a patch's position no longer
+// indicates its content (after one epoch 76% of the test images were classified correctly, 83% without).
 //
-// Normalisation. Pixels become (p / 255 - mean) / deviation, with the mean and the standard deviation of all pixels of
-// the training part, rounded to four digits, so that what a configuration states is what was used.
+// Normalization. Pixels become (p / 255 - mean) / deviation, with the mean and the standard deviation of all pixels of
+// the training part, rounded to four digits, so that the values in a configuration are exactly those used.
 #ifndef ATTNFLOW_TRAINING_FASHION_FASHION_DATA_H_
 #define ATTNFLOW_TRAINING_FASHION_FASHION_DATA_H_
 
@@ -35,37 +34,38 @@ struct FashionData {
 };
 
 struct FashionDataOptions {
-  std::uint64_t seed = 1;              // of the choice of the validation part
-  double validation_share = 1.0 / 12;  // of the training pictures; one at least, and one at least is trained on
+  std::uint64_t seed = 1;              // for the choice of the validation part
+  double validation_share = 1.0 / 12;  // of the training images; at least one image each for validation and training
 };
 
-// The data set in `folder`. Throws as read_fashion_part, and Error(kBadFile) for fewer than two training pictures.
+// Reads the data set in `folder`. Throws as read_fashion_part, and Error(kBadFile) for fewer than two training images.
 FashionData read_fashion(const std::filesystem::path& folder, const FashionDataOptions& options = {});
 
 struct PixelScale {
   double mean = 0.0;  // of p / 255
   double deviation = 1.0;
 
-  // The value of each of the 256 pixels, to the last bit what an image processor of these settings makes of it.
+  // Returns the value for each of the 256 pixel values, bitwise equal to the output of an image processor with these
+  // settings.
   std::array<float, 256> table() const;
 };
 
-// Of these pictures. One that has no contrast at all keeps a deviation of 1.
+// Measures the scale of these images. If they have no contrast at all, deviation remains 1.
 PixelScale measure_scale(const LabelledPictures& pictures);
 
 struct Augmentation {
   std::uint64_t seed = 1;
-  double share = 0.5;     // of the pictures
+  double share = 0.5;     // of the images
   std::size_t shift = 2;  // pixels, below 28
   double mirror = 0.5;
 };
 
-// A picture, changed or not: [28 * 28] into `out`.
+// Writes an image, altered or not, to `out`: [28 * 28].
 void augment(std::span<const std::uint8_t> picture, const Augmentation& augmentation, Random& random,
              std::span<std::uint8_t> out);
 
-// The batch of a shard of `pictures`. With an augmentation, how a picture is changed follows from its seed, the step
-// and the picture's number alone.
+// Returns the batch of a shard of `pictures`. With an augmentation, an image's alteration depends only on its seed, the
+// step and the image's index.
 TrainingBatch picture_batch(const LabelledPictures& pictures, const Shard& shard, const PixelScale& scale);
 TrainingBatch picture_batch(const LabelledPictures& pictures, const Shard& shard, const PixelScale& scale,
                             const Augmentation& augmentation, std::size_t step);

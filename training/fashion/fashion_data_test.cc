@@ -21,7 +21,7 @@ using test::expect_error;
 
 constexpr std::size_t kPixels = kFashionEdge * kFashionEdge;
 
-// Files of a small data set. Picture i begins with the bytes of i, so that it can be told from the others.
+// Writes files of a small data set. Image i begins with the bytes of i, which identify it.
 void write_part(const test::TempFolder& folder, const std::string& name, std::uint32_t count) {
   std::vector<std::uint8_t> pixels(count * kPixels);
   std::vector<std::uint8_t> labels(count);
@@ -65,7 +65,7 @@ TEST(FashionData, EachTrainingPictureIsInOnePart) {
   FashionDataOptions other;
   other.seed = 2;
   EXPECT_NE(read_fashion(folder.path(), other).validation.labels, data.validation.labels);
-  // A share that rounds to none still leaves one in each part.
+  // A share that rounds to zero still leaves one in each part.
   other.validation_share = 1e-9;
   EXPECT_EQ(read_fashion(folder.path(), other).validation.count(), 1U);
   other.validation_share = 1.0 - 1e-9;
@@ -85,7 +85,7 @@ LabelledPictures random_pictures(std::size_t count) {
   LabelledPictures pictures;
   pictures.pixels = Tensor<std::uint8_t>({count, kFashionEdge, kFashionEdge});
   Random random(3);
-  // None is black, so that what enters at the border can be told.
+  // None is black, so that pixels entering at the border can be recognized.
   for (std::uint8_t& pixel : pictures.pixels.span()) pixel = static_cast<std::uint8_t>(1 + random.below(255));
   for (std::size_t i = 0; i < count; ++i) pictures.labels.push_back(i % 10);
   return pictures;
@@ -108,7 +108,7 @@ TEST(FashionData, ScaleIsThatOfThePixels) {
   EXPECT_EQ(measure_scale(black).deviation, 1.0);
 }
 
-// What the model is trained on is what the image processor of its folder will give it.
+// The model's training input equals the output of the image processor in its folder.
 TEST(FashionData, PixelsAreThoseOfTheImageProcessor) {
   PixelScale scale;
   scale.mean = 0.2861;
@@ -165,7 +165,7 @@ TEST(Augment, MovesAndMirrors) {
   augment(picture, {1, 0.0, 2, 1.0}, random, same);
   EXPECT_TRUE(std::equal(same.begin(), same.end(), picture.begin(), picture.end()));
 
-  // A quarter of them changed, of which one in 50 looks as before: 10,000 draws, four standard deviations.
+  // A quarter of them are altered, of which one in 50 looks as before: 10,000 draws, four standard deviations.
   std::size_t changed = 0;
   for (int n = 0; n < 10000; ++n) {
     std::array<std::uint8_t, kPixels> out{};
@@ -184,7 +184,7 @@ TEST(PictureBatch, FollowsFromSeedStepAndPicture) {
   EXPECT_EQ(batch.pixels.shape(), (Shape{3, 1, 28, 28}));
   EXPECT_EQ(batch.labels, (std::vector<std::size_t>{5, 2, 7}));
   EXPECT_TRUE(batch.ids.empty());
-  // Alone or among others, a picture is changed in the same way; in another step in another.
+  // An image is altered in the same way alone or in a batch, and differently in another step.
   const TrainingBatch alone = picture_batch(pictures, {2}, scale, augmentation, 3);
   const auto middle = batch.pixels.span().subspan(kPixels, kPixels);
   EXPECT_TRUE(std::equal(middle.begin(), middle.end(), alone.pixels.span().begin()));

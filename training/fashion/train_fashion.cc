@@ -44,7 +44,7 @@ void check_options(const FashionTrainingOptions& options) {
   check_training_output(options.output);
 }
 
-// Names the data: another picture or label gives another number.
+// Identifies the data: another image or label gives another number.
 std::uint64_t digest_of(const LabelledPictures& pictures) {
   const auto values = pictures.pixels.span();
   std::uint64_t digest = name_hash({reinterpret_cast<const char*>(values.data()), values.size()});
@@ -87,7 +87,7 @@ FashionSetup prepare(const FashionTrainingOptions& options) {
   return setup;
 }
 
-// All of them, unchanged, in shards.
+// Returns all images, unchanged, in shards.
 std::vector<TrainingBatch> questions_of(const LabelledPictures& pictures, const PixelScale& scale,
                                         std::size_t shard_pictures) {
   std::vector<TrainingBatch> batches;

@@ -1,4 +1,4 @@
-// What the commands of attnflow-train share: what they say as they go, and Ctrl-C as a request to stop.
+// Shared by the commands of attnflow-train: progress messages, and Ctrl-C as a request to stop.
 #ifndef ATTNFLOW_TRAINING_PROGRAM_COMMANDS_H_
 #define ATTNFLOW_TRAINING_PROGRAM_COMMANDS_H_
 
@@ -12,21 +12,21 @@
 
 namespace attnflow {
 
-// Each adds its command with a callback that does the work; failures throw attnflow::Error.
+// Each function adds a command with a callback that does the work; failures throw attnflow::Error.
 void add_prose_commands(CLI::App& app);  // agreement, masked, prefixes
 void add_sentiment_command(CLI::App& app);
 void add_fashion_command(CLI::App& app);
 
-// --seed and --threads, and a number of the recipe in the help's group "Recipe".
+// Add --seed, --threads, and a number of the recipe in the help's group "Recipe".
 void add_seed(CLI::App* command, std::uint64_t& seed);
 void add_threads(CLI::App* command, std::size_t& threads);
 void add_count(CLI::App* command, const char* name, std::size_t& value, const char* what);
 void add_number(CLI::App* command, const char* name, double& value, const char* what);
 
-// Messages and progress on standard error.
+// Prints messages and progress to standard error.
 TrainingCallbacks print_progress();
 
-// Runs `work`, which writes to `output`, until it is done or the user interrupts it.
+// Runs `work`, which writes to `output`, until it finishes or the user interrupts it.
 void run_interruptible(const std::filesystem::path& output, const std::function<void(const std::stop_token&)>& work);
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// attnflow-train fashion: a classifier of pictures.
+// attnflow-train fashion: an image classifier.
 
 #include <fmt/format.h>
 

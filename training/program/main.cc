@@ -1,6 +1,6 @@
-// attnflow-train: the models of the paper's experiments, made from text, and one of pictures.
+// attnflow-train: trains the text models of the paper's experiments, and one image model.
 //
-// Models are written to folders, standard error is messages. Exit codes are those of attnflow::ErrorKind.
+// Models are written to folders; standard error is for messages. Exit codes are those of attnflow::ErrorKind.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ TrainingCallbacks print_progress() {
 }
 
 void run_interruptible(const std::filesystem::path& output, const std::function<void(const std::stop_token&)>& work) {
-  // What a run was interrupted in the middle of is read there, and written again.
+  // An interrupted run's state is read from there, and overwritten.
   if (internal::CommandFiles* const files = internal::command_files()) files->add_work_folder(output / "training");
   const StopOnSignal signals;
   try {
@@ -83,5 +83,6 @@ int main(int argc, char** argv) {
   attnflow::add_prose_commands(app);
   attnflow::add_sentiment_command(app);
   attnflow::add_fashion_command(app);
-  return attnflow::run_app(app, argc, argv);
+  attnflow::reserve_standard_descriptors();
+  return attnflow::run_app(app, attnflow::command_arguments(argc, argv));
 }

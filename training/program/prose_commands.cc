@@ -1,4 +1,4 @@
-// attnflow-train agreement, masked and prefixes: what is made from prose.
+// attnflow-train agreement, masked and prefixes: the commands that use prose.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ struct ProseArguments {
   std::string attribution;  // file
 };
 
-// The command that makes the same model again, all choices written out.
+// Returns the command that makes the same model again, with all choices spelled out.
 std::string command_of(const std::string& task, const ProseArguments& arguments) {
   const AgreementTrainingOptions& options = arguments.options;
   std::string command = "attnflow-train " + task + " --prose";

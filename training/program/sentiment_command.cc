@@ -1,4 +1,4 @@
-// attnflow-train sentiment: a classifier of sentences.
+// attnflow-train sentiment: a sentence classifier.
 
 #include <fmt/format.h>
 

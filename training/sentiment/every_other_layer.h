@@ -1,9 +1,9 @@
-// A DistilBERT that starts from a BERT, as DistilBERT itself did.
+// Initializes a DistilBERT from a BERT, as DistilBERT itself was.
 //
-// Problem. A classifier trained from nothing on a few thousand sentences knows little English. Sanh et al. (2019) began
-// theirs from BERT: the same width, half of the layers.
+// Problem. A classifier trained from scratch on a few thousand sentences knows little English. Sanh et al. (2019)
+// initialized theirs from BERT: the same width, half of the layers.
 //
-// Definition. Layer i of the new model (from 0) is layer 2 i of BERT; word embeddings and the norm behind them are
+// Definition. Layer i of the new model (from 0) is layer 2 i of BERT; word embeddings and the norm after them are
 // BERT's. DistilBERT has no token types, so the embedding of type 0, which BERT adds at every position of a single
 // text, is added to that of the position: the sum is the same. The classification head is new.
 //
@@ -18,12 +18,12 @@
 
 namespace attnflow {
 
-// The shape of the DistilBERT that starts from this BERT. Throws Error(kUnsupportedModel) for a model that is no BERT,
-// or whose layers are not an even number.
+// Returns the shape of the DistilBERT initialized from this BERT. Throws Error(kUnsupportedModel) for a model that is
+// not a BERT, or has an odd number of layers.
 EncoderShape every_other_layer_shape(const EncoderWeights& bert);
 
-// Replaces the weights of a model of that shape, stored as `stored` says, by BERT's. Throws Error(kUsage) for another
-// shape; Error(kBadFile) for weights of BERT that are not finite.
+// Replaces the weights of a model of that shape, stored as `stored` describes, with BERT's. Throws Error(kUsage) for
+// another shape; Error(kBadFile) for BERT weights that are not finite.
 void take_every_other_layer(WeightMap& weights, const EncoderWeights& stored, const EncoderWeights& bert);
 
 }  // namespace attnflow

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kPhase = "classifier";
 
 struct Setup {
-  std::map<std::string, std::string> files;  // of the tokenizer, by name
+  std::map<std::string, std::string> files;  // the tokenizer's, by name
   std::optional<EncoderWeights> bert;        // to start from
   std::optional<Tokenizer> tokenizer;
   EncoderShape shape;
@@ -38,7 +38,7 @@ LabelledSequences encode(const Setup& setup, const LabelledTexts& texts, std::si
   return {encode_texts(*setup.tokenizer, texts.texts, setup.shape.positions, {.threads = threads}), texts.labels};
 }
 
-// BERT's own tokenizer, or one that is learnt from the sentences.
+// Uses BERT's own tokenizer, or one learned from the sentences.
 Setup prepare(const LabelledTexts& train, const ClassifierTrainingOptions& options) {
   Setup setup;
   if (!options.init_from_bert.empty()) {
@@ -64,7 +64,7 @@ Setup prepare(const LabelledTexts& train, const ClassifierTrainingOptions& optio
   return setup;
 }
 
-// What training starts from, written to `folder` on the way.
+// Returns the initial weights, and writes them to `folder`.
 WeightMap weights_to_start_from(const Setup& setup, const ClassifierTrainingOptions& options, const std::string& config,
                                 const std::filesystem::path& folder) {
   WeightMap weights = first_weights(parse_model_config(config, "new model"), ModelHead::kClassification,
@@ -80,7 +80,7 @@ std::string first_file(const Setup& setup) {
   return found != setup.files.end() ? found->second : setup.files.at("vocab.txt");
 }
 
-// Names the data: other sentences, labels or a vocabulary give another number.
+// Identifies the data: other sentences, labels or a vocabulary give another number.
 std::string digest_of(const std::vector<const LabelledSequences*>& splits, const std::string& tokenizer) {
   std::uint64_t digest = name_hash(tokenizer);
   const auto add = [&](std::uint64_t value) { digest = stream_seed(digest, value); };
@@ -94,7 +94,7 @@ std::string digest_of(const std::vector<const LabelledSequences*>& splits, const
   return fmt::format("{:016x}", digest);
 }
 
-// Hides a share of the words, so that no single one decides.
+// Masks a share of the words, so that no single one decides.
 void hide_words(TrainingBatch& batch, const Setup& setup, double share, std::uint64_t seed) {
   Random random(seed);
   for (std::int64_t& id : batch.ids) {
@@ -161,13 +161,13 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
       start_trainer(work / "start", config, weights_to_start_from(setup, options, config, work / "start"),
                     options.dropout, options.threads);
   TrainingCheckpoint checkpoint = find_checkpoint(checkpoint_path, setup.settings, false, callbacks.say);
-  if (checkpoint.phase.empty()) std::filesystem::remove(best_path);  // of another run
+  if (checkpoint.phase.empty()) std::filesystem::remove(best_path);  // from another run
 
   std::vector<TrainingBatch> questions;
   for (const Shard& shard : shards_of(checked.ids, options.shard_tokens)) {
     questions.push_back(labelled_batch(checked, shard));
   }
-  // The best epoch so far lies in a file of its own, with its accuracy as its history.
+  // The best epoch so far is in a separate file, with its accuracy as its history.
   const auto measure = [&](Trainer& current, std::size_t step) {
     Score score;
     for (const bool right : right_answers(current, questions)) score.add(right);

@@ -1,12 +1,12 @@
-// A classifier of sentences, trained from labelled ones: `attnflow-train sentiment`.
+// Trains a sentence classifier on labeled sentences: `attnflow-train sentiment`.
 //
-// The encoder is DistilBERT's (layer norms after each half of a layer, classification head with relu), small, with
-// weights drawn at random: no pre-trained one is needed. The vocabulary is learnt from the training sentences. Or it
-// starts from every other layer of a BERT (training/sentiment/every_other_layer.h), with BERT's size and vocabulary. It
-// is made for experiments on attention (Table 3 of Abnar & Zuidema, ACL 2020), not to compete with classifiers that
-// have read more text.
+// The encoder is a small DistilBERT (layer norms after each half of a layer, classification head with relu) with random
+// initial weights: no pre-trained one is needed. The vocabulary is learned from the training sentences. Alternatively
+// it starts from every other layer of a BERT (training/sentiment/every_other_layer.h), with BERT's size and vocabulary.
+// It is meant for experiments on attention (Table 3 of Abnar & Zuidema, ACL 2020), not to compete with classifiers
+// trained on more text.
 //
-// What is kept is the weights after the epoch with the best accuracy on the validation sentences.
+// The weights kept are those after the epoch with the best accuracy on the validation sentences.
 #ifndef ATTNFLOW_TRAINING_SENTIMENT_TRAIN_CLASSIFIER_H_
 #define ATTNFLOW_TRAINING_SENTIMENT_TRAIN_CLASSIFIER_H_
 
@@ -22,10 +22,10 @@
 
 namespace attnflow {
 
-// At least one.
+// At least one text.
 struct LabelledTexts {
   std::vector<std::string> texts;
-  std::vector<std::size_t> labels;  // as many, numbers of options.labels
+  std::vector<std::size_t> labels;  // same number, as indices into options.labels
 };
 
 struct ClassifierTrainingOptions {
@@ -45,16 +45,15 @@ struct ClassifierTrainingOptions {
   std::size_t epochs = 8;
   double rate = 5e-4;
   double dropout = 0.3;
-  std::filesystem::path
-      init_from_bert;         // the folder of a BERT to start from; empty: none. `shape` is then not looked at
-  double masked_words = 0.1;  // of the words of a training sentence, this share is replaced by [MASK], anew each time
+  std::filesystem::path init_from_bert;  // the folder of a BERT to start from; empty: none. If set, `shape` is ignored
+  double masked_words = 0.1;  // share of the words of a training sentence that [MASK] replaces, chosen anew each time
   std::size_t shard_tokens = 512;
   std::size_t shards_per_step = 2;
   std::string command;  // for the card
 };
 
 // Writes config.json, model.safetensors (half precision), tokenizer.json and tokenizer_config.json (or the tokenizer
-// files of the BERT that it starts from), README.md and training.json into options.output; checkpoints lie in its
+// files of the BERT that it starts from), README.md and training.json to options.output. Checkpoints are in its
 // "training/" meanwhile, as in train_agreement. Throws as train_agreement does.
 void train_classifier(const LabelledTexts& train, const LabelledTexts& validation, const LabelledTexts& test,
                       const ClassifierTrainingOptions& options, const TrainingCallbacks& callbacks,

@@ -1,7 +1,7 @@
 // The tokenizer of a model to be trained: WordPiece, learned from its texts.
 //
-// The tokenizers crate learns it and writes it (rust/src/train.rs): BERT's normalizer and pre-tokenizer, a vocabulary
-// by byte-pair encoding, the template. Here is what is asked of it, and the file beside it for Hugging Face
+// The tokenizers crate learns and writes it (rust/src/train.rs): BERT's normalizer and pre-tokenizer, a vocabulary by
+// byte-pair encoding, the template. This header defines the options, and adds the second file for Hugging Face
 // transformers.
 #ifndef ATTNFLOW_TRAINING_TOKENIZER_WORD_PIECE_H_
 #define ATTNFLOW_TRAINING_TOKENIZER_WORD_PIECE_H_
@@ -18,16 +18,16 @@
 
 namespace attnflow {
 
-// Which special tokens a text gets.
+// The special tokens added to a text.
 enum class TokenTemplate {
-  kClsText,     // [CLS] A, and of two texts [CLS] A [SEP] B; all type ids 0. The paper's verb-number model.
+  kClsText,     // [CLS] A, and for two texts [CLS] A [SEP] B; all type ids 0. The paper's verb-number model.
   kClsTextSep,  // [CLS] A [SEP], and [CLS] A [SEP] B [SEP] with type ids 0 up to the first [SEP], 1 from there. BERT.
 };
 
 struct WordPieceOptions {
-  std::size_t pieces = 10'000;              // in the vocabulary, at most
-  std::uint64_t min_frequency = 2;          // of a pair of pieces that becomes one
-  std::uint64_t min_character_count = 100;  // rarer characters make their word unknown
+  std::size_t pieces = 10'000;              // maximum size of the vocabulary
+  std::uint64_t min_frequency = 2;          // of a pair of pieces that is merged
+  std::uint64_t min_character_count = 100;  // words with rarer characters become unknown
   TokenTemplate token_template = TokenTemplate::kClsText;
   std::size_t max_tokens = 512;  // positions of the model, template tokens included
 };
@@ -40,23 +40,24 @@ struct TokenizerFiles {
   std::string config;     // tokenizer_config.json
 };
 
-// Our Tokenizer and the Python packages read them: tokenizers.Tokenizer.from_file, and transformers.AutoTokenizer, for
-// which the class is PreTrainedTokenizerFast, because BertTokenizer would put its own template in place of this one.
+// Both our Tokenizer and the Python packages read these files: tokenizers.Tokenizer.from_file, and
+// transformers.AutoTokenizer, for which the class is PreTrainedTokenizerFast, because BertTokenizer would replace this
+// template with its own.
 //
 // The same texts and options give the same bytes, on any number of threads. 50 MB take some seconds. Throws
 // Error(kUsage): no words in the texts, text that is not UTF-8, or a vocabulary without room for special tokens and
 // single characters.
 TokenizerFiles learn_word_piece(const std::vector<std::string_view>& texts, const WordPieceOptions& options = {});
 
-// The tokenizer in `files`.
+// Opens the tokenizer in `files`.
 Tokenizer open_tokenizer(const TokenizerFiles& files);
 
-// How a vocabulary serves texts. Counts are of running words, punctuation marks included.
+// How well a vocabulary covers texts. Counts are of running words, punctuation marks included.
 struct VocabularyUse {
   std::uint64_t words = 0;
-  std::uint64_t whole = 0;    // one piece
+  std::uint64_t whole = 0;    // words that are one piece
   std::uint64_t unknown = 0;  // [UNK]
-  std::uint64_t pieces = 0;   // of all words
+  std::uint64_t pieces = 0;   // in all words
 
   double whole_share() const;
   double pieces_per_word() const;

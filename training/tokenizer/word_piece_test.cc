@@ -1,4 +1,5 @@
-// What is asked of the tokenizers crate, by what the finished tokenizer does; rust/src/tests.rs tests the learning.
+// Tests the options passed to the tokenizers crate through the resulting tokenizer; rust/src/tests.rs tests the
+// learning.
 #include "training/tokenizer/word_piece.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +68,7 @@ TEST(WordPiece, BertHasSepBehind) {
 
 TEST(WordPiece, NormalizesSplitsAndKnowsWhatItDoesNotKnow) {
   const Tokenizer tokenizer = open_tokenizer(learn());
-  // An accent goes, punctuation stands alone, control characters vanish, no-break spaces are spaces.
+  // Accents are removed, punctuation is separate, control characters vanish, no-break spaces are spaces.
   EXPECT_EQ(texts_of(tokenizer.encode("Th\xC3\xA9,\xC2\xA0the'\x01keys\xE2\x80\x99")),
             (Texts{"[CLS]", "the", ",", "the", "'", "keys", "[UNK]"}));
   EXPECT_EQ(texts_of(tokenizer.encode(std::string(101, 'a'))), (Texts{"[CLS]", "[UNK]"}));
@@ -95,7 +96,7 @@ TEST(WordPiece, VocabularyIsMeasuredInRunningWords) {
   const VocabularyUse use = measure_vocabulary(tokenizer, {"the keys, the \xE2\x80\x99", "", "zq the"});
   EXPECT_EQ(use.words, 7U);
   EXPECT_EQ(use.unknown, 1U);
-  EXPECT_EQ(use.whole, 5U);   // all but that one and "zq"
+  EXPECT_EQ(use.whole, 5U);   // all except the unknown word and "zq"
   EXPECT_EQ(use.pieces, 8U);  // "z", "##q"
   EXPECT_DOUBLE_EQ(use.whole_share(), 5.0 / 7.0);
   EXPECT_DOUBLE_EQ(use.pieces_per_word(), 8.0 / 7.0);

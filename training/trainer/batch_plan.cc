@@ -10,12 +10,12 @@ namespace attnflow {
 
 namespace {
 
-// Shards of sequences sorted by length.
+// Packs sequences sorted by length into shards.
 std::vector<Shard> pack(std::span<const std::size_t> sorted, std::span<const std::size_t> lengths,
                         std::size_t shard_tokens) {
   std::vector<Shard> shards;
   for (const std::size_t i : sorted) {
-    // Rising lengths: the newest is the longest, which all others of its shard are padded to.
+    // Lengths increase: the newest is the longest, to which all others in its shard are padded.
     if (shards.empty() || (shards.back().size() + 1) * lengths[i] > shard_tokens) shards.emplace_back();
     shards.back().push_back(i);
   }

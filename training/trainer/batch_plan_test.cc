@@ -41,7 +41,7 @@ TEST(BatchPlan, EachSequenceOnceAndShardsWithinTheirSize) {
     }
   }
   EXPECT_LE(*std::max_element(seen.begin(), seen.end()), 1U);
-  // Only what does not fill a step is left for another epoch.
+  // Only the sequences that do not fill a step are left for another epoch.
   EXPECT_GE(std::accumulate(seen.begin(), seen.end(), std::size_t{0}), 4900U);
 }
 
@@ -76,7 +76,7 @@ TEST(BatchPlan, FewSequencesMakeOneStep) {
   const std::vector<std::size_t> lengths = {7, 300};
   const auto plan = plan_epoch(lengths, 0, options_of(100, 8));
   ASSERT_EQ(plan.size(), 1U);
-  EXPECT_EQ(plan[0].size(), 2U);  // the long one stands alone, however small the shards are
+  EXPECT_EQ(plan[0].size(), 2U);  // the long one is alone, however small the shards are
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr const char* kFormat = "attnflow-training 1";
 
 using Tensors = std::map<std::string, Tensor<float>>;
 
-// The three groups of tensors with their prefixes; State is TrainerState or const.
+// The three groups of tensors with their prefixes; State is TrainerState or const TrainerState.
 template <typename State>
 auto groups(State& state) {
   return std::array{std::pair{std::string_view("weight."), &state.weights},
@@ -126,7 +126,7 @@ void remove_training_files(const std::filesystem::path& output) {
        {"checkpoint.safetensors", "best.safetensors", "start/config.json", "start/model.safetensors"}) {
     std::filesystem::remove(work / file, ignored);
   }
-  // Without effect on folders that hold anything else.
+  // Has no effect on folders that hold anything else.
   std::filesystem::remove(work / "start", ignored);
   std::filesystem::remove(work, ignored);
 }

@@ -132,7 +132,7 @@ std::string new_vit_config(const VitShape& shape, const std::vector<std::string>
                {"hidden_act", "gelu"},
                {"layer_norm_eps", 1e-6},
                {"qkv_bias", true},
-               // transformers would drop activations out when somebody trains the model further.
+               // Otherwise transformers would apply dropout to activations when someone trains the model further.
                {"hidden_dropout_prob", 0.0},
                {"attention_probs_dropout_prob", 0.0}};
   put_labels(json, labels);
@@ -141,7 +141,7 @@ std::string new_vit_config(const VitShape& shape, const std::vector<std::string>
 
 std::string new_preprocessor_config(const VitShape& shape, const std::vector<double>& mean,
                                     const std::vector<double>& deviation) {
-  constexpr int kBilinear = 2;  // as PIL numbers it
+  constexpr int kBilinear = 2;  // PIL's number
   const Json json = {{"image_processor_type", "ViTImageProcessor"},
                      {"do_resize", true},
                      {"size", {{"height", shape.picture}, {"width", shape.picture}}},
@@ -181,7 +181,7 @@ void write_model(const std::filesystem::path& folder, const std::string& config,
     arrays.push_back({name, dtype == DType::kF16 ? Array::half_of(tensor.view(), name) : Array::from(tensor.view())});
   }
   write_file(folder / "config.json", config);
-  // transformers wants to know who wrote the file.
+  // transformers requires the format of the file's writer.
   write_safetensors(folder / "model.safetensors", arrays, {{"format", "pt"}});
 }
 

@@ -1,4 +1,4 @@
-// How often a trained model is right, and what every model's card and training.json say alike.
+// A trained model's accuracy, and the parts that all model cards and training.json files share.
 #ifndef ATTNFLOW_TRAINING_TRAINER_RESULTS_H_
 #define ATTNFLOW_TRAINING_TRAINER_RESULTS_H_
 
@@ -14,7 +14,7 @@
 
 namespace attnflow {
 
-// Right answers of some examples.
+// Correct answers for some examples.
 struct Score {
   std::size_t right = 0;
   std::size_t count = 0;
@@ -26,25 +26,25 @@ struct Score {
   }
 };
 
-// The first class of the largest logit.
+// Returns the first class with the largest logit.
 std::size_t best_class(std::span<const float> logits);
 
-// Whether the model is right about each row of the batches, which are of sequences or pictures with labels.
+// Whether the model is right for each row of the batches, which are labeled sequences or images.
 std::vector<bool> right_answers(Trainer& trainer, const std::vector<TrainingBatch>& batches);
 
-// A score as a row of a card's table, and in training.json; with its 95% interval (Wilson).
+// Formats a score as a row of a card's table, and for training.json; with its 95% interval (Wilson).
 std::string score_row(const std::string& what, const Score& score);
 nlohmann::ordered_json score_json(const Score& score);
 
-// What training.json begins with, and the measurements on the way.
+// Returns the beginning of training.json, and the measurements during the run.
 nlohmann::ordered_json training_json(const std::string& command, const std::string& settings,
                                      const TrainingCheckpoint& checkpoint);
 nlohmann::ordered_json history_json(const TrainingCheckpoint& checkpoint);
 
-// The line of a card's header that names the license; empty where none is named.
+// Returns the line of a card's header that names the license; empty if none is named.
 std::string license_line(const std::string& license);
 
-// By which command the model was trained and how long that took; `task` is the command's first word.
+// Describes the command that trained the model and how long that took; `task` is the command's first word.
 std::string how_trained(const std::string& task, const TrainingCheckpoint& checkpoint, const std::string& command);
 double minutes_of(const TrainingCheckpoint& checkpoint);
 

@@ -1,4 +1,4 @@
-// Texts as the token ids that a model is trained on, and batches of them.
+// Converts texts to the token ids that a model is trained on, and to batches of them.
 #ifndef ATTNFLOW_TRAINING_TRAINER_TOKEN_SEQUENCES_H_
 #define ATTNFLOW_TRAINING_TRAINER_TOKEN_SEQUENCES_H_
 
@@ -17,13 +17,13 @@ namespace attnflow {
 
 using TokenIds = std::vector<std::int32_t>;
 
-// Each text with the tokenizer's template. Longer ones are cut at `max_tokens`. On all threads.
+// Encodes each text with the tokenizer's template. Longer ones are truncated to `max_tokens`. Uses all threads.
 std::vector<TokenIds> encode_texts(const Tokenizer& tokenizer, std::span<const std::string> texts,
                                    std::size_t max_tokens, const ParallelOptions& parallel = {});
 
 std::vector<std::size_t> lengths_of(const std::vector<TokenIds>& sequences);
 
-// All of them, each in one shard, for measurements.
+// Returns all sequences, each in one shard, for measurements.
 std::vector<Shard> shards_of(const std::vector<TokenIds>& sequences, std::size_t shard_tokens);
 
 // Sequences with a label each.
@@ -34,24 +34,24 @@ struct LabelledSequences {
 
 TrainingBatch labelled_batch(const LabelledSequences& sequences, const Shard& shard);
 
-// Masked language modelling (Devlin et al. 2019): of the ordinary tokens of a sequence a share is chosen, at least one;
-// of those 80% become the mask, 10% a random ordinary token, 10% stay; the model has to say what stood there.
+// Masked language modeling (Devlin et al. 2019): a share of a sequence's ordinary tokens, at least one, is chosen; 80%
+// of those become the mask, 10% a random ordinary token, and 10% stay; the model has to predict the original tokens.
 //
 // Focus tokens (verbs that are marked for number, pronouns) are chosen more often, because the models made here are
-// asked for them. And a sequence with a focus token behind its first two words is, with probability `cut_share`, cut
-// directly behind one, which is masked: the model has to guess it from what stands before it.
+// evaluated on them. Also, a sequence with a focus token after its first two words is, with probability `cut_share`,
+// cut directly after one, which is masked: the model must guess it from the tokens before it.
 struct MaskingOptions {
   std::uint64_t seed = 1;
   double share = 0.15;
   double focus_share = 0.5;
   double cut_share = 0.25;
   std::int64_t mask_id = 0;
-  std::int64_t first_ordinary = 0;  // ids from here to `vocabulary` may be chosen and put in; the others are special
+  std::int64_t first_ordinary = 0;  // ids from here to `vocabulary` may be chosen and inserted; the others are special
   std::int64_t vocabulary = 0;
   std::vector<bool> focus;  // [vocabulary]
 };
 
-// What is masked in a sequence follows from the seed, the step and the sequence's number.
+// The masks of a sequence depend only on the seed, the step and the sequence's index.
 TrainingBatch masked_batch(const std::vector<TokenIds>& sequences, const Shard& shard, std::size_t step,
                            const MaskingOptions& options);
 

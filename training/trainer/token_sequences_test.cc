@@ -23,7 +23,7 @@ MaskingOptions masking() {
   return options;
 }
 
-// [CLS] (2), then 10 to 29 ordinary tokens, a focus token in the middle of every other one.
+// [CLS] (2), then 10 to 29 ordinary tokens, with a focus token in the middle of every other sequence.
 std::vector<TokenIds> sequences() {
   std::vector<TokenIds> all;
   for (std::int32_t i = 0; i < 200; ++i) {
@@ -110,7 +110,7 @@ TEST(TokenSequences, MasksFollowFromSeedAndStep) {
   const auto ids = [&](std::size_t step) { return masked_batch(all, everything(all), step, options).ids; };
   EXPECT_EQ(ids(1), ids(1));
   EXPECT_NE(ids(1), ids(2));
-  // A sequence's masks do not depend on its neighbours.
+  // A sequence's masks do not depend on its neighbors.
   const TrainingBatch alone = masked_batch(all, {17}, 1, options);
   const TrainingBatch among = masked_batch(all, everything(all), 1, options);
   for (std::size_t t = 0; t < alone.lengths[0]; ++t) EXPECT_EQ(alone.ids[t], among.ids[17 * among.length + t]);

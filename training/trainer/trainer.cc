@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/optim/adamw.h>
-// Uses the above without including it.
+// This header uses those above without including them.
 #include <torch/nn/utils/clip_grad.h>
 
 #include <algorithm>
@@ -149,7 +149,7 @@ class TorchTrainer final : public Trainer {
   }
 
  private:
-  // The number of answers in all shards.
+  // Checks the shards and returns the number of answers in them.
   std::size_t check(std::span<const TrainingBatch> shards) const {
     const bool masked_lm = info_.head == ModelHead::kMaskedLm;
     std::size_t answers = 0;
@@ -167,7 +167,7 @@ class TorchTrainer final : public Trainer {
     return answers;
   }
 
-  // All of a shard but that there is an answer for each question.
+  // Checks all of a shard except that every question has an answer.
   void check_sequences(const TrainingBatch& shard) const {
     if (info_.image) {
       check_pictures(shard);
@@ -230,7 +230,7 @@ class TorchTrainer final : public Trainer {
     }
   }
 
-  // Calls body(shard) for every shard, on threads whose libtorch calls stay on them.
+  // Calls body(shard) for every shard, on threads that keep their libtorch calls.
   void each_shard(std::span<const TrainingBatch> shards, const std::function<void(std::size_t)>& body) const {
     internal::keep_calls_on_one_thread();
     parallel_for(shards.size(), {.threads = options_.threads}, [&](std::size_t s, std::size_t worker) {
@@ -251,7 +251,7 @@ class TorchTrainer final : public Trainer {
     return forward.encode(forward.embed(batch));
   }
 
-  // The sum of the cross-entropies of a shard.
+  // Returns the sum of the cross-entropies of a shard.
   at::Tensor cost_of(const TrainingBatch& shard, internal::Dropout* dropout) const {
     internal::AutogradOps ops;
     ops.dropout = dropout;
@@ -270,7 +270,8 @@ class TorchTrainer final : public Trainer {
     return at::cross_entropy_loss(logits, answers, {}, at::Reduction::Sum);
   }
 
-  // The shards' gradients, added in their order, to the optimizer; undefined where a parameter took no part.
+  // Adds the shards' gradients, in their order, and passes them to the optimizer; undefined for a parameter that took
+  // no part.
   void give_gradients(std::vector<std::vector<at::Tensor>>& gradients) const {
     const c10::NoGradGuard no_gradients;
     for (std::size_t p = 0; p < values_.size(); ++p) {
@@ -307,7 +308,7 @@ class TorchTrainer final : public Trainer {
   std::vector<std::string> names_;
   std::vector<at::Tensor> values_;
   std::unique_ptr<torch::optim::AdamW> optimizer_;
-  std::vector<Moments*> moments_;  // those that optimizer_ holds
+  std::vector<Moments*> moments_;  // the optimizer's own
   std::uint64_t steps_ = 0;
 };
 

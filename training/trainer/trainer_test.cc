@@ -1,5 +1,5 @@
-// Trainer: its costs against the model's own predictions, its gradients against finite differences, and what it
-// promises about shards, threads, padding and state.
+// Tests Trainer's costs against the model's own predictions, its gradients against finite differences, and its
+// guarantees about shards, threads, padding and state.
 #include "training/trainer/trainer.h"
 
 #include <gtest/gtest.h>
@@ -22,10 +22,10 @@ namespace {
 
 using test::expect_error;
 
-// Classification heads, with a layer norm after and before each half of a layer.
+// Classification heads, with a layer norm after or before each half of a layer.
 const std::vector<std::string> kClassifiers = {"bert_classification", "distilbert_classification",
                                                "megatron_bert_classification"};
-constexpr std::size_t kVocabulary = 70;  // all small models have a few more
+constexpr std::size_t kVocabulary = 70;  // all small models have slightly larger vocabularies
 constexpr double kCostTolerance = 1e-5;
 
 std::unique_ptr<Trainer> make(const std::string& name, double dropout = 0.0, std::size_t threads = 1) {
@@ -35,7 +35,7 @@ std::unique_ptr<Trainer> make(const std::string& name, double dropout = 0.0, std
   return make_trainer(find_encoder_weights(test::golden_models() / name), options);
 }
 
-// `rows` random sequences of 2 to `length` tokens with random answers.
+// Returns `rows` random sequences of 2 to `length` tokens with random answers.
 TrainingBatch random_batch(Random& random, std::size_t rows, std::size_t length, std::size_t labels) {
   TrainingBatch batch;
   batch.rows = rows;
@@ -43,7 +43,7 @@ TrainingBatch random_batch(Random& random, std::size_t rows, std::size_t length,
   for (std::size_t r = 0; r < rows; ++r) {
     batch.lengths.push_back(r == 0 ? length : 2 + random.below(length - 1));
     for (std::size_t t = 0; t < length; ++t) {
-      // Padding is anything: it must not matter.
+      // Padding is arbitrary, because it must not matter.
       batch.ids.push_back(static_cast<std::int64_t>(random.below(kVocabulary)));
     }
     batch.labels.push_back(random.below(labels));
@@ -92,9 +92,8 @@ TEST(Trainer, CostOfMaskedWords) {
   }
 }
 
-// The first step of AdamW moves each weight by rate times the sign of its gradient (and decays matrices). So the
-// weights that a step with rate `step` has moved, and a finite difference of the cost along one of them, must agree in
-// sign.
+// The first step of AdamW moves each weight by the rate against the sign of its gradient (and decays matrices). So the
+// weight's movement and a finite difference of the cost along it must have opposite signs.
 TEST(Trainer, StepsGoDownhill) {
   std::size_t checked = 0;
   for (const std::string& name : kClassifiers) {
@@ -205,7 +204,7 @@ TEST(Trainer, RefusesWhatDoesNotFit) {
   bad.lengths[0] = 7;
   expect_error(ErrorKind::kUsage, {"from 1 to 6 tokens", "found 7"}, [&] { cost(bad); });
   expect_error(ErrorKind::kUsage, {"at least one shard"}, [&] { trainer->cost({}); });
-  // Questions need no answers, but have to be sequences of the model.
+  // Questions need no answers, but must be sequences that suit the model.
   const auto classify = [&](const TrainingBatch& batch) { trainer->classify({&batch, 1}); };
   bad = good;
   bad.labels.clear();
@@ -226,7 +225,7 @@ TEST(Trainer, RefusesWhatDoesNotFit) {
   expect_error(ErrorKind::kBadFile, {"classifier.bias"}, [&] { trainer->set_state(state); });
 }
 
-// A step that would ruin the weights leaves them as they were.
+// A step that would ruin the weights leaves them unchanged.
 TEST(Trainer, StopsBeforeWeightsAreNoNumbers) {
   Random random(9);
   const std::vector<TrainingBatch> shards = {random_batch(random, 3, 6, 3)};

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Tokens, or pictures.
+// Counts tokens, or images.
 std::size_t units_of(const std::vector<TrainingBatch>& batches) {
   std::size_t units = 0;
   for (const TrainingBatch& batch : batches) {
@@ -26,7 +26,7 @@ std::size_t units_of(const std::vector<TrainingBatch>& batches) {
   return units;
 }
 
-// Steps in their order, epoch after epoch, from any place.
+// Yields steps in order, epoch after epoch, from any starting point.
 class StepSequence {
  public:
   StepSequence(std::span<const std::size_t> lengths, const BatchPlanOptions& options, std::size_t first)

@@ -1,4 +1,4 @@
-// The loop, with a trainer that only counts.
+// Tests the loop with a trainer that only counts.
 #include "training/trainer/training_phase.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 using test::expect_error;
 
-// Its one weight depends on every batch, rate and seed it has seen, in their order.
+// Its single weight depends on every batch, rate and seed seen so far, in order.
 class CountingTrainer : public Trainer {
  public:
   CountingTrainer() {
@@ -113,7 +113,7 @@ TEST(TrainingPhase, AnInterruptedRunEndsWhereAWholeOneDoes) {
   EXPECT_EQ(second.state().steps, 30U);
   EXPECT_EQ(finished.history, expected.history);
 
-  // What is finished is not run again.
+  // A finished phase is not run again.
   CountingTrainer third;
   third.on_step = [](std::uint64_t) { ADD_FAILURE() << "a step of a finished phase"; };
   halves.go(third, *load_checkpoint(halves.path, ""));
@@ -173,7 +173,7 @@ TEST(CheckpointFile, RefusesAnotherRunAndDamage) {
   expect_error(ErrorKind::kBadFile, {"attnflow-training"}, [&] { load_checkpoint(path, "x"); });
   test::put(path, "short");
   expect_error(ErrorKind::kBadFile, {"a.safetensors"}, [&] { load_checkpoint(path, "x"); });
-  // A place that cannot be written leaves no half of a file.
+  // A path that cannot be written leaves no partial file.
   expect_error(ErrorKind::kOther, {"missing"}, [&] { save_checkpoint(folder / "missing" / "b", checkpoint); });
 }
 

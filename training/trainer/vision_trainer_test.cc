@@ -1,4 +1,4 @@
-// Training classifiers of pictures.
+// Trains image classifiers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::unique_ptr<Trainer> make(const std::filesystem::path& folder, double dropou
   return make_trainer(find_encoder_weights(folder), options);
 }
 
-// Noise, and in a place that is drawn a cross, a frame, two bars or nothing: the label.
+// Returns noise with, at a random position, a cross, a frame, two bars or nothing: the label.
 TrainingBatch shapes(Random& random, std::size_t rows) {
   TrainingBatch batch;
   batch.rows = rows;
@@ -95,7 +95,7 @@ TEST(VisionTrainer, CostIsThatOfTheModelsOwnPredictions) {
     std::vector<TrainingBatch> shards(2);
     double cost = 0.0;
     for (TrainingBatch& shard : shards) {
-      // The second shard is of another size than the training's.
+      // The second shard has another image size than the training data.
       shard.rows = 3;
       shard.pixels = test::random_pixels(random, {3, 3, 20, &shard == shards.data() ? 20U : 28U});
       for (std::size_t r = 0; r < 3; ++r) {
@@ -123,7 +123,7 @@ TEST(VisionTrainer, EveryWeightLearns) {
     for (const auto& [tensor, moments] : trainer->state().first_moments) {
       const auto values = moments.span();
       const bool moved = std::any_of(values.begin(), values.end(), [](float value) { return value != 0.0F; });
-      // A number that all keys have in common changes no attention.
+      // A number that all keys have in common does not change attention.
       EXPECT_TRUE(moved) << tensor;
     }
   }

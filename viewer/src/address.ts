@@ -1,42 +1,44 @@
-// The page's address, whose fragment holds what is chosen. What a fragment says stands in link.ts.
+// The page's address, whose fragment holds the user's choices. link.ts defines the fragment's format.
 import { effect } from "@preact/signals";
 
-/** Characters of what was asked that an address holds at most (server/ask.ts). */
+/** The most characters of a question that an address holds (server/ask.ts). */
 export const LONGEST_ASK = 8000;
-/** What was asked comes first in a fragment; escaped, a character of it takes up to nine. The choices come behind. */
+/** A fragment begins with the question, up to nine characters per character once escaped; the choices follow. */
 const LONGEST_FRAGMENT = 9 * LONGEST_ASK + 20_000;
 
-/** The parts of a fragment, which may come from anyone: of one that is too long, the first of them. */
+/** The parts of a fragment, which is untrusted input; an overlong one is cut to LONGEST_FRAGMENT characters. */
 export const fragmentParts = (fragment: string) =>
   new URLSearchParams(fragment.replace(/^#/, "").slice(0, LONGEST_FRAGMENT));
 
 export interface Follower {
-  /** What is chosen now. Signals that are read here are followed. */
+  /** The fragment for the current choices. The signals it reads are tracked. */
   fragment(): string;
-  /** Whether it may stand in the address: not while it passes through many values by itself. */
+  /** Whether the fragment may go into the address: false while it runs through many values by itself. */
   settled(): boolean;
-  /** The address has moved: back, forward, or by hand. */
+  /** Called when the address has changed: back, forward, or edited by hand. */
   onMove(): void;
 }
 
-/** Another fragment, without "#", in the address: a new entry of the history, or in place of the one that is there. */
+/** Puts another fragment (without "#") in the address, as a new history entry or in place of the current one. */
 export function moveTo(fragment: string, how: "push" | "replace" = "push") {
   const address = fragment ? `#${fragment}` : location.pathname + location.search;
   try {
     if (how === "push") history.pushState(null, "", address);
     else history.replaceState(null, "", address);
   } catch {
-    // A page in a frame without a history of its own; the link button still works.
+    // A page in a frame that has no history; the link button still works.
   }
 }
 
-/** Keeps the address and what is chosen alike; back and forward step through settled choices. Returns how to stop. */
+/**
+ * Keeps the address and the choices in sync; back and forward step through settled choices. Returns a stop function.
+ */
 export function followAddress({ fragment, settled, onMove }: Follower): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  /** Choices follow each other: they share an entry of the history, which `entered` says is there. */
+  /** Choices in quick succession share one history entry; `entered` says whether it has been made. */
   let moving = true;
   let entered = false;
-  /** What is chosen and may still change; null: nothing is under way. */
+  /** The current choices, which may still change; null when no change is under way. */
   let pending: string | null = null;
   const write = (next: string) => {
     const here = location.hash.replace(/^#/, "");
@@ -53,15 +55,15 @@ export function followAddress({ fragment, settled, onMove }: Follower): () => vo
   const stop = effect(() => {
     const next = fragment();
     clearTimeout(timer);
-    // What passes by itself ends elsewhere: what was chosen before stays an entry.
+    // Values that run by themselves are not recorded; the choices made before them stay an entry.
     if (!settled()) return rest();
-    // The first of them stands there at once, for who reloads. A slider passes many values; one entry where it rests.
+    // The first change is written at once, so that a reload keeps it. A slider passes many values but makes one entry.
     if (!moving) write(next);
     moving = true;
     pending = next;
     timer = setTimeout(rest, 400);
   });
-  // Where the address has moved to is not written over by what was chosen before.
+  // The new address must not be overwritten by choices made before it.
   const moved = () => {
     clearTimeout(timer);
     pending = null;

@@ -1,5 +1,6 @@
-// The frame of every page, and the page of one report: text or picture; a generation has its own
+// The frame of every page, and the page of one text or picture report. Generations have their own page
 // (generation_app.tsx).
+import { hasTarget } from "./report/mixings";
 import { effect } from "@preact/signals";
 import { Fragment, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
@@ -37,7 +38,7 @@ import { Strip } from "./views/strip";
 import { WhatIfCommand } from "./views/what_if_command";
 import { oneColumn } from "./theme";
 
-/** Keys that the text itself takes while it has the focus. */
+/** Keys that the text handles itself while it has the focus. */
 const KEYS_OF_TEXTS: readonly Keys[] = [
   { keys: ["←", "→"], does: "in the text: the previous or next token" },
   { keys: ["x"], does: "exclude the token from rankings and colors, or include it again" },
@@ -45,7 +46,7 @@ const KEYS_OF_TEXTS: readonly Keys[] = [
 
 export interface PageProps {
   viewer: Viewer;
-  /** the viewer whose choices the address keeps, where it is another one */
+  /** the viewer whose choices the address keeps, when it is not `viewer` */
   pieces?: Viewer;
   class?: string;
   /** above the page's head */
@@ -53,25 +54,25 @@ export interface PageProps {
   /** above the headline */
   heading?: ComponentChildren;
   controls: ComponentChildren;
-  /** in one column: what stands before the controls, the text or the picture */
+  /** in one column: shown before the controls (the text or the picture) */
   lead?: ComponentChildren;
   shortcuts: readonly Shortcut[];
-  /** the keys that the help names, where these are more */
+  /** the keys that the help lists, if not just the shortcuts */
   keys?: readonly Keys[];
-  /** of the help: what is no key */
+  /** the part of the help that is not about keys */
   help: string;
   children: ComponentChildren;
 }
 
-/** What every page has: its head, controls, views, keys and link. */
+/** The parts of every page: its head, controls, views, keys and link. */
 export function Page({ viewer, pieces = viewer, class: kind, top, heading, controls, ...rest }: PageProps) {
   const { lead = null, children, shortcuts, keys = shortcuts, help } = rest;
-  // Before the first drawing: a link's choices never flash past.
+  // Before the first paint, so that a link's choices do not flash.
   useLayoutEffect(() => followLink(pieces.state), [pieces]);
   useEffect(() => followKeys(viewer, shortcuts), [viewer, shortcuts]);
   useEffect(() => announceChoices(viewer), [viewer]);
   useEffect(followPointer, []);
-  // With words for pieces everything begins anew but the control that asked for it, which keeps the focus.
+  // Switching to words rebuilds everything except the control that was used, which keeps the focus.
   const part = viewer === pieces ? "pieces" : "words";
   const narrow = oneColumn.value;
   const classes = [kind, viewer.report.n > MOST_DRAWN && "large"].filter(Boolean).join(" ");
@@ -130,7 +131,7 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
       <Predictions report={report} id="predictions" />
     </aside>
   );
-  // Beside a long list of predictions there is room for more than the text.
+  // A long list of predictions leaves room for more than the text next to it.
   const tall = predicted.reduce((sum, { choices, candidates = [] }) => sum + choices.length + candidates.length, 0) > 3;
   const graph = !viewer.scored && <FlowGraph />;
   return (
@@ -191,7 +192,7 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
   );
 }
 
-/** What the layers' matrices are made of where that is not the paper's attention, and the prediction that they explain. */
+/** Says what the layers' matrices are made of, unless it is the paper's attention, and the prediction they explain. */
 function Explained() {
   const viewer = useViewer();
   const { report, scored } = viewer;
@@ -203,7 +204,7 @@ function Explained() {
   return (
     <p id="explained">
       {mixing.weights[0].toUpperCase() + mixing.weights.slice(1)}
-      {mixing.needs === "gradients" && target && (
+      {hasTarget(mixing) && target && (
         <>
           {" "}
           for <Own text={targetWords(report, target)} most={120} /> ({unit} {amount(logit ?? 0)})
@@ -213,7 +214,7 @@ function Explained() {
   );
 }
 
-/** In place of what needs a matrix. */
+/** Shown in place of views that need a matrix. */
 function OneNumber() {
   const { report, state } = useViewer();
   return (
@@ -224,7 +225,9 @@ function OneNumber() {
   );
 }
 
-/** Says the choice and its three strongest input tokens, once a choice rests; not while tokens go by or arrive. */
+/**
+ * Announces the choice and its three strongest input tokens once a choice has settled, not while tokens play or arrive.
+ */
 export function announceChoices(viewer: Viewer) {
   const { state, ranking, announcement } = viewer;
   let first = true;
@@ -234,14 +237,14 @@ export function announceChoices(viewer: Viewer) {
     const strongest = best.map(({ token, value }) => `${viewer.plainName(token)} ${words(value)}`).join(", ");
     const text = `${viewer.chosenText()}: ${strongest || (viewer.row() ? "nothing" : "not computed")}`;
     const opening = first;
-    // Also while tokens arrive: what is there when the last one has come is said.
+    // Cleared while tokens arrive, too, so that the state after the last one is announced.
     first = false;
     if (state.playing.value || state.arriving.value) return;
     if (!opening) announcement.value = text;
   });
 }
 
-/** What printed pages say of how their numbers were made: their controls stay on the screen. */
+/** How the numbers were made, for printed pages, which do not show the controls. */
 function PrintFacts() {
   const facts = captionOf(useViewer(), "", {}).facts.map(([term, text]) => `${term} ${text}`);
   return (
@@ -251,7 +254,7 @@ function PrintFacts() {
   );
 }
 
-/** What was explained, above the headline; the whole of it stands in the strip, or is the picture. */
+/** The explained input, above the headline; in full it is in the strip, or it is the picture. */
 function InputText() {
   const { text, text_pair: pair, kind, image } = useViewer().report.document.input;
   const texts = kind === "image" ? [image?.name] : [text, pair];

@@ -1,5 +1,5 @@
-// Flow that is on the screen and that nobody computed: of the chosen output token first after the chosen layer, then after
-// the others. It takes from a blink to many seconds, so it is done in slices.
+// Computes flow that is on the screen but not in the report: for the chosen output token, first after the chosen layer,
+// then after the others. It takes from an instant to many seconds, so it is done in slices.
 import { effect } from "@preact/signals";
 import { flowsOf, rowWork, whyNoFlow, type RowValues } from "./compute/recompute";
 import { inSlices, type Work } from "./compute/slices";
@@ -8,12 +8,12 @@ import { flowKey } from "./explanation";
 import { RECIPE } from "./report/recipe";
 import { methodsShown } from "./views/notes";
 
-/** Numbers that are kept, of rows that were made last. */
+/** Numbers kept, in the most recent rows. */
 const MOST_NUMBERS = 2 ** 21;
-/** Milliseconds between what the page is told. */
+/** Milliseconds between updates of the page. */
 const OFTEN = 200;
 
-/** Layers after which the chosen output token lacks its flow, in the order of need. */
+/** Layers after which the chosen output token's flow is missing, the most needed first. */
 function lacking(viewer: Viewer): number[] {
   const { report, state, explanation } = viewer;
   const { layer, token, comparison } = state.choices;
@@ -37,7 +37,7 @@ function kept(rows: Map<string, RowValues>): Map<string, RowValues> {
   return rows;
 }
 
-/** Computes what is lacking whenever something else is chosen; returns how to stop. */
+/** Computes the missing flow whenever the choices change; returns a stop function. */
 export function computeFlow(viewer: Viewer): () => void {
   const { report, state, explanation, flows, computing } = viewer;
 
@@ -60,7 +60,7 @@ export function computeFlow(viewer: Viewer): () => void {
       };
       const begun = performance.now();
       found.set(flowKey(recipe, layer, token), yield* rowWork(report, recipe, "flow", layer, token, step));
-      // The chosen layer at once, others together unless they take long.
+      // The chosen layer at once; others in batches unless they take long.
       if (at === 0 || performance.now() > begun + OFTEN) publish();
     }
     publish();

@@ -1,4 +1,4 @@
-// What every view is given: the report, what is chosen, and the numbers and colours that follow.
+// What every view gets: the report, the choices, and the numbers and colors that follow from them.
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
@@ -19,11 +19,11 @@ import { WordReport } from "./report/words";
 import { State, wordState } from "./state";
 import { dark } from "./theme";
 
-/** What is asked of the server beyond what the page shows. */
+/** What the server is asked for beyond what the page shows. */
 export interface Wanted {
   method: Method;
   recipe: Recipe;
-  /** position of the output token in the viewer that asks; null: every one */
+  /** position of the output token in the asking viewer; null: every one */
   token: number | null;
 }
 
@@ -33,20 +33,20 @@ export interface Computing {
   of: number;
 }
 
-/** A report of the same text without some of its tokens. */
+/** A report of the same text with some of its tokens blanked. */
 export interface Gone {
   report: Report;
   tokens: readonly number[];
 }
 
-/** Asks the server again, with other matrices of the layers. */
+/** Asks the server again, with another mixing. */
 export interface AskMixing {
-  /** whether the model can have one */
+  /** whether the model supports it */
   offers(mixing: MixingInfo): boolean;
   ask(mixing: MixingName): Promise<void>;
 }
 
-/** Asks the server for what the page cannot compute, for the viewer that shows it: pieces, or whole words. */
+/** Asks the server for what the page cannot compute, for the viewer that shows it: subword tokens or whole words. */
 export type AskServer = (viewer: Viewer, wanted: Wanted) => void;
 
 export class Viewer {
@@ -54,38 +54,38 @@ export class Viewer {
   readonly explanation: ReadonlySignal<Explanation>;
   readonly scale: ReadonlySignal<Scale>;
   readonly differenceScale: ReadonlySignal<DivergingScale>;
-  /** Set where there is a server. */
+  /** Set if there is a server. */
   readonly askServer: Signal<AskServer | null>;
-  /** Set where there is a server that knows the input. */
+  /** Set if there is a server that knows the input. */
   readonly askMixing: Signal<AskMixing | null>;
   /** What the server is being asked for; null: nothing. */
   readonly asking: Signal<Wanted | null>;
   /** Whether a server has compared its methods with blank-out or gradients. */
   readonly evaluated = signal(false);
-  /** What a server computed of the same input with other settings. */
+  /** A server's results for the same input with other settings. */
   readonly answers: Signal<readonly Report[]> = signal([]);
   /** Flow that the page computed in slices (compute_flow.ts). */
   readonly flows: Signal<FlowRows> = signal(new Map());
-  /** Of the row that is being computed so: its layer, and of how many input tokens the flow is known. */
+  /** The row being computed in this way: its layer, and how many input tokens' flows are known. */
   readonly computing: Signal<Computing | null> = signal(null);
-  /** Another report that this one is compared with: opened from a file or asked of the server. */
+  /** Another report to compare with: opened from a file or from the server. */
   readonly other: Signal<Report | null>;
-  /** Which tokens the model did not see in a report that this one is compared with: positions of pieces. */
+  /** The tokens blanked in a report to compare with, as positions of subword tokens. */
   readonly gone: Signal<Gone | null>;
-  /** Why a file or an answer could not be used; "" when all is well. */
+  /** Why a file or an answer could not be used; "" if there is no problem. */
   readonly problem: Signal<string>;
-  /** A sentence for screen readers, about what was just chosen. */
+  /** A sentence for screen readers about the latest choice. */
   readonly announcement: Signal<string>;
-  /** The same page with the pieces of words merged; null where no word has several, or this is it. */
+  /** The same page with words merged; null if no word has several tokens, or if this is it. */
   readonly merged: ReadonlySignal<Viewer | null>;
 
-  /** The viewer of the same report whose words are not merged; possibly this one. */
+  /** The viewer of the same report with words not merged; possibly this one. */
   readonly pieces: Viewer;
-  /** Of what is chosen. */
+  /** The ranking for the current choices. */
   readonly ranking: ReadonlySignal<Ranked[]>;
   readonly drawn: ReadonlySignal<Drawn>;
 
-  /** @param served the text has just come (see State) */
+  /** @param served the text has just arrived (see State) */
   constructor(report: Report, pieces?: Viewer, served = false) {
     this.pieces = pieces ?? this;
     this.askServer = pieces?.askServer ?? signal(null);
@@ -104,15 +104,15 @@ export class Viewer {
     const { choices } = this.state;
     this.explanation = computed(() => {
       const now = this.report;
-      // The report of a generation is what its numbers were made by, also when another one takes its place.
+      // A generation's report was made by its own settings, even when another report replaces it.
       const recipe = now.document.generation ? recipeOf(now) : recipeBy((name) => choices[name].value);
       return new Explanation(now, recipe, this.answers.value, choices.normalized.value, this.flows.value);
     });
-    // One rule for raw, rollout and flow: flow hardly tells a sink from other tokens, and would rank it first.
+    // One rule for raw, rollout and flow: flow barely separates a sink from other tokens, and would rank it first.
     this.state.takesMost = () => {
       const { start_layer: start } = this.explanation.value.recipe;
       const takes = (method: Method) => takesMost(this.report, this.row(method), start, this.output);
-      // Asked first, because the rows would have to be computed.
+      // Asked first, because the rows may have to be computed.
       if (!mayHaveSink(this.report, start)) return false;
       return (
         !this.scored && !this.carriesNothing && [choices.method.value, "raw" as const, "rollout" as const].some(takes)
@@ -121,7 +121,7 @@ export class Viewer {
     this.ranking = computed(() => {
       const method = choices.method.value;
       const { model, document } = this.report;
-      // What comes after the output token is not seen from there.
+      // The output token does not see the tokens after it.
       const seen = model.causal && !document.generation && !this.scored ? this.output : Infinity;
       const counts = this.state.counts.value.map((one, token) => one && token <= seen);
       return this.explanation.value.ranking(method, this.layersOf(method), this.output, counts);
@@ -131,7 +131,7 @@ export class Viewer {
     this.differenceScale = computed(() => new DivergingScale(dark.value));
   }
 
-  /** Read where it follows: a generation that grows has another one for each token. */
+  /** Read inside signals: a growing generation has a new report for each token. */
   get report(): Report {
     return this.state.report;
   }
@@ -141,7 +141,7 @@ export class Viewer {
     return this.report.outputOf(this.state.choices.token.value);
   }
 
-  /** The layer that is shown of a method, or those whose mean is. */
+  /** The layer shown for a method, or the layers whose mean is shown. */
   layersOf(method: Method): Layers {
     void method;
     return this.state.choices.layer.value;
@@ -153,32 +153,34 @@ export class Viewer {
     return `layer ${String(this.layersOf(method))}`;
   }
 
-  /** What the chosen output token draws on by a method; null where that is not known. */
+  /** A method's row for the chosen output token; null if it is not known. */
   row(method: Method = this.state.choices.method.value): Numbers | null {
     return this.explanation.value.row(method, this.layersOf(method), this.output);
   }
 
   /**
-   * Whether nothing that the chosen output token holds after the layer argues for the prediction that is explained: it may
-   * argue against it, which is not in the graph. Rollout says by what shares something goes back to the input: there is
-   * nothing to share out.
+   * Whether nothing that the chosen output token holds after the layer argues for the explained prediction. It may
+   * argue against it, which is not in the graph. Rollout gives the shares that go back to the input, and then has
+   * nothing to share.
    */
   get carriesNothing(): boolean {
     const method = this.state.choices.method.value;
     return !this.scored && this.explanation.value.carriesNothing(this.layersOf(method), this.output);
   }
 
-  /** Whether there are values, and all of them are 0. */
+  /** Whether there are values and all of them are 0. */
   get isZero(): boolean {
     return this.row()?.every((value) => value === 0) ?? false;
   }
 
-  /** Whether a token is shown that takes most of the row and says little: an attention sink. */
+  /** Whether this token is a shown attention sink: it takes most of the row and says little. */
   isShownSink(token: number): boolean {
     return token === 0 && !this.state.sinkAside.value && this.state.takesMost();
   }
 
-  /** Whether the page computes the flow of an output token, in time: what a server is there for it does. */
+  /**
+   * Whether the page itself computes an output token's flow in due course; if there is a server, it does that instead.
+   */
   computesFlow(layer: number): boolean {
     const { report, explanation, askServer } = this;
     if (report.document.generation || askServer.value) return false;
@@ -192,7 +194,7 @@ export class Viewer {
     return this.explanation.value.whyNoRow(method.value, layer.value, this.askServer.value === null);
   }
 
-  /** Why nobody here computes the chosen method with another recipe; null where somebody does. */
+  /** Why the chosen method cannot be computed with another recipe, by the page or a server; null if it can. */
   whyNotBy(recipe: Recipe, layer: number): string | null {
     const { report, askServer, state } = this;
     const method = state.choices.method.value;
@@ -200,31 +202,31 @@ export class Viewer {
     return method === "flow" ? whyNoFlow(report, recipe, layer) : whyNot(report, recipe, method, layer);
   }
 
-  /** Whether there are values of a method, or will be. */
+  /** Whether a method has values, or will have. */
   has(method: Method): boolean {
     if (this.report.methods.includes(method) || this.row(method) !== null) return true;
     return method === "flow" && this.computesFlow(this.state.choices.layer.value);
   }
 
-  /** Flags of the flow values that are shown; null where none are. */
+  /** Flags of the flow values shown; null if none are shown. */
   degenerate(): Numbers | null {
     const { method } = this.state.choices;
     if (method.value !== "flow" || !this.row()) return null;
     return this.explanation.value.degenerate(this.layersOf("flow"), this.output);
   }
 
-  /** Explains a token: one that is no output token is looked at. */
+  /** Selects a token to explain; does nothing for scores, which have no output token. */
   explain(token: number) {
     if (!this.scored) this.state.choices.token.value = token;
   }
 
-  /** A token as plain text. */
+  /** A token's name as plain text. */
   plainName(token: number): string {
     const { label } = this.report.tokens[token];
     return this.report.pictured ? `“${label}”` : `“${label}” (position ${token})`;
   }
 
-  /** What is chosen, as plain text. */
+  /** The current choices as plain text. */
   chosenText(): string {
     const { method, layer, token } = this.state.choices;
     if (this.scored) return `${method.value} of ${this.targetText()}`;
@@ -233,23 +235,23 @@ export class Viewer {
 
   protected drawnOn(): Drawn {
     const values = this.row();
-    // Each flow is the most that can reach one token: together they are no whole.
+    // Each flow is the most that can reach one token: together they are not a whole.
     const { recipe } = this.explanation.value;
     const apart = this.state.choices.method.value === "flow" && recipe.normalize === "none";
     return { values, whole: apart || this.inLogits() ? null : wholeOf(values), among: this.report.n };
   }
 
-  /** This viewer, or the one with words merged, as is chosen. */
+  /** This viewer, or the one with words merged, according to the choice. */
   get shown(): Viewer {
     return (this.state.choices.words.value && this.merged.value) || this;
   }
 
-  /** Whether the colours of a method's values begin at the least one: as chosen, or because flows lie close together. */
+  /** Whether a method's color scale begins at the smallest value: by choice, or because flows lie close together. */
   fromLeast(ends: Ends, method: Method = this.state.choices.method.value): boolean {
     return this.state.choices.fromLeast.value ?? (method === "flow" && isClose(ends));
   }
 
-  /** Colours of a method's values between the ends of a scale. */
+  /** Colors of a method's values between the ends of a scale. */
   shades(ends: Ends, method?: Method): Shades {
     const { log, threshold } = this.state.choices;
     const { least, top, signed } = ends;
@@ -260,36 +262,36 @@ export class Viewer {
     return new Shades({ ...of, low: this.fromLeast(ends, method) ? least : 0 });
   }
 
-  /** The ends of the scale of a method's row of the chosen output token. */
+  /** The ends of the scale for a method's row of the chosen output token. */
   endsOf(row: Numbers | null, method: Method = this.state.choices.method.value): Ends {
     const counts = this.state.counts.value;
     return isScore(method) ? signedEnds(this.report, row, counts) : endsOf(this.report, [row], this.output, counts);
   }
 
-  /** Whether the values that are shown of a method are in logits of a prediction. */
+  /** Whether the values shown for a method are in logits of a prediction. */
   inLogits(method: Method = this.state.choices.method.value): boolean {
     const { explanation, report } = this;
     return report.inLogits(explanation.value.arrayOf(method)) && explanation.value.recipe.normalize === "none";
   }
 
-  /** A value as a tip or a sentence says it: of shares a percentage. */
+  /** A value as written in a tip or a sentence: shares as percentages. */
   words(value: number, method: Method = this.state.choices.method.value): string {
     if (isScore(method)) return formatSigned(value);
     if (this.inLogits(method)) return `${digits(value)} logits`;
     return this.report.isShare(this.explanation.value.arrayOf(method)) ? percentage(value) : digits(value);
   }
 
-  /** What is explained of the chosen output token, in words. */
+  /** What is explained about the chosen output token, in words. */
   targetText(): string {
     return targetWords(this.report, this.report.targetOf(this.output));
   }
 
-  /** Whether a method beside the graph is shown: one number a token, of one prediction, whatever layer. */
+  /** Whether a score method is shown: one number per token, for one prediction, independent of layers. */
   get scored(): boolean {
     return isScore(this.state.choices.method.value);
   }
 
-  /** What a token is called where one is named. */
+  /** A token's name where it is mentioned. */
   name(token: number): { label: string; index?: number | string } {
     return this.report.nameOf(token);
   }

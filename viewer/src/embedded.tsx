@@ -1,5 +1,5 @@
-// The page in a frame of another one, such as a notebook's cell (attribute data-embed of the root element): a slim bar and
-// one card. It takes no keys of the whole page, keeps nothing in the address, and asks the frame to be as high as it is.
+// The page in a frame, such as a notebook's cell (attribute data-embed of the root element): a slim bar and one card.
+// It handles no page-wide keys, keeps nothing in the address, and asks the frame to match its height.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, FunctionComponent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -42,11 +42,11 @@ const GENERATION_VIEWS: typeof VIEWS = {
 const without = (name: string, views: typeof VIEWS): typeof VIEWS =>
   Object.fromEntries(Object.entries(views).filter(([one]) => one !== name));
 
-/** Tells whoever holds the frame how high the page is; returns how to stop. */
+/** Reports the page's height to the page holding the frame; returns a stop function. */
 function reportHeight(page: HTMLElement): () => void {
   const observer = new ResizeObserver(() => {
     const height = Math.ceil(page.getBoundingClientRect().height);
-    // Whoever it is: the height is no secret.
+    // Any origin may receive it: the height is not secret.
     parent.postMessage({ attnflow: { height } }, "*");
   });
   observer.observe(page);
@@ -56,7 +56,7 @@ function reportHeight(page: HTMLElement): () => void {
 interface EmbeddedProps {
   viewer: Viewer;
   class?: string;
-  /** The views there are, the first of which is shown. */
+  /** The available views; the first is shown initially. */
   views: Readonly<Record<string, FunctionComponent>>;
   controls: ComponentChildren;
 }
@@ -65,7 +65,7 @@ function Embedded({ viewer, class: kind, views, controls }: EmbeddedProps) {
   const page = useRef<HTMLDivElement>(null);
   const names = Object.keys(views);
   const chosen = useSignal(names[0]);
-  // Another method may not have it.
+  // Another method may lack this view.
   const view = chosen.value in views ? chosen.value : names[0];
   const View = views[view];
   useEffect(() => (page.current ? reportHeight(page.current) : undefined), []);
@@ -102,7 +102,7 @@ export function EmbeddedReport({ viewer }: { viewer: Viewer }) {
 }
 
 export function EmbeddedGeneration({ viewer }: { viewer: GenerationViewer }) {
-  // Scores are of no layer.
+  // Scores do not depend on a layer.
   const views = viewer.scored ? without("By layer", GENERATION_VIEWS) : GENERATION_VIEWS;
   return <Embedded viewer={viewer} class="generation" views={views} controls={<GenerationChoices />} />;
 }

@@ -1,2 +1,2 @@
-/** Whether a page stands in a frame of another one, where it takes no keys: its root element says so. */
+/** Whether the page is in a frame, where it handles no keys: its root element says so. */
 export const isEmbedded = (root: HTMLElement) => "embed" in root.dataset;

@@ -1,8 +1,8 @@
-// The numbers behind every view: for what is chosen, what each output token draws on.
+// The numbers for every view: what each output token draws on, given the current choices.
 //
-// Values that the document holds are taken from it. Others (another residual, other heads, fewer layers) are computed in
-// the page where the document holds the layers' attention; flow, which is expensive, is asked of the server or said to
-// be missing.
+// Values come from the document if it has them. Others (another residual, other heads, fewer layers) are computed in
+// the page if the document has the layers' attention; flow, which is expensive, is requested from the server or
+// reported as missing.
 import { arrayName, isScore, type Method, type ScoreMethod } from "./report/document";
 import { GenerationReport } from "./report/generation_report";
 import { recipeOf, recipesApart, type Recipe } from "./report/recipe";
@@ -12,34 +12,34 @@ import { recomputedError, recomputedRow, whyNoFlow, whyNot, type RowValues } fro
 
 export interface RowResult {
   values: Numbers;
-  /** document: as C++ computed it; server: so, for this recipe; page: computed here */
+  /** document: as computed by C++; server: likewise, for this recipe; page: computed here */
   source: "document" | "server" | "page";
-  /** largest relative error of a value, or of the attention that the page made it of; 0: exact */
+  /** largest relative error of a value, or of the attention that the page computed it from; 0: exact */
   error: number;
-  /** the report that has them; null: they were computed in the page */
+  /** the report that has them; null: computed in the page */
   from: Report | null;
-  /** of flow computed here: what `degenerate` says */
+  /** for flow computed here: its degeneracy flags */
   degenerate?: Numbers | null;
 }
 
-/** Rows of flow that took the page long, by what they are of. */
+/** Rows of flow that took the page long to compute, keyed by what they describe. */
 export type FlowRows = ReadonlyMap<string, RowValues>;
 export const flowKey = (recipe: Recipe, layer: number, outputToken: number): string =>
   JSON.stringify([recipe, layer, outputToken]);
 
 export interface Ranked {
   token: number;
-  /** from 1; values that their errors or, of flow, their enclosures cannot tell apart share one */
+  /** from 1; values that cannot be separated, given their errors or (for flow) enclosures, share one */
   rank: number;
   value: number;
-  /** a flow that equals a cut at an end of the network */
+  /** the flow equals a cut at an end of the network */
   degenerate: boolean;
 }
 
-/** Whether a report's settings are those of a recipe. */
+/** Whether a report's settings match a recipe. */
 const answersRecipe = (report: Report, recipe: Recipe) => recipesApart(recipeOf(report), recipe).length === 0;
 
-// Rows are bound by their numbers, too: a generation's, which are made for the cache, have a number for each token.
+// The number of values is bounded, too: a generation's rows, made for the cache, have a value for each token.
 const MOST_ROWS = 4096;
 const MOST_NUMBERS = 2 ** 23;
 
@@ -52,7 +52,7 @@ export class Explanation {
     readonly report: Report,
     readonly recipe: Recipe,
     private readonly answered: readonly Report[] = [],
-    /** of a generation: normalised values where there are some */
+    /** for a generation: normalized values where available */
     private readonly normalized = false,
     private readonly flows: FlowRows = new Map(),
   ) {
@@ -60,15 +60,15 @@ export class Explanation {
     this.answers = answered.filter((answer) => answersRecipe(answer, recipe));
   }
 
-  /** What a server computed of the same input for this recipe. */
+  /** A server's results for the same input and this recipe. */
   private readonly answers: readonly Report[];
 
-  /** Whether the document's own numbers answer this recipe. */
+  /** Whether the document's own numbers match this recipe. */
   get asComputed(): boolean {
     return answersRecipe(this.report, this.recipe);
   }
 
-  /** What holds a method's values in the document. */
+  /** Name of the document's array with a method's values. */
   arrayOf(method: Method): string {
     const { report } = this;
     return this.normalized && report instanceof GenerationReport && report.hasNormalized(method)
@@ -76,7 +76,7 @@ export class Explanation {
       : arrayName(method);
   }
 
-  /** Scores of one prediction: no recipe or layer changes them, and of an explanation no output token. */
+  /** Scores of one prediction: independent of recipe and layer, and in an explanation of the output token. */
   private scores(method: ScoreMethod, outputToken: number): RowResult | null {
     const array = arrayName(method);
     for (const from of [this.report, ...this.answered]) {
@@ -87,7 +87,7 @@ export class Explanation {
     return null;
   }
 
-  /** What `outputToken` after `layer` draws on, or null where that is not known here. */
+  /** The row of `outputToken` after `layer`, or null if it is not known here. */
   result(method: Method, layer: Layers, outputToken: number): RowResult | null {
     if (isScore(method)) return this.scores(method, outputToken);
     const key = `${method} ${layer} ${outputToken}`;
@@ -120,14 +120,14 @@ export class Explanation {
     return result;
   }
 
-  /** Whether an output token's row over relevance is empty after a layer: nothing of it argues for the prediction. */
+  /** Whether an output token's relevance row is empty after a layer: nothing there argues for the prediction. */
   carriesNothing(layer: Layers, outputToken: number): boolean {
     if (this.report.mixing.rule !== "contained-normalized") return false;
     const raw = this.result("raw", layer, outputToken)?.values;
     return raw !== undefined && raw.every((value) => value === 0);
   }
 
-  /** Rollout keeps an empty row where it is, so that layers above can pass through it; by itself it is empty. */
+  /** Rollout keeps the mass of an empty row in place, for layers above to pass through; on its own, the row is zero. */
   private emptied(method: Method, layer: Layers, outputToken: number, result: RowResult): RowResult {
     if (method !== "rollout" || !this.carriesNothing(layer, outputToken)) return result;
     return { ...result, values: new Float64Array(result.values.length), error: 0 };
@@ -137,37 +137,40 @@ export class Explanation {
     return this.result(method, layer, outputToken)?.values ?? null;
   }
 
-  /** Flags of flow values that repeat an end of the network; null where there are none. */
+  /** Flags of flow values that repeat an end of the network; null if there are none. */
   degenerate(layer: Layers, outputToken: number): Numbers | null {
     return (
       this.result("flow", layer, outputToken)?.degenerate ?? this.besideFlow("flow_degenerate", layer, outputToken)
     );
   }
 
-  /** What the report that has the flow says of it: the document may know a recipe and lack its flow, of words above all. */
+  /**
+   * An array from the report that has the flow: the document may match a recipe and still lack its flow, mainly for
+   * words.
+   */
   private besideFlow(array: string, layer: Layers, outputToken: number): Numbers | null {
     return this.result("flow", layer, outputToken)?.from?.row(array, layer, outputToken) ?? null;
   }
 
-  /** Output tokens that a server computed this recipe for, in any of its answers. */
+  /** Output tokens for which a server computed this recipe, in any of its answers. */
   private answeredTokens(method: Method, layer: number): number[] {
     const holds = (answer: Report) => answer.methods.includes(method) && answer.layersOf(method).includes(layer);
     const answers = this.answers.filter(holds);
     return [...new Set(answers.flatMap((answer) => answer.outputTokens(method)))].sort((a, b) => a - b);
   }
 
-  /** About how many numbers are touched to make a row; 0 where the document holds it. */
+  /** About how many numbers are read to make a row; 0 if the document has it. */
   cost(method: Method, layer: number): number {
     if (isScore(method)) return 0;
     const { report, recipe, asComputed } = this;
     const { n } = report;
     if (asComputed && report.methods.includes(method) && report.outputTokens(method).length === n) return 0;
     const depth = method === "raw" ? 1 : Math.max(0, layer - recipe.start_layer);
-    // Sparse rows are taken as they are.
+    // Sparse rows are used as stored.
     return depth * n * (report.graphValues()?.add ? Math.min(n, 100) : n);
   }
 
-  /** Why there are no values, as a sentence; null when there are some for every output token. */
+  /** Why there are no values, as a sentence; null if there are some for every output token. */
   whyNot(method: Method, layer: number): string | null {
     if (isScore(method)) return this.scores(method, this.report.outputOf(0)) ? null : `The report holds no ${method}.`;
     if (this.asComputed && this.report.outputTokens(method).length === this.report.n) {
@@ -177,13 +180,13 @@ export class Explanation {
     return whyNot(this.report, this.recipe, method, layer);
   }
 
-  /** Why one output token has none, where there are none. @param alone nobody but the page computes them */
+  /** Why one output token has none, if so. @param alone there is no server to compute them */
   whyNoRow(method: Method, layer: number, alone: boolean): string {
     const why = method === "flow" && alone ? whyNoFlow(this.report, this.recipe, layer) : this.whyNot(method, layer);
     return why ?? `The report holds ${method} for other output tokens only.`;
   }
 
-  /** Output tokens that the method has values of. */
+  /** Output tokens for which the method has values. */
   outputTokens(method: Method, layer = this.report.layers.at(-1) ?? 1): number[] {
     if (isScore(method)) return this.report.outputTokens(method);
     if (this.whyNot(method, layer) === null) return this.every;
@@ -192,23 +195,25 @@ export class Explanation {
     return [...new Set([...this.report.outputTokens(method), ...answered])].sort((a, b) => a - b);
   }
 
-  /** Input tokens of one output token that count, strongest first; of a generation, those that hold something. */
+  /**
+   * Input tokens that count for one output token, strongest first; in a generation, only those with a positive value.
+   */
   ranking(method: Method, layer: Layers, outputToken: number, counts: readonly boolean[]): Ranked[] {
     const result = this.result(method, layer, outputToken);
     if (!result) return [];
     const { values, error } = result;
     const all = !this.report.document.generation;
-    // Flow stands beside other methods for texts. Elsewhere nobody asks for it, and the page may have to compute it.
+    // Texts show flow next to other methods. Elsewhere it is not shown, and the page might have to compute it.
     const beside = all && this.report.document.input.kind !== "image";
     const flags = beside || method === "flow" ? this.degenerate(layer, outputToken) : null;
     const flow = this.arrayOf(method) === "flow";
     const gaps = flow ? this.besideFlow("flow_gap", layer, outputToken) : null;
     const widest = flow && !gaps ? (result.from?.document.flow_gap_max ?? 0) : 0;
-    // What speaks strongly against is as strong as what speaks for.
+    // Strong evidence against counts as much as strong evidence for.
     const size = isScore(method) ? (i: number) => Math.abs(values[i]) : (i: number) => values[i];
     const order = [...values.keys()].filter((i) => counts[i] && (all || size(i) > 0));
     order.sort((a, b) => (size(b) || 0) - (size(a) || 0) || a - b);
-    // All values are 0: nothing comes first.
+    // If all values are 0, nothing is ranked.
     if (order.length > 0 && size(order[0]) === 0) return [];
     let rank = 0;
     let first = NaN;
@@ -220,7 +225,7 @@ export class Explanation {
   }
 }
 
-/** The largest finite value of the tokens that count. */
+/** The largest finite value among the tokens that count. */
 export function largest(values: Numbers, counts: readonly boolean[]): number {
   let most = 0;
   for (let i = 0; i < values.length; ++i) {

@@ -1,19 +1,12 @@
-// Which tokens are excluded from rankings and colour scales, and why: by kind, by the report's rules, by an expression,
-// by hand. They take part in every computation all the same.
+// Which tokens are excluded from rankings and color scales, and why: by kind, by the report's rules, by an expression,
+// or by hand. They still take part in every computation.
+import { en } from "../../attnflow/text/stop_words.json";
 import type { Report } from "./report/report";
 
-const STOP_WORDS = new Set(
-  (
-    "a about above after again against all am an and any are as at be because been before being below between both but by can " +
-    "could did do does doing down during each few for from further had has have having he her here hers herself him himself his " +
-    "how i if in into is it its itself just me more most my myself no nor not now of off on once only or other our ours " +
-    "ourselves out over own same she should so some such than that the their theirs them themselves then there these they " +
-    "this those through to too under until up very was we were what when where which while who whom why will with would you " +
-    "your yours yourself yourselves"
-  ).split(" "),
-);
+// The program's list (attnflow/text/stop_words.h).
+const STOP_WORDS = new Set(en.join(" ").split(" "));
 
-/** What consists of punctuation and symbols alone, or of white space; emoji say something. */
+/** Whether a label consists only of punctuation, symbols and white space; emoji count as content. */
 export const isPunctuation = (label: string): boolean =>
   /^(?:(?!\p{Extended_Pictographic})[\p{P}\p{S}\p{Z}⏎⇥␣])+$/u.test(label);
 
@@ -21,12 +14,12 @@ export const isPunctuation = (label: string): boolean =>
 export const isStopWord = (label: string): boolean => STOP_WORDS.has(label.trim().toLowerCase());
 
 export const LONGEST_PATTERN = 100;
-// Long enough for any word; a slow expression stays quick on so few characters.
+// Long enough for any word; even a slow expression is fast on this many characters.
 const LONGEST_TEXT = 60;
 
 const MOST_CHOICES = 4;
 
-/** How many places of an expression may match in several ways: quantifiers, and groups of alternatives. */
+/** How many places of an expression may match in several ways: quantifiers and groups of alternatives. */
 function countChoices(bare: string): number {
   // "(?:", "(?=" and "(?<" begin groups; a "?" after a quantifier makes it lazy.
   let count = bare.replaceAll("(?", "(").match(/(?:[*+?]|\{[^}]*\}?)\??/g)?.length ?? 0;
@@ -40,15 +33,15 @@ function countChoices(bare: string): number {
 }
 
 /**
- * A regular expression from what was typed or stands in a link.
+ * A regular expression from user input or a link.
  *
- * A link may come from anyone. A repeated group ("(a+)+$") may take exponential time, and so may many places that match
- * in two ways ("a?a?a?…", "(a|)(a|)(a|)…"): such groups are refused, and more than a few such places.
+ * A link is untrusted. A repeated group ("(a+)+$") may take exponential time, and so may many places that match in two
+ * ways ("a?a?a?…", "(a|)(a|)(a|)…"): such groups are refused, and more than a few such places.
  */
 export function readPattern(text: string): { expression: RegExp | null; problem: string } {
   if (text === "") return { expression: null, problem: "" };
   if (text.length > LONGEST_PATTERN) return { expression: null, problem: `at most ${LONGEST_PATTERN} characters` };
-  // Escapes ("\p{L}" too) and sets of characters repeat nothing.
+  // Escapes (also "\p{L}") and character sets repeat nothing.
   const bare = text.replace(/\\(?:[pPu]\{[^}]*\}|[^])/g, "_").replace(/\[[^\]]*\]/g, "_");
   if (/\)[*+{]/.test(bare)) return { expression: null, problem: "a group may not be repeated here" };
   if (countChoices(bare) > MOST_CHOICES) {
@@ -65,35 +58,35 @@ export function readPattern(text: string): { expression: RegExp | null; problem:
 const matches = (pattern: RegExp, label: string) => pattern.test(label.slice(0, LONGEST_TEXT));
 
 export interface Filters {
-  /** special tokens, wherever they stand; also those that the report's rule of that name holds */
+  /** special tokens anywhere, including those of the report's rule of that name */
   special: boolean;
-  /** the first token, which takes most of what is shown */
+  /** the first token, if it takes most of what is shown */
   sink?: boolean;
   punctuation?: boolean;
-  /** English stop words, and what is punctuation */
+  /** English stop words and punctuation */
   stopWords: boolean;
-  /** tokens generated before */
+  /** previously generated tokens */
   generated: boolean;
-  /** which of the report's rules hold */
+  /** which of the report's rules are on */
   rules: readonly boolean[];
   pattern: RegExp | null;
-  /** tokens whose place was changed by hand: true is excluded */
+  /** tokens changed by hand: true is excluded */
   byHand: ReadonlyMap<number, boolean>;
 }
 
-/** The report's own name of the rule for special tokens (attnflow/text/token_filter.h). */
+/** The report's name for its rule about special tokens (attnflow/text/token_filter.h). */
 export const SPECIAL = "special tokens";
 
 /** Why a decoder's first token does not count. */
 export const SINK = "the first token";
 
-/** Special tokens: those that are marked, and those of the report's rule. */
+/** Special tokens: those marked as such, and those of the report's rule. */
 export function specialTokens({ tokens, excluded }: Report): Set<number> {
   const special = tokens.filter((token) => token.special).map(({ index }) => index);
   return new Set([...special, ...excluded.filter(({ rule }) => rule === SPECIAL).flatMap((rule) => rule.tokens)]);
 }
 
-/** Why each token is excluded; "" where it is not. */
+/** Why each token is excluded; "" if it is not. */
 export function reasonsExcluded(report: Report, filters: Filters): string[] {
   const { m, tokens, excluded } = report;
   const special = specialTokens(report);
@@ -117,45 +110,45 @@ export function reasonsExcluded(report: Report, filters: Filters): string[] {
   return reasons;
 }
 
-/** The clicks after another one on a token: it changes sides. */
+/** The hand-made changes after one more click on a token, which switches sides. */
 export function toggled(report: Report, filters: Filters, token: number): Map<number, boolean> {
   const byHand = new Map(filters.byHand);
   const isExcluded = reasonsExcluded(report, filters)[token] !== "";
-  // Without the clicks it may stand where this click wants it.
+  // Without its own entry, filters may already put it where this click wants it.
   byHand.delete(token);
   if ((reasonsExcluded(report, { ...filters, byHand })[token] !== "") === isExcluded) byHand.set(token, !isExcluded);
   return byHand;
 }
 
-/** A row of values, as far as it can be shared out. */
+/** A row of values, in terms of how it can be divided into shares. */
 export interface Drawn {
   values: ArrayLike<number> | null;
-  /** all that was drawn on, which the values need not cover; null where they are no shares */
+  /** the total drawn on, which the values need not cover; null if they are not shares */
   whole: number | null;
-  /** how many tokens could be drawn on, of those that the values tell of */
+  /** number of tokens that could be drawn on, among those with values */
   among: number;
 }
 
-/** The sum of what is finite; null where there is nothing to share. */
+/** The sum of the finite values; null if there is nothing to share. */
 export function wholeOf(values: ArrayLike<number> | null): number | null {
   const all = values ? shareOf(values, 1, () => true) : 0;
   return all > 0 ? all : null;
 }
 
-/** Of all that was drawn on, the share that tokens hold. */
+/** The share of the total drawn on that some tokens hold. */
 export function shareOf(values: ArrayLike<number>, whole: number, holds: (token: number) => boolean): number {
   let held = 0;
   for (let j = 0; j < values.length; ++j) if (values[j] > 0 && values[j] < Infinity && holds(j)) held += values[j];
   return whole > 0 ? held / whole : 0;
 }
 
-/** Tokens, with their share of all that was drawn on; null where values are no shares. */
+/** Some tokens' count and share of the total drawn on; null if values are not shares. */
 export interface Part {
   count: number;
   share: number | null;
 }
 
-/** Some of the tokens that could be drawn on. */
+/** The part of the tokens that could be drawn on for which `holds` is true. */
 export function partOf({ values, whole, among }: Drawn, holds: (token: number) => boolean): Part {
   let count = 0;
   for (let j = 0; j < among; ++j) if (holds(j)) ++count;
@@ -163,7 +156,7 @@ export function partOf({ values, whole, among }: Drawn, holds: (token: number) =
   return { count, share: shared ? shareOf(values, whole, (j) => j < among && holds(j)) : null };
 }
 
-/** What is excluded of those that could be drawn on: all of it, and each reason's part. */
+/** Excluded tokens among those that could be drawn on: all of them, and by reason. */
 export function excludedOf(
   drawn: Drawn,
   reasons: readonly string[],

@@ -1,5 +1,5 @@
-// What is chosen, as the fragment of the page's address: #v=1&m=flow&l=3&t=5. Only what differs from what the page opens
-// with is in it. A fragment may come from anyone and from any report, so every value is checked against this one.
+// The choices as the fragment of the page's address: #v=1&m=flow&l=3&t=5. It holds only differences from the page's
+// defaults. A fragment may come from anyone and from any report, so every value is checked against this one.
 import { batch } from "@preact/signals";
 import { addressWith, followAddress, fragmentParts } from "./address";
 import { OVERLAYS } from "./color/overlay";
@@ -15,7 +15,7 @@ const VERSION = "1";
 interface Field<T> {
   key: string;
   write(value: T): string;
-  /** undefined: not a value of this report. `read` holds the method, which comes first */
+  /** undefined: not a value of this report. `read` holds the method, which is read first */
   read(text: string, report: Report, read: Choices): T | undefined;
 }
 
@@ -66,7 +66,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
       const ofJoint = kind === "source" || kind === "target";
       if (kind && (!ofJoint || report.joint)) return { ...span, kind };
       const [from, to] = text.split("-", 2).map((part) => whole(part, 1, 100_000));
-      // Layers of another method stay chosen when one comes that lacks them: the viewer shows others in their place.
+      // Layers of another method stay chosen under a method that lacks them: the viewer shows others instead.
       const layers = [...report.layersOf(method), ...report.layers];
       const has = (layer?: number): layer is number => layers.includes(layer ?? 0);
       if (!has(from)) return undefined;
@@ -103,7 +103,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   },
   byHand: {
     key: "x",
-    // A minus: a token that was taken in.
+    // A minus: a token that was included.
     write: (byHand) => [...byHand].map(([token, excluded]) => (excluded ? "" : "-") + token).join("."),
     read(text, { n, document }) {
       const parts = text === "" ? [] : text.split(".", n + 1);
@@ -111,7 +111,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
       for (const part of parts) {
         const token = whole(part.replace(/^-/, ""), 0, n - 1);
         if (token !== undefined) byHand.set(token, !part.startsWith("-"));
-        // Another text may have been generated meanwhile: the tokens that it has, too, are meant all the same.
+        // The generated text may differ meanwhile: tokens that it still has are meant all the same.
         else if (!document.generation) return undefined;
       }
       return parts.length > n && !document.generation ? undefined : byHand;
@@ -157,19 +157,19 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   comparing: flag("b"),
 };
 const NAMES = Object.keys(FIELDS) as (keyof Choices)[];
-/** Choices of both kinds of page, and those of generations alone: some keys mean another thing in each. */
+/** Choices of both kinds of page, and those of generations only: some keys differ in meaning. */
 const SHARED: readonly (keyof Choices)[] = [
   ...(["method", "token", "skipSpecial", "skipSink", "skipPunctuation", "skipStopWords", "pattern", "byHand"] as const),
   ...(["palette", "threshold", "fromLeast", "log"] as const),
 ];
 const GENERATION: readonly (keyof Choices)[] = ["span", "normalized", "generated", "rules", "comparing"];
-/** The choices that a page has. */
+/** The choices of a page. */
 export const namesOf = ({ document }: Report) =>
   document.generation ? [...SHARED, ...GENERATION] : NAMES.filter((name) => !GENERATION.includes(name));
 
 /**
- * The fragment of what is chosen, without "#"; "" when it is what the page opens with.
- * @param names of the choices that the page has
+ * The fragment for the choices, without "#"; "" if they are the page's defaults.
+ * @param names the choices that the page has
  */
 export function writeLink(
   choices: Choices,
@@ -187,7 +187,7 @@ export function writeLink(
   return text && `v=${VERSION}&${text}`;
 }
 
-/** What a fragment says, over what the page opens with, and the parts of it that do not fit: "t=99". */
+/** A fragment's choices on top of the defaults, and the parts of it that do not fit: "t=99". */
 function parsed(fragment: string, report: Report, initial: Choices): { choices: Choices; unfit: string[] } {
   const choices = { ...initial } as Record<keyof Choices, unknown>;
   const parts = fragmentParts(fragment);
@@ -207,11 +207,11 @@ function parsed(fragment: string, report: Report, initial: Choices): { choices: 
   return { choices: choices as unknown as Choices, unfit };
 }
 
-/** What a fragment says, over what the page opens with. Unknown keys and values that do not fit are left alone. */
+/** A fragment's choices on top of the defaults. Unknown keys and values that do not fit are ignored. */
 export const readLink = (fragment: string, report: Report, initial: Choices): Choices =>
   parsed(fragment, report, initial).choices;
 
-/** What of a fragment the page cannot take, as a sentence; "" when it takes all. */
+/** The parts of a fragment that the page cannot use, as a sentence; "" if there are none. */
 export function misreadOf(fragment: string, { report, initial }: State): string {
   const { unfit } = parsed(fragment, report, initial);
   if (unfit.length === 0) return "";
@@ -220,7 +220,7 @@ export function misreadOf(fragment: string, { report, initial }: State): string 
   return `The link does not fit this page; left out: ${named.join(", ")}${more}.`;
 }
 
-/** Chooses what a fragment says; the rest is as the page opens. */
+/** Applies a fragment's choices; the rest is reset to the defaults. */
 export function restoreLink(fragment: string, state: State) {
   state.restore(readLink(fragment, state.report, state.initial));
 }
@@ -228,12 +228,14 @@ export function restoreLink(fragment: string, state: State) {
 const fragmentOf = (state: State, choices = state.snapshot()) =>
   writeLink(choices, state.initial, state.address, namesOf(state.report));
 
-/** Whether everything is chosen as the page opens. */
+/** Whether all choices are the defaults. */
 export const untouched = (state: State): boolean => fragmentOf(state) === fragmentOf(state, state.initial);
 
-/** Keeps the address and what is chosen alike; back and forward step through settled choices. Returns how to stop. */
+/**
+ * Keeps the address and the choices in sync; back and forward step through settled choices. Returns a stop function.
+ */
 export function followLink(state: State): () => void {
-  // An address that asked something else says nothing of this report.
+  // An address with a different question does not apply to this report.
   const mine = () => {
     const parts = new URLSearchParams(location.hash.slice(1));
     return (parts.get("ask") ?? "") === (state.address.ask ?? "");
@@ -241,29 +243,29 @@ export function followLink(state: State): () => void {
   let restored = "";
   const restore = () => {
     if (!mine()) return;
-    // What fits takes its place in the address.
+    // The valid choices then replace it in the address.
     const { hash } = location;
     restoreLink(hash, state);
-    // A move is told twice: by then the page's own words stand there.
+    // A move fires two events: by the second, the page has already rewritten the address.
     const again = restored !== "" && hash === `#${restored}`;
     restored = fragmentOf(state);
     if (!again) state.misread.value = misreadOf(hash, state);
   };
-  // A page that is shown again is as it was left.
+  // A page shown again keeps its state.
   if (!state.followed && /^#v=/.test(location.hash)) restore();
   state.followed = true;
   return followAddress({
     fragment() {
       const now = fragmentOf(state);
-      // Whoever chooses something else has read it.
+      // Once something else is chosen, the message has been read.
       if (now !== restored) state.misread.value = "";
       return now;
     },
     settled: () => !state.playing.value && !state.arriving.value,
     onMove() {
-      // What an address says fits a complete report.
+      // An address's choices apply to a complete report.
       if (state.growing.peek()) return;
-      // At once: what plays would be chosen over what the address says.
+      // In one batch, so that playback does not override the address's choices.
       batch(() => {
         state.playing.value = false;
         restore();
@@ -273,8 +275,8 @@ export function followLink(state: State): () => void {
 }
 
 /**
- * The page's address with what is chosen.
- * @param other whether another report is compared with, which an address cannot hold: the comparison is left out
+ * The page's address with the choices.
+ * @param other whether the comparison is with another report, which an address cannot hold: it is then left out
  */
 export function linkOf(state: State, other = false): string {
   const choices = state.snapshot();

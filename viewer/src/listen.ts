@@ -1,8 +1,8 @@
-// Events of the page that something follows for a while.
+// Temporary listeners for document events.
 
 type Handlers = { [Name in keyof DocumentEventMap]?: (event: DocumentEventMap[Name]) => void };
 
-/** Listens to events of the document; returns how to stop. */
+/** Listens to document events; returns a stop function. */
 export function listen(handlers: Handlers, options: AddEventListenerOptions = {}): () => void {
   const listening = new AbortController();
   for (const [name, handler] of Object.entries(handlers)) {

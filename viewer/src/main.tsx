@@ -1,4 +1,4 @@
-// Where the page begins: the report that stands in it, or the server's start page when there is none.
+// The page's entry point: shows the report it contains, or else the server's start page.
 import { render } from "preact";
 import { Client } from "./server/client";
 import { ServerApp } from "./server/server_app";

@@ -1,4 +1,4 @@
-// Keys that work anywhere in the page, and the actions that buttons share with them.
+// Page-wide keys, and the actions that buttons share with them.
 import { copyText } from "./components/copy_text";
 import { showHelp, type Keys } from "./components/help";
 import type { Viewer } from "./context";
@@ -10,15 +10,15 @@ import { AGGREGATIONS, isScore, type Method } from "./report/document";
 import type { Comparison } from "./state";
 import { dark, theme } from "./theme";
 
-/** What a link to this page cannot hold; "" when it holds all. */
+/** What a link to this page cannot hold; "" if it holds everything. */
 export function lackingIn({ pieces, other }: Viewer): string {
   return pieces.state.lacks || (other.value ? "the other report" : "");
 }
 
-/** The page's address with what is chosen. Words are a way to look at pieces: the address counts pieces. */
+/** The page's address with the choices. Words are only a view of subword tokens: the address counts the latter. */
 export const pageLink = (viewer: Viewer) => linkOf(viewer.pieces.state, viewer.other.value !== null);
 
-/** Copies it; whether that was possible. */
+/** Copies it; returns whether that worked. */
 export async function copyLink(viewer: Viewer): Promise<boolean> {
   const link = pageLink(viewer);
   const copied = await copyText(link);
@@ -28,26 +28,26 @@ export async function copyLink(viewer: Viewer): Promise<boolean> {
   return copied;
 }
 
-/** The method that says most beside the chosen one. */
+/** The most informative method to compare with the chosen one. */
 function otherMethod(viewer: Viewer, method: Method): Method {
   const others = (["rollout", "flow", "raw"] as const).filter((name) => name !== method);
   return others.find((name) => viewer.report.methods.includes(name)) ?? method;
 }
 
-/** Whether two methods' values have different sums or units: shares, flows, and what is in units of a prediction. */
+/** Whether two methods' values have different sums or units: shares, flows, and units of a prediction. */
 export const sumsDiffer = (a: Method, b: Method) => {
   const kind = (method: Method) => (isScore(method) ? "score" : method === "flow" ? "flow" : "share");
   return kind(a) !== kind(b);
 };
 
-/** What a comparison begins with: another method of the same layer. Flow does not sum to 1 as the others do. */
+/** The initial comparison: another method at the same layer. Flow does not sum to 1 as the others do. */
 export function compareWith(viewer: Viewer): NonNullable<Comparison> {
   const { method, layer } = viewer.state.choices;
   const other = otherMethod(viewer, method.value);
   return { method: other, layer: layer.value, shares: sumsDiffer(other, method.value) };
 }
 
-/** Whether something is compared. */
+/** Whether there is a comparison. */
 export function isComparing({ state, other }: Viewer): boolean {
   return state.choices.comparing.value || state.choices.comparison.value !== null || other.value !== null;
 }
@@ -76,13 +76,13 @@ function showComparison() {
 type Click = Pick<MouseEvent, "ctrlKey" | "metaKey" | "shiftKey">;
 
 /**
- * What a click on a token does, wherever it stands: explains it; with shift sets the explanation of it beside what is
- * shown; with control (⌘) excludes it, or includes it again.
+ * A click on a token, in any view: explains it; with Shift, compares its explanation with the current one; with Ctrl
+ * (⌘), excludes it, or includes it again.
  */
 export function clickToken(viewer: Viewer, token: number, click: Click, explain: (token: number) => void) {
   const { comparison, method, layer } = viewer.state.choices;
   if (click.ctrlKey || click.metaKey) viewer.state.toggle(token);
-  // Tokens of a generation are compared by its methods; scores are of no output token.
+  // A generation compares methods, not tokens; scores have no output token.
   else if (click.shiftKey && !viewer.scored && !(viewer instanceof GenerationViewer)) {
     viewer.other.value = null;
     comparison.value = { method: method.value, layer: layer.value, shares: false, token };
@@ -90,7 +90,7 @@ export function clickToken(viewer: Viewer, token: number, click: Click, explain:
   } else explain(token);
 }
 
-/** One layer alone, and from then on the one below or above. */
+/** Shows a single layer, or moves to the one below or above. */
 function stepLayer(viewer: Viewer, by: number) {
   const { layer, method, span } = viewer.state.choices;
   if (!(viewer instanceof GenerationViewer)) {
@@ -145,10 +145,10 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: ["?"], does: "this list", run: showHelp },
 ];
 
-/** As KeyboardEvent.key names them. */
+/** As in KeyboardEvent.key. */
 const NAMES: Record<string, string> = { "←": "ArrowLeft", "→": "ArrowRight", space: " " };
 
-/** Keys of the page of a generation. */
+/** Keys on a generation's page. */
 export const GENERATION_KEYS: readonly Shortcut[] = [
   {
     keys: ["space"],
@@ -175,7 +175,7 @@ export const GENERATION_KEYS: readonly Shortcut[] = [
   {
     keys: ["x"],
     does: "in the texts: exclude the token from rankings and colors, or include it again",
-    // In a text, the one that has the focus does.
+    // Within a text, the focused text handles the key.
     run({ state }) {
       if (state.pointed.value) state.toggle(state.pointed.value.input);
     },
@@ -183,21 +183,21 @@ export const GENERATION_KEYS: readonly Shortcut[] = [
   ...SHORTCUTS,
 ];
 
-/** What keys move in, or scroll. */
+/** Elements in which keys move or scroll. */
 const MOVING = ".strip, .scroll, .half-text";
 
-/** What is focused keeps the keys that move in it and press it. */
+/** A focused element keeps the keys that move within it or press it. */
 const keeps = (target: Element, key: string) =>
   key === "space"
     ? target.closest(`button, a, label, input, summary, ${MOVING}`)
     : ["←", "→", "Home", "End"].includes(key) && target.closest(`input, ${MOVING}`);
 
-/** Listens for the keys; returns how to stop. */
+/** Listens for the keys; returns a stop function. */
 export function followKeys(viewer: Viewer, shortcuts: readonly Shortcut[]): () => void {
   const keydown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented || event.isComposing) return;
     const target = event.target as Element;
-    // Fields take letters; an open dialog or menu has keys of its own.
+    // Fields take letters; an open dialog or menu has its own keys.
     if (target.closest("textarea, select, [contenteditable], dialog, [role=menu]")) return;
     if (target instanceof HTMLInputElement && !["checkbox", "radio", "range", "button"].includes(target.type)) return;
     const key = Object.keys(NAMES).find((name) => NAMES[name] === event.key) ?? event.key;

@@ -1,4 +1,4 @@
-// The page that fits a report document: of a generation, or of one explanation.
+// The page for a report document: of a generation, or of a single explanation.
 import { render } from "preact";
 import { ReportApp } from "./app";
 import { Viewer } from "./context";
@@ -8,7 +8,7 @@ import { GenerationApp } from "./generation/generation_app";
 import { GenerationViewer } from "./generation/generation_viewer";
 import { GenerationReport, readReport } from "./report/generation_report";
 
-/** Draws a parsed report document in `root`. Throws with a sentence for the user. */
+/** Renders a parsed report document in `root`. Throws with a sentence for the user. */
 export async function showReport(value: unknown, root: HTMLElement) {
   const report = await readReport(value);
   const embedded = isEmbedded(root.ownerDocument.documentElement);

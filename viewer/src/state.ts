@@ -1,6 +1,6 @@
-// What is chosen in the page. One signal a choice, so that a view is drawn again only when what it reads changes; all
-// views read the same ones, which is what links them. `Choices` are kept in the link (URL fragment); what the pointer is
-// over is not.
+// The page's choices. One signal per choice, so that a view is redrawn only when something it reads changes; all views
+// read the same signals, which links them. `Choices` are kept in the link (URL fragment); the pointer's position is
+// not.
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Overlay } from "./color/overlay";
 import type { PaletteName } from "./color/scale";
@@ -12,23 +12,23 @@ import { recipeOf, type Recipe } from "./report/recipe";
 import type { Report } from "./report/report";
 import type { WordReport } from "./report/words";
 
-/** What the arcs of the graph show. */
+/** The quantity that the graph's arcs show. */
 export type GraphKind = "share" | "attention" | "flow";
-/** Of the number of each node's arcs: as many as there are. */
+/** As the number of arcs per node: all of them. */
 export const ALL_ARCS = 16;
-/** What is shown beside, with the difference; null: nothing. */
+/** What to compare with; null: nothing. */
 export type Comparison = {
   method: Method;
   layer: number;
-  /** each side divided by its sum, so that methods of different sums can be set against each other */
+  /** divide each side by its sum, so that methods with different sums can be compared */
   shares: boolean;
   /** another output token; absent: the same */
   token?: number;
 } | null;
 
 /**
- * Layers of a generation, whose mean is shown; `from` alone, or from `from` to `to`; of an encoder-decoder those in which
- * the decoder attends to the source, or to the target.
+ * Layers of a generation, whose mean is shown: `from` alone, or `from` to `to`; for an encoder-decoder also those in
+ * which the decoder attends to the source, or to the target.
  */
 export interface Span {
   kind: "all" | "last" | "one" | "range" | "source" | "target";
@@ -36,56 +36,56 @@ export interface Span {
   to: number;
 }
 
-/** What a page opens with, whatever its report is. */
+/** Defaults that do not depend on the report. */
 const USUAL = {
-  /** of a generation, in place of one layer */
+  /** for a generation, in place of one layer */
   span: { kind: "all", from: 0, to: Infinity } as Span,
-  /** of a generation: normalised by receptive field */
+  /** for a generation: normalized by receptive field */
   normalized: false,
-  /** punctuation is excluded, too */
+  /** punctuation is excluded as well */
   skipPunctuation: false,
-  /** English stop words and punctuation are excluded, too */
+  /** English stop words and punctuation are excluded as well */
   skipStopWords: false,
-  /** and tokens that this regular expression finds something in; "" finds none */
+  /** tokens that this regular expression matches are excluded; "" matches none */
   pattern: "",
-  /** tokens generated before are excluded */
+  /** previously generated tokens are excluded */
   generated: false,
-  /** tokens that are excluded (true) or included (false) by hand, whatever the filters say */
+  /** tokens excluded (true) or included (false) by hand, overriding the filters */
   byHand: new Map() as ReadonlyMap<number, boolean>,
-  /** pieces of a word shown as one */
+  /** a word's tokens are shown as one */
   words: false,
-  /** each layer (head) on a colour scale of its own */
+  /** each layer (head) has its own color scale */
   ownScale: false,
-  /** colour scale */
+  /** color scale */
   palette: "blue" as PaletteName,
   /** values below this share of the largest are not drawn */
   threshold: 0,
-  /** input token of the pair whose flow the graph shows; null: the one that the output token draws on most */
+  /** input token of the pair whose flow the graph shows; null: the one the output token draws on most */
   input: null as number | null,
-  /** the graph shows arcs from a token to itself, too */
+  /** the graph also shows arcs from a token to itself */
   graphOwn: false,
-  /** the graph shows so many of each node's arcs; ALL_ARCS: all that are strong enough */
+  /** number of arcs per node in the graph; ALL_ARCS: all that are strong enough */
   graphArcs: ARCS_PER_NODE,
-  /** the head that the head grid shows large */
+  /** the head enlarged in the head grid */
   head: 0,
   comparison: null as Comparison,
-  /** how a map lies over a picture */
+  /** how a map is laid over a picture */
   overlay: "opacity" as Overlay,
-  /** over a picture: how opaque the map is, 0 to 1 */
+  /** over a picture: the map's opacity, 0 to 1 */
   opacity: 0.8,
-  /** linear between patches, not a colour for each */
+  /** linear interpolation between patches, instead of one color for each */
   smooth: false,
-  /** the picture without its colours */
+  /** the picture in grayscale */
   grey: true,
   /** lines between patches */
   gridLines: false,
-  /** the colours begin at the least value, not at 0; null: where flows lie close together */
+  /** the color scale begins at the smallest value, not at 0; null: if flows lie close together */
   fromLeast: null as boolean | null,
-  /** a logarithmic colour scale */
+  /** a logarithmic color scale */
   log: false,
-  /** of a picture: all methods side by side */
+  /** for a picture: all methods side by side */
   sideBySide: false,
-  /** of a generation: all methods side by side */
+  /** for a generation: all methods side by side */
   comparing: false,
 };
 
@@ -93,13 +93,13 @@ interface OfReport {
   method: Method;
   /** l, counted from 1 */
   layer: number;
-  /** position of the output token; of a generation, which generated token */
+  /** position of the output token; in a generation, the index of the generated token */
   token: number;
-  /** special tokens are excluded from rankings and colour scales */
+  /** special tokens are excluded from rankings and color scales */
   skipSpecial: boolean;
-  /** a decoder's first token is excluded where it takes most of what is shown */
+  /** a decoder's first token is excluded if it takes most of what is shown */
   skipSink: boolean;
-  /** which of the report's own rules exclude tokens */
+  /** which of the report's rules exclude tokens */
   rules: readonly boolean[];
   graph: GraphKind;
 }
@@ -108,54 +108,54 @@ export type Choices = Recipe & OfReport & typeof USUAL;
 
 export type ChoiceSignals = { readonly [K in keyof Choices]: Signal<Choices[K]> };
 
-/** What the pointer (or the keyboard, in a picture) is over. */
+/** What the pointer (or the keyboard, in a picture) is at. */
 export interface Pointed {
   /** input token */
   input: number;
-  /** output token, where the view shows several */
+  /** output token, if the view shows several */
   output?: number;
   layer?: number;
-  /** id of the view it is in */
+  /** id of the view */
   view: string;
 }
 
-/** Maps have no JSON of their own. */
+/** A Map has no JSON form by default. */
 const textOf = (value: unknown) =>
   JSON.stringify(value, (_, part: unknown) => (part instanceof Map ? [...part] : part));
 
 export class State {
   readonly choices: ChoiceSignals;
   readonly pointed = signal<Pointed | null>(null);
-  /** Whether a decoder's first token takes most of what is shown: its viewer knows. */
+  /** Whether a decoder's first token takes most of what is shown; set by the viewer. */
   takesMost: () => boolean = () => false;
-  /** It does, and is excluded for that. */
+  /** It does, and is excluded for that reason. */
   readonly sinkAside: ReadonlySignal<boolean>;
   readonly filters: ReadonlySignal<Filters>;
-  /** Why each token is excluded from rankings and colour scales; "" where it counts. */
+  /** Why each token is excluded from rankings and color scales; "" if it counts. */
   readonly reasons: ReadonlySignal<string[]>;
   /** Tokens that count. */
   readonly counts: ReadonlySignal<boolean[]>;
-  /** A generation's tokens are shown one after another. */
+  /** A generation's tokens are being played one after another. */
   readonly playing = signal(false);
-  /** Its report is not complete: rollout of the usual layers is there, of the tokens so far. */
+  /** Its report is incomplete: there is only rollout over the default layers, for the tokens so far. */
   readonly growing = signal(false);
-  /** More tokens come. */
+  /** More tokens are expected. */
   readonly arriving = signal(false);
-  /** Other parts of the address that lead here: what the server was asked. */
+  /** Other parts of the address that lead here: the request to the server. */
   address: Readonly<Record<string, string>> = {};
-  /** What a link cannot hold, for people; "" when it holds all. */
+  /** What a link cannot hold, for display; "" if it holds everything. */
   lacks = "";
-  /** What of the address could not be taken, as a sentence; "" when all could. */
+  /** The parts of the address that could not be used, as a sentence; "" if there were none. */
   readonly misread = signal("");
-  /** The address has been read once, or says nothing of what has just come. */
+  /** The address has been read once, or does not apply to the report that has just arrived. */
   followed = false;
   protected readonly source: Signal<Report>;
-  /** Nobody has chosen another token: the page goes where the text is, and then to its beginning. */
+  /** No token was chosen by hand: the page follows the text as it grows, then returns to its beginning. */
   private follows = true;
 
   /**
-   * @param shared choices that another state has already
-   * @param served a server has made the text, and can be asked for more
+   * @param shared choices already held by another state
+   * @param served a server made the text, and can be asked for more
    */
   constructor(
     report: Report,
@@ -185,16 +185,16 @@ export class State {
     this.counts = computed(() => this.reasons.value.map((reason) => reason === ""));
   }
 
-  /** Read where it follows: a generation that grows has another one for each token. */
+  /** Read inside signals: a growing generation has a new report for each token. */
   get report(): Report {
     return this.source.value;
   }
 
-  /** Another report of the same generation: more tokens, or more numbers. What is chosen stays as far as it fits. */
+  /** Sets another report of the same generation, with more tokens or numbers. Choices are kept as far as they fit. */
   replace(report: Report, growing: boolean) {
     const { choices } = this;
     const before = this.source.peek();
-    // What is made of contributions is known only when all of it is there.
+    // The mixing is only certain once the report is complete, and the default layers depend on it.
     const hadUsualLayers = choices.span.peek().kind === initialChoices(before).span.kind;
     const grew = this.growing.peek();
     const wasNewest = before instanceof GenerationReport && choices.token.peek() === before.newest;
@@ -202,7 +202,7 @@ export class State {
       this.source.value = report;
       this.growing.value = growing;
       this.arriving.value = growing;
-      // Who is at the newest token goes on to the next one; the complete text is read from its beginning.
+      // If the newest token was chosen, follow it; once complete, the text is shown from its beginning.
       if (wasNewest && report instanceof GenerationReport && !this.playing.peek())
         this.goTo(grew && !growing && this.follows ? report.opening : report.newest);
       else this.goTo(choices.token.peek());
@@ -214,12 +214,12 @@ export class State {
     });
   }
 
-  /** What the page opens with. */
+  /** The page's default choices. */
   get initial(): Choices {
     return initialChoices(this.report, this.growing.peek());
   }
 
-  /** Another output token, as far as there are any. */
+  /** Chooses another output token, within bounds. */
   step(token: number) {
     this.follows = false;
     this.goTo(token);
@@ -245,7 +245,7 @@ export class State {
     });
   }
 
-  /** Chooses all at once. */
+  /** Sets all choices at once. */
   restore(choices: Choices) {
     batch(() => {
       for (const [name, value] of Object.entries(choices)) {
@@ -255,13 +255,13 @@ export class State {
     });
   }
 
-  /** Everything chosen, as plain values. */
+  /** All choices, as plain values. */
   snapshot(): Choices {
     return Object.fromEntries(Object.entries(this.choices).map(([name, s]) => [name, s.value])) as unknown as Choices;
   }
 }
 
-/** Another signal's value in other words; setting it sets that. */
+/** A signal derived from another one; setting it sets the other. */
 function translated<A, B>(base: Signal<A>, to: (value: A) => B, from: (value: B) => A): Signal<B> {
   const view = computed(() => to(base.value));
   return {
@@ -279,7 +279,7 @@ function translated<A, B>(base: Signal<A>, to: (value: A) => B, from: (value: B)
 const withToken = (comparison: Comparison, change: (token: number) => number): Comparison =>
   comparison?.token === undefined ? comparison : { ...comparison, token: change(comparison.token) };
 
-/** The state of the same page with words for pieces: what is chosen stays chosen. */
+/** The state of the same page with words instead of subword tokens: the choices are shared. */
 export function wordState({ choices }: State, report: WordReport): State {
   const { groups, wordOf } = report;
   const first = (word: number) => groups[word][0];
@@ -306,19 +306,19 @@ export function wordState({ choices }: State, report: WordReport): State {
   });
 }
 
-/** The choices that a report opens with. @param arriving a generation grows, and is followed */
+/** A report's default choices. @param arriving a growing generation that is followed */
 export function initialChoices(report: Report, arriving = false): Choices {
   const { document } = report;
   const generation = report instanceof GenerationReport ? report : null;
   return {
     ...USUAL,
     ...recipeOf(report),
-    // Rollout's values neither stay in one layer nor saturate. Links without a method mean this one.
+    // Rollout's values neither stay in one layer nor saturate. Links without a method mean this default.
     method: report.methods.includes("rollout")
       ? "rollout"
       : (report.methods.filter((one) => !isScore(one)).at(generation ? 0 : -1) ?? report.methods[0] ?? "raw"),
     layer: report.layers.at(-1) ?? 1,
-    // The last layer is what rollout is defined by; of attention it lies on the first token there.
+    // Rollout is defined by the last layer; over attention, it lies on the first token there.
     span: { ...USUAL.span, kind: generation && report.mixing.name !== "attention" ? "last" : "all" },
     token: generation ? (arriving ? generation.newest : generation.opening) : (document.output_token ?? 0),
     // [CLS] and [SEP] often take most of the mass, and every other token would look alike.

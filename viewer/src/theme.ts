@@ -1,4 +1,5 @@
-// Light or dark: what the system says, until the reader chooses. Printed pages are light. And whether there is one column.
+// Light or dark: the system's setting, until the user chooses. Printed pages are light. Also whether there is one
+// column.
 import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
@@ -27,7 +28,7 @@ const systemDark = matching("(prefers-color-scheme: dark)");
 const onPaper = matching("print");
 const announced = signal(false);
 
-/** Cards stand one below another (page.css): those that say most come first. */
+/** Cards are stacked in one column (page.css): the most informative come first. */
 export const oneColumn = matching("screen and (max-width: 52rem)");
 
 if (typeof addEventListener === "function") {
@@ -35,14 +36,14 @@ if (typeof addEventListener === "function") {
   addEventListener("afterprint", () => (announced.value = false));
 }
 
-/** The page is drawn for paper: what takes a moment elsewhere is done at once, for the next picture is the last. */
+/** The page is drawn for printing: deferred work is done at once, since the next drawing is the final one. */
 export const printing = computed(() => announced.value || onPaper.value);
 
 export const dark = computed(
   () => !printing.value && (theme.value === "dark" || (theme.value === "system" && systemDark.value)),
 );
 
-/** Writes the theme where the style sheet reads it. */
+/** Sets the theme attribute that the style sheet reads. */
 export function followTheme(root: HTMLElement) {
   effect(() => {
     try {

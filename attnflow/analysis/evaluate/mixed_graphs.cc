@@ -76,6 +76,7 @@ MixedGraphs graphs_of(ModelType& model, std::span<const Settings> choices,
         forward.push_back(contributions[c].get());
         break;
       case MixingNeeds::kGradients:
+      case MixingNeeds::kRelevance:
         gradients[c] = gradients_sink(info.layers, mixing);
         back[backward_rule(mixing.kind)].push_back(gradients[c].get());
         break;

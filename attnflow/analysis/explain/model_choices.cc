@@ -11,9 +11,9 @@ std::vector<Mixing> mixings_of(const ModelInfo& info) {
   std::vector<Mixing> mixings;
   for (const MixingInfo& one : all_mixings()) {
     if (one.mixing == Mixing::kAuto) continue;
-    if (one.needs == MixingNeeds::kGradients && !has_target(info)) continue;
+    if (one.has_target() && !has_target(info)) continue;
     if (one.needs != MixingNeeds::kAttention && info.target) continue;
-    if (one.mixing == Mixing::kGlobenc && !info.norms_after) continue;
+    if (one.norms_after && !info.norms_after) continue;
     mixings.push_back(one.mixing);
   }
   return mixings;

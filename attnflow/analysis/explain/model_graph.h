@@ -43,7 +43,8 @@ template <typename Input, typename TargetOf>
 ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGraphQuestion& question,
                        const TargetOf& target_of) {
   const std::size_t layers = model.info().layers;
-  const MixingNeeds needs = mixing_info(question.mixing.kind).needs;
+  const MixingInfo& mixing = mixing_info(question.mixing.kind);
+  const MixingNeeds needs = mixing.needs;
   // Of attention in chunks the smallest weights are known at the end.
   const bool keeps_stack = question.keep_attention || (needs == MixingNeeds::kAttention && question.in_chunks &&
                                                        question.mixing.mixing.discard > 0.0);
@@ -74,7 +75,7 @@ ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGra
     if (needs == MixingNeeds::kAttention) result.graph = attention_graph(kept, question.mixing.mixing);
     if (question.keep_attention) result.attention = kept.weights();
   }
-  if (needs == MixingNeeds::kGradients) {
+  if (mixing.has_target()) {
     TargetGraph found = target_graph(model, input, *target, question.mixing, question.stop_token,
                                      question.phases ? question.phases("layers passed back") : ProgressFunction());
     result.graph = std::move(found.graph);

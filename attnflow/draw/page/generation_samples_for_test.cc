@@ -45,7 +45,7 @@ void write_generation_samples(const std::filesystem::path& folder) {
     write(folder, "arabic", report);
   }
   {
-    // Text that would be markup, or end the script that holds it.
+    // Text that would be markup, or would end the script that contains it.
     const std::string markup = "</script><script>document.title='run'</script><!-- <img src=x onerror=alert(1)> & ";
     SyntheticGeneration make;
     make.prompt = {markup, " &lt;", " <b>"};

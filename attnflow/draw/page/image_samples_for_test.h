@@ -1,4 +1,4 @@
-// Pages of pictures for the browser test and for looking at.
+// Pages of pictures for the browser test and for manual inspection.
 #ifndef ATTNFLOW_DRAW_PAGE_IMAGE_SAMPLES_FOR_TEST_H_
 #define ATTNFLOW_DRAW_PAGE_IMAGE_SAMPLES_FOR_TEST_H_
 
@@ -6,7 +6,7 @@
 
 namespace attnflow {
 
-// NAME.html, and NAME.json with the same report in full precision.
+// Writes NAME.html, and NAME.json with the same report in full precision.
 void write_image_samples(const std::filesystem::path& folder);
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// The html pages without their report, in three pieces each; embed.cmake writes the definitions.
+// The HTML pages without their report, in three pieces each; embed.cmake writes the definitions.
 #ifndef ATTNFLOW_DRAW_PAGE_PAGE_BYTES_H_
 #define ATTNFLOW_DRAW_PAGE_PAGE_BYTES_H_
 
@@ -10,12 +10,12 @@ struct PageBytes {
   std::span<const unsigned char> before_title;
   std::span<const unsigned char> before_report;  // from the title to the report
   std::span<const unsigned char> after_report;
-  std::span<const unsigned char> policy;  // what stands in its element
+  std::span<const unsigned char> policy;  // content of the policy element
 };
 
-// The viewer (viewer/) as a file that works by itself.
+// The viewer (viewer/) as a self-contained file.
 extern const PageBytes viewer_page_bytes;
-// And as the server sends it: it may talk to the server that it comes from.
+// The viewer as the server sends it: it may connect to the server that it comes from.
 extern const PageBytes viewer_server_page_bytes;
 
 }  // namespace attnflow::internal

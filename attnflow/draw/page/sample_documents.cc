@@ -1,14 +1,14 @@
-// Writes compact documents, for tests of what reads them and for looking at sizes:
+// Writes compact documents, for tests of their readers and for inspecting sizes:
 //
 //   attnflow_sample_documents FOLDER                 reports of drawn and of random attention
 //   attnflow_sample_documents FOLDER --large         2,048 tokens with 30 layers, 4,096 with 12; takes minutes
 //   attnflow_sample_documents FOLDER NAME FILE.npz   the report of a model's attention: FILE.npz holds `attention` and,
-//                                                    optionally, `tokens` and `special`, as --keep-attention writes
-//                                                    them; flow is that of the first token
+//                                                    optionally, `tokens` and `special`, as written by
+//                                                    --keep-attention; flow is that of the first token
 //
-// Each sample becomes NAME.compact.json and, where the report is small, NAME.json, which has all bits. A
-// line for each says how large it is and how long it took. NAME-log8 and NAME-top are compact documents of NAME that
-// are made smaller than they need be.
+// Each sample becomes NAME.compact.json and, if the report is small, NAME.json, which has all bits. For each, a line
+// gives its size and the time taken. NAME-log8 and NAME-top are compact documents of NAME that are made smaller than
+// necessary.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@
 namespace attnflow {
 namespace {
 
-// Of numbers: above this no exact document is written.
+// Number of values above which no exact document is written.
 constexpr std::size_t kMaxExactValues = 4'000'000;
 
 void write_document(const std::filesystem::path& path, const std::function<std::string()>& make) {
@@ -68,7 +68,7 @@ void write(const std::filesystem::path& folder, const std::string& name, const R
   }
 }
 
-// Words between two special tokens, as the report has them.
+// Words between two special tokens, in the form used by the report.
 void add_tokens(std::size_t n, Report* report) {
   static const std::vector<std::string> words = {"the", "key",   "to", "the", "cabinets", "is",  "on",   "the",
                                                  "old", "table", ",",  "and", "no",       "one", "knows"};
@@ -83,7 +83,7 @@ void add_tokens(std::size_t n, Report* report) {
   report->input.tokens.push_back({"[SEP]", {}, {}, true, {}, 0});
 }
 
-// Softmax of scores that favour neighbours, the first token and, in each head, some offset and some keys: mass in few
+// Softmax of scores that favor neighbors, the first token and, in each head, some offset and some keys: mass in few
 // values and a long tail, as in trained models. Row `query` of a head, [n]; seeded by all arguments.
 void fill_row(std::size_t layer, std::size_t head, std::size_t query, bool causal, std::vector<float>* row) {
   const std::size_t n = row->size();
@@ -102,7 +102,7 @@ void fill_row(std::size_t layer, std::size_t head, std::size_t query, bool causa
       continue;
     }
     const auto distance = static_cast<float>(query > key ? query - key : key - query);
-    // The sum of three uniform numbers is near enough to a normal one.
+    // The sum of three uniform numbers is close enough to a normal one.
     float score = 2.4F * (uniform() + uniform() + uniform() - 1.5F) - 0.35F * std::log1p(distance);
     if (key == 0) score += 3.0F;
     if (query == key + offset) score += 3.0F;
@@ -113,7 +113,7 @@ void fill_row(std::size_t layer, std::size_t head, std::size_t query, bool causa
   for (float& weight : *row) weight /= sum;
 }
 
-// Fills raw, rollout and the flow of the report's output token. The weights of a layer are asked for one at a time.
+// Fills raw, rollout and the flow of the report's output token. `weights` is called for one layer at a time.
 void analyse(std::size_t layers, std::size_t n, const std::function<Tensor<double>(std::size_t)>& weights, bool flow,
              Report* report) {
   AttentionGraph graph;

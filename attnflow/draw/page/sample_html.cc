@@ -1,8 +1,8 @@
-// Writes pages for the browser test (tests/browser) and for looking at: attnflow_sample_html FOLDER.
+// Writes pages for the browser test (tests/browser) and for manual inspection: attnflow_sample_html FOLDER.
 //
-// Each sample NAME becomes NAME.html and NAME.json, the same report in full precision; those of generations lie in
-// FOLDER/generation, those of pictures in FOLDER/image. Attention is random (seeded), peaked and with a pull to
-// neighbours and special tokens as in trained models; rollout and flow are the real ones.
+// Each sample NAME becomes NAME.html and NAME.json, the same report in full precision; those of generations are in
+// FOLDER/generation, those of pictures in FOLDER/image. Attention is random (seeded), peaked and with a preference for
+// neighbors and special tokens as in trained models; rollout and flow are computed from it.
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -23,8 +23,8 @@
 namespace attnflow {
 namespace {
 
-// A token as the tokenizer spells it and as the text has it. Spaces and line breaks in front of the text stand between
-// this token and the one before it; no text makes a special token.
+// A token as the tokenizer spells it, and its text. Spaces and line breaks at the start of the text separate this token
+// from the one before it; an empty text makes a special token.
 struct Piece {
   std::string piece;
   std::string text;
@@ -70,7 +70,7 @@ AttentionGraph random_graph(const std::vector<InputToken>& tokens, std::size_t l
   return graph;
 }
 
-// Fills the numbers. Flow of one output token only when `flow_row` says so.
+// Fills the numbers. `flow_row`: flow of one output token only.
 void compute(std::size_t layers, bool flow_row, Report* report) {
   const std::size_t n = report->input.tokens.size();
   report->model.layers = layers;
@@ -239,7 +239,7 @@ void write_samples(const std::filesystem::path& folder) {
     write(folder, "single", report);
   }
   {
-    // Words that are compared at a mask, two of them with the same text, and a word that the vocabulary lacks.
+    // Words that are compared at a mask, two of them with the same text, and one that is not in the vocabulary.
     Report report = text_report("referents", {{"[CLS]", ""},
                                               {"the", "The"},
                                               {"author", " author"},
@@ -265,7 +265,7 @@ void write_samples(const std::filesystem::path& folder) {
     write(folder, "referents-pieces", report);
   }
   {
-    // Text that would be markup, or end the script that holds it.
+    // Text that would be markup, or would end the script that contains it.
     const std::string markup = "</script><script>document.title='run'</script><!-- <b> & \xe2\x80\xa8";
     Report report = text_report(markup, {{"[CLS]", ""}, {markup, markup}, {"&lt;", " &lt;"}, {"[SEP]", ""}});
     report.notes = {Note(markup)};

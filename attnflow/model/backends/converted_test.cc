@@ -1,4 +1,4 @@
-// A small random GGUF model, converted and run by the torch backend, against what transformers computed.
+// Tests a small random GGUF model, converted and run by the torch backend, against output of transformers.
 #include <gtest/gtest.h>
 
 #include "attnflow/model/convert_gguf.h"

@@ -1,10 +1,11 @@
-// A real model in both backends, against transformers with the same weights (tests/golden/smollm2).
+// Tests a real model in both backends, against transformers with the same weights (tests/golden/smollm2).
 //
-// SmolLM2-135M-Instruct in 4 bits, on a hundred prompts. The torch backend runs the folder that convert_gguf() makes,
-// in float32: it must agree with transformers up to the rounding of sums, which checks the conversion too, since the
-// golden numbers come from weights that another library read from the file. The llama backend runs the file itself,
-// whose products round both sides to 8 bits in blocks of 32: how far that takes it from float32 is measured here, and
-// bounded. That nothing but these products makes the difference shows when libllama runs the same weights in float32.
+// The model is SmolLM2-135M-Instruct in 4 bits, with a hundred prompts. The torch backend runs the folder that
+// convert_gguf() creates, in float32: it must agree with transformers up to the rounding of sums, which also checks the
+// conversion, since the golden numbers come from weights that another library read from the file. The llama backend
+// runs the file itself, whose products round both sides to 8 bits in blocks of 32: its distance from float32 is
+// measured here, and bounded. Running the same weights in float32 with libllama shows that only these products cause
+// the difference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,13 +31,13 @@ using test::RowsSink;
 
 constexpr std::size_t kPrompts = 100;
 constexpr std::size_t kLeastEqual = 95;
-// Relative to the largest logit, about 20: sums in float32 in another order, as in decoder_golden_test.cc. Measured:
+// Relative to the largest logit, about 20: float32 sums in a different order, as in decoder_golden_test.cc. Measured:
 // 4e-6.
 constexpr double kLogitTolerance = 2e-5;
 constexpr double kAttentionTolerance = 2e-5;
-// Of the quantised products, about twice what was measured (docs/generation.md): standard deviation of a logit's error
-// once what all logits of a prompt share is taken off, which no probability depends on; mean and largest error of an
-// attention weight in any layer.
+// For the quantized products, about twice the measured values (docs/generation.md): the standard deviation of a logit's
+// error after subtracting the part common to all logits of a prompt, on which no probability depends; the mean and
+// largest error of an attention weight in any layer.
 constexpr double kLogitNoise = 0.2;
 constexpr double kMeanAttentionError = 6e-3;
 constexpr double kLargestAttentionError = 0.3;
@@ -50,7 +51,7 @@ std::vector<std::int64_t> ids_of(const TextCodec& codec, const std::string& text
 }
 
 struct Outcome {
-  Tensor<float> logits;  // behind the last token
+  Tensor<float> logits;  // after the last token
   RowsSink rows;
 
   double logit(std::int64_t id) const { return static_cast<double>(logits.span()[static_cast<std::size_t>(id)]); }
@@ -62,9 +63,9 @@ struct Outcome {
 struct Prompt {
   std::string text;
   std::vector<std::int64_t> ids;
-  std::vector<std::int64_t> top;  // of transformers, the best first
+  std::vector<std::int64_t> top;  // from transformers, best first
   std::vector<double> top_logits;
-  std::map<std::int64_t, double> logits;  // of these and of every 769th token
+  std::map<std::int64_t, double> logits;  // for these and for every 769th token
 };
 
 std::vector<Prompt> read_prompts() {
@@ -86,7 +87,7 @@ std::vector<Prompt> read_prompts() {
   return prompts;
 }
 
-// Everything is run once, for all tests.
+// All runs are made once, for all tests.
 struct Results {
   test::TempFolder scratch;
   std::vector<Prompt> prompts = read_prompts();
@@ -106,19 +107,19 @@ std::vector<Outcome> run_all(Decoder& decoder, const std::vector<Prompt>& prompt
   return runs;
 }
 
-// The largest error of the logits that are known, relative to the largest of them.
+// Returns the largest error of the known logits, relative to the largest of them.
 double logit_error(const Outcome& run, const Prompt& prompt) {
   double error = 0.0;
   double scale = 1.0;
   for (const auto& [id, expected] : prompt.logits) {
     const double difference = std::abs(run.logit(id) - expected);
-    error = difference <= error ? error : difference;  // a NaN stays
+    error = difference <= error ? error : difference;  // keeps a NaN
     scale = std::max(scale, std::abs(expected));
   }
   return error / scale;
 }
 
-// Of the prompts whose attention is kept: [layer, head, pairs of query and key], keys up to the query.
+// For prompts whose attention is stored: [layer, head, pairs of query and key], keys up to the query.
 double attention_error(const Outcome& run, std::size_t prompt) {
   const Tensor<float> expected =
       read_npz(golden() / "attention.npz", "attention_" + std::to_string(prompt)).to_float("attention");
@@ -148,7 +149,7 @@ class SmolLM2Backends : public testing::Test {
     results_ = std::make_unique<Results>();
     convert_gguf(file, results_->folder());
     LoadOptions options;
-    options.threads = 1;  // where tests share the machine, threads wait for each other
+    options.threads = 1;  // if tests share the machine, threads wait for each other
     results_->torch_decoder = ModelFiles(results_->folder()).load_decoder(options);
     results_->llama_decoder = ModelFiles::gguf(file).load_decoder(options);
     results_->torch = run_all(*results_->torch_decoder, results_->prompts);
@@ -198,7 +199,7 @@ TEST_F(SmolLM2Backends, TorchAgreesWithTransformers) {
   }
 }
 
-// Where the best token is another, the oracle's first and that one lie closer together than the noise of two logits.
+// If the best token differs, the reference's best and that one are closer together than the noise of two logits.
 TEST_F(SmolLM2Backends, QuantisedProductsChangeTheBestTokenOnlyNearTies) {
   double squares = 0.0;
   double count = 0.0;
@@ -218,7 +219,7 @@ TEST_F(SmolLM2Backends, QuantisedProductsChangeTheBestTokenOnlyNearTies) {
   RecordProperty("logit_noise", std::to_string(noise));
   EXPECT_LE(noise, kLogitNoise);
 
-  // Two logits differ with the standard deviation sqrt(2) noise; three of these are a near tie.
+  // The difference between two logits has the standard deviation sqrt(2) noise; three of these are a near tie.
   const double near = 3.0 * std::sqrt(2.0) * noise;
   std::size_t equal = 0;
   double expected_changes = 0.0;
@@ -276,7 +277,8 @@ TEST_F(SmolLM2Backends, QuantisedProductsChangeAttentionALittle) {
   RecordProperty("largest_attention_errors", largests);
 }
 
-// The file again with every tensor in float32, as convert_gguf() wrote them: rows of queries and keys turned back.
+// Writes the file again with every tensor in float32, as convert_gguf() wrote them, with rows of queries and keys
+// restored to their original order.
 void write_float_gguf(const fs::path& quantised, const fs::path& folder, const fs::path& to) {
   const internal::MappedFile mapping(quantised, "GGUF");
   const internal::GgufHeader header = internal::parse_gguf(mapping.bytes(), quantised.string());

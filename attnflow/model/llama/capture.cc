@@ -19,17 +19,17 @@ namespace {
 
 constexpr std::string_view kWeightsName = "kq_soft_max-";
 constexpr std::string_view kScoresName = "kq-";
-// Float32 sums of thousands of weights stay within 1e-5 of 1; what a sink takes away is more.
+// Float32 sums of thousands of weights stay within 1e-5 of 1; the weight that an attention sink takes is larger.
 constexpr double kSumTolerance = 1e-3;
 
-// The number of the layer, from 0, behind `prefix`.
+// Returns the layer number (from 0) after `prefix`.
 std::optional<std::size_t> layer_of(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
   return internal::parse_number(name);
 }
 
-// In several running sums, which vector instructions take side by side.
+// Uses several running sums, which vector instructions process in parallel.
 double sum_of(const float* values, std::size_t count) {
   constexpr std::size_t kLanes = 16;
   std::array<float, kLanes> lanes{};
@@ -104,13 +104,13 @@ bool AttentionCapture::is_wanted(const ggml_tensor& node) {
 
 bool AttentionCapture::callback(ggml_tensor* node, bool ask, void* self) {
   auto& capture = *static_cast<AttentionCapture*>(self);
-  // The library's frames lie between here and the caller: what is thrown waits in error_ until they are done.
+  // The library's frames are between here and the caller, so exceptions wait in error_ until they return.
   try {
     if (ask) return capture.is_wanted(*node);
     if (!capture.error_) capture.receive(*node);
   } catch (...) {
     capture.error_ = std::current_exception();
-    if (ask) return true;  // so that it stops behind this node
+    if (ask) return true;  // so that it stops after this node
   }
   return !capture.error_;
 }

@@ -1,12 +1,12 @@
-// Reading attention out of libllama while it computes.
+// Reads attention out of libllama while it computes.
 //
-// The library computes attention, flash attention off, as one graph node a layer, softmax(scale q k' + mask), and calls
-// back before and after each node that one asks for. The node's result is [head, query, cell], where cells are places
-// in the cache of keys: position p stands in cell p, because sequences are only ever appended to an empty cache, and
-// behind the last position come cells that are masked. The node names its layer, from 0: "kq_soft_max-7".
+// With flash attention off, the library computes attention as one graph node per layer, softmax(scale q k' + mask), and
+// calls back before and after each requested node. The node's result is [head, query, cell], where cells are slots in
+// the key cache: position p is in cell p, because sequences are only ever appended to an empty cache, and masked cells
+// follow the last position. The node's name gives its layer, from 0: "kq_soft_max-7".
 //
-// A node that is asked for ends a run of nodes that are computed together, so the callback asks for no others, and for
-// none at all when nobody wants attention. A sink that wants the terms of layers makes it ask for two more a layer
+// Each requested node ends a run of nodes that are computed together, so the callback requests no others, and none at
+// all when nobody wants attention. A sink that wants the terms of layers makes it request two more per layer
 // (terms_capture.h).
 #ifndef ATTNFLOW_MODEL_LLAMA_CAPTURE_H_
 #define ATTNFLOW_MODEL_LLAMA_CAPTURE_H_
@@ -23,13 +23,14 @@
 
 namespace attnflow {
 
-// What else may look at the nodes of attention (attnflow/model/llama/replay.h).
+// Also observes the nodes of attention (attnflow/model/llama/replay.h).
 class NodeObserver {
  public:
   virtual ~NodeObserver() = default;
-  // The node q k' of a layer (from 1), computed; its sources are still in place.
+  // The node q k' of a layer (from 1), once computed; its sources are still in place.
   virtual void scores(std::size_t layer, const ggml_tensor& node) = 0;
-  // The softmax node of a layer, computed; its mask is still in place. `attention` [head, query, key] is its result.
+  // The softmax node of a layer, once computed; its mask is still in place. `attention` [head, query, key] is its
+  // result.
   virtual void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention) = 0;
 };
 
@@ -38,27 +39,27 @@ class AttentionCapture {
   // `source` names the model in messages. Keeps a reference to `matrices`.
   AttentionCapture(std::string source, const StoredMatrices& matrices) : source_(std::move(source)), terms_(matrices) {}
 
-  // What a model has, known after the first chunk that was captured; 0 before. Layers differ in their number of heads
-  // in some models, which is refused.
+  // Number of heads, known after the first captured chunk; 0 before. Models whose layers differ in their number of
+  // heads are rejected.
   std::size_t heads() const { return heads_; }
 
-  // Follows the next chunks for their terms as for a sink that wants them, and keeps what is found for check_terms().
-  // The sink is given attention alone.
+  // Follows the next chunks for their terms as for a sink that wants them, and keeps the outcome for check_terms(). The
+  // sink receives only attention.
   void try_terms(bool trying) {
     trying_terms_ = trying;
     terms_.record_rests(trying);
   }
-  // What sinks' LayerTerms::rest is computed by; `threads` may be null.
+  // Sets the threads that compute LayerTerms::rest for sinks; `threads` may be null.
   void use_threads(int count, ggml_threadpool* threads) { terms_.use_threads(count, threads); }
-  // Throws Error(kUnsupportedModel) where it has been found that this model's layers cannot be taken apart into terms.
+  // Throws Error(kUnsupportedModel) if this model's layers have turned out not to decompose into terms.
   void check_terms() const;
   bool has_terms() const { return terms_.problem().empty(); }
 
-  // Before a chunk of queries [query_begin, query_begin + queries) is computed; `sink` and `observer` may be null.
+  // Call before computing a chunk of queries [query_begin, query_begin + queries); `sink` and `observer` may be null.
   void begin(AttentionSink* sink, NodeObserver* observer, std::size_t query_begin, std::size_t queries);
-  // After it: throws what the sink or the observer threw, and Error(kUnsupportedModel) when attention came otherwise
-  // than was promised: not all of the model's `layers`, rows that are no distribution over the tokens, or terms that
-  // are wanted and cannot be had.
+  // Call after it. Rethrows exceptions of the sink or the observer; throws Error(kUnsupportedModel) when attention did
+  // not arrive as promised: not all of the model's `layers`, rows that are not a distribution over the tokens, or terms
+  // that are wanted but unavailable.
   void end(std::size_t layers);
 
   // The library's callback (ggml_backend_sched_eval_callback); `self` is an AttentionCapture.
@@ -76,7 +77,7 @@ class AttentionCapture {
   TermsCapture terms_;
   bool trying_terms_ = false;
 
-  // Of the present chunk.
+  // State of the current chunk.
   AttentionSink* sink_ = nullptr;
   NodeObserver* observer_ = nullptr;
   std::size_t query_begin_ = 0;

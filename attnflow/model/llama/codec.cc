@@ -16,7 +16,7 @@
 namespace attnflow {
 namespace {
 
-// Tokenizers whose pre-tokenizer makes every digit a piece of its own (tokenizer.ggml.pre).
+// Tokenizers whose pre-tokenizer makes every digit a separate piece (tokenizer.ggml.pre).
 constexpr std::array<std::string_view, 6> kSingleDigits = {"smollm",    "starcoder", "refact",
                                                            "command-r", "codeshell", "exaone"};
 
@@ -47,7 +47,7 @@ bool LlamaCodec::has(std::int64_t id) const { return id >= 0 && id < llama_vocab
 std::size_t LlamaCodec::id_limit() const { return static_cast<std::size_t>(llama_vocab_n_tokens(vocabulary_)); }
 
 std::vector<llama_token> LlamaCodec::tokenize(std::string_view text, Template with) const {
-  std::vector<llama_token> ids(text.size() + 8);  // room for a token a byte and those around them
+  std::vector<llama_token> ids(text.size() + 8);  // room for one token per byte and those around the text
   with_llama_assertions(weights_.source, [&] {
     for (;;) {
       const std::int32_t count =
@@ -85,8 +85,7 @@ Encoding LlamaCodec::encode(std::string_view text, const std::optional<std::stri
   }
   const std::vector<llama_token> inner = tokenize(text, Template::kWithout);
   const std::vector<llama_token> whole = tokenize(text, Template::kWith);
-  // What stands around the text is what comes more with the template than without: one token before it, the rest
-  // behind.
+  // The tokens around the text are those present only with the template: one token before the text, the rest after it.
   const auto found = std::search(whole.begin(), whole.end(), inner.begin(), inner.end());
   if (found == whole.end() && !inner.empty()) {
     throw Error(ErrorKind::kUnsupportedModel,
@@ -140,7 +139,7 @@ Encoding LlamaCodec::encode(std::string_view text, const std::optional<std::stri
   for (std::size_t i = 0; i < before; ++i) add(whole[i]);
   for (std::size_t i = 0; i < kept; ++i) {
     EncodedToken& token = add(inner[i]);
-    // A space that the tokenizer put in front has no bytes of the text: the character behind it stands for both.
+    // A space that the tokenizer added has no bytes in the text: the character after it represents both.
     ByteRange range = ranges[i];
     if (range.begin == range.end && range.end < text.size()) ++range.end;
     range = readable_range(text, range);
@@ -155,8 +154,8 @@ Encoding LlamaCodec::encode(std::string_view text, const std::optional<std::stri
 
 std::vector<std::int64_t> LlamaCodec::word_to_ids(std::string_view word) const {
   check_text(word, "word");
-  // Behind another word, whose ids are then taken away: some tokenizers put a space in front of every text, some do
-  // not.
+  // Tokenizes the word after another word and then removes that word's ids, because some tokenizers put a space in
+  // front of every text and some do not.
   const std::string_view other = "a";
   const std::vector<llama_token> prefix = tokenize(other, Template::kWithout);
   const std::vector<llama_token> both = tokenize(fmt::format("{} {}", other, word), Template::kWithout);
@@ -193,7 +192,8 @@ bool LlamaCodec::is_end(std::int64_t id) const {
 }
 
 std::string LlamaCodec::chat(const std::vector<ChatMessage>& messages) const {
-  // Not by the library's own function, which knows some templates by their looks and leaves out what else they do.
+  // Does not use the library's own function, which recognizes some templates by appearance and ignores their other
+  // features.
   const std::string text = metadata(*weights_.model, "tokenizer.chat_template");
   if (text.empty()) {
     throw Error(

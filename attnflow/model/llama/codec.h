@@ -1,8 +1,8 @@
-// The tokenizer inside a GGUF file.
+// The tokenizer in a GGUF file.
 //
-// libllama does the splitting and the joining. What it does not say is found here: where tokens stand in the text and
-// which words they form (attnflow/model/llama/pieces.h). Special tokens that the text spells out, <|im_start|>, are
-// those tokens.
+// libllama splits and joins text. This class finds what libllama does not report: the locations of tokens in the text
+// and the words that they form (attnflow/model/llama/pieces.h). Special tokens that are spelled out in the text, such
+// as <|im_start|>, are encoded as those tokens.
 #ifndef ATTNFLOW_MODEL_LLAMA_CODEC_H_
 #define ATTNFLOW_MODEL_LLAMA_CODEC_H_
 

@@ -1,4 +1,4 @@
-// The tokenizers inside GGUF files, against the Hugging Face tokenizers that they were made from.
+// Tests the tokenizers in GGUF files against the Hugging Face tokenizers that they were made from.
 #include <gtest/gtest.h>
 
 #include "attnflow/base/error.h"
@@ -23,7 +23,8 @@ std::string joined(const TextCodec& codec, const std::vector<std::int64_t>& ids)
   return text;
 }
 
-// Two partitions of the tokens into words: equal when the same neighbours belong together.
+// Represents a partition of the tokens into words by which neighbors belong together, so that partitions can be
+// compared.
 std::vector<bool> joins(const std::vector<std::optional<std::size_t>>& words) {
   std::vector<bool> found;
   for (std::size_t i = 1; i < words.size(); ++i)
@@ -65,7 +66,7 @@ TEST(LlamaCodec, EveryTextOfTheGoldenFiles) {
         words.push_back(token.word);
         const Json& golden_word = golden.at("word_ids")[i];
         golden_words.push_back(golden_word.is_null() ? std::nullopt : std::optional(golden_word.get<std::size_t>()));
-        // Theirs may have white space at the ends, and halves of characters have the whole one in both.
+        // Hugging Face's may have white space at the ends; halves of a character have the whole character in both.
         const auto begin = golden.at("offsets_bytes")[i][0].get<std::size_t>();
         const auto end = golden.at("offsets_bytes")[i][1].get<std::size_t>();
         if (text.substr(begin, end - begin).find_first_not_of(" \t\n\xE3\x80") != std::string::npos) {
@@ -74,7 +75,7 @@ TEST(LlamaCodec, EveryTextOfTheGoldenFiles) {
           EXPECT_LT(*token.begin, *token.end);
         }
       }
-      // Hugging Face counts the whole text as one word where nothing splits it first, and splits accents off.
+      // Without a pre-tokenizer, Hugging Face counts the whole text as one word, and it splits accents off.
       if (!sentence_piece && name != "scripts") {
         EXPECT_EQ(joins(words), joins(golden_words));
       }
@@ -91,7 +92,7 @@ TEST(LlamaCodec, PiecesJoinToTheText) {
     for (const std::string text :
          {"The key to the cabinets", "caf\xC3\xA9 \xF0\x9F\x99\x82 \xE9\x92\xA5\xE5\x8C\x99", "a\n\nb  c"}) {
       const std::string found = joined(codec, ids_of(codec.encode(text)));
-      EXPECT_EQ(model == "gemma2" ? found.substr(1) : found, text);  // SentencePiece's space in front
+      EXPECT_EQ(model == "gemma2" ? found.substr(1) : found, text);  // SentencePiece adds a space in front
     }
   }
 }

@@ -1,4 +1,4 @@
-// Conversion of small GGUF files: tokenizer, weights, and what is left behind when it does not come to an end.
+// Tests the conversion of small GGUF files: tokenizer, weights, and the remains of an incomplete conversion.
 #include <gtest/gtest.h>
 
 #include <stop_token>
@@ -84,7 +84,7 @@ TEST(ConvertGguf, NothingIsLeftWhenItIsStopped) {
   EXPECT_TRUE(scratch.names().empty());
 }
 
-// The comparison is no formality: another way of splitting is found.
+// The comparison is not a formality: it detects a different way of splitting.
 TEST(ConvertGguf, TokenizersThatDifferAreFound) {
   const test::TempFolder scratch;
   convert_gguf(golden_gguf() / "llama.gguf", scratch / "made");

@@ -14,7 +14,7 @@
 namespace attnflow {
 namespace {
 
-// What a sequence is given room for when the caller does not say how long it will become.
+// Initial room when the caller does not say how long a sequence will become.
 constexpr std::size_t kFirstPositions = 512;
 
 std::size_t first_positions(const LlamaWeights& weights, const LoadOptions& options) {
@@ -22,7 +22,7 @@ std::size_t first_positions(const LlamaWeights& weights, const LoadOptions& opti
   return std::min(asked, weights.info.max_tokens);
 }
 
-// Attention that nobody looks at: AttentionCapture checks it.
+// Discards attention: AttentionCapture checks it.
 class NoSink : public AttentionSink {
  public:
   void layer(std::size_t /*layer*/, std::size_t /*query_begin*/, TensorView<const float> /*attention*/) override {}
@@ -94,7 +94,7 @@ ModelOutput LlamaDecoder::run(const TextInput& input, AttentionSink* sink, const
   for (const std::size_t position : options.logit_positions) wanted[position] = 1;
   const std::vector<float> rows = append_wanted(input.ids, wanted, sink, nullptr, {}, options.progress);
 
-  // The library gives each position once and in order; they may be asked for in any.
+  // The library returns each position once and in order; callers may request them in any order.
   std::vector<std::size_t> row_of(wanted.size(), 0);
   std::size_t row = 0;
   for (std::size_t position = 0; position < wanted.size(); ++position) {

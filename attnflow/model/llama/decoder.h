@@ -1,14 +1,14 @@
-// Any decoder in a GGUF file, by libllama on the processor.
+// Any decoder in a GGUF file, run by libllama on the CPU.
 //
 // The prompt is computed in chunks of 128 queries; keys and values are kept as float32. Flash attention is off with and
-// without a sink, so that both compute the same numbers. Weights stay quantised as the file has them, and libllama
-// rounds what they are multiplied with to 8 bits where they are: attention of a quantised model is that model's, within
-// what its arithmetic allows.
+// without a sink, so that both compute the same numbers. Weights stay quantized as in the file, and libllama rounds
+// their multiplicands to 8 bits if they are: the attention of a quantized model is that model's, to within the
+// precision of its arithmetic.
 //
-// Contributions: a sink that wants the terms of layers is given them (terms_capture.h), of architectures whose layers
-// can be taken apart so; others are refused before anything is computed.
+// Contributions: a sink that wants the terms of layers receives them (terms_capture.h) for architectures whose layers
+// decompose into terms; others are rejected before anything is computed.
 //
-// Same ids in the same calls of append(), same bits, whatever the number of threads.
+// Results are bitwise reproducible for the same ids in the same calls of append(), regardless of the number of threads.
 #ifndef ATTNFLOW_MODEL_LLAMA_DECODER_H_
 #define ATTNFLOW_MODEL_LLAMA_DECODER_H_
 
@@ -27,8 +27,8 @@ namespace attnflow {
 
 class LlamaDecoder : public Decoder {
  public:
-  // Runs two tokens, to find out before anything else whether this model's attention can be read. Throws as
-  // ModelFiles::load_decoder() does.
+  // Runs two tokens, to check first whether this model's attention can be read. Throws as ModelFiles::load_decoder()
+  // does.
   LlamaDecoder(LlamaWeights weights, const LoadOptions& options);
   ~LlamaDecoder() override;
 
@@ -55,7 +55,7 @@ class LlamaDecoder : public Decoder {
   LlamaCodec codec_;
   AttentionCapture capture_;
   LlamaSession session_;
-  std::shared_ptr<std::size_t> uses_ = std::make_shared<std::size_t>(0);  // what replays compare
+  std::shared_ptr<std::size_t> uses_ = std::make_shared<std::size_t>(0);  // compared by replays
 };
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// The llama backend on small random models, against transformers (tests/golden/gguf) and against itself.
+// Tests the llama backend on small random models, against transformers (tests/golden/gguf) and against itself.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -92,7 +92,7 @@ TEST_P(SmallModel, AttentionAndLogitsAreThoseOfTransformers) {
   EXPECT_LE(logit_difference, gguf_tolerance(GetParam()).logits);
 }
 
-// Several chunks; layers with a sliding window have long lost sight of the first tokens.
+// Several chunks; the first tokens are far outside the window of layers with a sliding window.
 TEST_P(SmallModel, RowsOfALongTextAreThoseOfTransformers) {
   const auto decoder = load_small(GetParam());
   const Tensor<float> expected = golden_array(GetParam(), "row_attention");  // [layer, head, row, key]
@@ -215,7 +215,7 @@ TEST_P(SmallModel, RoomThatGrowsChangesNothing) {
   const auto grown = load_small(GetParam(), little);
   const auto roomy = load_small(GetParam(), enough);
   const auto asked = load_small(GetParam(), little);
-  asked->reserve(100000);  // more than there are positions
+  asked->reserve(100000);  // more than the number of positions
   EXPECT_TRUE(same_bits(asked->append(part(ids, 0, 250), nullptr).span(),
                         load_small(GetParam(), enough)->append(part(ids, 0, 250), nullptr).span()));
   RowsSink a;
@@ -318,7 +318,7 @@ TEST(LlamaDecoder, InputThatCannotBe) {
   expect_error(ErrorKind::kInputTooLong, {"512"}, [&] { decoder->append(Ids(513, 1), nullptr); });
   decoder->append(Ids(510, 1), nullptr);
   expect_error(ErrorKind::kInputTooLong, {"512"}, [&] { decoder->append(Ids(3, 1), nullptr); });
-  EXPECT_EQ(decoder->length(), 510U);  // what is refused changes nothing
+  EXPECT_EQ(decoder->length(), 510U);  // a rejected call changes nothing
   decoder->append(Ids(2, 1), nullptr);
   EXPECT_EQ(decoder->length(), 512U);
   TextInput input;
@@ -329,7 +329,7 @@ TEST(LlamaDecoder, InputThatCannotBe) {
   expect_error(ErrorKind::kUsage, {}, [&] { decoder->run(input, nullptr, options); });
 }
 
-// Gradients are those of its dequantised weights (tests/cli/test_gradient_mixing.py).
+// Gradients are those of the model's dequantized weights (tests/cli/test_gradient_mixing.py).
 TEST(LlamaDecoder, GradientsAreThereAndClassesAreNot) {
   const auto decoder = load_small("llama");
   EXPECT_EQ(decoder->encoder(), nullptr);
@@ -361,7 +361,7 @@ TEST(LlamaDecoder, StopsAndForgets) {
   EXPECT_THROW(decoder->append(part(ids, 10, ids.size()), &stopping, source.get_token()), Cancelled);
   EXPECT_EQ(decoder->length(), 0U);
   EXPECT_THROW(decoder->append(ids, nullptr, source.get_token()), Cancelled);
-  // And works as before.
+  // It then works as before.
   EXPECT_TRUE(same_bits(decoder->append(ids, nullptr).span(), expected.span()));
 }
 

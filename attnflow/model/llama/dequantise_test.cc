@@ -1,4 +1,4 @@
-// Blocks of every type against the numbers that the Python package gguf reads from them (tests/golden/quantised).
+// Tests blocks of every type against the numbers that the Python package gguf reads from them (tests/golden/quantised).
 #include "attnflow/model/llama/dequantise.h"
 
 #include <gtest/gtest.h>
@@ -76,8 +76,8 @@ TEST(Dequantise, RefusesWhatIsNoBlocksOfNumbers) {
   const auto read = [&](std::uint32_t type, std::size_t size) {
     dequantise_blocks(type, std::span(bytes).first(size), values);
   };
-  expect_error(ErrorKind::kUnsupportedModel, {"26"}, [&] { read(26, 128); });  // whole numbers
-  expect_error(ErrorKind::kUnsupportedModel, {"4"}, [&] { read(4, 16); });     // a type that ggml gave up
+  expect_error(ErrorKind::kUnsupportedModel, {"26"}, [&] { read(26, 128); });  // integers
+  expect_error(ErrorKind::kUnsupportedModel, {"4"}, [&] { read(4, 16); });     // a type that ggml abandoned
   expect_error(ErrorKind::kUnsupportedModel, {"1000"}, [&] { read(1000, 16); });
   expect_error(ErrorKind::kBadFile, {"32 numbers in 18 bytes", "17 bytes"}, [&] { read(2, 17); });
   expect_error(ErrorKind::kBadFile, {"36 bytes"}, [&] { read(2, 36); });

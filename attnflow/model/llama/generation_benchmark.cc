@@ -1,13 +1,13 @@
-// What reading attention costs a generation.
+// Measures the cost of reading attention during generation.
 //
 //   attnflow_generation_benchmark MODEL.gguf MODE TEXT_FILE PROMPT_TOKENS TOKENS [THREADS]
 //
-// Processes the first tokens of a text, generates one token after another greedily, and prints the times of both, wall
-// and CPU, the prompt and the tokens as a line of JSON. Modes:
+// Processes the first tokens of a text, generates one token after another greedily, and prints the wall and CPU times
+// of both, the prompt and the tokens, as a line of JSON. Modes:
 //
 //   bare     libllama by itself with the settings of the backend (no flash attention), no callback
 //   plain    the backend without a sink
-//   capture  the backend with a sink that looks at nothing
+//   capture  the backend with a sink that ignores the data
 //   rollout  the backend with the incremental rollout of all layers over the prompt's columns
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -54,7 +54,7 @@ class NoSink : public attnflow::AttentionSink {
 
 struct Clock {
   std::chrono::steady_clock::time_point wall = std::chrono::steady_clock::now();
-  std::clock_t cpu = std::clock();  // of all threads
+  std::clock_t cpu = std::clock();  // for all threads
 
   double wall_seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count(); }
   double cpu_seconds() const { return static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC; }
@@ -88,8 +88,8 @@ Prompt read_prompt(const Arguments& arguments, const attnflow::LlamaWeights& wei
   return prompt;
 }
 
-// `prompt_share` says, after the last step, which share of its rollout row falls on the prompt. It belongs to the time:
-// rows that wait are computed for it.
+// After the last step, `prompt_share` returns the share of its rollout row that falls on the prompt. It is included in
+// the time, because it computes pending rows.
 void measure(const Arguments& arguments, const Prompt& prompt, const Step& step,
              const std::function<double()>& prompt_share = {}) {
   const Clock whole;

@@ -20,7 +20,7 @@ thread_local std::string last_error;
 thread_local LlamaWarnings last_warnings;
 thread_local bool asserting = false;
 
-// What the library throws through its own frames: they know std::exception and clean up.
+// Thrown through the library's own frames: they handle std::exception and clean up.
 class Assertion : public std::exception {
  public:
   explicit Assertion(std::string message) : message_(std::move(message)) {}
@@ -30,20 +30,22 @@ class Assertion : public std::exception {
   std::string message_;
 };
 
-// "llama_model_load: error loading model: ..." without the line's end. Messages quote the file, so they are as hostile.
+// "llama_model_load: error loading model: ..." without the line end. Messages quote the file, so they are equally
+// hostile.
 std::string clean(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
   const std::string quoted = internal::quote_name(text, kLongestMessage);
   return quoted.size() > 2 ? quoted.substr(1, quoted.size() - 2) : "";
 }
 
-// The first error is the cause; those that follow say that what was built on it failed too.
+// The first error is the cause; later ones are its consequences.
 void keep_message(ggml_log_level level, const char* text, void* /*unused*/) {
   if (level == GGML_LOG_LEVEL_WARN && text != nullptr) last_warnings.add(clean(text));
   if (level == GGML_LOG_LEVEL_ERROR && last_error.empty() && text != nullptr) last_error = clean(text);
 }
 
-// "/where/it/was/built/ggml.c:1234: GGML_ASSERT(n > 0) failed" without the path and the line, which tell users nothing.
+// "/where/it/was/built/ggml.c:1234: GGML_ASSERT(n > 0) failed" without the path and the line, which are useless to
+// users.
 std::string_view without_place(std::string_view message) {
   for (std::size_t colon = message.find(':'); colon != std::string_view::npos; colon = message.find(':', colon + 1)) {
     const std::size_t end = message.find_first_not_of("0123456789", colon + 1);
@@ -53,7 +55,7 @@ std::string_view without_place(std::string_view message) {
   return message;
 }
 
-// Elsewhere the library goes on to end the program. It leaves the last words to us then.
+// Outside with_llama_assertions(), the library then ends the program. It leaves the final message to us.
 void on_assertion(const char* message) {
   const std::string words = clean(without_place(message == nullptr ? "" : message));
   if (asserting) throw Assertion(words);
@@ -62,7 +64,7 @@ void on_assertion(const char* message) {
 
 bool processor_is_enough() {
 #if defined(__x86_64__)
-  // The library says what it was compiled with, not what it found.
+  // The library reports what it was compiled with, not what the processor supports.
   return (!ggml_cpu_has_avx2() || __builtin_cpu_supports("avx2")) &&
          (!ggml_cpu_has_fma() || __builtin_cpu_supports("fma")) &&
          (!ggml_cpu_has_avx512() || __builtin_cpu_supports("avx512f"));

@@ -1,5 +1,5 @@
-// Ground rules between libllama and this project: no output, no aborts where they can be helped, errors as
-// attnflow::Error; and owners of its objects.
+// Adapts libllama to this project: no output, no avoidable aborts, errors as attnflow::Error; and owners of its
+// objects.
 #ifndef ATTNFLOW_MODEL_LLAMA_LIBRARY_H_
 #define ATTNFLOW_MODEL_LLAMA_LIBRARY_H_
 
@@ -14,21 +14,21 @@
 
 namespace attnflow {
 
-// Sets the library up, once in the life of the program. Throws Error(kUnsupportedModel) when it was built for
-// instructions that this processor does not have.
+// Initializes the library, once per program. Throws Error(kUnsupportedModel) when it was built for instructions that
+// this processor lacks.
 void start_llama_library();
 
-// What the library last reported as an error on this thread, in one line, since the last call; empty when nothing. Its
+// Returns the error that the library reported on this thread since the last call, in one line, or an empty string. Its
 // messages go nowhere else.
 std::string take_llama_error();
 
-// libllama's warnings on this thread since the last call.
+// Returns libllama's warnings on this thread since the last call.
 LlamaWarnings take_llama_warnings();
 
-// Runs `action` on this thread. Where the library finds an inconsistency by an assertion of its own it would end the
-// program; within `action` that is an exception instead: Error(kBadFile), which begins with `source`. Made for work on
-// data from files: loading, tokenizing, the first run. What the library had allocated until then may be lost. Other
-// threads are not covered: there the program ends.
+// Runs `action` on this thread. When one of the library's assertions fails, it would end the program; within `action`
+// the failure becomes an exception instead: Error(kBadFile), whose message begins with `source`. Intended for work on
+// data from files: loading, tokenizing, the first run. Memory that the library has allocated by then may be leaked.
+// Other threads are not covered; there the program ends.
 void with_llama_assertions(const std::string& source, const std::function<void()>& action);
 
 // Owners of the library's objects.

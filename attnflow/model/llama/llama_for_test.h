@@ -1,4 +1,4 @@
-// What the tests of the llama backend share: the small models of tests/golden/gguf, and a sink that keeps everything.
+// Shared by tests of the llama backend: the small models of tests/golden/gguf, and a sink that keeps everything.
 #ifndef ATTNFLOW_MODEL_LLAMA_LLAMA_FOR_TEST_H_
 #define ATTNFLOW_MODEL_LLAMA_LLAMA_FOR_TEST_H_
 
@@ -29,8 +29,8 @@ inline std::filesystem::path golden_gguf() {
 
 inline nlohmann::json gguf_index() { return nlohmann::json::parse(get(golden_gguf() / "index.json")); }
 
-// How far from transformers, which computes in float32 too. Gemma's GELU is a table of half-precision numbers in
-// libllama: its steps, 5e-4 of a value, are the difference.
+// Allowed difference from transformers, which also computes in float32. Gemma's GELU is a table of half-precision
+// numbers in libllama, whose steps, 5e-4 of a value, cause the difference.
 struct GgufTolerance {
   double attention = 2e-5;
   double logits = 1e-4;
@@ -39,7 +39,7 @@ inline GgufTolerance gguf_tolerance(const std::string& model) {
   return model == "gemma2" ? GgufTolerance{2e-3, 1e-2} : GgufTolerance{};
 }
 
-// On one thread unless another number is given: the models are too small to be shared out.
+// Loads on one thread unless specified otherwise: the models are too small for several.
 inline std::unique_ptr<Decoder> load_small(const std::string& name, const LoadOptions& options = {}) {
   LoadOptions few = options;
   if (few.threads == 0) few.threads = 1;
@@ -51,7 +51,7 @@ inline std::vector<std::int64_t> golden_ids(const std::string& name) {
   return {ids.span().begin(), ids.span().end()};
 }
 
-// The largest difference; infinite when a value is not a number, so that NaN fails every bound.
+// Returns the largest difference; infinite when a value is not a number, so that NaN fails every bound.
 inline double largest_difference(std::span<const float> a, std::span<const float> b) {
   if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
   double largest = 0.0;
@@ -63,8 +63,8 @@ inline double largest_difference(std::span<const float> a, std::span<const float
   return largest;
 }
 
-// Keeps every row, and checks that chunks come as the interface promises: all layers of one before the next, keys up to
-// the last query.
+// Keeps every row, and checks that chunks arrive as the interface promises: all layers of one before the next, keys up
+// to the last query.
 class RowsSink : public AttentionSink {
  public:
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
@@ -94,11 +94,11 @@ class RowsSink : public AttentionSink {
   std::size_t layers() const { return rows_.size(); }
   std::size_t heads() const { return rows_.at(0).size(); }
   std::size_t tokens() const { return tokens_; }
-  // The row of a query: its weights up to itself. Layers count from 1.
+  // Returns the row of a query: its weights up to itself. Layers count from 1.
   const std::vector<float>& row(std::size_t layer, std::size_t head, std::size_t query) const {
     return rows_.at(layer - 1).at(head).at(query);
   }
-  // The same numbers, to the bit?
+  // Whether the numbers are bitwise the same.
   friend bool operator==(const RowsSink& a, const RowsSink& b) { return a.rows_ == b.rows_; }
 
  private:
@@ -107,7 +107,7 @@ class RowsSink : public AttentionSink {
   std::size_t last_layer_ = 0;
 };
 
-// The largest difference of two runs over the same tokens.
+// Returns the largest difference between two runs over the same tokens.
 inline double largest_difference(const RowsSink& a, const RowsSink& b) {
   if (a.layers() != b.layers() || a.tokens() != b.tokens() || a.layers() == 0 || a.heads() != b.heads())
     return std::numeric_limits<double>::infinity();

@@ -13,12 +13,12 @@
 namespace attnflow {
 namespace {
 
-// Of the memory that is free, what is left for everything else.
+// A matrix is kept only if it takes at most 1 / kSpare of the free memory.
 constexpr std::size_t kSpare = 4;
 
-// [hidden, head, width] to [head, width, hidden].
+// Transposes [hidden, head, width] to [head, width, hidden].
 std::vector<float> transposed(const std::vector<float>& values, std::size_t rows, std::size_t columns, double scale) {
-  constexpr std::size_t kTile = 32;  // a tile's lines stay in the nearest cache
+  constexpr std::size_t kTile = 32;  // a tile's rows stay in the nearest cache
   std::vector<float> result(values.size());
   const auto factor = static_cast<float>(scale);
   for (std::size_t top = 0; top < rows; top += kTile) {

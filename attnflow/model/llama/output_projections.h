@@ -1,8 +1,8 @@
-// The output projections of a GGUF file as numbers.
+// Reads the output projections of a GGUF file as numbers.
 //
-// A layer's attention is multiplied with a matrix that the file holds as [hidden, heads * width], in blocks of whatever
-// type; libllama may keep it in an order of its own. Here it is read from the file again and dequantised, as [head,
-// width, hidden] (graph/layer_terms.h), when somebody asks for it, and kept where memory allows.
+// A layer's attention is multiplied by a matrix that the file holds as [hidden, heads * width], in blocks of any type;
+// libllama may keep it in its own order. This class reads it from the file again on request, dequantizes it to [head,
+// width, hidden] (graph/layer_terms.h), and keeps it if memory allows.
 #ifndef ATTNFLOW_MODEL_LLAMA_OUTPUT_PROJECTIONS_H_
 #define ATTNFLOW_MODEL_LLAMA_OUTPUT_PROJECTIONS_H_
 
@@ -19,10 +19,10 @@
 
 namespace attnflow {
 
-// Where a matrix lies: `bytes` of `file` from `offset` on.
+// Location of a matrix: `bytes` bytes of `file` from `offset` on.
 struct StoredMatrix {
   std::filesystem::path file;
-  std::uint32_t type = 0;  // of ggml
+  std::uint32_t type = 0;  // ggml's
   std::size_t rows = 0;
   std::size_t columns = 0;  // innermost
   std::size_t offset = 0;
@@ -30,12 +30,12 @@ struct StoredMatrix {
 };
 using StoredMatrices = std::map<std::string, StoredMatrix, std::less<>>;
 
-// Adds those of a file; tensors of other ranks or of unknown types are none.
+// Adds the matrices of a file; skips tensors of other ranks or unknown types.
 void add_matrices(const std::filesystem::path& file, const internal::GgufHeader& header, StoredMatrices& matrices);
 
 class OutputProjections {
  public:
-  // Keeps a reference.
+  // Keeps a reference to `matrices`.
   explicit OutputProjections(const StoredMatrices& matrices) : matrices_(matrices) {}
 
   struct Wanted {
@@ -43,17 +43,18 @@ class OutputProjections {
     std::size_t heads = 0;
     std::size_t width = 0;
     std::size_t hidden = 0;
-    double scale = 1.0;  // every number is multiplied with it
+    double scale = 1.0;  // factor for every number
   };
-  // What is wrong with it, or nothing.
+  // Describes why `wanted` cannot be read, or returns an empty string.
   std::string problem(const Wanted& wanted) const;
-  // [head, width, hidden], valid until the next call. Throws Error(kBadFile) for a file that has gone or shrunk.
+  // Returns [head, width, hidden], valid until the next call. Throws Error(kBadFile) for a file that has disappeared or
+  // shrunk.
   TensorView<const float> get(const Wanted& wanted);
 
  private:
   const StoredMatrices& matrices_;
   std::map<std::string, std::vector<float>> kept_;
-  std::vector<float> last_;  // one that there is no room to keep
+  std::vector<float> last_;  // the latest, if there is no room to keep it
 };
 
 }  // namespace attnflow

@@ -13,34 +13,34 @@ namespace {
 using internal::class_at;
 using internal::skip_spaces;
 
-// Where `piece` stands when the text from `at` on begins with it, but for a space that the tokenizer put in front, or
-// white space of the text that it dropped.
+// Returns the location of `piece` if the text from `at` on begins with it, apart from a space that the tokenizer added
+// in front, or white space in the text that it dropped.
 std::optional<ByteRange> match_at(std::string_view text, std::size_t at, std::string_view piece) {
   for (const std::size_t begin : {at, skip_spaces(text, at)}) {
     if (text.substr(begin).starts_with(piece)) return ByteRange{begin, begin + piece.size()};
     if (piece.size() > 1 && piece.front() == ' ' && text.substr(begin).starts_with(piece.substr(1)))
       return ByteRange{begin, begin + piece.size() - 1};
   }
-  if (piece == " ") return ByteRange{at, at};  // nothing but the space that was put in front
+  if (piece == " ") return ByteRange{at, at};  // only the added space
   return std::nullopt;
 }
 
-// What GPT-2's rule takes for one word behind an apostrophe, whatever letters follow.
+// GPT-2's rule takes each of these as a word, whatever letters follow.
 constexpr std::array<std::string_view, 7> kContractions = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
 
-// Splits text into words, each with the single space before it, and what white space is left.
+// Splits text into words, each with the single space before it, and remaining white space.
 class WordScanner {
  public:
   WordScanner(std::string_view text, WordRule rule) : text_(text), rule_(rule) {}
 
-  // The end of the word that begins at `at`, a place where one begins. at < text.size().
+  // Returns the end of the word that begins at `at`, which must be the beginning of a word. at < text.size().
   std::size_t end_of_word(std::size_t at) const {
     std::size_t first = at;
     if (class_at(text_, at) == CharacterClass::kSpace) {
       const std::size_t spaces = skip_spaces(text_, at);
       if (spaces == text_.size()) return spaces;
-      // All but the last of them are one; the last belongs to the word behind when it is a plain space, which digits
-      // that are apart do not take.
+      // All white space except the last character forms one word; the last one belongs to the word after it if it is a
+      // plain space, except before separate digits.
       const std::size_t last = code_point_begin(text_, spaces - 1);
       if (last != at) return last;
       const bool joins = text_[last] == ' ' &&
@@ -67,7 +67,7 @@ class WordScanner {
   }
   template <typename Belongs>
   std::size_t end_of_run(std::size_t at, const Belongs& belongs) const {
-    // Accents and vowel signs stay with their letters, which GPT-2's rule does not care for.
+    // Accents and vowel signs stay with their letters, unlike in GPT-2's rule.
     const auto goes_on = [&](CharacterClass c) { return c == CharacterClass::kMark || belongs(c); };
     do {
       at = next(at);
@@ -84,7 +84,7 @@ class WordScanner {
 std::vector<ByteRange> locate_pieces(std::string_view text, const std::vector<std::string>& pieces) {
   std::vector<ByteRange> ranges(pieces.size());
   std::size_t at = 0;
-  std::size_t unplaced = 0;  // the first piece without a place
+  std::size_t unplaced = 0;  // the first piece without a location
   const auto place = [&](std::size_t piece, ByteRange range) {
     for (std::size_t i = unplaced; i < piece; ++i) ranges[i] = {at, range.begin};
     ranges[piece] = range;
@@ -98,7 +98,7 @@ std::vector<ByteRange> locate_pieces(std::string_view text, const std::vector<st
       if (const auto range = match_at(text, at, piece)) place(i, *range);
       continue;
     }
-    // Behind pieces that matched nothing: wherever this one comes next.
+    // After pieces without a match: takes the next occurrence of this one.
     const std::string_view bare = piece.size() > 1 && piece.front() == ' ' ? piece.substr(1) : piece;
     if (const std::size_t found = text.find(bare, at); found != std::string_view::npos && bare != " ")
       place(i, {found, found + bare.size()});
@@ -120,7 +120,7 @@ std::vector<std::size_t> number_words(std::string_view text, const std::vector<B
       continue;
     }
     while (end < ranges.size() && !is_alone(end)) ++end;
-    // A stretch of text between two of those: words do not reach beyond it.
+    // A stretch of text between two separate pieces: words do not extend beyond it.
     const std::string_view stretch = text.substr(0, ranges[end - 1].end);
     const WordScanner scanner(stretch, rule);
     std::size_t word_end = ranges[begin].begin;

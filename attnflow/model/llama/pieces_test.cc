@@ -21,7 +21,7 @@ TEST(LocatePieces, HalvesOfCharacters) {
 TEST(LocatePieces, ASpaceThatTheTokenizerPutInFront) {
   EXPECT_EQ(locate_pieces("The key", {" The", " key"}), (Ranges{{0, 3}, {3, 7}}));
   EXPECT_EQ(locate_pieces("The", {" ", "T", "he"}), (Ranges{{0, 0}, {0, 1}, {1, 3}}));
-  // Behind a special token as well.
+  // After a special token too.
   EXPECT_EQ(locate_pieces("a<s>b", {"a", "<s>", " b"}), (Ranges{{0, 1}, {1, 4}, {4, 5}}));
 }
 
@@ -44,7 +44,7 @@ TEST(ReadableRange, WholeCharactersWithoutWhiteSpace) {
   EXPECT_EQ(readable_range(text, {7, 8}), (ByteRange{5, 9}));
   EXPECT_EQ(readable_range(text, {8, 13}), (ByteRange{5, 13}));
   EXPECT_EQ(readable_range(text, {8, 12}), (ByteRange{5, 9}));
-  // Nothing but white space keeps it.
+  // A range of only white space is unchanged.
   EXPECT_EQ(readable_range(text, {0, 1}), (ByteRange{0, 1}));
   EXPECT_EQ(readable_range(text, {9, 12}), (ByteRange{9, 12}));
   EXPECT_EQ(readable_range("", {0, 0}), (ByteRange{0, 0}));
@@ -79,7 +79,7 @@ TEST(NumberWords, AccentsStayWithTheirLetters) {
 }
 
 TEST(NumberWords, ClassesAreUnicodes) {
-  // Letters, Devanagari digits, a vulgar fraction; a dash, an emoji and what colours it; Devanagari vowel signs.
+  // Letters, Devanagari digits, a vulgar fraction; a dash, an emoji and its color modifier; Devanagari vowel signs.
   const std::string text = "\u0434\u0967\u00BD\u2014\U0001F44D\U0001F3FD\u0915\u093F\u094D";
   const Ranges ranges = {{0, 2}, {2, 5}, {5, 7}, {7, 10}, {10, 14}, {14, 18}, {18, 21}, {21, 24}, {24, 27}};
   EXPECT_EQ(number_words(text, ranges, WordRule::kClasses, {}), (Words{0, 1, 1, 2, 2, 2, 3, 3, 3}));

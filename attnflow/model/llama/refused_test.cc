@@ -1,4 +1,4 @@
-// Files and models that the llama backend must refuse, each with the reason, and none with a crash.
+// Tests files and models that the llama backend must reject, each with a reason and none with a crash.
 #include <ggml.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using test::TempFolder;
 
 std::string small_model() { return get(golden_gguf() / "llama.gguf"); }
 
-// The file with `from` replaced by `to`, of the same length, wherever it stands.
+// Replaces `from` with `to`, of the same length, everywhere in the file.
 std::string replaced(std::string file, const std::string& from, const std::string& to) {
   EXPECT_EQ(from.size(), to.size());
   std::size_t count = 0;
@@ -85,7 +85,7 @@ TEST(Refused, MissingTensorsAndSettings) {
                  {"libllama", "merges"});
 }
 
-// The small model as the first of two files. The two entries that say so take 64 bytes, so the data stay aligned.
+// The small model as the first of two files. The two entries that state this take 64 bytes, so the data stay aligned.
 std::string first_of_two() {
   using test::bytes_of;
   const auto text = [](const std::string& value) { return bytes_of(std::uint64_t{value.size()}) + value; };
@@ -113,7 +113,7 @@ TEST(Refused, APartOfASplitModel) {
   expect_error(ErrorKind::kBadFile, {"model-00002-of-00002.gguf", "begin with \"GGUF\""}, load);
 }
 
-// Bytes of the header changed at random: what libllama makes of them must be an error of ours, or a model that runs.
+// Changes header bytes at random: libllama must produce one of our errors, or a model that runs.
 TEST(Refused, HostileHeadersDoNotEndTheProgram) {
   const std::string file = small_model();
   const std::size_t header = internal::parse_gguf(std::as_bytes(std::span(file)), "small").data_begin;
@@ -131,7 +131,7 @@ TEST(Refused, HostileHeadersDoNotEndTheProgram) {
     const std::size_t changes = 1 + random.below(3);
     for (std::size_t c = 0; c < changes; ++c) {
       constexpr std::array<unsigned char, 6> kBytes = {0x00, 0x01, 0x7F, 0x80, 0xFF, 0x0A};
-      // A third of them among the settings at the beginning, which are few beside the vocabulary's pieces.
+      // A third of them in the settings at the beginning, which are few compared with the vocabulary's pieces.
       const std::size_t at = random.below(3) == 0 ? random.below(1000) : random.below(header);
       const std::size_t kind = random.below(3);
       if (kind == 0) damaged[at] = static_cast<char>(kBytes[random.below(kBytes.size())]);
@@ -163,17 +163,17 @@ TEST(LlamaLibrary, AssertionsBecomeErrors) {
   params.mem_size = 1 << 20;
   params.no_alloc = true;
   const GgmlContextHandle context(ggml_init(params));
-  // Without the place in the library's sources, a path of the machine that built it.
+  // Omits the location in the library's sources, a path on the build machine.
   expect_error(ErrorKind::kBadFile, {"some.gguf", "consistent", "libllama finds it is not (GGML_ASSERT("}, [&] {
     with_llama_assertions("some.gguf", [&] {
-      // Matrices that do not fit.
+      // Matrices of incompatible shapes.
       ggml_mul_mat(context.get(), ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 3, 4),
                    ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 5, 6));
     });
   });
 }
 
-// The reader's table of types is the library's.
+// The reader's table of types matches the library's.
 TEST(LlamaLibrary, KnowsTheSameTypes) {
   std::size_t known = 0;
   for (std::uint32_t number = 0; number < GGML_TYPE_COUNT; ++number) {
@@ -183,7 +183,7 @@ TEST(LlamaLibrary, KnowsTheSameTypes) {
       EXPECT_FALSE(block.has_value()) << number;
       continue;
     }
-    if (!block) continue;  // newer than the table: its size is the library's to check
+    if (!block) continue;  // newer than the table: the library checks its size
     EXPECT_EQ(block->elements, static_cast<std::size_t>(ggml_blck_size(type))) << ggml_type_name(type);
     EXPECT_EQ(block->bytes, ggml_type_size(type)) << ggml_type_name(type);
     ++known;

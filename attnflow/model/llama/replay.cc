@@ -16,10 +16,10 @@
 namespace attnflow {
 namespace {
 
-// Between weights that the same operations give for one row and for a chunk of them.
+// Difference between weights from the same operations for one row and for a chunk of rows.
 constexpr double kReplayTolerance = 1e-4;
 
-constexpr std::size_t kScaleParameters = 2;  // of GGML_OP_SCALE and of GGML_OP_SOFT_MAX, both float32
+constexpr std::size_t kScaleParameters = 2;  // for GGML_OP_SCALE and GGML_OP_SOFT_MAX, both float32
 using Parameters = std::array<float, kScaleParameters>;
 
 Parameters parameters_of(const ggml_tensor& node) {
@@ -85,7 +85,7 @@ void ScoreRecorder::weights(std::size_t layer, const ggml_tensor& node, TensorVi
   const std::size_t end = attention.extent(2);
   const std::size_t begin = end - queries;
 
-  // The softmax, what is between it and q k', and nothing else.
+  // The softmax, the operations between it and q k', and nothing else.
   const Parameters softmax = parameters_of(node);
   scores.scale = softmax[0];
   if (softmax[1] != 0.0F) refuse(layer, "scores that a slope lowers by distance (ALiBi)");
@@ -141,7 +141,7 @@ void compute_rows(const LayerScores& layer, std::size_t query_begin, std::size_t
   params.no_alloc = true;
   const GgmlContextHandle context(ggml_init(params));
 
-  // Tensors over memory that is there already.
+  // Tensors that refer to existing memory.
   ggml_tensor* const keys =
       ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, size(layer.width), size(query_end), size(layer.key_heads));
   keys->data = const_cast<char*>(layer.keys);

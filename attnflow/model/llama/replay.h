@@ -1,10 +1,10 @@
-// Attention of a finished sequence from the queries and keys that libllama had.
+// Recomputes the attention of a finished sequence from libllama's queries and keys.
 //
-// The keys of every layer stay in the library's cache until the sequence goes; the queries are copied while they are
-// there, O(L n d) numbers. A row of attention is then softmax(mask + scale q k'), with tanh(s q k') in between in
-// models that cap their scores, computed by the same operations of the same library. That is all that is known to be
-// done with queries and keys: where the graph holds anything else, or a row that is computed again differs from the one
-// that the model used, the model is refused.
+// The keys of every layer stay in the library's cache as long as the sequence; the queries are copied while they exist,
+// O(L n d) numbers. A row of attention is then softmax(mask + scale q k'), with tanh(s q k') in between in models that
+// cap their scores, computed by the same operations of the same library. No other operations on queries and keys are
+// supported: if the graph contains any, or if a recomputed row differs from the one that the model used, the model is
+// rejected.
 #ifndef ATTNFLOW_MODEL_LLAMA_REPLAY_H_
 #define ATTNFLOW_MODEL_LLAMA_REPLAY_H_
 
@@ -21,11 +21,11 @@ struct ggml_threadpool;
 
 namespace attnflow {
 
-// What a layer's attention follows from.
+// The data that determine a layer's attention.
 struct LayerScores {
   std::vector<float> queries;  // [query, head, width]
-  // Keys in the library's cache: number c of position p, head h lies at keys + p * key_step + h * head_step, c floats
-  // on.
+  // Keys in the library's cache: number c for position p and head h is c floats after keys + p * key_step + h *
+  // head_step.
   const char* keys = nullptr;
   std::size_t key_step = 0;
   std::size_t head_step = 0;
@@ -33,12 +33,12 @@ struct LayerScores {
   std::size_t width = 0;
   std::size_t heads = 0;
   float scale = 1.0F;                // inside the softmax
-  std::vector<float> caps;           // scores become caps[1] * tanh(caps[0] * score); empty: they stay
-  std::vector<std::uint32_t> first;  // [query]: the first key that it sees; it sees all from there to itself
+  std::vector<float> caps;           // scores become caps[1] * tanh(caps[0] * score); empty: unchanged
+  std::vector<std::uint32_t> first;  // [query]: the first key that it sees; it sees all keys from there to its own
 };
 
-// Collects the scores of a sequence that is run from its beginning, and checks in every chunk and layer that the last
-// row can be computed again.
+// Collects the scores of a sequence that is run from its start, and checks in every chunk and layer that the last row
+// can be recomputed.
 class ScoreRecorder : public NodeObserver {
  public:
   ScoreRecorder(std::string source, std::size_t layers) : source_(std::move(source)), layers_(layers) {}
@@ -55,14 +55,14 @@ class ScoreRecorder : public NodeObserver {
   std::vector<LayerScores> layers_;
 };
 
-// Rows [query_begin, query_end) of a layer, [head, query, key] with the keys up to query_end. `threads` may be null.
-// O(heads * queries * keys * width).
+// Computes rows [query_begin, query_end) of a layer, [head, query, key] with the keys up to query_end. `threads` may be
+// null. O(heads * queries * keys * width).
 void compute_rows(const LayerScores& layer, std::size_t query_begin, std::size_t query_end, int thread_count,
                   ggml_threadpool* threads, std::vector<float>& rows);
 
 class LlamaReplay : public AttentionReplay {
  public:
-  // `now` is the decoder's count of its uses; when it has moved on, the keys are gone. Throws nothing.
+  // `now` is the decoder's use count; once it has changed, the keys are gone. Throws nothing.
   LlamaReplay(std::vector<LayerScores> layers, int thread_count, ggml_threadpool* threads,
               std::shared_ptr<const std::size_t> now)
       : layers_(std::move(layers)),
@@ -74,7 +74,7 @@ class LlamaReplay : public AttentionReplay {
   std::size_t layers() const override { return layers_.size(); }
   std::size_t heads() const override { return layers_.front().heads; }
   std::size_t tokens() const override { return layers_.front().first.size(); }
-  // Throws Error(kUsage) also when the decoder has been used since.
+  // Also throws Error(kUsage) when the decoder has been used since.
   void rows(std::size_t layer, std::size_t query_begin, std::size_t query_end, AttentionSink& sink) override;
 
  private:

@@ -10,7 +10,7 @@
 namespace attnflow {
 namespace {
 
-// Operations that give each row of their result from the same rows of what they are given.
+// Operations that compute each row of their result from the same rows of their inputs.
 bool keeps_rows_apart(ggml_op op) {
   constexpr std::array kOperations = {GGML_OP_NORM,    GGML_OP_RMS_NORM, GGML_OP_MUL,   GGML_OP_ADD,
                                       GGML_OP_MUL_MAT, GGML_OP_GLU,      GGML_OP_UNARY, GGML_OP_SCALE};
@@ -42,7 +42,7 @@ void RestRecorder::add(const ggml_tensor& node) {
     if (found != rows_.end()) {
       source.row = found->second;
       takes = true;
-      if (node.op == GGML_OP_MUL_MAT && i == 0) plain = false;  // rows with rows
+      if (node.op == GGML_OP_MUL_MAT && i == 0) plain = false;  // multiplies rows by rows
     } else if (node.src[i]->op == GGML_OP_NONE && (node.src[i]->flags & GGML_TENSOR_FLAG_INPUT) == 0) {
       source.weight = node.src[i];
     } else {
@@ -51,7 +51,7 @@ void RestRecorder::add(const ggml_tensor& node) {
   }
   if (!takes) return;
   if (!plain) {
-    understood_ = false;  // what comes behind it; the layer may have ended before
+    understood_ = false;  // applies to the nodes that follow; the layer may already have ended
     return;
   }
   made.op = node.op;
@@ -83,7 +83,7 @@ RestOfLayer RestRecorder::end_as(const RestOfLayer& before) const {
 Tensor<float> RestOfLayer::compute(TensorView<const float> y, int thread_count, ggml_threadpool* threads) const {
   assert(!empty() && y.rank() == 2);
   const auto rows = static_cast<std::int64_t>(y.extent(0));
-  const std::size_t objects = nodes_.size() * GGML_MAX_SRC + 2;  // at most: tensors made here, and weights
+  const std::size_t objects = nodes_.size() * GGML_MAX_SRC + 2;  // upper bound: tensors made here, and weights
   ggml_init_params params{};
   params.mem_size = objects * ggml_tensor_overhead() + ggml_graph_overhead_custom(objects, false);
   params.no_alloc = true;

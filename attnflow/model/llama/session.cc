@@ -18,8 +18,9 @@ namespace {
 
 constexpr llama_seq_id kSequence = 0;
 constexpr std::size_t kMaxThreads = GGML_MAX_N_THREADS;
-constexpr std::chrono::milliseconds kBetweenChoices{250};  // of the number of threads: a hundred times what it takes
-constexpr int kAborted = 2;                                // of llama_decode()
+constexpr std::chrono::milliseconds kBetweenChoices{
+    250};                    // between choices of the number of threads: a hundred times what one takes
+constexpr int kAborted = 2;  // return value of llama_decode()
 
 std::string size_text(double bytes) {
   constexpr double kMiB = 1024.0 * 1024.0;
@@ -27,8 +28,8 @@ std::string size_text(double bytes) {
                                : fmt::format("{:.1f} GiB", bytes / (1024.0 * kMiB));
 }
 
-// What a context takes: the cache of keys and values; scores and weights of a chunk; its logits, twice; and the
-// activations of a layer, which are small beside them.
+// Memory for a context: the cache of keys and values; scores and weights of a chunk; its logits, twice; and the
+// activations of a layer, which are comparatively small.
 double context_bytes(const LlamaWeights& weights, std::size_t positions) {
   const ModelInfo& info = weights.info;
   const auto number = [](std::size_t count) { return static_cast<double>(count); };
@@ -48,10 +49,10 @@ LlamaSession::LlamaSession(const LlamaWeights& weights, AttentionCapture& captur
   const std::size_t usable = std::min(usable_processors(), kMaxThreads);
   max_threads_ = static_cast<int>(threads != 0 ? std::min(threads, usable) : usable);
   if (max_threads_ > 1) {
-    // Without a pool of its own the library starts new threads for every run of nodes, many times a token.
+    // Without its own pool, the library starts new threads for every run of nodes, many times per token.
     ggml_threadpool_params params = ggml_threadpool_params_default(max_threads_);
-    // They sleep between runs, which costs nothing that can be measured: who waits awake looks like somebody else's
-    // work to choose_threads().
+    // They sleep between runs, at no measurable cost: a busy-waiting thread would look to choose_threads() like another
+    // program's work.
     params.poll = 0;
     threads_.reset(ggml_threadpool_new(&params));
     if (!threads_) {
@@ -86,7 +87,7 @@ void LlamaSession::open(std::size_t positions) {
     refuse(positions, fmt::format("but only {} are free", size_text(static_cast<double>(*available))));
 
   llama_context_params params = llama_context_default_params();
-  // Not less than a chunk, to which the library would shorten the chunks.
+  // At least one chunk, or the library would shorten the chunks.
   const std::size_t room = std::clamp<std::size_t>(positions, kLlamaChunk, std::numeric_limits<std::int32_t>::max());
   params.n_ctx = static_cast<std::uint32_t>(room);
   params.n_batch = kLlamaChunk;
@@ -95,10 +96,10 @@ void LlamaSession::open(std::size_t positions) {
   params.n_threads = thread_count_;
   params.n_threads_batch = thread_count_;
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  // Keys and values as they are computed: rounding them to 16 bits would be the largest error that is not the weights'.
+  // Keeps keys and values as computed: rounding them to 16 bits would be the largest error not due to the weights.
   params.type_k = GGML_TYPE_F32;
   params.type_v = GGML_TYPE_F32;
-  // Layers with a sliding window keep all positions too, each in its own cell, and mask them.
+  // Layers with a sliding window also keep all positions, each in its own cell, and mask them.
   params.swa_full = true;
   params.embeddings = false;
   params.pooling_type = LLAMA_POOLING_TYPE_NONE;
@@ -149,7 +150,7 @@ void LlamaSession::move_to_more_room(std::size_t positions) {
   context_.reset();  // never two at once
   positions_ = 0;
   length_ = 0;
-  // More than is asked for, so that the next few times there is room; unless that is too much.
+  // Allocates more than requested, so that there is room the next few times, unless that is too much.
   const auto available = available_memory();
   const bool fits = !available || 2.0 * context_bytes(weights_, doubled) < static_cast<double>(*available);
   open(fits ? std::max(positions, doubled) : positions);
@@ -175,7 +176,7 @@ std::vector<float> LlamaSession::append(std::span<const llama_token> ids, std::s
       if (progress) progress(begin + count, ids.size());
     }
   } catch (...) {
-    length_ = std::max<std::size_t>(length_, 1);  // whatever the library has kept of the chunk that failed
+    length_ = std::max<std::size_t>(length_, 1);  // the library may have kept part of the chunk that failed
     clear();
     throw;
   }
@@ -194,7 +195,7 @@ void LlamaSession::run_chunk(std::span<const llama_token> ids, std::span<const s
   batch.logits = flags.data();
 
   const std::stop_token stop = stop_token;
-  // Reset first: an assertion of the library leaves without passing the line that does it below.
+  // Reset first: a failed assertion in the library skips the line below that resets it.
   llama_set_abort_callback(context_.get(), nullptr, nullptr);
   if (stop.stop_possible()) {
     llama_set_abort_callback(context_.get(), must_stop, const_cast<std::stop_token*>(&stop));

@@ -1,4 +1,4 @@
-// A real model: SmolLM2-135M-Instruct, 4-bit weights. Skipped where it has not been fetched (tools/fetch_smollm2).
+// Tests a real model: SmolLM2-135M-Instruct, 4-bit weights. Skipped if it has not been fetched (tools/fetch_smollm2).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,11 +29,11 @@ class SmolLM2 : public testing::Test {
     const char* const file = std::getenv("ATTNFLOW_SMOLLM2");
     if (file == nullptr || *file == '\0') GTEST_SKIP() << "ATTNFLOW_SMOLLM2 does not name the model's file";
     LoadOptions options;
-    options.threads = 1;  // where tests share the machine, threads wait for each other
+    options.threads = 1;  // if tests share the machine, threads wait for each other
     decoder_ = ModelFiles::gguf(file).load_decoder(options);
   }
 
-  // The text that greedy generation adds.
+  // Returns the text that greedy generation adds.
   std::string continuation(const std::string& text, std::size_t tokens, AttentionSink* sink) {
     const TextCodec& codec = *decoder_->codec();
     std::string added;
@@ -91,7 +91,7 @@ TEST_F(SmolLM2, SplitsTextIntoWords) {
     const std::string part = text.substr(*token.begin, *token.end - *token.begin);
     if (*token.word >= words.size()) {
       words.push_back(part);
-    } else if (words.back() != part) {  // halves of a character have the whole one
+    } else if (words.back() != part) {  // halves of a character have the whole character
       words.back() += part;
     }
   }
@@ -99,7 +99,7 @@ TEST_F(SmolLM2, SplitsTextIntoWords) {
                                              "\xF0\x9F\x99\x82"}));
 }
 
-// Quantised products have their own paths through the library.
+// Quantized products have their own code paths in the library.
 TEST_F(SmolLM2, ThreadsAndLookingChangeNothing) {
   const std::string text = "The key to the cabinets is on the table.";
   Tensor<float> first;

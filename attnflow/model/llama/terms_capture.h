@@ -1,21 +1,22 @@
-// Reading the terms of a layer (graph/layer_terms.h) out of libllama while it computes.
+// Reads the terms of a layer (graph/layer_terms.h) out of libllama while it computes.
 //
-// Architectures name their nodes differently, so the graph is followed instead of its names. From the softmax of a
-// layer on, each node that takes what the node before gave is one of
+// Architectures name their nodes differently, so the capture follows the graph rather than the names. From a layer's
+// softmax on, each node that consumes the previous node's result is one of
 //
 //     kqv = v softmax        v is a view of the cache: the values
 //     its heads side by side [head * width, query]
-//     o = O kqv              O is a weight of the file, whose name the node tells (output_projections.h)
+//     o = O kqv              O is a weight in the file, whose name the node gives (output_projections.h)
 //     + a bias, or times a number, any of them or none
 //     rows that are wanted   in the last layer only; the same rows of the residual stream
-//     + x                    x is from before the layer's attention: the residual stream
+//     + x                    x comes from before the layer's attention: the residual stream
 //
-// and anything else, a norm in between (Gemma, OLMo 2), a gate, a feed-forward net beside the attention (Falcon,
-// Phi-2), is refused: there, x + sum_j T_ij + b = y_i does not hold. The last layer computes y of the positions alone
-// whose logits are wanted, so y is added up here, from o of all positions; in the other layers it is the same bits.
+// Anything else, such as a norm in between (Gemma, OLMo 2), a gate, or a feed-forward network parallel to attention
+// (Falcon, Phi-2), is rejected, because x + sum_j T_ij + b = y_i does not hold there. The last layer computes y only
+// for the positions whose logits are wanted, so y is summed here, from o for all positions; in the other layers the
+// result is bitwise the same.
 //
-// The library reuses memory. What a node is given is there while the library asks about that node, as far as it was
-// computed before the last node that was wanted: values and x are copied then, o when it has been computed.
+// The library reuses memory. A node's inputs exist while the library asks about that node, if they were computed before
+// the last requested node: values and x are copied then, o once it has been computed.
 #ifndef ATTNFLOW_MODEL_LLAMA_TERMS_CAPTURE_H_
 #define ATTNFLOW_MODEL_LLAMA_TERMS_CAPTURE_H_
 
@@ -34,32 +35,34 @@ namespace attnflow {
 
 class TermsCapture {
  public:
-  // Keeps a reference.
+  // Keeps a reference to `matrices`.
   explicit TermsCapture(const StoredMatrices& matrices) : projections_(matrices) {}
 
-  // Whether the next chunks are looked at for what LayerTerms::rest needs, too. At least once before terms().
+  // Whether to also record, in the next chunks, what LayerTerms::rest needs. Required at least once before terms().
   void record_rests(bool recording) { recording_ = recording; }
-  // What rests are computed by; `threads` may be null.
+  // Sets the threads that compute rests; `threads` may be null.
   void use_threads(int count, ggml_threadpool* threads) {
     thread_count_ = count;
     threads_ = threads;
   }
-  // Before a chunk of queries is computed.
+  // Call before computing a chunk of queries.
   void begin(std::size_t query_begin, std::size_t queries);
-  // After it: of `layers` layers.
+  // Call after it, with the number of layers.
   void end(std::size_t layers);
-  // The softmax node of a layer (from 1), computed; `attention` [head, query, key] is its result and outlives the
+  // The softmax node of a layer (from 1), once computed; `attention` [head, query, key] is its result and outlives the
   // layer.
   void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention);
-  // Each node that is no softmax, in order: whether its result is wanted. What is not understood makes
-  // problem() say so; nothing is wanted then.
+  // Receives each node other than softmax, in order, and returns whether its result is wanted. An unsupported node sets
+  // problem(); after that nothing is wanted.
   bool is_wanted(const ggml_tensor& node);
-  // A node that was wanted, computed. True when the layer is complete.
+  // A requested node, once computed. Returns true when the layer is complete.
   bool receive(const ggml_tensor& node);
 
-  // The layer that is complete: valid until the next begin(), weights() or terms(). Throws as OutputProjections::get().
+  // Returns the completed layer, valid until the next begin(), weights() or terms(). Throws as
+  // OutputProjections::get().
   LayerTerms terms();
-  // Why this model's layers cannot be taken apart, "a norm behind the output projection of layer 1", or nothing. Stays.
+  // Why this model's layers do not decompose, such as "a norm behind the output projection of layer 1", or empty. Never
+  // reset.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -76,27 +79,27 @@ class TermsCapture {
   std::string problem_;
   bool recording_ = false;
   RestRecorder recorder_;
-  std::vector<RestOfLayer> rests_;  // of each layer
+  std::vector<RestOfLayer> rests_;  // for each layer
   int thread_count_ = 1;
   ggml_threadpool* threads_ = nullptr;
 
-  // Of the present chunk.
+  // State of the current chunk.
   std::size_t query_begin_ = 0;
   std::size_t queries_ = 0;
   std::size_t layers_seen_ = 0;
 
-  // Of the present layer.
+  // State of the current layer.
   Step step_ = Step::kNone;
   std::size_t layer_ = 0;
-  const ggml_tensor* last_ = nullptr;      // that was followed
-  std::vector<const ggml_tensor*> since_;  // nodes behind the softmax
+  const ggml_tensor* last_ = nullptr;      // the last node followed
+  std::vector<const ggml_tensor*> since_;  // nodes after the softmax
   bool rows_chosen_ = false;
   std::size_t key_value_heads_ = 0;
   OutputProjections::Wanted projection_;
   TensorView<const float> attention_;
   std::vector<float> values_;    // [query, key-value head, width]
   std::vector<float> residual_;  // [query, hidden]
-  std::vector<float> output_;    // [query, hidden]: o, then what is made of it, then y
+  std::vector<float> output_;    // [query, hidden]: o, then its bias and factors applied, then y
 };
 
 }  // namespace attnflow

@@ -1,5 +1,6 @@
-// Terms of layers out of libllama: complete, whatever the chunks and threads, and refused where they are not.
-// Contributions against those of the folder that attnflow model makes of a file: tests/cli/test_gguf_contributions.py.
+// Tests that terms of layers read from libllama are complete, regardless of chunks and threads, and rejected if they
+// are not. tests/cli/test_gguf_contributions.py compares contributions with those of the folder that attnflow model
+// makes of a file.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -27,7 +28,7 @@ Ids some_ids(std::size_t count) {
   return ids;
 }
 
-// Looks at every layer, and keeps the streams.
+// Checks every layer, and keeps the streams.
 class LayersSink : public AttentionSink {
  public:
   bool wants_terms() const override { return true; }
@@ -67,7 +68,7 @@ TEST(TermsCapture, TheyAreComplete) {
   EXPECT_GT(sink.error, 0.0);
 }
 
-// The last layer computes only those whose logits are asked for.
+// The last layer computes only the positions whose logits are requested.
 TEST(TermsCapture, AllPositionsComeWhicheverLogitsAreWanted) {
   const auto decoder = load_small("llama");
   TextInput input;
@@ -88,7 +89,7 @@ TEST(TermsCapture, AllPositionsComeWhicheverLogitsAreWanted) {
   }
 }
 
-// The stream that the next layer is given, of all layers but the last, and the same rows alone or in another order.
+// The input stream of the next layer, for all layers but the last, and the same rows alone or in another order.
 TEST(TermsCapture, TheRestOfALayerIsWhatTheModelComputes) {
   class Rests : public AttentionSink {
    public:
@@ -136,7 +137,7 @@ AttentionGraph graph_of(Decoder& decoder, const Ids& ids, const std::vector<std:
 
 TEST(TermsCapture, ChunksChangeRoundingOnly) {
   const auto decoder = load_small("llama");
-  const Ids ids = some_ids(200);  // of which the library takes 128 at a time
+  const Ids ids = some_ids(200);  // the library processes 128 of them at a time
   for (const Contribution method :
        {Contribution::kNorm, Contribution::kAlti, Contribution::kIfr, Contribution::kValueZeroing}) {
     const AttentionGraph whole = graph_of(*decoder, ids, {}, method);
@@ -145,7 +146,7 @@ TEST(TermsCapture, ChunksChangeRoundingOnly) {
       double largest = 0.0;
       for (std::size_t e = 0; e < whole.weights.size(); ++e)
         largest = std::max(largest, std::abs(whole.weights.data()[e] - parts.weights.data()[e]));
-      EXPECT_LE(largest, 2e-5) << contribution_name(method);  // as attention
+      EXPECT_LE(largest, 2e-5) << contribution_name(method);  // as for attention
       EXPECT_GT(*std::max_element(whole.weights.span().begin(), whole.weights.span().end()), 0.1);
     }
   }
@@ -172,7 +173,7 @@ TEST(TermsCapture, ThreadsAndLookingChangeNothing) {
   }
 }
 
-// Norms between the output projection and the residual stream: sum_j T_ij is not what is added.
+// Norms between the output projection and the residual stream: sum_j T_ij is not the term added.
 TEST(TermsCapture, OtherLayersAreRefusedBeforeAnythingIsComputed) {
   for (const char* name : {"gemma2", "olmo3"}) {
     const auto decoder = load_small(name);
@@ -230,7 +231,7 @@ TEST(OutputProjections, AreThoseOfTheFile) {
       EXPECT_EQ(found(column / wanted.width, column % wanted.width, row), expected);
     }
   }
-  EXPECT_EQ(projections.get(wanted).data(), found.data());  // read once
+  EXPECT_EQ(projections.get(wanted).data(), found.data());  // read only once
   OutputProjections::Wanted other = wanted;
   other.heads = 3;
   EXPECT_NE(projections.problem(other).find("for 3 heads"), std::string::npos);
@@ -241,7 +242,7 @@ TEST(OutputProjections, AreThoseOfTheFile) {
   expect_error(ErrorKind::kBadFile, {"another program has changed it"}, [&] { projections.get(wanted); });
 }
 
-// Weights in 4 bits: products are rounded, so what is handed over is complete within that.
+// With 4-bit weights products are rounded, so the terms are complete only to within that rounding.
 TEST(SmolLM2Terms, AreCompleteWithinItsArithmetic) {
   const char* const file = std::getenv("ATTNFLOW_SMOLLM2");
   if (file == nullptr || *file == '\0') GTEST_SKIP() << "ATTNFLOW_SMOLLM2 does not name the model's file";

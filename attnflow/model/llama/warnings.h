@@ -1,8 +1,8 @@
-// libllama's warnings as notes.
+// Converts libllama's warnings to notes.
 //
-// The library writes its warnings for a terminal: with the name of a function in front, one line for each token, boxes
-// of asterisks. Here each kind becomes one note, in this project's words where it is known; warnings of what cannot
-// change tokens or numbers here are dropped, by name; all others become notes as they are.
+// The library writes its warnings for a terminal: with a function name in front, one line for each token, boxes of
+// asterisks. Here each kind becomes one note, in this project's words if known. Warnings about issues that cannot
+// change tokens or numbers here are dropped, by name; all others become notes unchanged.
 #ifndef ATTNFLOW_MODEL_LLAMA_WARNINGS_H_
 #define ATTNFLOW_MODEL_LLAMA_WARNINGS_H_
 
@@ -19,13 +19,13 @@
 
 namespace attnflow {
 
-// Takes warnings one by one. Memory is bounded, however many a hostile file causes.
+// Collects warnings one by one. Memory is bounded, however many a hostile file causes.
 class LlamaWarnings {
  public:
-  // One message, in one line.
+  // Adds one message, as a single line.
   void add(std::string_view message);
 
-  // Those so far, each once, in an order of their own. `vocabulary` is the model's.
+  // Returns the notes so far, each once, grouped by kind. `vocabulary` is the model's.
   std::vector<ModelNote> notes(const llama_vocab* vocabulary) const;
 
  private:
@@ -43,8 +43,8 @@ class LlamaWarnings {
   std::vector<std::string> others_;
 };
 
-// Notes on two things that libllama assumes without a warning: the tokens around a text where the file names none, and
-// full attention where the file names a sliding window that the library does not apply.
+// Returns notes on two silent assumptions of libllama: the tokens around a text if the file names none, and full
+// attention if the file names a sliding window that the library does not apply.
 std::vector<ModelNote> unsaid_llama_notes(const llama_model& model, const internal::GgufHeader& header);
 
 }  // namespace attnflow

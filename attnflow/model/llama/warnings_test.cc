@@ -1,4 +1,4 @@
-// libllama's warnings as notes, from its messages and from files that cause them.
+// Tests the conversion of libllama's warnings to notes, with its messages and with files that cause them.
 #include "attnflow/model/llama/warnings.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(LlamaWarnings, KnownOnesHaveOurWords) {
             "without it."});
   EXPECT_EQ(
       notes_after({"load: bad special token: 'tokenizer.ggml.padding_token_id' = 4294967295, using default id -1"}),
-      Texts{});  // how some programs write none
+      Texts{});  // some programs write none this way
 }
 
 TEST(LlamaWarnings, WhatChangesNothingIsDropped) {
@@ -73,7 +73,7 @@ TEST(LlamaWarnings, WhatChangesNothingIsDropped) {
 
 std::string text_of(const std::string& value) { return test::bytes_of(std::uint64_t{value.size()}) + value; }
 
-// The small llama, whose header says something else; each `from` is there once.
+// The small llama with an edited header; each `from` must occur once.
 std::unique_ptr<Decoder> changed(const TempFolder& folder,
                                  const std::vector<std::pair<std::string, std::string>>& edits) {
   std::string file = get(golden_gguf() / "llama.gguf");

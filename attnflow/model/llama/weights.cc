@@ -33,7 +33,7 @@ constexpr std::size_t kMaxFiles = 10000;  // the library's names have five digit
   throw Error(ErrorKind::kBadFile, source + ": " + found);
 }
 
-// The other files of a model that was split: their headers are as hostile as the first.
+// Checks the other files of a split model, whose headers are as hostile as the first.
 void check_further_files(const GgufHeader& header, const fs::path& first, StoredMatrices& matrices) {
   const std::int64_t count = header.number("split.count").value_or(1);
   if (count <= 1) return;
@@ -53,7 +53,7 @@ void check_further_files(const GgufHeader& header, const fs::path& first, Stored
   }
 }
 
-// A number that the architecture's part of the metadata holds: "llama.block_count".
+// Returns a number from the architecture's part of the metadata: "llama.block_count".
 std::size_t setting(const GgufHeader& header, const std::string& architecture, std::string_view key,
                     std::size_t otherwise) {
   const std::int64_t value = header.number(fmt::format("{}.{}", architecture, key)).value_or(-1);
@@ -92,7 +92,7 @@ LlamaModelHandle load(const fs::path& file, bool copy) {
                                      reason.empty() ? "it gives no reason" : reason));
 }
 
-// What the library knows of its architectures. What it does not tell shows in the first run (LlamaDecoder).
+// Checks what the library knows about its architectures. Other problems appear in the first run (LlamaDecoder).
 void check_kind(const llama_model& model, const std::string& source) {
   if (llama_model_has_encoder(&model))
     unsupported(source, "one with an encoder; for T5, BART and others, attnflow generate runs the Hugging Face folder");
@@ -102,7 +102,7 @@ void check_kind(const llama_model& model, const std::string& source) {
   if (llama_model_is_diffusion(&model)) unsupported(source, "a diffusion model, with bidirectional attention");
 }
 
-// What the library knows better than the header.
+// Takes from the library what it knows better than the header.
 ModelInfo info_of(const llama_model& model, const GgufFile& file) {
   const auto count = [&](std::int64_t number, std::string_view what) {
     if (number <= 0)
@@ -120,7 +120,7 @@ ModelInfo info_of(const llama_model& model, const GgufFile& file) {
   return info;
 }
 
-// An estimate: some architectures keep less.
+// An estimate: some architectures store less.
 std::size_t cache_row_of(const GgufHeader& header, const ModelInfo& info) {
   const std::size_t width = info.hidden / info.heads;
   const std::size_t keys = setting(header, info.architecture, "attention.key_length", width);

@@ -1,4 +1,4 @@
-// A GGUF file, checked and loaded.
+// Checks and loads a GGUF file.
 #ifndef ATTNFLOW_MODEL_LLAMA_WEIGHTS_H_
 #define ATTNFLOW_MODEL_LLAMA_WEIGHTS_H_
 
@@ -15,17 +15,17 @@ namespace attnflow {
 struct LlamaWeights {
   std::string source;  // the file, for messages
   LlamaModelHandle model;
-  ModelInfo info;             // heads: what the file says of its first layer
-  std::size_t cache_row = 0;  // numbers that one position takes in the cache of keys and values, all layers together
-  StoredMatrices matrices;    // of all its files
+  ModelInfo info;             // heads: the file's number for its first layer
+  std::size_t cache_row = 0;  // numbers per position in the cache of keys and values, for all layers together
+  StoredMatrices matrices;    // from all of its files
 };
 
-// The header is checked before the library sees the file; of a model in several files (name-00001-of-00003.gguf), which
-// is named by the first, every one. Weights are mapped, not copied, where the library can use them as they are, unless
+// Checks the header before the library sees the file; for a model in several files (name-00001-of-00003.gguf), referred
+// to by the first, checks every header. Weights are mapped, not copied, if the library can use them as they are, unless
 // `copy` is set.
-// Throws Error(kBadFile): what read_gguf() throws, files that are missing, tensors that are missing or of a wrong
-// shape; Error(kUnsupportedModel): an architecture that this libllama does not know, or that is no decoder with
-// attention in every layer.
+// Throws Error(kBadFile): as read_gguf() does, missing files, tensors that are missing or have the wrong shape;
+// Error(kUnsupportedModel): an architecture that this libllama does not know, or that is not a decoder with attention
+// in every layer.
 LlamaWeights load_llama_weights(const GgufFile& file, bool copy = false);
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// A backend that was built for another version of attnflow; the loader's test opens it.
+// A backend built for another version of attnflow; the loader's test opens it.
 
 struct OldBackend {
   const char* abi;

@@ -1,4 +1,4 @@
-// attention_gradients(): against PyTorch's autograd (tests/golden/attention_gradients), and what it promises.
+// Tests attention_gradients() against PyTorch's autograd (tests/golden/attention_gradients) and against its contract.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using test::largest;
 using test::largest_difference;
 using test::StackSink;
 
-// Keeps everything, bottom layer first, and checks that layers come as the interface promises.
+// Keeps everything, bottom layer first, and checks that layers arrive as the interface promises.
 class GradientStack : public AttentionGradientSink {
  public:
   explicit GradientStack(std::size_t layers) : next_(layers) {}
@@ -42,7 +42,7 @@ class GradientStack : public AttentionGradientSink {
     gradient.insert(gradient.begin(), slopes.span().begin(), slopes.span().end());
   }
 
-  // Whether all layers came.
+  // Whether all layers have arrived.
   bool complete() const { return next_ == 0; }
 
   Shape shape;                   // [head, query, key]
@@ -64,7 +64,7 @@ GradientStack differentiate(ModelOf<Input>& model, const Input& input, const Sco
 std::filesystem::path golden_folder() { return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden"; }
 
 struct Case {
-  std::string family;  // of tests/golden: models, vision, decoders
+  std::string family;  // folder of tests/golden: models, vision, decoders
   std::string model;
   std::size_t number = 0;
   TextInput text;
@@ -87,7 +87,7 @@ GradientStack differentiate(const Case& one, std::size_t threads = 0) {
       one, [&](auto& model, const auto& input) { return differentiate(model, input, one.target); }, threads);
 }
 
-// All cases of up to 29 tokens of all models that give a score.
+// Returns all cases of up to 29 tokens for all models that give a score.
 std::vector<Case> golden_cases() {
   constexpr std::size_t kMaxTokens = 29;
   std::vector<Case> cases;
@@ -135,7 +135,7 @@ TEST(AttentionGradients, AgreeWithAutograd) {
     for (std::size_t layer = 0; layer < expected.extent(0); ++layer) {
       const std::span<const float> wanted = expected[layer].span();
       const std::span<const float> slopes = std::span(found.gradient).subspan(layer * wanted.size(), wanted.size());
-      // Scores are small where many tokens share the probability, and so are their gradients.
+      // If many tokens share the probability, scores are small, and so are their gradients.
       EXPECT_LE(largest_difference<float>(slopes, wanted),
                 std::max(kGradientTolerance * largest(wanted), kRoundings * rounding));
     }
@@ -146,7 +146,7 @@ TEST(AttentionGradients, AgreeWithAutograd) {
   EXPECT_GE(decoders, 18U);
 }
 
-// The attention that comes with the gradients is the one that run() hands out.
+// The attention that accompanies the gradients equals that of run().
 TEST(AttentionGradients, AttentionIsThatOfTheModel) {
   for (const Case& one : golden_cases()) {
     SCOPED_TRACE(one.model + ", case " + std::to_string(one.number));
@@ -160,8 +160,8 @@ TEST(AttentionGradients, AttentionIsThatOfTheModel) {
   }
 }
 
-// Patches that look alike, without positions, have one value vector, so a weight on any of them moves the score by the
-// same. The head reads the class token alone, to which the last layer's other queries move nothing.
+// Identical patches without positions have the same value vector, so the weight on each of them has the same effect on
+// the score. The head reads only the class token, so the last layer's other queries have no effect.
 TEST(AttentionGradients, AreOneForKeysOfOneValue) {
   const Json config = {{"model_type", "vit"},      {"hidden_size", 16}, {"num_hidden_layers", 1},
                        {"num_attention_heads", 2}, {"image_size", 12},  {"patch_size", 4},
@@ -227,7 +227,7 @@ TEST(AttentionGradients, RefuseWhatTheyCannotDo) {
   EXPECT_TRUE(sink.attention.empty());
 }
 
-// A sink that stops in the middle: its exception comes through, and the model can be used again.
+// A sink that throws in the middle: its exception is propagated, and the model can be used again.
 TEST(AttentionGradients, ExceptionsOfTheSinkComeThrough) {
   class Stopping : public AttentionGradientSink {
    public:
@@ -240,7 +240,7 @@ TEST(AttentionGradients, ExceptionsOfTheSinkComeThrough) {
   EXPECT_FALSE(differentiate(*bert, text, {}).gradient.empty());
 }
 
-// A backend that has no gradients says so.
+// A backend without gradients reports that.
 TEST(AttentionGradients, ABackendWithoutThemSaysSo) {
   class NoGradients : public TextModel {
    public:

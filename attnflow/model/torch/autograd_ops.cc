@@ -25,7 +25,7 @@ std::vector<at::Tensor> AutogradOps::linear(const std::vector<const Linear*>& ma
 at::Tensor AutogradOps::active(const at::Tensor& z, Activation activation) const {
   if (rule == BackwardRule::kGradient) return activate(z, activation);
   const at::Tensor fixed = z.detach();
-  // Where z is 0, f(z) is 0 as well, and no relevance goes through.
+  // Where z is 0, f(z) is 0 too, and no relevance passes.
   return z * (activate(fixed, activation) / fixed).masked_fill_(fixed == 0, 0.0);
 }
 
@@ -37,14 +37,14 @@ at::Tensor AutogradOps::capped(const at::Tensor& x, double cap) const {
 
 at::Tensor AutogradOps::halved(const at::Tensor& product) const {
   if (rule == BackwardRule::kGradient) return product;
-  // The number is the product's, the gradient half of its.
+  // The value is the product's, the gradient half of the product's.
   return product * 0.5 + product.detach() * 0.5;
 }
 
 at::Tensor AutogradOps::ffn_hidden(const TransformerLayer& layer, const at::Tensor& x) const {
   const Activation activation = layer.form.activation;
   if (!layer.gate.weight.defined()) return activated(layer.feed_forward_in, x, activation);
-  if (layer.gate_and_in.weight.defined()) {  // one product, and one back, instead of two
+  if (layer.gate_and_in.weight.defined()) {  // one product, forward and backward, instead of two
     const std::vector<at::Tensor> halves = linear(layer.gate_and_in, x).chunk(2, -1);
     return halved(active(halves[0], activation) * halves[1]);
   }
@@ -58,7 +58,7 @@ at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, con
   const std::int64_t heads = form.heads;
   const std::int64_t groups = form.key_value_heads;
   const std::int64_t width = form.head_width;
-  // [B, G, H / G, T, d] and [B, G, 1, T, d]: heads that share keys lie side by side.
+  // [B, G, H / G, T, d] and [B, G, 1, T, d]: heads that share keys are adjacent.
   const at::Tensor queries = query.transpose(1, 2).reshape({count, groups, heads / groups, n, width});
   const at::Tensor keys = key.transpose(1, 2).unsqueeze(2);
   at::Tensor scores = halved(at::matmul(queries, keys.transpose(3, 4)));

@@ -1,4 +1,4 @@
-// The steps of a layer (transformer_layer.h) on padded batches, such that libtorch can differentiate them: for
+// The steps of a layer (transformer_layer.h) on padded batches, in a form that libtorch can differentiate: for
 // training, for gradients, and for many short sequences at once. Runs on the calling thread.
 #ifndef ATTNFLOW_MODEL_TORCH_AUTOGRAD_OPS_H_
 #define ATTNFLOW_MODEL_TORCH_AUTOGRAD_OPS_H_
@@ -14,7 +14,7 @@
 
 namespace attnflow::internal {
 
-// Sets numbers to zero with a probability and scales the others up, from a generator of its own.
+// Sets numbers to zero with a given probability and scales the others up, using its own random generator.
 class Dropout {
  public:
   Dropout(double probability, std::uint64_t seed);
@@ -25,11 +25,11 @@ class Dropout {
   at::Generator generator_;
 };
 
-// What is taken out of a layer on its way, as the very tensors that its result is computed from.
+// Intermediate tensors taken from a layer: the very tensors from which its result is computed.
 struct LayerTap {
   at::Tensor weights;  // attention after softmax, [B, G, H / G, query, key]
-  // The residual stream behind the attention block, before a norm that follows it: [B, T, hidden]. Of a layer whose
-  // halves stand beside each other, what goes past attention.
+  // The residual stream after the attention block, before any norm that follows it: [B, T, hidden]. For a layer with
+  // parallel halves, the stream that bypasses attention.
   at::Tensor output;
 };
 
@@ -37,11 +37,11 @@ class AutogradOps {
  public:
   Rotation rotation;
   Rotation local_rotation;
-  bool causal = false;                // a position sees itself and those before it, as far as the layer's window goes
-  at::Tensor padding;                 // [B, 1, 1, 1, T]: added to scores, -infinity for padding; undefined: none
-  at::Tensor score_bias;              // [H or 1, T, T]: added to scores, where all heads have keys; undefined: none
-  OccurringBuckets distance_buckets;  // of layers whose form has DistanceTerms
-  Dropout* dropout = nullptr;         // of what is added to the residual stream; null: none
+  bool causal = false;    // a position sees itself and those before it, within the layer's window
+  at::Tensor padding;     // [B, 1, 1, 1, T]: added to scores, -infinity for padding; undefined: none
+  at::Tensor score_bias;  // [H or 1, T, T]: added to scores, if every head has its own keys; undefined: none
+  OccurringBuckets distance_buckets;  // for layers whose form has DistanceTerms
+  Dropout* dropout = nullptr;         // for terms added to the residual stream; null: none
   LayerTap* tap = nullptr;            // may be null
   BackwardRule rule = BackwardRule::kGradient;
 
@@ -69,14 +69,14 @@ class AutogradOps {
   }
   at::Tensor beside_attention(const at::Tensor& x) const {
     if (tap == nullptr) return x;
-    tap->output = x.view(x.sizes());  // the same numbers with a gradient of their own
+    tap->output = x.view(x.sizes());  // the same numbers with a separate gradient
     return tap->output;
   }
 
  private:
-  // f(z); by AttnLRP's rule z times the constant f(z) / z.
+  // f(z); under AttnLRP's rule, z times the constant f(z) / z.
   at::Tensor active(const at::Tensor& z, Activation activation) const;
-  // A product of two activations; by AttnLRP's rule each side receives half of its gradient.
+  // A product of two activations; under AttnLRP's rule each factor receives half of its gradient.
   at::Tensor halved(const at::Tensor& product) const;
 };
 

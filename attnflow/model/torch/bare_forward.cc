@@ -1,9 +1,9 @@
-// One forward pass and nothing else: what `attnflow explain` is measured against. It links libtorch like any program
-// does, runs the encoder once, keeps no attention, and prints the process's peak memory.
+// A single forward pass, the reference for measuring `attnflow explain`. Links libtorch like any other program, runs
+// the encoder once, keeps no attention, and prints the process's peak memory.
 //
 //   attnflow_bare_forward MODEL_FOLDER TOKENS
 //
-// A model of pictures gets a black one of the size that it was trained on; TOKENS is then not used.
+// An image model gets a black image of its training size; TOKENS is then ignored.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -26,7 +26,7 @@ int run(const std::string& folder, std::size_t tokens) {
     const auto model = attnflow::make_torch_vision(weights, {});
     model->run({attnflow::Tensor<float>({image->channels, image->height, image->width})}, nullptr);
   } else {
-    // Which tokens does not matter; a stride that shares no factor with most vocabularies spreads them over the table.
+    // The choice of tokens does not matter; a stride coprime to most vocabulary sizes spreads them over the table.
     constexpr std::size_t kStride = 7919;
     attnflow::TextInput input;
     for (std::size_t i = 0; i < tokens; ++i) {

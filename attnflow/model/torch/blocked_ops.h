@@ -1,9 +1,9 @@
-// The steps of a layer (transformer_layer.h) as fast as they can be computed: in place, without gradients, and matrix
-// products cut into blocks that threads share out.
+// The steps of a layer (transformer_layer.h), optimized for speed: in place, without gradients, with matrix products
+// cut into blocks that are distributed over threads.
 //
-// The cuts follow from the shapes alone, so the bits do not depend on the number of threads (split_work.h). On a CPU
-// blocks are worth a thread and, of a large matrix, large enough that few numbers are packed for the BLAS more than
-// once. Other devices share work out themselves and get it in one piece.
+// The cuts depend only on the shapes, so results are bitwise independent of the number of threads (split_work.h). On a
+// CPU, a block is large enough to be worth a thread and, for a large matrix, large enough that few numbers are packed
+// for the BLAS more than once. Other devices divide work themselves and get it in one piece.
 #ifndef ATTNFLOW_MODEL_TORCH_BLOCKED_OPS_H_
 #define ATTNFLOW_MODEL_TORCH_BLOCKED_OPS_H_
 
@@ -18,10 +18,10 @@
 
 namespace attnflow::internal {
 
-// How a product with one row is computed. As a vector each weight is read once and none is packed.
+// How to compute a product with one row. As a vector, each weight is read once and none is packed.
 enum class OneRow { kMatrix, kVector };
 
-// Without attend(), which encoders and decoders compute in ways of their own.
+// Does not include attend(), which encoders and decoders implement separately.
 class BlockedOps {
  public:
   BlockedOps(at::Device device, std::size_t threads, OneRow one_row)
@@ -30,16 +30,16 @@ class BlockedOps {
   Rotation rotation;
   Rotation local_rotation;
 
-  // x W^T + b for each of `maps`: x is [.., in], each result [.., out].
+  // Returns x W^T + b for each of `maps`: x is [.., in], each result [.., out].
   std::vector<at::Tensor> linear(const std::vector<const Linear*>& maps, const at::Tensor& x) const;
   at::Tensor linear(const Linear& map, const at::Tensor& x) const { return linear({&map}, x).front(); }
-  // activation(in(x)), or activation(gate(x)) * in(x) where `gate` has a weight.
+  // Returns activation(in(x)), or activation(gate(x)) * in(x) if `gate` has a weight.
   at::Tensor activated(const Linear& in, const at::Tensor& x, Activation activation, const Linear& gate = {}) const;
   at::Tensor ffn_hidden(const TransformerLayer& layer, const at::Tensor& x) const {
     return activated(layer.feed_forward_in, x, layer.form.activation, layer.gate);
   }
 
-  // These write to their argument; `residual` to what is added.
+  // These overwrite their argument; `residual` overwrites `added`.
   at::Tensor scaled(const at::Tensor& x, double factor) const { return x.mul_(factor); }
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& factors) const { return x.mul_(factors); }
   at::Tensor residual(const at::Tensor& x, const at::Tensor& added) const { return added.add_(x); }

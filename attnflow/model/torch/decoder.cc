@@ -30,14 +30,14 @@ using internal::to_signed;
 
 constexpr std::size_t kMaxQueries = 256;
 constexpr std::size_t kFewestQueries = 16;
-constexpr std::size_t kAttentionBytes = std::size_t{32} << 20;  // of a chunk, in one layer
+constexpr std::size_t kAttentionBytes = std::size_t{32} << 20;  // for a chunk, in one layer
 
 struct Chunk {
   std::size_t begin = 0;  // position of its first query
   std::size_t count = 0;
 };
 
-// `tokens` behind `past` others, in chunks of the most queries whose attention to all keys fits.
+// Cuts `tokens` tokens after `past` others into chunks of as many queries as fit, counting their attention to all keys.
 std::vector<Chunk> cut_into_chunks(std::size_t heads, std::size_t past, std::size_t tokens) {
   std::vector<Chunk> chunks;
   for (std::size_t begin = past; begin < past + tokens; begin += chunks.back().count) {
@@ -49,19 +49,19 @@ std::vector<Chunk> cut_into_chunks(std::size_t heads, std::size_t past, std::siz
   return chunks;
 }
 
-// Memory for one attention tensor after another. They come in many sizes; allocating each anew would leave the heap in
-// pieces.
+// Memory reused for successive attention tensors. They vary in size, and allocating each separately would fragment the
+// heap.
 class AttentionBuffer {
  public:
   explicit AttentionBuffer(at::Device device) : options_(at::TensorOptions(at::kFloat).device(device)) {}
 
-  // Makes room for `numbers`, which forgets what was there.
+  // Makes room for `numbers` and discards the previous contents.
   void reserve(std::size_t numbers) {
     if (buffer_.defined() && to_signed(numbers) <= buffer_.numel()) return;
     buffer_.reset();
     buffer_ = at::empty({to_signed(numbers)}, options_);
   }
-  // [heads, queries, keys], for which there is room.
+  // Returns a view [heads, queries, keys], for which there must be room.
   at::Tensor view(std::size_t heads, std::size_t queries, std::size_t keys) const {
     return buffer_.narrow(0, 0, to_signed(heads * queries * keys))
         .view({to_signed(heads), to_signed(queries), to_signed(keys)});
@@ -72,25 +72,25 @@ class AttentionBuffer {
   at::Tensor buffer_;
 };
 
-// What a replay needs of the decoder: shared, so that a replay that outlives its sequence says so.
+// The decoder state that a replay needs: shared, so that a replay that outlives its sequence can report that.
 struct Sequence {
   Sequence(const DecoderConfig& config, at::Device device) : cache(config, device) {}
 
   internal::KeyValueCache cache;
   std::size_t length = 0;  // tokens
-  std::size_t uses = 0;    // grows whenever the tokens change
+  std::size_t uses = 0;    // increases whenever the tokens change
 };
 
-// A chunk of a sequence on its way through the layers: each puts the chunk's keys and values into the cache and attends
-// to all that are there.
+// Runs a chunk of a sequence through the layers: each stores the chunk's keys and values in the cache and attends to
+// all stored ones.
 class ChunkOps : public internal::BlockedOps {
  public:
   ChunkOps(internal::KeyValueCache& cache, std::size_t begin, at::Device device, std::size_t threads)
       : BlockedOps(device, threads, internal::OneRow::kVector), cache_(cache), begin_(begin) {}
 
-  at::Tensor attention;  // [H, count, begin + count], where a layer's attention is written and given to `sink`
+  at::Tensor attention;  // [H, count, begin + count], where a layer's attention is written and passed to `sink`
   AttentionSink* sink = nullptr;
-  std::vector<at::Tensor> queries;  // [layers]: where those of the chunk are kept, [count, H d] each; or empty
+  std::vector<at::Tensor> queries;  // [layers]: where to keep the chunk's queries, [count, H d] each; or empty
 
   at::Tensor attend(const internal::LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
                     const at::Tensor& value) {
@@ -135,7 +135,7 @@ class ChunkOps : public internal::BlockedOps {
   internal::KeyValueCache& cache_;
   std::size_t begin_;
   at::Tensor values_;       // of the layer that has just attended, [count, G, d]
-  at::Tensor block_scale_;  // [count]: by which a norm multiplied what its block gave; undefined: there is none
+  at::Tensor block_scale_;  // [count]: factor by which a norm scaled its block's output; undefined: none
 };
 
 class TorchReplay final : public AttentionReplay {
@@ -181,11 +181,11 @@ class TorchReplay final : public AttentionReplay {
   }
 
  private:
-  std::vector<internal::LayerForm> forms_;  // of each layer
+  std::vector<internal::LayerForm> forms_;  // for each layer
   std::shared_ptr<const Sequence> sequence_;
   std::size_t use_;
   std::size_t tokens_;
-  std::vector<at::Tensor> queries_;  // [n, H d] of each layer
+  std::vector<at::Tensor> queries_;  // [n, H d] for each layer
   std::size_t threads_;
   AttentionBuffer buffer_;
 };
@@ -287,19 +287,19 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   }
 
  private:
-  // Tokens that follow those that are there.
+  // Tokens to append to the existing ones.
   struct Pass {
     std::span<const std::int64_t> ids;
     AttentionSink* sink = nullptr;
-    std::vector<std::size_t> positions = {};     // of `ids`: whose logits are wanted
+    std::vector<std::size_t> positions = {};     // indices into `ids` whose logits are wanted
     std::vector<at::Tensor>* queries = nullptr;  // [layers]: where to keep the queries, [n, H d] each
     std::stop_token stop_token = {};
     ProgressFunction progress = {};  // in tokens
   };
 
-  // The gradient of a target with respect to what the first layer is given; and, where `sink` is not null, with respect
-  // to the attention of every layer, all heads of the queries, also of the keys that a query does not see, whose weight
-  // is 0. At the embedding `given` instead of the ids' own, where it is not null. Runs on the calling thread.
+  // Returns the gradient of a target with respect to the first layer's input and, if `sink` is not null, with respect
+  // to the attention of every layer: all query heads, including keys that a query does not see, whose weight is 0. Uses
+  // the embedding `given` instead of the ids' own if it is not null. Runs on the calling thread.
   InputGradient differentiate(std::span<const std::int64_t> ids, const ScoreTarget& target, AttentionGradientSink* sink,
                               BackwardRule rule, const std::stop_token& stop_token = {},
                               const Tensor<float>* given = nullptr) const {
@@ -319,14 +319,15 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
       const at::Tensor read = x[0].narrow(0, to_signed(position), 1);
       return internal::value_of(target, tensors_.logits(ops, read)[0]);
     };
-    const c10::NoGradGuard no_gradients;  // differentiate_layers() takes them where it wants them
+    const c10::NoGradGuard no_gradients;  // differentiate_layers() enables them where needed
     at::Tensor embedding = tensors_.embed(ids, 0);
     if (given != nullptr) internal::replace_embedding(embedding[0], *given);
     const internal::LayeredGradient found = internal::differentiate_layers(model, embedding, sink, stop_token);
     return {found.value, to_host(embedding[0]), to_host(found.gradient[0])};
   }
 
-  // Logits [positions, vocabulary]. On a failure of any kind the sequence is cleared: its layers may differ in length.
+  // Returns logits [positions, vocabulary]. On any failure, clears the sequence, because its layers may differ in
+  // length.
   at::Tensor run_pass(const Pass& pass) {
     ++sequence_->uses;
     try {
@@ -343,7 +344,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     }
   }
 
-  // What the last layer gives at the positions asked for: [positions, hidden].
+  // Returns the last layer's output at the requested positions: [positions, hidden].
   at::Tensor run_chunks(const Pass& pass) {
     const std::size_t n = pass.ids.size();
     sequence_->cache.reserve(sequence_->length + n, sequence_->length);
@@ -377,7 +378,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     return wanted;
   }
 
-  // Tokens [done, done + count) of the pass through all layers: [count, hidden].
+  // Runs tokens [done, done + count) of the pass through all layers: [count, hidden].
   at::Tensor run_chunk(const Pass& pass, std::size_t done, std::size_t count, const AttentionBuffer& buffer) {
     const std::size_t begin = sequence_->length;
     ChunkOps ops(sequence_->cache, begin, device_, threads_);

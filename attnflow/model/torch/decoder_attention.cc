@@ -10,8 +10,8 @@ namespace attnflow::internal {
 
 namespace {
 
-// Queries of a tile: enough that a key is packed for the BLAS once in a while only, few enough that the scores of a
-// long text stay in a core's cache.
+// Queries per tile: enough that keys are rarely packed for the BLAS, few enough that the scores of a long text stay in
+// a core's cache.
 constexpr std::int64_t kTile = 64;
 constexpr std::size_t kRoomStep = 64;
 
@@ -24,7 +24,7 @@ struct Tile {
 
 std::vector<Tile> cut(std::int64_t heads, std::int64_t key_heads, std::int64_t queries) {
   std::vector<Tile> tiles;
-  // One query: the heads that share keys make a matrix of their own.
+  // With one query, the heads that share keys form a matrix.
   const std::int64_t shared = queries == 1 ? heads / key_heads : 1;
   for (std::int64_t head = 0; head < heads; head += shared) {
     for (std::int64_t query = 0; query < queries; query += kTile) {
@@ -34,7 +34,8 @@ std::vector<Tile> cut(std::int64_t heads, std::int64_t key_heads, std::int64_t q
   return tiles;
 }
 
-// A tile's queries as a matrix for each head with keys of its own: [G of the tile, rows, d], heads before queries.
+// Returns a tile's queries as one matrix for each head with its own keys: [G of the tile, rows, d], heads before
+// queries.
 at::Tensor rows_of(const AttentionTask& task, const Tile& tile, std::int64_t key_heads) {
   const std::int64_t d = task.form.head_width;
   const at::Tensor part = task.queries.narrow(0, tile.query, tile.queries).narrow(1, tile.head * d, tile.heads * d);
@@ -111,7 +112,7 @@ void KeyValueCache::reserve(std::size_t positions, std::size_t used) {
   if (positions <= room_) return;
   const std::size_t grown = (std::max(positions, room_ + room_ / 2) + kRoomStep - 1) / kRoomStep * kRoomStep;
   const std::size_t room = std::max(positions, std::min(grown, most_));
-  // One tensor at a time, so that old and new ones are never all there at once.
+  // One tensor at a time, so that the old and the new cache never exist in full at the same time.
   for (std::vector<at::Tensor>* const all : {&keys_, &values_}) {
     for (at::Tensor& one : *all) {
       const at::TensorOptions options = at::TensorOptions(at::kFloat).device(device_);

@@ -1,7 +1,7 @@
-// Keys and values of a decoder, and the attention of some queries to them.
+// A decoder's keys and values, and the attention of queries to them.
 //
-// Positions count from 0 of the sequence. H heads, G of them with keys and values of their own, d numbers each: head h
-// uses those of key-value head h G / H.
+// Positions count from the start of the sequence, at 0. There are H heads of d numbers each, and G of them have their
+// own keys and values: head h uses those of key-value head h G / H.
 #ifndef ATTNFLOW_MODEL_TORCH_DECODER_ATTENTION_H_
 #define ATTNFLOW_MODEL_TORCH_DECODER_ATTENTION_H_
 
@@ -16,15 +16,15 @@
 
 namespace attnflow::internal {
 
-// Keys (turned, where positions are rotary) and values of every layer, with room for more positions than are used.
+// Keys (rotated, if positions are rotary) and values of every layer, with room for more positions than are in use.
 class KeyValueCache {
  public:
   KeyValueCache(const DecoderConfig& config, at::Device device);
 
-  // Makes room for `positions` in all; what is stored of the first `used` stays. Room grows by half at least, so that
-  // appending token by token copies each number a few times at most.
+  // Makes room for `positions` in total and keeps the first `used`. Room grows by at least half, so that appending
+  // token by token copies each number only a few times.
   void reserve(std::size_t positions, std::size_t used);
-  // What room for so many positions takes.
+  // Bytes that room for `positions` takes.
   std::size_t bytes(std::size_t positions) const {
     return 2 * keys_.size() * static_cast<std::size_t>(heads_ * width_) * positions * sizeof(float);
   }
@@ -50,21 +50,21 @@ struct AttentionTask {
   const LayerForm& form;
   at::Tensor queries;         // [n, H d], scaled by 1 / sqrt(d)
   std::int64_t begin = 0;     // the position of the first query; the keys end with the last query's own position
-  std::int64_t all_keys = 0;  // above 0: not causal, each query sees so many keys
+  std::int64_t all_keys = 0;  // above 0: not causal, each query sees this many keys
   at::Tensor keys;            // [G, room, d]
   at::Tensor values;          // [G, room, d]; undefined: no context
   at::Tensor score_bias;      // [H, n, keys], added to scores; undefined: none
-  at::Tensor attention;       // [H, n, keys], written where defined: softmax of scores, 0 where a query cannot see
-  at::Tensor context;         // [n, H d], written where values are defined
+  at::Tensor attention;       // [H, n, keys], written if defined: softmax of scores, 0 where a query cannot see
+  at::Tensor context;         // [n, H d], written if values are defined
 };
 
-// Takes from scores [.., queries, keys] what their softmax shall leave nothing of: keys behind a query, or before its
-// window (0: none). The last key is the last query's own; the first query and key stand at these positions.
+// Masks scores [.., queries, keys] so that their softmax is 0 for keys after a query or before its window (0: none).
+// The last key is the last query's own; `key_begin` and `query_begin` are the positions of the first key and query.
 void apply_causal_mask(at::Tensor& scores, std::int64_t key_begin, std::int64_t query_begin, std::int64_t window);
 
-// On a CPU computes the task in tiles of a head and some queries, whose scores alone are in memory: [64, begin + n] for
-// each thread. The same tiles, so the same bits, whether or not attention is asked for. Other devices share work out
-// themselves and get it in one piece.
+// On a CPU, computes the task in tiles of a head and some queries, holding only their scores in memory: [64, begin + n]
+// for each thread. The tiles are the same, so results are bitwise the same, whether or not attention is requested.
+// Other devices divide work themselves and get it in one piece.
 void attend(const AttentionTask& task, std::size_t threads);
 
 }  // namespace attnflow::internal

@@ -1,4 +1,4 @@
-// Decoders against what transformers computed (tests/golden/decoders), and against a published trace of one.
+// Tests decoders against output of transformers (tests/golden/decoders), and against a published trace of one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -27,8 +27,8 @@ using test::largest;
 using test::largest_difference;
 using test::StackedRows;
 
-// Relative to the largest logit where that is above 1: the random models' logits reach 10, and float32 sums in another
-// order differ by some units of 6e-7 there.
+// Relative to the largest logit if that is above 1: the random models' logits reach 10, and float32 sums in a different
+// order differ by a few units of 6e-7 there.
 constexpr double kLogitTolerance = 2e-5;
 
 struct GoldenCase {
@@ -60,7 +60,7 @@ std::vector<GoldenDecoder> decoders() {
   return all;
 }
 
-// Rows of a stack [layer, head, query, key] against golden [layer, head, rows, key].
+// Compares rows of a stack [layer, head, query, key] with golden [layer, head, rows, key].
 void expect_attention(const StackedRows& found, const Tensor<float>& expected,
                       const std::vector<std::size_t>& queries) {
   ASSERT_EQ(expected.rank(), 4U);
@@ -155,7 +155,7 @@ TEST(DecoderGolden, Gradients) {
         const double rounding = one.array(name + "_gradient_rounding").to_double("rounding").data()[0];
         expect_close(found[t].gradient, gradient, std::max(kGradientTolerance, kRoundings * rounding));
         const double value = one.array(name + "_value").to_double("value").data()[0];
-        // A logit is as exact as the largest of its row.
+        // A logit is as precise as the largest in its row.
         const Tensor<float> logits = one.array("logits").to_float("logits");
         const double scale = name == "logit" ? largest(logits[logits.extent(0) - 1].span()) : 1.0;
         EXPECT_NEAR(found[t].value, value, kGradientTolerance * std::max(1.0, scale));
@@ -166,14 +166,14 @@ TEST(DecoderGolden, Gradients) {
   EXPECT_GE(checked, 9U * 2U * 3U);
 }
 
-// Any model runs through load_model too.
+// load_model also loads any decoder.
 TEST(DecoderGolden, LoadModelTakesDecoders) {
   const std::unique_ptr<TextModel> model = ModelFiles(test::golden_decoders() / "llama_grouped").load_text();
   EXPECT_EQ(model->info().head, ModelHead::kCausalLm);
   EXPECT_EQ(model->decoder(), model.get());
 }
 
-// GPT-2 of 3 layers, 3 heads, 48 numbers and a vocabulary of 3, trained to sort: weights as minGPT keeps them, with
+// GPT-2 with 3 layers, 3 heads, hidden size 48 and a vocabulary of 3, trained to sort: weights in minGPT's form, with
 // every intermediate result of the first layer and the final probabilities for 3 inputs.
 class GptNanoSort {
  public:
@@ -193,7 +193,7 @@ class GptNanoSort {
     for (const auto& [name, json] : weights_.items()) {
       if (name == "config") continue;
       Tensor<float> values = tensor(json);
-      // Maps inside layers are stored [out, in] here, and the other way round in Hugging Face's GPT-2.
+      // Maps inside layers are stored [out, in] here, and transposed in Hugging Face's GPT-2.
       const bool map = name.find(".attn.c_") != std::string::npos || name.find(".mlp.c_") != std::string::npos;
       if (map && values.rank() == 2) values = transposed(values);
       arrays.push_back({name, Array::from(values.view())});

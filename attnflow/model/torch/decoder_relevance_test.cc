@@ -1,6 +1,6 @@
-// Relevance is conserved on its way back to a layer (AttnLRP): where maps have no biases, what positions write into
-// each other in the topmost layer and what goes past its attention sum to the score that is explained. Below, the
-// softmax of attention comes in, whose rule conserves next to nothing exactly.
+// AttnLRP conserves relevance when propagating it back to a layer: if maps have no biases, the amounts that positions
+// write into each other in the top layer, plus the amount that bypasses its attention, sum to the explained score. In
+// lower layers, the softmax of attention is involved, whose rule conserves almost nothing exactly.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace attnflow::decoder_relevance_test {
 namespace {
 
-// Small enough next to what they divide that nothing is lost in them.
+// Small enough compared with the divisors that no precision is lost.
 constexpr double kEpsilon = 1e-12;
 
 class TopSum final : public AttentionGradientSink {
@@ -25,7 +25,7 @@ class TopSum final : public AttentionGradientSink {
   void layer(const LayerGradients& gradients) override {
     const Tensor<double> relevance = signed_relevance(gradients);
     if (sum == 0.0)
-      sum = std::accumulate(relevance.span().begin(), relevance.span().end(), 0.0);  // layers come from the top
+      sum = std::accumulate(relevance.span().begin(), relevance.span().end(), 0.0);  // layers arrive from the top
   }
 };
 

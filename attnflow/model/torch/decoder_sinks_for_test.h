@@ -1,4 +1,4 @@
-// Collecting the attention of decoders, which comes in chunks of queries.
+// Collects the attention of decoders, which arrives in chunks of queries.
 #ifndef ATTNFLOW_MODEL_TORCH_DECODER_SINKS_FOR_TEST_H_
 #define ATTNFLOW_MODEL_TORCH_DECODER_SINKS_FOR_TEST_H_
 
@@ -11,8 +11,8 @@
 
 namespace attnflow::test {
 
-// Keeps every chunk, and checks that chunks come as the interface promises: all layers of one before the next, keys up
-// to the last query.
+// Keeps every chunk, and checks that chunks arrive as the interface promises: all layers of one before the next, keys
+// up to the last query.
 class StackedRows : public AttentionSink {
  public:
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
@@ -33,13 +33,13 @@ class StackedRows : public AttentionSink {
     chunk.layers.emplace_back(attention.shape(), std::vector<float>(attention.span().begin(), attention.span().end()));
   }
 
-  // Of the first chunk, and the same in all.
+  // Number of layers in the first chunk, which must be the same in all.
   std::size_t layers() const {
     for (const Chunk& chunk : chunks) EXPECT_EQ(chunk.layers.size(), chunks.front().layers.size());
     return chunks.empty() ? 0 : chunks.front().layers.size();
   }
 
-  // One row, `keys` long: 0 behind the keys that came with it. Empty for a query that did not come.
+  // Returns one row of `keys` weights: 0 after the keys that it arrived with. Empty for a query that did not arrive.
   std::vector<float> row(std::size_t layer, std::size_t head, std::size_t query, std::size_t keys) const {
     for (const Chunk& chunk : chunks) {
       if (query < chunk.begin || query >= chunk.begin + chunk.queries) continue;

@@ -63,7 +63,7 @@ at::Tensor DecoderTensors::positions(std::size_t begin, std::size_t count) const
   const std::int64_t half = to_signed(config.hidden / 2);
   const double steps = static_cast<double>(kind == PositionKind::kSinusoidal ? half : half - 1);
   const at::TensorOptions exact =
-      at::TensorOptions(at::kDouble).device(device());  // rounded once, as the tables of transformers are
+      at::TensorOptions(at::kDouble).device(device());  // rounded once, like transformers' tables
   const at::Tensor turns = at::exp(at::arange(half, exact) * (-std::log(kBase) / steps));
   const at::Tensor angles = at::arange(first, first + to_signed(count), exact).view({-1, 1}) * turns;
   return at::cat({at::sin(angles), at::cos(angles)}, 1).to(at::kFloat);

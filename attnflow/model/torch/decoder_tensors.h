@@ -1,4 +1,4 @@
-// The weights of a decoder as libtorch tensors.
+// A decoder's weights as libtorch tensors.
 #ifndef ATTNFLOW_MODEL_TORCH_DECODER_TENSORS_H_
 #define ATTNFLOW_MODEL_TORCH_DECODER_TENSORS_H_
 
@@ -20,9 +20,9 @@ namespace attnflow::internal {
 struct DecoderTensors {
   DecoderTensors(TensorSource& source, const DecoderWeights& weights);
 
-  // What the first layer is given for tokens at positions from `begin` on: [1, n, hidden].
+  // Returns the input of the first layer for tokens at positions from `begin` on: [1, n, hidden].
   at::Tensor embed(std::span<const std::int64_t> ids, std::size_t begin) const;
-  // Says to `ops` by which angles positions from `begin` on are turned.
+  // Sets the rotation angles of positions from `begin` on in `ops`.
   template <typename Ops>
   void turn(Ops& ops, std::size_t begin, std::size_t count) const {
     ops.rotation = rotation(config.rotary, frequencies, begin, count);
@@ -30,7 +30,7 @@ struct DecoderTensors {
   }
   std::vector<LayerForm> forms() const;
   at::Device device() const { return word_embedding.device(); }
-  // x [1, T, hidden] through all layers. Throws Cancelled.
+  // Runs x [1, T, hidden] through all layers. Throws Cancelled.
   template <typename Ops>
   at::Tensor run_layers(Ops& ops, at::Tensor x, const std::stop_token& stop) const {
     for (std::size_t index = 0; index < config.layers; ++index) {
@@ -39,7 +39,7 @@ struct DecoderTensors {
     }
     return x;
   }
-  // What the last layer gives, [.., hidden], as logits [.., vocabulary or classes].
+  // Converts the last layer's output, [.., hidden], to logits [.., vocabulary or classes].
   template <typename Ops>
   at::Tensor logits(const Ops& ops, const at::Tensor& hidden) const {
     at::Tensor logits = ops.linear(output, ops.normed(final_norm, hidden));
@@ -50,17 +50,17 @@ struct DecoderTensors {
 
   DecoderConfig config;
   at::Tensor word_embedding;
-  at::Tensor position_embedding;  // undefined: none is learnt
+  at::Tensor position_embedding;  // undefined: none is learned
   at::Tensor distance_bias;       // [buckets, heads], or undefined
   Norm embedding_norm;            // of embeddings; without a scale: none
   at::Tensor frequencies;         // [rotary_width / 2], undefined: no rotary embedding
-  at::Tensor local_frequencies;   // of layers with a window, where those have their own
+  at::Tensor local_frequencies;   // for layers with a window, if they have their own
   std::vector<TransformerLayer> layers;
   Norm final_norm;  // without a scale: none
-  Linear output;    // to the vocabulary, or classes; without a weight: a base model, which has no logits
+  Linear output;    // to the vocabulary or classes; without a weight: a base model, which has no logits
 
  private:
-  // [n, hidden], added to word embeddings at positions from `begin` on; undefined: nothing is.
+  // [n, hidden], added to word embeddings at positions from `begin` on; undefined: none.
   at::Tensor positions(std::size_t begin, std::size_t count) const;
   RotaryUse rotary_use(std::size_t layer) const;
   Rotation rotation(const RotaryConfig& rotary, const at::Tensor& of_frequencies, std::size_t begin,

@@ -1,4 +1,4 @@
-// What Decoder promises, beyond the numbers that decoder_golden_test.cc compares.
+// Tests Decoder's contract, beyond the numbers that decoder_golden_test.cc compares.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,9 +27,9 @@ using test::expect_error;
 using test::largest_difference;
 using test::StackedRows;
 
-// Two float32 passes over the same numbers, cut differently: some units in the last place of 6e-8, which deep random
-// layers multiply. How many depends on the processor, whose vectors say in which order matrix products add: below 1e-5
-// on most, 1.3e-5 was seen on one with AVX-512.
+// For two float32 passes over the same numbers, cut differently: a few units in the last place of 6e-8, amplified by
+// deep random layers. The amount depends on the processor, whose vector width determines the order of sums in matrix
+// products: below 1e-5 on most, 1.3e-5 observed on one with AVX-512.
 constexpr double kChunkTolerance = 4e-5;
 
 std::unique_ptr<Decoder> load(const std::filesystem::path& folder, std::size_t threads = 0) {
@@ -72,7 +72,7 @@ TEST(Decoder, ABaseModelHasAttentionAndNoLogits) {
   expect_error(ErrorKind::kUnsupportedModel, words, [&] { gradients_of(*base).input_gradients(inputs, targets); });
 }
 
-// The map to the next token as one to classes: the same logits, at the last token that is no padding.
+// Uses the map to the next token as a map to classes: the logits are the same, at the last token that is not padding.
 TEST(Decoder, AClassifierReadsTheLastTokenThatIsNoPadding) {
   constexpr std::int64_t kPadding = 7;
   const test::ModelCopy copy = test::decoder_copy("llama_grouped");
@@ -110,8 +110,8 @@ TEST(Decoder, AClassifierReadsTheLastTokenThatIsNoPadding) {
   expect_error(ErrorKind::kUnsupportedModel, {"predicts a class"}, [&] { classifier->append(ids, nullptr); });
 }
 
-// A decoder of random weights with heads enough that a chunk's attention has to be bounded, and wide enough that
-// products are cut into several blocks each way. `from` is the golden decoder that it is a wide copy of.
+// A decoder with random weights, with enough heads that a chunk's attention must be bounded, and wide enough that
+// products are cut into several blocks in each dimension. `from` is the golden decoder of which it is a wide copy.
 class WideDecoder {
  public:
   static constexpr std::size_t kHidden = 384;
@@ -140,7 +140,7 @@ class WideDecoder {
   test::ModelCopy copy_;
 };
 
-// `tokens` ids below `vocabulary`, all of them in use before one comes again.
+// Returns `tokens` ids below `vocabulary`, using all of them before one repeats.
 std::vector<std::int64_t> spread_ids(std::size_t tokens, std::size_t vocabulary) {
   constexpr std::size_t kStride = 7919;
   std::vector<std::int64_t> ids;
@@ -300,7 +300,7 @@ TEST(Decoder, LogitsComeInTheOrderAsked) {
   const Tensor<float> three = decoder->run(input, nullptr, {{8, 1, 8}}).logits;
   ASSERT_EQ(three.shape(), (Shape{3, 298}));
   EXPECT_LE(relative_difference(three[1].span(), one.span()), kChunkTolerance);
-  // The same row of another block of the product: not the same bits with every BLAS.
+  // The same row in another block of the product: not bitwise the same with every BLAS.
   EXPECT_LE(relative_difference(three[2].span(), three[0].span()), kChunkTolerance);
   EXPECT_EQ(decoder->run(input, nullptr).logits.shape(), (Shape{0, 298}));
   EXPECT_LE(relative_difference(decoder->append(std::vector<std::int64_t>{7}, nullptr).span(),
@@ -313,10 +313,10 @@ TEST(Decoder, LogitsComeInTheOrderAsked) {
             kChunkTolerance);
 }
 
-// Room grows as tokens come, or is there from the start: the numbers are the same.
+// Room grows as tokens arrive, or exists from the start: the numbers are the same.
 TEST(Decoder, ContextIsRoomAndNothingElse) {
   LoadOptions options;
-  options.context = 100000;  // more than there are positions
+  options.context = 100000;  // more than the number of positions
   const std::unique_ptr<Decoder> roomy = ModelFiles(test::golden_decoders() / "llama_grouped").load_decoder(options);
   const std::unique_ptr<Decoder> growing = load_golden("llama_grouped");
   const std::unique_ptr<Decoder> asked = load_golden("llama_grouped");
@@ -331,7 +331,7 @@ TEST(Decoder, ContextIsRoomAndNothingElse) {
   EXPECT_EQ(roomy->length(), 320U);
 }
 
-// Keeps what a replay hands out in one call.
+// Keeps the rows that a replay passes on in one call.
 class RowsSink : public AttentionSink {
  public:
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
@@ -437,7 +437,7 @@ TEST(Decoder, RefusesInputThatItCannotRun) {
   expect(ErrorKind::kBadFile, {"found 298 at position 4"}, {5, 298});
   expect(ErrorKind::kBadFile, {"found -1"}, {-1});
   EXPECT_TRUE(sink.chunks.empty());
-  // What was refused left the sequence alone.
+  // Rejected tokens leave the sequence unchanged.
   EXPECT_EQ(decoder->length(), 3U);
   decoder->append(std::vector<std::int64_t>(317, 5), nullptr);
   expect(ErrorKind::kInputTooLong, {"1 after the 320"}, {5});
@@ -508,7 +508,7 @@ TEST(Decoder, ClearsTheSequenceWhenItIsStopped) {
   EXPECT_THROW(gradients_of(*decoder).input_gradients(inputs, targets, options), Cancelled);
 }
 
-// Gradients say what a small step of the input does; they leave the sequence alone.
+// Gradients describe the effect of a small step of the input; computing them leaves the sequence unchanged.
 TEST(DecoderGradients, OfManySequencesAreThoseOfEach) {
   const std::unique_ptr<Decoder> decoder = load_golden("qwen2_window");
   decoder->append(std::vector<std::int64_t>{1, 2, 3}, nullptr);
@@ -533,7 +533,7 @@ TEST(DecoderGradients, OfManySequencesAreThoseOfEach) {
     EXPECT_TRUE(alone[0].gradient == all[i].gradient);
     EXPECT_EQ(alone[0].value, all[i].value);
   }
-  // The value is that of the logits which a run gives.
+  // The value is computed from the logits that a run gives.
   const Tensor<float> logits = decoder->run(inputs[4], nullptr, {{29}}).logits;
   const std::vector<ScoreTarget> logit = {{ScoreTarget::Kind::kLogit, 17, 0}};
   EXPECT_NEAR(gradients_of(*decoder).input_gradients({&inputs[4], 1}, logit)[0].value,

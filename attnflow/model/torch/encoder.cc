@@ -31,16 +31,16 @@ namespace {
 using internal::to_host;
 using internal::to_signed;
 
-// The layers of one sequence, whose attention goes to a sink.
+// Runs the layers of one sequence, with attention sent to a sink.
 class SequenceOps : public internal::BlockedOps {
  public:
   SequenceOps(at::Device device, std::size_t threads, AttentionSink* sink)
       : BlockedOps(device, threads, internal::OneRow::kMatrix), sink_(sink) {}
 
   at::Tensor score_bias;                        // [H or 1, n, n]: added to scores; undefined: none
-  internal::OccurringBuckets distance_buckets;  // of layers whose form has DistanceTerms
+  internal::OccurringBuckets distance_buckets;  // for layers whose form has DistanceTerms
 
-  // Heads by themselves, in blocks.
+  // Processes heads separately, in blocks.
   at::Tensor attend(const internal::LayerForm& form, std::size_t index, at::Tensor query, at::Tensor key,
                     at::Tensor value) {
     const std::int64_t n = query.size(1);
@@ -94,14 +94,14 @@ class SequenceOps : public internal::BlockedOps {
 
  private:
   AttentionSink* sink_;
-  at::Tensor attention_;  // of the layer that has just attended, where its terms are wanted
+  at::Tensor attention_;  // of the layer that has just attended, if its terms are wanted
   at::Tensor values_;
 };
 
 using SequenceForward = internal::EncoderForward<SequenceOps>;
 using BatchForward = internal::EncoderForward<internal::AutogradOps>;
 
-// What differs between texts and images.
+// Handles the differences between texts and images.
 internal::BatchItem batch_item(const ModelInfo& info, const TextInput& input) { return {input_tokens(info, input)}; }
 internal::BatchItem batch_item(const ModelInfo& info, const PixelInput& input) {
   return {input_tokens(info, input), input.pixels.shape()};
@@ -142,7 +142,7 @@ internal::PaddedBatch batch_of(const ModelConfig& /*config*/, std::span<const Pi
   return batch;
 }
 
-// `Kind`: what it is, of texts or of images.
+// `Kind` is the base class for texts or images.
 template <typename Kind, typename Input>
 class TorchEncoder final : public Kind, public Gradients<Input> {
  public:
@@ -204,7 +204,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
         values.push_back(value_at(forward, hidden.narrow(0, to_signed(i), 1), targets[group[i]], tokens));
       }
       const at::Tensor stacked = at::stack(values);
-      // Sequences of a batch do not touch each other, so the gradient of the sum holds each one's own.
+      // Sequences in a batch are independent, so the gradient of the sum contains each one's own.
       const at::Tensor gradient = torch::autograd::grad({stacked.sum()}, {embedding}).front();
       for (std::size_t i = 0; i < group.size(); ++i) {
         InputGradient& result = gradients[group[i]];
@@ -281,7 +281,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
                 fmt::format("expected a model with a classification head, found none in {}", info_.name));
   }
 
-  // The target's value, of the last hidden states [1, T, hidden] of a sequence of `tokens`.
+  // Returns the target's value, from the last hidden states [1, T, hidden] of a sequence of `tokens`.
   at::Tensor value_at(const BatchForward& forward, const at::Tensor& hidden, const ScoreTarget& target,
                       std::size_t tokens) const {
     if (info_.head == ModelHead::kClassification) {
@@ -295,12 +295,12 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     return internal::value_of(target, forward.predict_tokens(hidden, index)[0]);
   }
 
-  // Of the last hidden states, [1, n, hidden].
+  // Applies the head to the last hidden states, [1, n, hidden].
   ModelOutput head(const SequenceForward& forward, const at::Tensor& hidden, const RunOptions& options) const {
     if (info_.head == ModelHead::kClassification) return {to_host(forward.classify(hidden)[0])};
     if (info_.head == ModelHead::kQuestionAnswering) return {to_host(forward.predict_answers(hidden))};
     if (info_.head == ModelHead::kNone) return {};
-    // Logits of one position may be as many numbers as the vocabulary has: only those asked for are computed.
+    // The logits of one position may be as numerous as the vocabulary, so only those requested are computed.
     if (options.logit_positions.empty()) {
       return {Tensor<float>({0, predicts_classes(info_.head) ? info_.labels.size() : info_.vocabulary})};
     }

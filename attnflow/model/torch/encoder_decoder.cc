@@ -24,19 +24,19 @@ namespace {
 using internal::AttentionTask;
 using internal::to_signed;
 
-// Rows of attention, in their place among source and target as one sequence: m tokens of the source and those of the
-// target behind them. The rows are all that are new.
+// Places rows of attention in the joint sequence of source and target: the m source tokens, followed by those of the
+// target. The rows are those of all new tokens.
 class JointRows {
  public:
-  // `begin`: the first new token; `end`: one behind the last. `sink` may be null.
+  // `begin`: the first new token; `end`: one past the last. `sink` may be null.
   JointRows(AttentionSink* sink, std::size_t source, std::size_t begin, std::size_t end)
       : sink_(sink), source_(to_signed(source)), begin_(to_signed(begin)), end_(to_signed(end)) {}
 
   bool wanted() const { return sink_ != nullptr; }
 
-  // Attention [H, m, m] of a layer of the encoder.
+  // Attention [H, m, m] of an encoder layer.
   void from_encoder(std::size_t layer, const at::Tensor& attention) { send(layer, attention.size(0), 0, 0, attention); }
-  // Of a layer of the encoder that has had its say: the new tokens are the target's.
+  // For an encoder layer that has already run: the new tokens belong to the target.
   void past_encoder(std::size_t layer, std::int64_t heads) { send(layer, heads, 0, 0, {}); }
   // Attention [H, new, target] of the target to itself, or [H, new, m] to the source.
   void to_target(std::size_t layer, const at::Tensor& attention) { from_target(layer, source_, attention); }
@@ -47,7 +47,7 @@ class JointRows {
     send(layer, attention.size(0), std::max(begin_, source_), column, attention);
   }
 
-  // Tokens without a row in `attention`, whose first is that of token `row`, attend to themselves alone.
+  // Tokens without a row in `attention`, whose first row is that of token `row`, attend only to themselves.
   void send(std::size_t layer, std::int64_t heads, std::int64_t row, std::int64_t column, const at::Tensor& attention) {
     if (sink_ == nullptr) return;
     const std::int64_t rows = end_ - begin_;
@@ -68,13 +68,14 @@ class JointRows {
   std::int64_t end_;
 };
 
-// Attention whose rows go where they belong.
+// Computes attention and sends its rows to their places.
 class JointOps : public internal::BlockedOps {
  protected:
   JointOps(at::Device device, std::size_t threads, internal::OneRow one_row, JointRows& rows)
       : BlockedOps(device, threads, one_row), rows_(rows) {}
 
-  // The context [1, T, H d] of queries [1, T, H, d] that see so many keys; task.attention where rows are wanted.
+  // Returns the context [1, T, H d] of queries [1, T, H, d] that see `keys` keys; sets task.attention if rows are
+  // wanted.
   at::Tensor run(AttentionTask& task, const at::Tensor& query, std::int64_t keys) {
     task.queries = query.view({query.size(1), -1});
     task.context = at::empty_like(task.queries);
@@ -86,7 +87,7 @@ class JointOps : public internal::BlockedOps {
   JointRows& rows_;
 };
 
-// The layers of the encoder, over a whole source.
+// The encoder's layers, applied to a whole source.
 class SourceOps : public JointOps {
  public:
   SourceOps(at::Device device, std::size_t threads, JointRows& rows)
@@ -107,13 +108,13 @@ class SourceOps : public JointOps {
   }
 };
 
-// Keys and values of the source in a layer of the decoder: [H, m, d].
+// Keys and values of the source in a decoder layer: [H, m, d].
 struct SourceKeys {
   at::Tensor keys;
   at::Tensor values;
 };
 
-// Tokens of the target on their way through the layers of the decoder, behind `begin` others.
+// Runs tokens of the target through the decoder's layers, after `begin` others.
 class TargetOps : public JointOps {
  public:
   TargetOps(internal::KeyValueCache& cache, const std::vector<SourceKeys>& source, std::size_t begin, at::Device device,
@@ -176,7 +177,7 @@ class TorchEncoderDecoder final : public Decoder {
   bool has_terms() const override { return false; }
   std::size_t length() const override { return source_tokens_ + target_tokens_; }
   void clear() override { source_tokens_ = target_tokens_ = 0; }
-  // The target has no more than that; what the source takes depends on it alone.
+  // The target has no more positions than that; the memory for the source depends only on the source.
   void reserve(std::size_t tokens) override {
     const std::size_t positions = std::min(tokens, info_.target->max_tokens);
     internal::on_one_thread([&] { cache_.reserve(positions, target_tokens_); });
@@ -219,7 +220,7 @@ class TorchEncoderDecoder final : public Decoder {
   }
 
  private:
-  // Tokens of the source in what begins a sequence.
+  // Returns the number of source tokens in the ids that begin a sequence.
   std::size_t source_part(std::span<const std::int64_t> ids) const {
     const std::vector<std::int64_t>& begin = info_.target->begin;
     if (ids.size() > begin.size() && std::equal(begin.rbegin(), begin.rend(), ids.rbegin())) {
@@ -236,7 +237,7 @@ class TorchEncoderDecoder final : public Decoder {
                                         to_signed(begin + queries));
   }
 
-  // Runs the encoder, and keeps what the decoder's layers make of its output.
+  // Runs the encoder, and keeps the decoder layers' keys and values for its output.
   void read_source(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
     SourceOps ops(device_, threads_, rows);
     ops.score_bias = score_bias(encoder_, 0, ids.size());
@@ -252,7 +253,7 @@ class TorchEncoderDecoder final : public Decoder {
     source_tokens_ = ids.size();
   }
 
-  // Runs the decoder over tokens behind those that are there: the logits of the next one.
+  // Runs the decoder on tokens after the existing ones, and returns the logits of the next one.
   Tensor<float> write_target(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
     cache_.reserve(target_tokens_ + ids.size(), target_tokens_);
     TargetOps ops(cache_, source_, target_tokens_, device_, threads_, rows, encoder_.config.layers);
@@ -267,7 +268,7 @@ class TorchEncoderDecoder final : public Decoder {
   }
 
   ModelInfo info_;
-  ModelInfo target_info_;  // the same, with the positions of a target
+  ModelInfo target_info_;  // the same, with the target's positions
   std::vector<std::int64_t> never_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
   at::Device device_;
@@ -276,7 +277,7 @@ class TorchEncoderDecoder final : public Decoder {
   internal::DecoderTensors decoder_;
   std::size_t threads_;
   internal::KeyValueCache cache_;   // of the target
-  std::vector<SourceKeys> source_;  // of each layer of the decoder
+  std::vector<SourceKeys> source_;  // for each decoder layer
   std::size_t source_tokens_ = 0;
   std::size_t target_tokens_ = 0;
 };

@@ -1,4 +1,4 @@
-// Encoder-decoders against what transformers computed (tests/golden/encoder_decoders).
+// Tests encoder-decoders against output of transformers (tests/golden/encoder_decoders).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using test::expect_error;
 using test::largest_difference;
 using test::StackedRows;
 
-// As of decoders: relative to the largest logit where that is above 1.
+// As for decoders: relative to the largest logit if that is above 1.
 constexpr double kLogitTolerance = 2e-5;
 
 std::filesystem::path golden_folder() { return test::golden_models().parent_path() / "encoder_decoders"; }
@@ -33,8 +33,8 @@ struct GoldenPair {
   Json model;
   std::string name;
   Ids source;
-  Ids target;         // those that it begins with among them
-  std::size_t begin;  // how many of those there are
+  Ids target;         // including those that it begins with
+  std::size_t begin;  // number of ids that it begins with
   Tensor<float> attention;
   Tensor<float> logits;
 
@@ -69,7 +69,7 @@ std::unique_ptr<Decoder> load(const std::string& name, std::size_t threads = 0) 
   return ModelFiles(golden_folder() / name).load_decoder({.device = "cpu", .threads = threads});
 }
 
-// What a model bans has no logit.
+// Ids that a model bans have no logit.
 void expect_logits(const Tensor<float>& found, TensorView<const float> expected) {
   double largest = 1.0;
   double difference = 0.0;
@@ -119,7 +119,7 @@ TEST(EncoderDecoder, ManyTokensAtOnceAreThoseOneByOne) {
     if (golden.rest().empty()) continue;
     SCOPED_TRACE(golden.name);
     const std::unique_ptr<Decoder> decoder = load(golden.name);
-    for (int again = 0; again < 2; ++again) {  // and a sequence that is cleared leaves nothing
+    for (int again = 0; again < 2; ++again) {  // a cleared sequence leaves nothing behind
       StackedRows sink;
       decoder->clear();
       decoder->append(golden.first(), &sink);

@@ -1,6 +1,6 @@
-// The encoder of architecture.h, from a batch to logits, by either policy of transformer_layer.h.
+// Runs the encoder of architecture.h, from a batch to logits, with either policy of transformer_layer.h.
 //
-// Shapes: B sequences of T tokens; E the width of the embeddings, H the hidden size.
+// Shapes: B sequences of T tokens; E is the width of the embeddings, H the hidden size.
 #ifndef ATTNFLOW_MODEL_TORCH_ENCODER_FORWARD_H_
 #define ATTNFLOW_MODEL_TORCH_ENCODER_FORWARD_H_
 
@@ -18,13 +18,13 @@
 
 namespace attnflow::internal {
 
-// Keeps references to both.
+// Keeps references to both arguments.
 template <typename Ops>
 class EncoderForward {
  public:
   EncoderForward(const EncoderTensors& tensors, Ops& ops) : tensors_(tensors), ops_(ops) {}
 
-  // What the embedding module gives, after its norm where it has one: [B, T, E]. Layers then run on its batch.
+  // Returns the embedding module's output, after its norm if any: [B, T, E]. Layers then run on this batch.
   at::Tensor embed(const PaddedBatch& batch) {
     if (batch.pixels.defined()) return embed_pictures(batch.pixels);
     places_ = TokenPlaces(tensors_, batch.ids.size(1));
@@ -40,13 +40,13 @@ class EncoderForward {
     return tensors_.embedding_norm(x);
   }
 
-  // The last hidden states [B, T, H] of embeddings: project(), every layer, finish().
+  // Converts embeddings to the last hidden states [B, T, H]: project(), every layer, finish().
   at::Tensor encode(at::Tensor embedding) const {
     at::Tensor x = project(ops_.dropped(std::move(embedding)));
     for (std::size_t index = 0; index < tensors_.config.layers; ++index) x = layer(index, std::move(x));
     return finish(x);
   }
-  // What the first layer is given, of embeddings; those themselves where they are not projected.
+  // Returns the input of the first layer for embeddings, which is unchanged if there is no projection.
   at::Tensor project(at::Tensor embedding) const {
     const Linear& map = tensors_.embedding_projection;
     return map.weight.defined() ? ops_.linear(map, embedding) : embedding;
@@ -60,10 +60,10 @@ class EncoderForward {
     if (one.patch_distances.defined()) ops_.score_bias = places_.patch_distances(one.patch_distances);
     return run_layer(ops_, one, index, std::move(x));
   }
-  // What follows the last layer.
+  // Applies the operations after the last layer.
   at::Tensor finish(const at::Tensor& x) const { return ops_.normed(tensors_.final_norm, x); }
 
-  // Classification head: [B, classes]. `padding` as of embed()'s batch; undefined: none.
+  // Classification head: [B, classes]. `padding` is that of embed()'s batch; undefined: none.
   at::Tensor classify(const at::Tensor& hidden, const at::Tensor& padding = {}) const {
     const ClassifierInput input = tensors_.config.classifier_input;
     at::Tensor x = hidden.select(1, 0);
@@ -78,21 +78,22 @@ class EncoderForward {
     if (!tensors_.head_second.weight.defined()) return logits;
     return (logits + ops_.linear(tensors_.head_second, hidden.select(1, 1))) / 2;
   }
-  // Head of each token, at `positions`, numbers row * T + position: [positions, vocabulary or classes].
+  // Token head at `positions`, given as row * T + position: [positions, vocabulary or classes].
   at::Tensor predict_tokens(const at::Tensor& hidden, const at::Tensor& positions) const {
     const at::Tensor chosen = at::index_select(hidden.reshape({-1, hidden.size(2)}), 0, positions);
     return ops_.linear(tensors_.head_output, transformed(chosen));
   }
-  // Of one sequence, [1, n, hidden]: whether an answer begins with each token, and whether one ends with it, [2, n].
+  // For one sequence, [1, n, hidden]: logits for an answer that begins at each token and for one that ends there, [2,
+  // n].
   at::Tensor predict_answers(const at::Tensor& hidden) const {
     return ops_.linear(tensors_.head_output, transformed(hidden[0])).t().contiguous();
   }
 
-  // Of the batch that was embedded, as PaddedBatch has it.
+  // The padding of the embedded batch, in the form of PaddedBatch.
   const at::Tensor& padding() const { return padding_; }
 
  private:
-  // What a head makes of hidden states before its last map.
+  // Applies the head's layers before its last map.
   at::Tensor transformed(at::Tensor x) const {
     if (tensors_.head_dense.weight.defined()) x = ops_.activated(tensors_.head_dense, x, tensors_.head_activation);
     return ops_.normed(tensors_.head_norm, x);

@@ -11,7 +11,7 @@ namespace attnflow::internal {
 
 namespace {
 
-// Of keys from queries, [query, key].
+// Distances from queries to keys, [query, key].
 at::Tensor distances(std::int64_t tokens, const at::TensorOptions& options) {
   const at::Tensor positions = at::arange(tokens, options.dtype(at::kLong));
   return positions.unsqueeze(0) - positions.unsqueeze(1);
@@ -25,7 +25,7 @@ Rotation rotation_of(double theta, const ModelConfig& config, std::int64_t token
   return {at::cos(angles).to(options.device()), at::sin(angles).to(options.device())};
 }
 
-// Not infinite: padding is, and a row of a batch whose window holds nothing else would be no numbers.
+// Not infinite: padding is, and a batch row whose window holds nothing else would become NaN.
 at::Tensor window_of(std::size_t window, std::int64_t tokens, const at::TensorOptions& options) {
   constexpr double kBelowAllScores = -1e30;
   const at::Tensor unseen = distances(tokens, options).abs() >= to_signed(window);
@@ -34,7 +34,7 @@ at::Tensor window_of(std::size_t window, std::int64_t tokens, const at::TensorOp
 
 OccurringBuckets signed_buckets_of(const SignedBuckets& buckets, std::int64_t tokens,
                                    const at::TensorOptions& options) {
-  std::vector<std::int64_t> numbers;  // of distances from the one of the first query to the last key on
+  std::vector<std::int64_t> numbers;  // bucket numbers, from the distance of the first query to the last key on
   for (std::int64_t distance = 1 - tokens; distance < tokens; ++distance) {
     numbers.push_back(signed_distance_bucket(distance, buckets));
   }
@@ -48,7 +48,7 @@ OccurringBuckets signed_buckets_of(const SignedBuckets& buckets, std::int64_t to
   return found;
 }
 
-// Middles of `count` patches in a row, from -1 to 1.
+// Centers of `count` patches in a row, from -1 to 1.
 at::Tensor middles(std::int64_t count) {
   return (at::arange(count, at::TensorOptions(at::kFloat)) + 0.5) / static_cast<double>(count) * 2.0 - 1.0;
 }
@@ -58,7 +58,7 @@ at::Tensor middles(std::int64_t count) {
 at::Tensor distance_scores_of(const at::Tensor& bias, const DistanceBuckets& buckets, std::int64_t query_begin,
                               std::int64_t queries, std::int64_t keys) {
   const std::int64_t nearest = -(query_begin + queries - 1);
-  std::vector<std::int64_t> numbers;  // of distances from `nearest` on
+  std::vector<std::int64_t> numbers;  // bucket numbers, from distance `nearest` on
   for (std::int64_t distance = nearest; distance < keys - query_begin; ++distance) {
     numbers.push_back(distance_bucket(distance, buckets));
   }

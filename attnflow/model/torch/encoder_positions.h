@@ -1,4 +1,4 @@
-// How the attention of an encoder depends on where tokens stand, beside what its embeddings say.
+// Position-dependent parts of an encoder's attention, apart from its embeddings.
 #ifndef ATTNFLOW_MODEL_TORCH_ENCODER_POSITIONS_H_
 #define ATTNFLOW_MODEL_TORCH_ENCODER_POSITIONS_H_
 
@@ -12,18 +12,18 @@
 
 namespace attnflow::internal {
 
-// What is added to scores by how far the key stands from the query: [H, query, key], of so many queries from
-// `query_begin` on and of the keys from 0 on. `bias`: [buckets, H].
+// Returns the terms added to scores for the distance from query to key: [H, query, key], for `queries` queries from
+// `query_begin` on and the keys from 0 on. `bias`: [buckets, H].
 at::Tensor distance_scores_of(const at::Tensor& bias, const DistanceBuckets& buckets, std::int64_t query_begin,
                               std::int64_t queries, std::int64_t keys);
 
-// Of pictures of rows x columns patches, with a class token before them: where each pair of tokens finds its number in
-// a table of the distances of R x S patches, those of the training pictures. A query's patch y rows below and x columns
-// right of the key's is at (y + R - 1) (2 S - 1) + x + S - 1; behind these are three numbers more, of the class token
-// as query, as key, and as both. For another grid the table is resampled (bilinear, corners not aligned).
-// (BEiT: Bao et al., ICLR 2022, https://arxiv.org/abs/2106.08254.)
+// Maps each pair of tokens in images of rows x columns patches, preceded by a class token, to an entry in a table of
+// the distances between the R x S patches of the training images. For a query's patch y rows below and x columns to the
+// right of the key's, the entry is at (y + R - 1) (2 S - 1) + x + S - 1; three more entries follow, for the class token
+// as query, as key, and as both. For another grid the table is resampled (bilinear, corners not aligned). (BEiT: Bao et
+// al., ICLR 2022, https://arxiv.org/abs/2106.08254.)
 struct PatchDistances {
-  // What is added to scores, [H, query, key], of a table [(2 R - 1) (2 S - 1) + 3, H].
+  // Returns the terms added to scores, [H, query, key], from a table [(2 R - 1) (2 S - 1) + 3, H].
   at::Tensor operator()(const at::Tensor& table) const;
 
   std::int64_t trained_rows = 0;
@@ -32,26 +32,26 @@ struct PatchDistances {
   std::int64_t columns = 0;
 };
 
-// What a model has not is undefined.
+// Members that a model does not use are undefined.
 struct TokenPlaces {
   TokenPlaces() = default;
-  // Of a text of so many tokens.
+  // For a text of `tokens` tokens.
   TokenPlaces(const EncoderTensors& tensors, std::int64_t tokens);
-  // Of a picture of rows x columns patches. A patch whose middle is at y and x, both from -1 to 1 across the picture,
-  // is turned by the angles 2 pi y f_i and then 2 pi x f_i, with f_i = theta^(-4 i / d) for i below d / 4; the tokens
-  // before the patches are not turned. (DINOv3: Simeoni et al., 2025, https://arxiv.org/abs/2508.10104.)
+  // For an image of rows x columns patches. A patch whose center is at y and x, both from -1 to 1 across the image, is
+  // rotated by the angles 2 pi y f_i and then 2 pi x f_i, with f_i = theta^(-4 i / d) for i below d / 4; the tokens
+  // before the patches are not rotated. (DINOv3: Simeoni et al., 2025, https://arxiv.org/abs/2508.10104.)
   TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::int64_t columns);
 
-  OccurringBuckets distance_buckets;  // of what DistanceTerms are of
-  PatchDistances patch_distances;     // of a picture
+  OccurringBuckets distance_buckets;  // for DistanceTerms
+  PatchDistances patch_distances;     // for an image
 
-  // In layers whose tokens see all others.
+  // For layers whose tokens see all others.
   Rotation rotation;
-  at::Tensor distance_scores;  // [H, query, key]: added to scores by how far the key stands from the query
+  at::Tensor distance_scores;  // [H, query, key]: added to scores for the distance from query to key
 
-  // In those whose tokens see the ones near them.
+  // For layers whose tokens see only nearby ones.
   Rotation local_rotation;
-  at::Tensor window;  // [1, query, key]: 0 where the key is seen, else a number below all scores
+  at::Tensor window;  // [1, query, key]: 0 if the key is visible, else a number below all scores
 };
 
 }  // namespace attnflow::internal

@@ -6,7 +6,7 @@ namespace attnflow::internal {
 
 namespace {
 
-// [count, hidden] or [hidden] as of a batch of one.
+// Adds a batch dimension of one to [count, hidden] or [hidden].
 at::Tensor batched(const at::Tensor& tokens) {
   if (!tokens.defined() || tokens.dim() == 3) return tokens;
   return tokens.view({1, -1, tokens.size(-1)});

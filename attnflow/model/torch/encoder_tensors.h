@@ -1,4 +1,4 @@
-// The weights of an encoder as libtorch tensors.
+// An encoder's weights as libtorch tensors.
 #ifndef ATTNFLOW_MODEL_TORCH_ENCODER_TENSORS_H_
 #define ATTNFLOW_MODEL_TORCH_ENCODER_TENSORS_H_
 
@@ -13,7 +13,7 @@
 
 namespace attnflow::internal {
 
-// The embeddings of a model of pictures: image_embedding.h.
+// The embeddings of an image model: image_embedding.h.
 struct ImageTensors {
   ImageTensors(TensorSource& source, const ImageWeights& weights);
 
@@ -30,18 +30,18 @@ struct EncoderTensors {
   const TransformerLayer& layer(std::size_t index) const { return layers[config.stored_layer(index)]; }
 
   ModelConfig config;
-  std::optional<ImageTensors> image;  // of a model of pictures; the tables below are then undefined
+  std::optional<ImageTensors> image;  // set for an image model; the tables below are then undefined
   at::Tensor word_embedding;
-  at::Tensor position_embedding;    // undefined where there is none
-  at::Tensor token_type_embedding;  // undefined where there is none
-  Norm embedding_norm;              // as all below: without a scale, or a weight, there is none
+  at::Tensor position_embedding;    // undefined if there is none
+  at::Tensor token_type_embedding;  // undefined if there is none
+  Norm embedding_norm;              // as for all below: without a scale, or a weight, there is none
   Linear embedding_projection;
   at::Tensor distance_bias;              // [buckets, heads]; undefined: none
-  std::vector<TransformerLayer> layers;  // as they are stored
+  std::vector<TransformerLayer> layers;  // as stored
   Norm final_norm;
 
-  // Masked language model: dense, activation, norm, output. Classification: dense and activation where there is a
-  // dense, norm where there is one, output; and where there is a second, the mean of both.
+  // Masked language model: dense, activation, norm, output. Classification: dense and activation if there is a dense,
+  // norm if any, output; if there is a second output, the mean of both.
   Activation head_activation = Activation::kTanh;
   Linear head_dense;
   Norm head_norm;

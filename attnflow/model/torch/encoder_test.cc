@@ -1,4 +1,4 @@
-// What run() promises, beyond the numbers that golden_test.cc compares.
+// Tests run()'s contract, beyond the numbers that golden_test.cc compares.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::unique_ptr<Encoder> load(const std::string& name) {
   return ModelFiles(test::golden_models() / name).load_encoder();
 }
 
-// A BERT of random weights, as wide as real ones, so that products are cut into several blocks each way.
+// A BERT with random weights, as wide as real ones, so that products are cut into several blocks in each dimension.
 class WideBert {
  public:
   static constexpr std::size_t kPositions = 512;
@@ -52,7 +52,7 @@ class WideBert {
   test::ModelCopy copy_;
 };
 
-// `tokens` ids below `vocabulary`, all of them in use before one comes again.
+// Returns `tokens` ids below `vocabulary`, using all of them before one repeats.
 TextInput spread_input(std::size_t tokens, std::size_t vocabulary) {
   constexpr std::size_t kStride = 7919;
   TextInput input;
@@ -156,7 +156,7 @@ TEST(Encoder, SameInputSameBits) {
   expect_same_bits(test::golden_models() / "bert_masked_lm", {1, 20});
 }
 
-// OpenBLAS cuts products of these sizes in other places for other numbers of threads.
+// OpenBLAS cuts products of these sizes differently for other numbers of threads.
 TEST(Encoder, SameInputSameBitsInLongInputs) { expect_same_bits(WideBert(true).path(), {33, 342, 382, 454}); }
 
 TEST(Encoder, SameInputSameBitsMiniLm) {
@@ -171,8 +171,8 @@ TEST(Encoder, SameInputSameBitsAlbert) {
   expect_same_bits(std::filesystem::path(data) / "albert-uspto", {454});
 }
 
-// Without positions a sequence said k times is attended to as the sequence said once, a k-th to each copy. Once, it is
-// computed in one block; k times, in many.
+// Without positions, a sequence repeated k times gets the same attention as a single copy, divided by k for each copy.
+// A single copy is computed in one block, k copies in many.
 TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
   constexpr std::size_t kTokens = 6;
   constexpr std::size_t kCopies = 76;
@@ -188,7 +188,7 @@ TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
   model->run(repeated, &many_blocks);
   std::vector<float> expected(many_blocks.values.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const std::size_t matrix = i / (n * n);  // one of a layer's heads
+    const std::size_t matrix = i / (n * n);  // a head of a layer
     const std::size_t query = i / n % n % kTokens;
     const std::size_t key = i % n % kTokens;
     expected[i] = one_block.values[(matrix * kTokens + query) * kTokens + key];
@@ -196,7 +196,7 @@ TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
   std::vector<float> found = many_blocks.values;
   for (float& value : found) value *= static_cast<float>(kCopies);
   EXPECT_LE(test::largest_difference<float>(found, expected), test::kAttentionTolerance);
-  // The model tells its tokens apart, or the comparison would say little.
+  // The model distinguishes its tokens, or the comparison would mean little.
   const auto [least, most] = std::minmax_element(one_block.values.begin(), one_block.values.end());
   EXPECT_GT(*most - *least, 0.05F);
 }
@@ -256,7 +256,7 @@ TEST(Encoder, DamagedFilesAreRefusedBeforeTheBackendSeesThem) {
 
 TEST(Encoder, DeviceThatIsNotThereIsRefused) {
   LoadOptions options;
-  options.device = "cuda:99";  // no machine has it, whatever the libtorch
+  options.device = "cuda:99";  // does not exist on any machine, whichever libtorch is used
   expect_error(ErrorKind::kUsage, {"cuda:99", "expected"},
                [&] { ModelFiles(test::golden_models() / "bert_base").load_encoder(options); });
 }

@@ -1,4 +1,4 @@
-// Comparing a model's attention and logits with golden files, one layer at a time.
+// Compares a model's attention and logits with golden files, one layer at a time.
 #ifndef ATTNFLOW_MODEL_TORCH_GOLDEN_FOR_TEST_H_
 #define ATTNFLOW_MODEL_TORCH_GOLDEN_FOR_TEST_H_
 
@@ -24,16 +24,16 @@
 
 namespace attnflow::test {
 
-// Float32 sums in another order differ by about 1e-6 after a dozen layers; the bounds that the project promises leave
-// room for another BLAS.
+// Float32 sums in a different order differ by about 1e-6 after a dozen layers; the bounds that the project promises
+// leave room for another BLAS.
 inline constexpr double kAttentionTolerance = 2e-5;
 inline constexpr double kPredictionTolerance = 1e-4;
-// Relative to the largest gradient where that is above 1. The golden gradients are float64 arithmetic; where PyTorch's
-// own float32 pass is further from them than this, so may ours be, a few times as far.
+// Relative to the largest gradient if that is above 1. The golden gradients use float64 arithmetic; if PyTorch's own
+// float32 pass is further from them than this, ours may be too, by up to a few times that distance.
 inline constexpr double kGradientTolerance = 1e-5;
 inline constexpr double kRoundings = 4;
 
-// What the golden gradients of classifiers are of, and their names in the arrays.
+// The targets of the golden gradients for classifiers; their names in the arrays follow.
 inline constexpr std::array<ScoreTarget, 3> kTargets = {{
     {ScoreTarget::Kind::kLogit, 1, 0},
     {ScoreTarget::Kind::kProbability, 0, 0},
@@ -41,7 +41,7 @@ inline constexpr std::array<ScoreTarget, 3> kTargets = {{
 }};
 inline const std::array<std::string, 3> kTargetNames = {"logit", "probability", "difference"};
 
-// The largest difference; infinite when a value is not a number, so that NaN fails every bound.
+// Returns the largest difference; infinite when a value is not a number, so that NaN fails every bound.
 template <typename T>
 double largest_difference(std::span<const T> a, std::span<const T> b) {
   if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
@@ -54,14 +54,15 @@ double largest_difference(std::span<const T> a, std::span<const T> b) {
   return largest;
 }
 
-// The largest absolute value.
+// Returns the largest absolute value.
 inline double largest(std::span<const float> values) {
   double result = 0.0;
   for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
   return result;
 }
 
-// Tensors or views of the same shape, within `tolerance` of the largest number expected, or of 1.
+// Expects tensors or views of the same shape, within `tolerance` times the largest expected number, or times 1 if that
+// is larger.
 template <typename Found, typename Expected>
 void expect_close(const Found& found, const Expected& expected, double tolerance) {
   ASSERT_EQ(found.shape(), expected.shape());
@@ -69,8 +70,9 @@ void expect_close(const Found& found, const Expected& expected, double tolerance
             tolerance * std::max(1.0, largest(expected.span())));
 }
 
-// Random weights in place of a copy's own, each extent as `wider` has it, and without the tensors whose names hold
-// `without`: norms' scales, whose names hold `scale`, near 1, those whose names hold `zero` 0.
+// Replaces a copy's weights with random ones, with extents mapped by `wider`, and removes tensors whose names contain
+// `without`. Tensors whose names contain `scale`, the norms' scales, are near 1, and those whose names contain `zero`
+// are 0.
 inline void widen(const ModelCopy& copy, const std::map<std::size_t, std::size_t>& wider, const std::string& without,
                   const std::string& scale, const std::string& zero = {}) {
   copy.edit_weights([&](WeightsFile& weights) {
@@ -96,7 +98,7 @@ inline void widen(const ModelCopy& copy, const std::map<std::size_t, std::size_t
   });
 }
 
-// Keeps the whole stack, and checks that layers come as the interface promises.
+// Keeps the whole stack, and checks that layers arrive as the interface promises.
 class StackSink : public AttentionSink {
  public:
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {

@@ -1,4 +1,4 @@
-// Attention and predictions against what transformers computed (tests/golden).
+// Tests attention and predictions against output of transformers (tests/golden).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -50,7 +50,7 @@ void check_masked_predictions(const Json& expected, const std::vector<std::size_
   }
 }
 
-// The same input through run(), with the logits that the golden file has.
+// Runs the same input through run(), with the logits that the golden file has.
 void check_case(Encoder& model, const Json& golden, const std::filesystem::path& arrays, std::size_t number) {
   RunOptions options;
   if (model.info().head == ModelHead::kMaskedLm) {
@@ -91,7 +91,7 @@ TEST(Golden, EverySmallModel) {
   EXPECT_GE(cases, 60U);
 }
 
-// Weights need not be aligned in the file: one space more in the header moves them all by a byte.
+// Weights need not be aligned in the file: an extra space in the header moves them all by a byte.
 TEST(Golden, MisalignedWeights) {
   for (const Json& golden : test::golden_index()) {
     const auto name = golden.at("name").get<std::string>();
@@ -107,7 +107,7 @@ TEST(Golden, MisalignedWeights) {
   }
 }
 
-// A large model's golden file holds the whole attention of short inputs and a sample of that of long ones.
+// A large model's golden file holds the whole attention of short inputs and a sample of the attention of long ones.
 void check_large_case(Encoder& model, const Json& golden, const std::filesystem::path& arrays) {
   RunOptions options;
   const bool masked_lm = model.info().head == ModelHead::kMaskedLm;

@@ -1,5 +1,5 @@
-// classify() and input_gradients(): against PyTorch's autograd (tests/golden/gradients), and padded batches
-// against sequences that run alone.
+// Tests classify() and input_gradients() against PyTorch's autograd (tests/golden/gradients), and padded batches
+// against sequences run alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,8 +28,9 @@ using test::kRoundings;
 using test::kTargetNames;
 using test::kTargets;
 
-// Two float32 passes over the same numbers, cut differently: some units in the last place of 6e-8, which the large
-// weights of these models multiply; how many depends on the processor's vectors (5e-6 was seen on one with AVX-512).
+// For two float32 passes over the same numbers, cut differently: a few units in the last place of 6e-8, amplified by
+// the large weights of these models; the amount depends on the processor's vector width (5e-6 observed on one with
+// AVX-512).
 constexpr double kBatchTolerance = 1e-5;
 
 struct GoldenClassifier {
@@ -62,7 +63,7 @@ TEST(Gradients, AgreeWithAutograd) {
     const std::unique_ptr<Encoder> model = load(golden.name);
     for (std::size_t t = 0; t < kTargets.size(); ++t) {
       const std::vector<ScoreTarget> targets(golden.inputs.size(), kTargets.at(t));
-      // All cases at once: of 1, 7, 20 and some tokens, so three of them are padded.
+      // All cases at once, with 1, 7, 20 and a few tokens, so three of them are padded.
       const std::vector<InputGradient> found = gradients_of(*model).input_gradients(golden.inputs, targets);
       ASSERT_EQ(found.size(), golden.inputs.size());
       for (std::size_t c = 0; c < found.size(); ++c) {
@@ -82,7 +83,7 @@ TEST(Gradients, AgreeWithAutograd) {
   EXPECT_GE(checked, 5U * 4U * 3U);
 }
 
-// Inputs of every length from 1 to the longest, in an order that is not theirs.
+// Returns inputs of every length from 1 to the longest, in mixed order.
 std::vector<TextInput> mixed_lengths(const GoldenClassifier& golden) {
   const auto longest = std::max_element(golden.inputs.begin(), golden.inputs.end(),
                                         [](const auto& a, const auto& b) { return a.ids.size() < b.ids.size(); });
@@ -185,8 +186,8 @@ TEST(Gradients, SameBitsWhateverTheThreads) {
   }
 }
 
-// In a model that normalises first, adding a number to all dimensions of an embedding changes nothing: the reason why
-// the sum over dimensions is no score (attnflow/evaluate/importance.h).
+// In a model with norms before its blocks, adding a number to all dimensions of an embedding has no effect, which is
+// why the sum over dimensions is no score (attnflow/evaluate/importance.h).
 TEST(Gradients, DimensionsSumToZeroWhereNormsComeFirst) {
   for (const GoldenClassifier& golden : classifiers()) {
     const std::unique_ptr<Encoder> model = load(golden.name);

@@ -6,7 +6,7 @@ namespace attnflow::internal {
 
 namespace {
 
-// The stored positions [1, rows * columns, H] of the training grid on another.
+// Resamples the stored positions [1, rows * columns, H] of the training grid to another grid.
 at::Tensor resample(const at::Tensor& positions, std::int64_t from_rows, std::int64_t from_columns, std::int64_t rows,
                     std::int64_t columns, PositionResampling resampling) {
   const at::Tensor grid = positions.view({1, from_rows, from_columns, -1}).permute({0, 3, 1, 2}).contiguous();
@@ -17,7 +17,7 @@ at::Tensor resample(const at::Tensor& positions, std::int64_t from_rows, std::in
   return resized.permute({0, 2, 3, 1}).reshape({1, rows * columns, -1});
 }
 
-// Those of a grid of patches, [1, rows * columns, H].
+// Returns the positions of a grid of patches, [1, rows * columns, H].
 at::Tensor positions_of_patches(const ModelConfig& config, const ImageTensors& tensors, std::int64_t rows,
                                 std::int64_t columns) {
   const ImageInfo& image = *config.image;

@@ -44,7 +44,7 @@ void send_terms(const TransformerLayer& layer, const AttendedLayer& attended, At
     terms.norm = norm_terms(layer.attention_norm, scale, shift);
     terms.feed_forward_norm = norm_terms(layer.feed_forward_norm, last_scale, last_shift);
   }
-  if (attended.rest && !block_scale.defined()) {  // with a norm of the block's output it is none of y alone
+  if (attended.rest && !block_scale.defined()) {  // with a norm of the block's output, it does not depend on y alone
     terms.rest = [&](TensorView<const float> rows) {
       return to_host(attended.rest(from_host(rows).clone().to(attended.y.device()).unsqueeze(0))[0]);
     };

@@ -1,4 +1,4 @@
-// A layer that runs, handed over as its terms (graph/layer_terms.h).
+// Passes a running layer's terms to a sink (graph/layer_terms.h).
 #ifndef ATTNFLOW_MODEL_TORCH_LAYER_TERMS_H_
 #define ATTNFLOW_MODEL_TORCH_LAYER_TERMS_H_
 
@@ -12,7 +12,7 @@
 
 namespace attnflow::internal {
 
-// What a policy (transformer_layer.h) knows of a layer once it has attended: of one sequence, T positions from
+// A layer after attention, as a policy (transformer_layer.h) knows it: for one sequence, T positions from
 // `query_begin` on.
 struct AttendedLayer {
   std::size_t index = 0;  // from 0
@@ -20,10 +20,10 @@ struct AttendedLayer {
   at::Tensor attention;  // [H, T, key]
   at::Tensor values;     // [T, G, d]
   at::Tensor x;          // [1, T, hidden]: the residual stream before the block
-  at::Tensor y;          // [1, T, hidden]: behind it
-  // rest_of_layer() of rows [1, rows, hidden], which it may overwrite. Empty where that needs more than the row.
+  at::Tensor y;          // [1, T, hidden]: after it
+  // rest_of_layer() for rows [1, rows, hidden], which it may overwrite. Empty if that depends on more than the row.
   std::function<at::Tensor(at::Tensor rows)> rest = {};
-  at::Tensor block_scale = {};  // [T]: what a norm of the block's output multiplied it by; undefined: there is none
+  at::Tensor block_scale = {};  // [T]: factor by which a norm scaled the block's output; undefined: none
 };
 
 void send_terms(const TransformerLayer& layer, const AttendedLayer& attended, AttentionSink& sink);

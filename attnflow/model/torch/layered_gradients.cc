@@ -12,7 +12,7 @@ namespace attnflow::internal {
 
 namespace {
 
-// [..., query, key] as [head, query, key].
+// Reshapes [..., query, key] to [head, query, key].
 at::Tensor as_heads(const at::Tensor& weights) {
   return on_host(weights.reshape({-1, weights.size(-2), weights.size(-1)}));
 }
@@ -21,7 +21,7 @@ at::Tensor as_heads(const at::Tensor& weights) {
 
 LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor& input, AttentionGradientSink* sink,
                                      const std::stop_token& stop_token) {
-  std::vector<at::Tensor> inputs = {input};  // of each layer, and what the last gives
+  std::vector<at::Tensor> inputs = {input};  // of each layer, and the last layer's output
   {
     const c10::NoGradGuard no_gradients;
     for (std::size_t layer = 0; layer < model.layers; ++layer) {
@@ -31,7 +31,7 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
   }
 
   const c10::AutoGradMode gradients(true);
-  const auto leaf_of = [&] {  // takes the topmost input from the list
+  const auto leaf_of = [&] {  // removes the topmost input from the list
     at::Tensor leaf = inputs.back().detach().requires_grad_(true);
     inputs.pop_back();
     return leaf;
@@ -61,11 +61,11 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
     }
     const std::vector<at::Tensor> all = torch::autograd::grad({output}, {leaf, tap.weights, tap.output}, {gradient});
     gradient = all[0];
-    output.reset();  // and with it what the layer kept inside
+    output.reset();  // and with it the layer's intermediate results
     const at::Tensor attention = as_heads(tap.weights);
     at::Tensor slope = as_heads(all[1]);
     tap = {};
-    // Of the product of attention and values; what reached the weights is half of it.
+    // This is the gradient of the product of attention and values, of which half reached the weights.
     if (model.rule == BackwardRule::kAttnLrp) slope = slope * 2.0;
     const at::Tensor residual = on_host(leaf[0]);
     const at::Tensor output_gradient = on_host(all[2][0]);

@@ -1,13 +1,13 @@
-// The rollout row of one output token over a long prompt, beside the forward pass that it needs.
+// Measures the rollout row of one output token over a long prompt, and the forward pass that it needs.
 //
 //   attnflow_long_row_benchmark MODEL_FOLDER plain|row|check TOKENS [THREADS [DEVICE]]
 //
 //   plain  one forward pass over a prompt, no attention kept
 //   row    the same with the queries kept, then the rollout row of the last position through all layers
 //          (rollout/replay_rollout.h)
-//   check  compares that row with the one of the full rollout, whose matrices it makes: short prompts only
+//   check  compares that row with that of the full rollout, whose matrices it builds: short prompts only
 //
-// The decoder comes from the backend's shared object, as in the program. Prints times, wall and CPU, without loading,
+// The decoder comes from the backend's shared object, as in the program. Prints wall and CPU times, excluding loading,
 // and the process's peak memory as a line of JSON.
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -69,14 +69,14 @@ void run(const Arguments& arguments) {
   options.context = arguments.tokens;
   options.device = arguments.device;
   const auto decoder = attnflow::ModelFiles(arguments.folder).load_decoder(options);
-  // Which tokens does not matter; a stride that shares no factor with most vocabularies spreads them over the table.
+  // The choice of tokens does not matter; a stride coprime to most vocabulary sizes spreads them over the table.
   constexpr std::size_t kStride = 7919;
   std::vector<std::int64_t> ids;
   for (std::size_t i = 0; i < arguments.tokens; ++i)
     ids.push_back(static_cast<std::int64_t>((i + 1) * kStride % decoder->info().vocabulary));
   if (arguments.mode == "check") return check(*decoder, ids);
 
-  // Weights lie in a mapped file: the first use of a page is no work of either.
+  // Weights are in a mapped file: the first access to a page must not count toward either time.
   decoder->append(std::span(ids).first(1), nullptr);
   decoder->clear();
   const auto wall_start = std::chrono::steady_clock::now();

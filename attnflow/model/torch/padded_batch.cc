@@ -43,7 +43,7 @@ std::vector<std::vector<std::size_t>> group_by_length(std::span<const BatchItem>
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto length = [&](std::size_t i) { return inputs[i].tokens; };
   const auto size = [&](std::size_t i) -> const Shape& { return inputs[i].size; };
-  // Longest first, so that the largest batches do not come last; pictures of one size side by side.
+  // Longest first, so that the largest batches do not come last; images of one size together.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return length(a) != length(b) ? length(a) > length(b) : size(a) > size(b);
   });

@@ -1,7 +1,7 @@
-// What encoders run on: sequences of tokens padded to one length, or pictures of one size.
+// The input of encoders: sequences of tokens padded to one length, or images of one size.
 //
-// B sequences of at most T tokens. Positions behind a sequence's length are padding: no query attends to them, so what
-// stands there changes nothing elsewhere. A batch of one sequence has none.
+// A batch holds B sequences of at most T tokens. Positions after a sequence's end are padding: no query attends to
+// them, so their contents affect nothing else. A batch of one sequence has none.
 #ifndef ATTNFLOW_MODEL_TORCH_PADDED_BATCH_H_
 #define ATTNFLOW_MODEL_TORCH_PADDED_BATCH_H_
 
@@ -21,23 +21,24 @@ struct PaddedBatch {
   at::Tensor ids;           // [B, T]
   at::Tensor type_ids;      // [B, T], or undefined: all 0
   at::Tensor position_ids;  // [B, T]
-  at::Tensor padding;       // as AutogradOps takes it: 0 for tokens, -infinity for padding; undefined: none
-  at::Tensor pixels;        // [B, channels, height, width], in the place of all others; undefined: a text
+  at::Tensor padding;       // in AutogradOps's form: 0 for tokens, -infinity for padding; undefined: none
+  at::Tensor pixels;        // [B, channels, height, width], instead of all others; undefined: a text
 };
 
-// `ids` is [rows, length]; of `type_ids`, [rows, length] or empty.
+// `ids` is [rows, length]; `type_ids` is [rows, length] or empty.
 PaddedBatch make_batch(const ModelConfig& config, std::span<const std::int64_t> ids,
                        std::span<const std::int64_t> type_ids, std::span<const std::size_t> lengths, std::size_t length,
                        at::Device device);
 
-// The tokens of an input, and what inputs of one batch have in common beside their length: the size of an image.
+// An input's number of tokens, and the property other than length that a batch's inputs share: the size of an image.
 struct BatchItem {
   std::size_t tokens = 0;
   Shape size = {};
 };
 
-// Groups of inputs of about the same length and of one size: numbers of inputs, each once. A group times its longest
-// input stays within `max_tokens` where it holds more than one. Depends on lengths and sizes alone.
+// Groups inputs of similar length and equal size; the result holds each input's index once. The product of a group's
+// size and its longest input does not exceed `max_tokens` unless the group has a single input. Depends only on lengths
+// and sizes.
 std::vector<std::vector<std::size_t>> group_by_length(std::span<const BatchItem> inputs, std::size_t max_tokens);
 
 }  // namespace attnflow::internal

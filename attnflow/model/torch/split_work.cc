@@ -5,8 +5,8 @@
 
 #include "attnflow/base/parallel_for.h"
 
-// OpenBLAS, which Debian's libtorch multiplies matrices with, has threads of its own. Weak: absent in a libtorch that
-// brings another library; those follow libtorch's setting.
+// OpenBLAS, which Debian's libtorch uses to multiply matrices, has its own threads. The symbol is weak because a
+// libtorch with another library lacks it; those libraries follow libtorch's setting.
 extern "C" __attribute__((weak)) void openblas_set_num_threads(int threads);
 
 namespace attnflow::internal {
@@ -14,14 +14,14 @@ namespace attnflow::internal {
 void keep_calls_on_one_thread() {
   if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
   at::set_num_threads(1);
-  at::init_num_threads();  // of the calling thread, which may be one of a caller's own
+  at::init_num_threads();  // for the calling thread, which may belong to the caller's program
 }
 
 void split_work(std::size_t threads, std::int64_t count, const std::function<void(std::int64_t block)>& body) {
   parallel_for(static_cast<std::size_t>(count), {.threads = threads}, [&](std::size_t block, std::size_t worker) {
-    const c10::InferenceMode no_gradients;  // holds for one thread
-    // Worker 0 is the caller. In the others OpenMP would use all of the machine until libtorch hands its own setting
-    // on; it does so by itself only before some of its calls.
+    const c10::InferenceMode no_gradients;  // applies to one thread
+    // Worker 0 is the caller. On the other workers, OpenMP would use the whole machine until libtorch passes its own
+    // setting on, which it does by itself only before some of its calls.
     if (worker != 0) at::init_num_threads();
     body(static_cast<std::int64_t>(block));
   });

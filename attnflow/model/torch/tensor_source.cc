@@ -19,7 +19,7 @@ at::ScalarType type_of(const StoredTensor& stored) {
     case DType::kF64:
       return at::kDouble;
     default:
-      return at::kFloat;  // TensorFinder lets no other type through
+      return at::kFloat;  // TensorFinder accepts no other type
   }
 }
 
@@ -84,7 +84,7 @@ std::map<std::string, at::Tensor> TensorSource::by_name() const {
 at::Tensor TensorSource::make(const StoredTensor& stored) const {
   const std::vector<std::int64_t> shape(stored.shape.begin(), stored.shape.end());
   const at::ScalarType type = type_of(stored);
-  // The mapping is read-only and nothing here writes to weights; libtorch has no tensor of const elements.
+  // The mapping is read-only and nothing here writes to weights; libtorch has no tensors with const elements.
   void* const data = const_cast<std::byte*>(stored.bytes.data());
   const bool aligned = reinterpret_cast<std::uintptr_t>(data) % c10::elementSize(type) == 0;
   at::Tensor tensor;

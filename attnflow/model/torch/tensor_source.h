@@ -1,4 +1,4 @@
-// Weights as libtorch tensors, and what crosses from libtorch to the rest of attnflow: numbers and errors.
+// Weights as libtorch tensors, and the conversion of numbers and errors between libtorch and the rest of attnflow.
 #ifndef ATTNFLOW_MODEL_TORCH_TENSOR_SOURCE_H_
 #define ATTNFLOW_MODEL_TORCH_TENSOR_SOURCE_H_
 
@@ -19,7 +19,7 @@ namespace attnflow::internal {
 
 inline std::int64_t to_signed(std::size_t size) { return static_cast<std::int64_t>(size); }
 
-// Runs `work`, and turns libtorch's own exceptions (out of memory, mostly) into ours.
+// Runs `work`, converting libtorch's exceptions (usually out of memory) to ours.
 template <typename Work>
 auto with_torch_errors(Work work) {
   try {
@@ -29,7 +29,7 @@ auto with_torch_errors(Work work) {
   }
 }
 
-// The same of work whose calls of libtorch stay on this thread.
+// Does the same, keeping the libtorch calls of `work` on this thread.
 template <typename Work>
 auto on_one_thread(Work work) {
   return with_torch_errors([&] {
@@ -38,36 +38,37 @@ auto on_one_thread(Work work) {
   });
 }
 
-// A copy of the numbers, on the host and without gradients.
+// Returns a copy of the numbers, on the host and without gradients.
 Tensor<float> to_host(const at::Tensor& values);
-// The same numbers in the host's memory without gaps, apart from any graph of gradients: what view_of() takes.
+// Returns the same numbers contiguous in host memory, detached from any gradient graph: what view_of() requires.
 at::Tensor on_host(const at::Tensor& values);
-// The same numbers as a tensor of libtorch's, which does not outlive `values` and is not written to.
+// Returns the same numbers as a libtorch tensor, which must not outlive `values` or be written to.
 at::Tensor from_host(TensorView<const float> values);
-// Writes an embedding that a caller gives, [n, width], over the model's own. Throws Error(kUsage) for another shape.
+// Overwrites the model's own embedding with the caller's, [n, width]. Throws Error(kUsage) for another shape.
 void replace_embedding(at::Tensor own, const Tensor<float>& given);
-// The numbers of a tensor that is on the host, contiguous, and outlives the view.
+// Returns a view of a tensor that is on the host, contiguous, and outlives the view.
 TensorView<const float> view_of(const at::Tensor& host);
 
-// The device of a name that load_model has checked. Throws Error(kUsage) when this libtorch or this machine lacks it.
+// Returns the device with a name that load_model has checked. Throws Error(kUsage) if this libtorch or this machine
+// lacks it.
 at::Device find_device(const std::string& name);
 
-// Stored tensors as float32 on the device, each made once however many parts of the model share it.
+// Converts stored tensors to float32 on the device, once each, however many parts of the model share one.
 class TensorSource {
  public:
   enum class Use {
-    kRunning,   // float32 weights of a file are used where they lie
-    kCopied,    // they are copied
-    kTraining,  // copies that libtorch takes gradients of
+    kRunning,   // uses float32 weights of a file in place
+    kCopied,    // copies them
+    kTraining,  // makes copies for which libtorch computes gradients
   };
   static Use use_of(const LoadOptions& options) { return options.copy_weights ? Use::kCopied : Use::kRunning; }
   explicit TensorSource(at::Device device, Use use = Use::kRunning) : device_(device), use_(use) {}
   const at::Tensor& get(const StoredTensor& stored);
-  // The same, or an undefined tensor for null.
+  // Does the same, but returns an undefined tensor for null.
   at::Tensor find(const StoredTensor* stored) { return stored == nullptr ? at::Tensor() : get(*stored); }
-  // For a tensor that is of no more use: its copy goes as soon as nothing else holds it.
+  // For a tensor that is no longer needed: its copy is freed once nothing else holds it.
   void forget(const StoredTensor& stored) { made_.erase(&stored); }
-  // All that were made, by the names that they are stored under.
+  // All tensors made, by their stored names.
   std::map<std::string, at::Tensor> by_name() const;
 
  private:

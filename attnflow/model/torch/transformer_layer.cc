@@ -6,7 +6,7 @@ Linear::Linear(TensorSource& source, const LinearWeights& weights) {
   if (weights.weight == nullptr) return;
   const auto rows = [&](const at::Tensor& all) {
     const std::int64_t out = to_signed(weights.out);
-    if (all.size(0) == out) return all;  // as a bias of its own is
+    if (all.size(0) == out) return all;  // as for a bias of its own
     if (weights.groups > 1) {
       const std::int64_t groups = to_signed(weights.groups);
       return all.unflatten(0, {groups, -1}).narrow(1, to_signed(weights.begin), out / groups).flatten(0, 1);
@@ -15,7 +15,7 @@ Linear::Linear(TensorSource& source, const LinearWeights& weights) {
   };
   const at::Tensor& stored = source.get(*weights.weight);
   weight = rows(weights.layout == MatrixLayout::kOutIn ? stored : stored.t());
-  if (weights.bias != nullptr) bias = rows(source.get(*weights.bias).flatten());  // stored as [1, out] by BART
+  if (weights.bias != nullptr) bias = rows(source.get(*weights.bias).flatten());  // BART stores it as [1, out]
 }
 
 Norm::Norm(TensorSource& source, const NormWeights& weights, double epsilon, bool plus_one)
@@ -55,7 +55,7 @@ at::Tensor Rotation::operator()(const at::Tensor& x) const {
 
 at::Tensor DistanceTerms::operator()(const at::Tensor& query, const at::Tensor& key,
                                      const OccurringBuckets& buckets) const {
-  // [B, H, T, bucket], of those that occur.
+  // [B, H, T, bucket], for the buckets that occur.
   const auto met = [&](const at::Tensor& x, const at::Tensor& table) {
     return at::matmul(x.transpose(1, 2), table.narrow(0, buckets.first, buckets.count).permute({1, 2, 0}));
   };

@@ -1,30 +1,31 @@
-// The Transformer layer of every architecture, written once, whatever computes it.
+// The Transformer layer of every architecture, written once for all ways of computing it.
 //
-// Definition. A layer adds two things to the residual stream x: self-attention, in which a position takes up what
-// others hold, and a feed-forward net (FFN) of every position by itself. With N a layer norm or an RMS norm,
+// Definition. A layer adds two terms to the residual stream x: self-attention, by which a position takes in information
+// from others, and a feed-forward network (FFN) applied to each position separately. With N a layer norm or an RMS
+// norm,
 //   norm before (ViT, GPT-2, Llama)   x' = x + attention(N(x)),   x'' = x' + ffn(N(x'))
 //   norm after (BERT)                 x' = N(x + attention(x)),   x'' = N(x' + ffn(x'))
 //   in parallel (GPT-NeoX, GPT-J)     x'' = x + attention(N(x)) + ffn(N'(x)), where N' may be N
-// The decoder of an encoder-decoder adds a third in between: attention whose keys and values are maps of what the
-// encoder gave, normed like the others.
-// With H heads of d numbers, of which G have keys and values of their own (head h uses those of key-value head h G /
-// H),
-//   attention(x) = W_o [.., softmax(q_h k_h^T / sqrt(d) + mask) v_h, ..]   q, k, v linear maps of x; q and k normed by
-//                                                                         head (Qwen 3) and turned by their positions
-//                                                                         where these are rotary
+// The decoder of an encoder-decoder adds a third term in between: attention whose keys and values are maps of the
+// encoder's output, normalized like the others.
+// With H heads of d numbers, of which G have their own keys and values (head h uses those of key-value head h G / H),
+//   attention(x) = W_o [.., softmax(q_h k_h^T / sqrt(d) + mask) v_h, ..]   q, k, v linear maps of x; q and k normalized
+//                                                                          per head (Qwen 3) and rotated by position
+//                                                                          if positions are rotary
 //   ffn(x) = W_out act(W_in x), or with a gate W_out (act(W_gate x) * W_in x)
-// What each of both gives may be scaled, number by number (layer scale) or by one factor (Granite), and normed before
-// it is added (Gemma 2; OLMo 2, which has no norm before). Scores s may be capped, c tanh(s / c) (Gemma 2), and grow
-// with the key's position, by a slope of the head (ALiBi: BLOOM, Falcon).
+// Each term may be scaled, elementwise (layer scale) or by one factor (Granite), and normalized before it is added
+// (Gemma 2; OLMo 2, which has no norm before). Scores s may be capped, c tanh(s / c) (Gemma 2), and grow with the key's
+// position, with a slope for each head (ALiBi: BLOOM, Falcon).
 //
-// DeBERTa's scores have two more terms. With E_b the normed embedding of the distances in bucket b (distance_bucket.h),
+// DeBERTa's scores have two more terms. With E_b the normalized embedding of the distances in bucket b
+// (distance_bucket.h),
 //   s_ij = (q_i . k_j + q_i . W_k E_b + k_j . W_q E_b) / sqrt(3 d)   b the bucket of i - j
-// where W_q and W_k are the layer's own maps to queries and keys, with their biases, or (the first DeBERTa, which does
-// not norm E_b) others.
+// where W_q and W_k are the layer's own maps to queries and keys, with their biases, or separate maps (the first
+// DeBERTa, which does not normalize E_b).
 //
-// `Ops` is a policy that says how the steps are computed, and is shown x and x + attention (attended()):
-//   BlockedOps (blocked_ops.h)    one sequence, in place, cut into blocks that threads share out: the fast way
-//   AutogradOps (autograd_ops.h)  padded batches, such that libtorch can differentiate
+// `Ops` is a policy that defines how the steps are computed, and receives x and x + attention (attended()):
+//   BlockedOps (blocked_ops.h)    one sequence, in place, cut into blocks that are distributed over threads: fast
+//   AutogradOps (autograd_ops.h)  padded batches, in a form that libtorch can differentiate
 // Both take x as [B, T, hidden]: B sequences of T tokens.
 //
 // References:
@@ -51,7 +52,7 @@
 
 namespace attnflow::internal {
 
-// y = x W^T + b. Both are views of what is stored, however it is laid out; undefined where there is no such map.
+// y = x W^T + b. Both are views of the stored tensors, regardless of layout; undefined if there is no such map.
 struct Linear {
   Linear() = default;
   Linear(TensorSource& source, const LinearWeights& weights);
@@ -63,10 +64,10 @@ struct Linear {
 struct Norm {
   Norm() = default;
   Norm(TensorSource& source, const NormWeights& weights, double epsilon, bool plus_one = false);
-  at::Tensor operator()(const at::Tensor& x) const;  // x itself where there is no norm
-  // 1 / sigma of an RMS norm, [.., 1].
+  at::Tensor operator()(const at::Tensor& x) const;  // returns x itself if there is no norm
+  // Returns 1 / sigma of an RMS norm, [.., 1].
   at::Tensor factor(const at::Tensor& x) const;
-  // The same number, but for the gradient a map with sigma as a constant (BackwardRule::kAttnLrp).
+  // Returns the same value, but the gradient treats sigma as a constant (BackwardRule::kAttnLrp).
   at::Tensor with_constant_sigma(const at::Tensor& x) const;
 
   at::Tensor scale;  // undefined: no norm
@@ -74,8 +75,8 @@ struct Norm {
   double eps = 0.0;
 };
 
-// cos and sin of the angles of T positions, [T, 1, w / 2], by which the first w numbers of a head are turned, pairs of
-// them: numbers i and i + w / 2, or 2 i and 2 i + 1. Undefined without a rotary embedding.
+// cos and sin of the angles of T positions, [T, 1, w / 2], by which the first w numbers of a head are rotated in pairs:
+// numbers i and i + w / 2, or 2 i and 2 i + 1. Undefined without a rotary embedding.
 struct Rotation {
   // x is [.., T, heads, d].
   at::Tensor operator()(const at::Tensor& x) const;
@@ -87,37 +88,37 @@ struct Rotation {
 
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
-// ALiBi: scores grow with the position of the key, by a slope of the head.
+// ALiBi: scores grow with the position of the key, with a slope for each head.
 struct Slopes {
-  // What is added to the scores of `count` heads from `first` on, [count, 1, T], of keys at `positions` [T].
+  // Returns the terms added to the scores of `count` heads from `first` on, [count, 1, T], for keys at `positions` [T].
   at::Tensor operator()(const at::Tensor& positions, std::int64_t first, std::int64_t count) const;
   bool defined() const { return of_heads.defined(); }
 
-  at::Tensor of_heads;  // [H]; undefined: none. Products are rounded to numbers of this kind
-  double factor = 1.0;  // of these products
+  at::Tensor of_heads;  // [H]; undefined: none. Products are rounded to this type
+  double factor = 1.0;  // multiplies these products
 };
 
-// By which angles queries and keys are turned, where there is a rotary embedding.
+// Which angles rotate queries and keys, if there is a rotary embedding.
 enum class RotaryUse { kNone, kUsual, kLocal };
 
-// Buckets of distances that occur in a text: all from `first` on, `count` of them.
+// The distance buckets that occur in a text: `count` of them, from `first` on.
 struct OccurringBuckets {
   at::Tensor places;  // [query, key]: bucket - first
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
 
-// What queries and keys meet beside each other: of every bucket of distances, undefined where there are none.
+// Additional terms of the scores from the embedding of every distance bucket; undefined if there are none.
 struct DistanceTerms {
-  // [B, H, query, key] of queries and keys [B, T, H, d], the queries scaled as for their scores.
+  // Returns [B, H, query, key] for queries and keys [B, T, H, d], with the queries scaled as for their scores.
   at::Tensor operator()(const at::Tensor& query, const at::Tensor& key, const OccurringBuckets& buckets) const;
   bool defined() const { return keys.defined(); }
 
-  at::Tensor keys;     // [bucket, H, d], W_k E: what queries meet
-  at::Tensor queries;  // [bucket, H, d], W_q E, scaled as queries are: what keys meet
+  at::Tensor keys;     // [bucket, H, d], W_k E: multiplied by queries
+  at::Tensor queries;  // [bucket, H, d], W_q E, scaled as queries are: multiplied by keys
 };
 
-// What its weights do not say of a layer.
+// Properties of a layer that its weights do not determine.
 struct LayerForm {
   NormPlace norm_place = NormPlace::kBefore;
   Activation activation = Activation::kGelu;
@@ -126,14 +127,14 @@ struct LayerForm {
   std::int64_t heads = 1;            // H
   std::int64_t key_value_heads = 1;  // G
   std::int64_t head_width = 1;       // d
-  std::int64_t window = 0;           // causal: positions that a query sees, itself among them; 0: all before it
-  bool parallel = false;             // the feed-forward net is given what attention is given, not what it adds to
+  std::int64_t window = 0;           // causal: positions that a query sees, including itself; 0: all before it
+  bool parallel = false;             // the feed-forward network has the same input as attention, not attention's sum
   RotaryUse rotary = RotaryUse::kUsual;
-  Slopes slopes;                 // of scores
-  DistanceTerms distances;       // of scores
+  Slopes slopes;                 // added to scores
+  DistanceTerms distances;       // added to scores
   double score_cap = 0.0;        // 0: none
   double score_factor = 0.0;     // of q k^T; 0: 1 / sqrt(d)
-  double residual_factor = 1.0;  // of what each half of the layer adds
+  double residual_factor = 1.0;  // of the output of each half of the layer
 
   double of_scores() const {
     return score_factor > 0.0 ? score_factor : 1.0 / std::sqrt(static_cast<double>(head_width));
@@ -144,10 +145,10 @@ struct TransformerLayer {
   TransformerLayer(TensorSource& source, const LayerWeights& weights, const LayerForm& layer_form);
 
   LayerForm form;
-  Norm attention_norm;  // a norm without a scale is not there
+  Norm attention_norm;  // a norm without a scale is absent
   Linear query, key, value, attention_output;
-  Norm query_norm, key_norm;   // of each head, or of all side by side
-  Norm attention_after;        // of what attention adds
+  Norm query_norm, key_norm;   // for each head, or for all heads concatenated
+  Norm attention_after;        // applied to the attention output
   at::Tensor attention_scale;  // [hidden], or undefined: none
   Norm cross_norm;             // without a scale: no attention to an encoder's output
   Linear cross_query, cross_key, cross_value, cross_output;
@@ -155,12 +156,12 @@ struct TransformerLayer {
   Norm feed_forward_after;
   Linear gate;  // without a weight: none
   Linear feed_forward_in, feed_forward_out;
-  Linear gate_and_in;             // both as they are stored, where that is as one map; else without a weight
+  Linear gate_and_in;             // both as stored, if that is one map; else without a weight
   at::Tensor feed_forward_scale;  // as above
-  at::Tensor patch_distances;     // [distances, H], as PatchDistances has it; undefined: none
+  at::Tensor patch_distances;     // [distances, H], in PatchDistances's form; undefined: none
 };
 
-// What half of a layer adds, with its scale where that is defined.
+// The output of half of a layer, multiplied by its scale if defined.
 template <typename Ops>
 at::Tensor added(Ops& ops, const LayerForm& form, at::Tensor x, const at::Tensor& scale) {
   if (scale.defined()) x = ops.scaled(x, scale);
@@ -190,14 +191,14 @@ at::Tensor self_attention(Ops& ops, const TransformerLayer& layer, std::size_t i
   return added(ops, form, std::move(written), layer.attention_scale);
 }
 
-// Ops that know what an encoder gave: attend_to_source(form, index, query [B, T, H, d]) gives the context [B, T, H d].
+// Ops that have an encoder's output: attend_to_source(form, index, query [B, T, H, d]) returns the context [B, T, H d].
 template <typename Ops>
 concept SeesSource = requires(Ops& ops, const LayerForm& form, at::Tensor query) {
   { ops.attend_to_source(form, std::size_t{0}, query) } -> std::convertible_to<at::Tensor>;
 };
 
-// Adds attention to the source to what self-attention has made of x: the sum that its norm is given (norm after), or
-// the residual stream. Gives the same, of this block.
+// Adds attention to the source to y, the result of self-attention: the input of its norm (norm after), or the residual
+// stream. Returns the same for this block.
 template <SeesSource Ops>
 at::Tensor with_cross_attention(Ops& ops, const TransformerLayer& layer, std::size_t index, at::Tensor y) {
   const bool before = layer.form.norm_place == NormPlace::kBefore;
@@ -216,8 +217,8 @@ at::Tensor feed_forward(Ops& ops, const TransformerLayer& layer, const at::Tenso
   return added(ops, layer.form, std::move(written), layer.feed_forward_scale);
 }
 
-// What follows the last attention block: from the residual stream behind it (norm before), or from the sum that the
-// block's norm is given (norm after). Each position by itself.
+// The part after the last attention block: from the residual stream after it (norm before), or from the input of the
+// block's norm (norm after). Each position is processed separately.
 template <typename Ops>
 at::Tensor rest_of_layer(Ops& ops, const TransformerLayer& layer, at::Tensor y) {
   if (layer.form.norm_place == NormPlace::kBefore) {
@@ -227,7 +228,7 @@ at::Tensor rest_of_layer(Ops& ops, const TransformerLayer& layer, at::Tensor y) 
   return ops.normed(layer.feed_forward_norm, ops.residual(y, feed_forward(ops, layer, y)));
 }
 
-// A layer whose halves are given the same.
+// A layer whose halves have the same input.
 template <typename Ops>
 at::Tensor run_parallel_layer(Ops& ops, const TransformerLayer& layer, std::size_t index, const at::Tensor& x) {
   const at::Tensor direct = ops.beside_attention(x);
@@ -237,7 +238,7 @@ at::Tensor run_parallel_layer(Ops& ops, const TransformerLayer& layer, std::size
   return ops.residual(y, transformed);
 }
 
-// [B, T, hidden] to [B, T, hidden]. `index` counts the layers that are run, from 0.
+// Maps [B, T, hidden] to [B, T, hidden]. `index` counts the layers that run, from 0.
 template <typename Ops>
 at::Tensor run_layer(Ops& ops, const TransformerLayer& layer, std::size_t index, at::Tensor x) {
   if (layer.form.parallel) return run_parallel_layer(ops, layer, index, x);

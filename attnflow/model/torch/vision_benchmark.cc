@@ -1,10 +1,10 @@
-// What rollout and flow cost beside the forward pass of a vision transformer: what `./dev bench vision` runs.
+// Measures the cost of rollout and flow relative to a vision transformer's forward pass; run by `./dev bench vision`.
 //
 //   attnflow_vision_benchmark MODEL_FOLDER RUNS THREADS
 //
-// The model's weights are random and its picture is noise; both decide how hard flow is, so attention is made as
-// peaked as trained models have it (tools/bench/vision.py). Prints one line of JSON: median wall seconds of the forward
-// pass, of rollout of all pairs of all layers, and of flow from the class token to every token from the last layer.
+// The model's weights are random and its image is noise. Both affect how hard flow is, so attention is made as peaked
+// as that of trained models (tools/bench/vision.py). Prints one line of JSON: median wall seconds of the forward pass,
+// of rollout of all pairs of all layers, and of flow from the class token to every token from the last layer.
 #include <fmt/format.h>
 
 #include <algorithm>

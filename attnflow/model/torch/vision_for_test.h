@@ -22,10 +22,10 @@ inline std::filesystem::path golden_vision() {
   return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "vision";
 }
 
-// The "models" of its index.json.
+// Returns the "models" of its index.json.
 inline nlohmann::json vision_index() { return nlohmann::json::parse(get(golden_vision() / "index.json")).at("models"); }
 
-// An array of one case of a model.
+// Returns an array of one case of a model.
 inline Array vision_array(const std::string& model, std::size_t number, const std::string& key) {
   return read_npz(golden_vision() / (model + ".npz"), "case" + std::to_string(number) + "_" + key);
 }
@@ -36,7 +36,7 @@ inline PixelInput vision_input(const std::string& model, std::size_t number) {
   return input;
 }
 
-// The pictures of all cases.
+// Returns the images of all cases.
 inline std::vector<PixelInput> vision_inputs(const nlohmann::json& golden) {
   std::vector<PixelInput> inputs;
   for (std::size_t number = 0; number < golden.at("cases").size(); ++number) {
@@ -45,8 +45,7 @@ inline std::vector<PixelInput> vision_inputs(const nlohmann::json& golden) {
   return inputs;
 }
 
-// A classifier of pictures, or of texts, with random weights, in a folder of its own. `config` is a config.json without
-// labels.
+// An image or text classifier with random weights, in a folder of its own. `config` is a config.json without labels.
 class NewVision {
  public:
   NewVision(nlohmann::json config, std::size_t classes, std::uint64_t seed) {
@@ -70,7 +69,7 @@ class NewVision {
 
   const std::filesystem::path& path() const { return folder_.path(); }
 
-  // The same model with other weights.
+  // Writes the same model with other weights.
   void write(const std::filesystem::path& folder, const std::map<std::string, Tensor<float>>& weights) const {
     std::vector<NamedArray> arrays;
     for (const auto& [name, tensor] : weights) arrays.push_back({name, Array::from(tensor.view())});
@@ -83,7 +82,7 @@ class NewVision {
   std::string config_;
 };
 
-// Normal pixels.
+// Returns normally distributed pixels.
 inline Tensor<float> random_pixels(Random& random, Shape shape) {
   Tensor<float> pixels(std::move(shape));
   for (float& pixel : pixels.span()) pixel = static_cast<float>(random.normal());

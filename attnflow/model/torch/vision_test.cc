@@ -1,4 +1,4 @@
-// Vision transformers: against what transformers computed (tests/golden/vision), and what Model promises of pictures.
+// Tests vision transformers against output of transformers (tests/golden/vision), and Model's contract for images.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,8 +33,8 @@ using test::vision_array;
 using test::vision_index;
 using test::vision_input;
 
-// Two float32 passes over the same numbers, cut differently: the large weights of these models, and the product in a
-// gated net, multiply what one unit in the last place is.
+// For two float32 passes over the same numbers, cut differently: the large weights of these models, and the product in
+// a gated network, amplify one unit in the last place.
 constexpr double kBatchTolerance = 1e-5;
 
 std::unique_ptr<VisionModel> load(const std::string& name, std::size_t threads = 0) {
@@ -143,7 +143,7 @@ TEST(Vision, GradientsAgreeWithAutograd) {
   EXPECT_GE(checked, 5U * 2U * 3U);
 }
 
-// Pictures of several sizes, each size more than once, in an order that is not theirs.
+// Images of several sizes, each size more than once, in mixed order.
 std::vector<PixelInput> mixed_sizes(const Json& golden) {
   std::vector<PixelInput> inputs;
   for (int turn = 0; turn < 3; ++turn) {
@@ -179,7 +179,7 @@ Json wide_config(const std::string& model_type) {
   return config;
 }
 
-// Wide enough that matrices are cut into several blocks each way.
+// Wide enough that matrices are cut into several blocks in each dimension.
 TEST(Vision, SameBitsWhateverTheThreads) {
   for (const std::string type : {"vit", "dinov2_with_registers"}) {
     SCOPED_TRACE(type);

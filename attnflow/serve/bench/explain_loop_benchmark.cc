@@ -1,5 +1,5 @@
-// attnflow_explain_loop MODEL TEXT TIMES: explains a text again and again in one process, JSON and all, as the server's
-// worker does. Prints one line of JSON: fastest and median in milliseconds, and the bytes of a document.
+// attnflow_explain_loop MODEL TEXT TIMES: explains a text repeatedly in one process, including the JSON document, as
+// the server's worker does. Prints one line of JSON: fastest and median in milliseconds, and the bytes of a document.
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   try {
     const attnflow::Folder folder = attnflow::find_model(argv[1]);
     attnflow::LoadOptions load;
-    load.threads = std::max<std::size_t>(1, attnflow::resolve_threads(0) / 2);  // as the server shares them out
+    load.threads = std::max<std::size_t>(1, attnflow::resolve_threads(0) / 2);  // the server's share for two workers
     const auto model = attnflow::ModelFiles(folder).load_text(load);
     const attnflow::Tokenizer tokenizer = attnflow::Tokenizer::load(folder, model->info().architecture);
     attnflow::ExplainOptions options;

@@ -1,9 +1,9 @@
-"""Draws minimum cuts of real stacks: flow-cuts-encoder.svg and flow-cuts-decoder.svg, and counts their shapes.
+"""Draws minimum cuts of real stacks, flow-cuts-encoder.svg and flow-cuts-decoder.svg, and counts their shapes.
 
 cuts.py ATTNFLOW DIR IMAGES
 
-The cuts are those of `attnflow explain --certificate`, nearest the output token, each checked there against a flow of
-the same value. Writes the figures to IMAGES, and to DIR flow-cuts.json and flow-cuts.md: the cuts drawn, and the shapes
+The cuts are those of `attnflow explain --certificate`, nearest the output token, each verified there against a flow of
+the same value. Writes the figures to IMAGES, and flow-cuts.json and flow-cuts.md to DIR: the cuts drawn, and the shapes
 of those of sampled pairs.
 """
 
@@ -48,7 +48,7 @@ def mixing_matrices(stack):
 
 
 def certificates(program, path, layer, pairs):
-    """The checked certificate of each (output token, input token), from `layer` down to the input."""
+    """The verified certificate of each (output token, input token), from `layer` down to the input."""
     command = [program, "explain", "--attention", path, "--residual", RESIDUAL, "--layers", layer, "--json"]
     command += ["--method", "flow", "--output-token", 0]
     for i, j in pairs:
@@ -67,7 +67,7 @@ def certificates(program, path, layer, pairs):
 
 
 class Cut:
-    """The sides of a minimum cut: by layer, from `layer` down to 0, one of the characters of a node's state."""
+    """The sides of a minimum cut: for each layer, from `layer` down to 0, one character per node for its state."""
 
     SOURCE, SINK, NONE = "s", "t", "."
 
@@ -79,7 +79,7 @@ class Cut:
         self.only = certificate["only_minimum_cut"]
         self.share = {part["layer"]: part["share"] for part in certificate["cut_shares"]}
         cut = [arc[:3] for arc in certificate["minimum_cut"]]
-        # What is reached without the arcs of the cut is the source side: each of its nodes has an arc from another one.
+        # Nodes reached without the cut's arcs are the source side: each of them has an arc from another one.
         side = np.arange(n) == output_token
         down = side.copy()  # reached at all
         sides, reached = [side], [down]
@@ -161,7 +161,7 @@ def legend(drawing, x, y):
 
 
 def draw(cuts, path, title):
-    """Two panels a line; those of one line share its height."""
+    """Two panels per line; the panels of a line share its height."""
     width = 28 + len(cuts[0][1].rows[0]) * CELL + 44
     lines = [cuts[at : at + 2] for at in range(0, len(cuts), 2)]
     heights = [max(panel_height(cut) for _, cut in line) for line in lines]
@@ -177,7 +177,7 @@ def draw(cuts, path, title):
 
 
 def shapes(program, path):
-    """How often minimum cuts have which shape, among sampled pairs that are not degenerate."""
+    """How often each shape occurs among the minimum cuts of sampled nondegenerate pairs."""
     capacities = mixing_matrices(np.load(path, allow_pickle=False))
     n = capacities.shape[-1]
     random = np.random.default_rng(SEED)

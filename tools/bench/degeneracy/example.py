@@ -1,4 +1,4 @@
-"""Draws flow-example.svg: the worked example of docs/flow.md, with the numbers that the program gives.
+"""Draws flow-example.svg: the worked example of docs/flow.md, with the program's numbers.
 
 example.py ATTNFLOW DIR
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from svg import BLUE, INK, ORANGE, QUIET, Drawing
 
-# Two layers of one head over three tokens, the example of the README.
+# Two layers of one head over three tokens, the README's example.
 ATTENTION = [
     [[0.50, 0.25, 0.25], [0.00, 1.00, 0.00], [0.25, 0.25, 0.50]],
     [[0.00, 0.50, 0.50], [0.50, 0.50, 0.00], [1.00, 0.00, 0.00]],
@@ -69,7 +69,7 @@ def main():
     mixing = (1 - RESIDUAL) * np.array(ATTENTION) + RESIDUAL * np.eye(3)
     upper, lower = mixing[1, OUTPUT], mixing[0, :, INPUT]
     rollout, flow = values(program)
-    # Each path has two arcs that no other path uses: the narrower one is full, and cut.
+    # Each path has two arcs that no other path uses: the narrower one is saturated, and in the cut.
     if abs(flow - np.minimum(upper, lower).sum()) > 1e-12 or abs(rollout - (upper * lower).sum()) > 1e-7:
         sys.exit(f"example: the program's rollout {rollout} and flow {flow} do not fit the closed form")
 

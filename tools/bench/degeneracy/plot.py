@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 import written  # noqa: E402  (after the path to it)
 
 MODELS = {"enc": "MiniLM, bidirectional", "dec": "SmolLM2, causal"}
-# Okabe and Ito's colours, told apart by every kind of colour vision.
+# Okabe and Ito's colors, distinguishable with every kind of color vision.
 COLUMN, ROW = "#0072B2", "#E69F00"
 SMALL = 8.5
 
@@ -33,7 +33,7 @@ def layers_along(axes, kind, layers):
 
 
 def depth(document, path):
-    """Stacked areas: the two ends, layer by layer."""
+    """Stacked areas: the two ends, by layer."""
     tokens = document["settings"]["tokens"]
     figure, panels = plt.subplots(1, 2, figsize=(10.4, 3.6), sharey=True)
     for axes, (kind, name) in zip(panels, MODELS.items(), strict=True):
@@ -69,7 +69,7 @@ def lines(axes, groups, label, named):
 
 
 def settings(document, path):
-    """Share at both ends together: over length, residual and span."""
+    """The share at both ends together, against length, residual and span."""
     tokens = document["settings"]["tokens"]
     figure, panels = plt.subplots(2, 3, figsize=(12.4, 6.6), sharey=True)
     for row, (kind, name) in zip(panels, MODELS.items(), strict=True):
@@ -79,7 +79,7 @@ def settings(document, path):
             key = "length" if varied == "tokens" else "residual"
             values = sorted({r[varied] for r in records[key]})
             groups = [(v, [r for r in records[key] if r[varied] == v and r["layer"] >= 2]) for v in values]
-            # Residuals are the same in both rows of panels: one legend, where there is room.
+            # Both rows of panels have the same residuals: one legend, where there is room.
             lines(axes, groups, label, named=varied == "tokens" or kind == "enc")
             axes.set_xlabel("layer l")
         lengths = range(2, layers + 1)

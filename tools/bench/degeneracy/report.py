@@ -1,4 +1,4 @@
-"""The tables of a degeneracy study: degeneracy.json -> degeneracy.md beside it, also printed.
+"""The tables of a degeneracy study: degeneracy.json -> degeneracy.md next to it, also printed.
 
 report.py DEGENERACY.json
 """
@@ -21,7 +21,7 @@ def table(head, rows):
 
 
 def percent(share):
-    """Whole percents; 100 only when all, 0 only when none."""
+    """Whole percents; 100 only for all, 0 only for none."""
     if 0 < share < 0.005:
         return "< 1"
     if 0.995 <= share < 1:
@@ -47,7 +47,7 @@ def by_layer(records, kind, varied, label):
 
 
 def residual_seconds(records, kind):
-    """The time of each run: pairs that are not degenerate take longest."""
+    """The time of each run: nondegenerate pairs take longest."""
     seconds = {r["residual"]: r["processor_seconds"] for r in records if r["kind"] == kind}
     return (
         "Processor seconds, all layers: "
@@ -100,7 +100,7 @@ def mixings(records, kind, tokens, plain):
 
 
 def remedies(document, kind):
-    """What each change does to the top layer's map: how much is degenerate, and how far rows differ."""
+    """The effect of each change on the top layer's map: how much is degenerate, and how far rows differ."""
     records, settings = document["records"], document["settings"]
     top, tokens = LAYERS[kind][-1], settings["tokens"]
     mine = {key: [r for r in group if r["kind"] == kind] for key, group in records.items()}

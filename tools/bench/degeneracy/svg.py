@@ -1,5 +1,5 @@
-"""Just enough SVG for the figures of cuts: text stays text, same numbers, same file. The panel is opaque, so that a
-figure reads the same on light and on dark pages."""
+"""Just enough SVG for the figures of cuts: text stays text; the same numbers give the same file. The panel is opaque,
+so that a figure looks the same on light and on dark pages."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 import written  # noqa: E402  (after the path to it)
 
-# Okabe and Ito's blue and orange: told apart by every kind of colour vision, and in grey by how dark they are.
+# Okabe and Ito's blue and orange: distinguishable with every kind of color vision, and by lightness in grayscale.
 BLUE, ORANGE = "#0072B2", "#F0B95D"
 INK, QUIET, PALE = "#1a1a1a", "#5c5c5c", "#e9e9e9"
 

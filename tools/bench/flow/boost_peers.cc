@@ -10,8 +10,8 @@
 namespace attnflow_bench {
 namespace {
 
-// Boost's algorithms want each arc's reverse in the graph, and maps from arcs to capacities, residuals and reverses. A
-// compressed_sparse_row_graph is the most compact graph they take: arcs are numbers, and maps are arrays.
+// Boost's algorithms need each arc's reverse in the graph, and maps from arcs to capacities, residuals and reverses. A
+// compressed_sparse_row_graph is the most compact graph they accept: arcs are numbers, and maps are arrays.
 class BoostPeer : public Peer {
  public:
   std::string version() const override {
@@ -22,7 +22,7 @@ class BoostPeer : public Peer {
   void build(const PairNetwork& network) override {
     const std::size_t arcs = network.arcs.size();
     nodes_ = network.nodes;
-    // Where each arc and each reverse goes when all are sorted by the node they leave.
+    // The index of each arc and each reverse once all are sorted by the node they leave.
     std::vector<std::size_t> next(nodes_ + 1, 0);
     for (const Arc& arc : network.arcs) {
       ++next[arc.from + 1];

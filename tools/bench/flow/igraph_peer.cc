@@ -12,7 +12,7 @@ void check(igraph_error_t code) {
   if (code != IGRAPH_SUCCESS) throw std::runtime_error(fmt::format("igraph: {}", igraph_strerror(code)));
 }
 
-// igraph_maxflow_value, which makes its own arrays with reverse arcs in each call. Capacities are doubles.
+// igraph_maxflow_value, which allocates its own arrays with reverse arcs in each call. Capacities are doubles.
 class Igraph : public Peer {
  public:
   Igraph() { igraph_set_error_handler(igraph_error_handler_ignore); }
@@ -46,7 +46,7 @@ class Igraph : public Peer {
     return value;
   }
 
-  // Sums and differences of thousands of doubles of at most 1.
+  // Rounding of sums and differences of thousands of doubles of at most 1.
   double tolerance() const override { return 1e-9; }
 
  private:

@@ -9,8 +9,8 @@
 namespace attnflow_bench {
 namespace {
 
-// lemon::Preflow on a StaticDigraph, LEMON's fastest graph. Integers: with doubles it takes residuals below 1e-10 for
-// nothing.
+// lemon::Preflow on a StaticDigraph, LEMON's fastest graph. Integers: with doubles it treats residuals below 1e-10 as
+// zero.
 class LemonPreflow : public Peer {
  public:
   std::string version() const override { return LEMON_VERSION; }
@@ -30,7 +30,7 @@ class LemonPreflow : public Peer {
         std::make_unique<Solver>(graph_, *capacity_, graph_.node(0), graph_.node(static_cast<int>(network.nodes) - 1));
   }
 
-  // Without the second phase, which turns the preflow into a flow: the value is known before.
+  // Without the second phase, which turns the preflow into a flow: the value is known before it.
   double solve() override {
     solver_->runMinCut();
     return from_units(solver_->flowValue());

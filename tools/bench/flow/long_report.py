@@ -1,8 +1,8 @@
-"""Writes up flow of one output token of long texts: long.json -> long.md and long.svg beside it.
+"""Reports the flow of one output token of long texts: long.json -> long.md and long.svg next to it.
 
 long_report.py LONG.json [PAGE.md]
 
-With a page, puts the table there as well, between its lines <!-- bench-long --> and <!-- /bench-long -->.
+With a page, also puts the table there, between its lines <!-- bench-long --> and <!-- /bench-long -->.
 """
 
 import json
@@ -16,7 +16,7 @@ from report import duration, put_into, table
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 import written  # noqa: E402  (after the path to it)
 
-# Okabe and Ito's colours, told apart by every kind of colour vision; markers differ as well.
+# Okabe and Ito's colors, distinguishable with every kind of color vision; markers differ as well.
 LINES = {
     "flow_seconds_1": ("flow, one thread", "#000000", "o"),
     "flow_seconds_2": ("flow, two threads", "#0072B2", "s"),

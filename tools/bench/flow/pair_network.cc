@@ -6,9 +6,9 @@
 namespace attnflow_bench {
 namespace {
 
-using Marks = std::vector<std::vector<char>>;  // [layer][position]: 1 for the nodes that are kept
+using Marks = std::vector<std::vector<char>>;  // [layer][position]: 1 for the nodes to keep
 
-// Nodes that (layer, output_token) reaches and that reach (0, input_token).
+// Nodes reachable from (layer, output_token) from which (0, input_token) is reachable.
 Marks nodes_on_paths(const attnflow::Tensor<double>& capacities, std::size_t layer, std::size_t output_token,
                      std::size_t input_token) {
   const std::size_t n = capacities.extent(1);
@@ -44,7 +44,7 @@ PairNetwork pair_network(const attnflow::Tensor<double>& capacities, std::size_t
   const std::size_t n = capacities.extent(1);
   const Marks kept = parts == NetworkParts::kPaths ? nodes_on_paths(capacities, layer, output_token, input_token)
                                                    : Marks(layer + 1, std::vector<char>(n, 1));
-  // The source comes first, the sink last, others from the top layer down.
+  // The source comes first, the sink last, the others from the top layer down.
   std::vector<std::pair<std::size_t, std::size_t>> order = {{layer, output_token}};
   for (std::size_t k = layer + 1; k-- > 0;) {
     for (std::size_t p = 0; p < n; ++p) {

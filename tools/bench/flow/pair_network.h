@@ -10,12 +10,12 @@
 namespace attnflow_bench {
 
 enum class NetworkParts {
-  kPaths,  // the arcs that lie on a path from the source to the sink: no solver has to find out which are of no use
-  kWhole,  // every arc of layers 1 to l: one network for all pairs of a layer, as the definition states it
+  kPaths,  // the arcs on a path from the source to the sink: solvers need not find the useless ones
+  kWhole,  // every arc of layers 1 to l: one network for all pairs of a layer, as in the definition
 };
 
-// The network in which a maximum flow from node (layer, output_token) to node (0, input_token) is asked for, without
-// arcs of capacity 0. `capacities` is [layer, from, to], bottom first. Both nodes must be joined by a path.
+// The network whose maximum flow from node (layer, output_token) to node (0, input_token) is wanted, without arcs of
+// capacity 0. `capacities` is [layer, from, to], bottom first. The two nodes must be joined by a path.
 PairNetwork pair_network(const attnflow::Tensor<double>& capacities, std::size_t layer, std::size_t output_token,
                          std::size_t input_token, NetworkParts parts);
 

@@ -8,7 +8,7 @@
 
 namespace attnflow_bench {
 
-// In KiB. Not getrusage(): what that says survives exec, so a small program that a large one starts looks large.
+// In KiB. Not getrusage(): its value survives exec, so a small program started by a large one looks large.
 inline long peak_memory_kib() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

@@ -30,16 +30,16 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
   virtual ~Peer() = default;
   virtual std::string version() const = 0;
-  // Not timed: makes the library's own graph of it.
+  // Not timed: builds the library's own graph from it.
   virtual void build(const PairNetwork& network) = 0;
-  // Timed: from the graph to the value of a maximum flow. May be called again: it starts from no flow each time.
+  // Timed: from the graph to the value of a maximum flow. May be called repeatedly: it starts from zero flow each time.
   virtual double solve() = 0;
-  // How far the value can be from the true one because of the library's number type.
+  // The largest error of the value due to the library's number type.
   virtual double tolerance() const = 0;
 };
 
-// Solvers that take integers get the capacities in units of 2^-55, rounded down. A row of attention sums to 1 (and a
-// little), so every sum that a solver forms stays far below 2^63. Rounding costs less than one unit for each arc of a
+// Solvers that need integers get the capacities in units of 2^-55, rounded down. A row of attention sums to 1 (plus
+// rounding), so every sum that a solver forms stays far below 2^63. Rounding costs less than one unit for each arc of a
 // cut, and a cut has no more arcs than the network.
 constexpr int kExponent = 55;
 inline std::int64_t units(double capacity) {

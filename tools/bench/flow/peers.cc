@@ -2,13 +2,13 @@
 //
 //   attnflow_flow_peers PEER NETWORK.npy PAIRS.json [--parts paths|whole] [--seconds S]
 //
-// NETWORK is what `attnflow_time_flow network` writes. PAIRS is a list of {round, layer, output_token, input_token,
+// NETWORK is the output of `attnflow_time_flow network`. PAIRS is a list of {round, layer, output_token, input_token,
 // low, high}, sorted by round; [low, high] encloses the true value. For each pair the library's graph is built and
-// solved once to check the value (and to warm up), then solved again, timed: the median of up to three runs, as many as
-// begin within 20 ms. A wrong value ends the program with an error.
+// solved once to check the value (and to warm up), then solved again, timed: the median of up to three runs, as long as
+// they begin within 20 ms. A wrong value ends the program with an error.
 // --parts: the network of a pair, see pair_network.h.
-// Work stops at the end of a round after S seconds, and within one after 4 S; rounds that are not complete are left
-// out. Prints JSON.
+// Work stops at the end of a round after S seconds, and within one after 4 S; incomplete rounds are omitted. Prints
+// JSON.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -61,7 +61,7 @@ const std::map<std::string, std::unique_ptr<Peer> (*)()> kPeers = {
 
 const std::map<std::string, NetworkParts> kParts = {{"paths", NetworkParts::kPaths}, {"whole", NetworkParts::kWhole}};
 
-// How far the value lies outside of the enclosure. Throws when that is more than the number type explains.
+// The distance of the value from the enclosure. Throws if it is more than the number type explains.
 double check(const Settings& settings, const Json& pair, double value, double tolerance) {
   const auto low = pair.at("low").get<double>();
   const auto high = pair.at("high").get<double>();

@@ -1,4 +1,4 @@
-"""Draws a flow benchmark: flow.json -> flow.svg beside it. Time for one pair against the number of tokens.
+"""Plots a flow benchmark: flow.json -> flow.svg next to it. Time for one pair against the number of tokens.
 
 plot.py FLOW.json
 """
@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 import written  # noqa: E402  (after the path to it)
 
 TITLES = {"enc": "MiniLM: {} layers, bidirectional", "dec": "SmolLM2: {} layers, causal"}
-# Okabe and Ito's colours, told apart by every kind of colour vision; markers differ as well.
+# Okabe and Ito's colors, distinguishable with every kind of color vision; markers differ as well.
 STYLES = {
     "all": ("#000000", "o"),
     "all threads": ("#000000", "s"),
@@ -34,7 +34,7 @@ LABEL_HEIGHT = 0.05  # of the panel's height
 
 
 def series(document, kind):
-    """(style, label, exponent, points) of every line of one panel."""
+    """(style, label, exponent, points) of every line of a panel."""
     stacks = [stack for stack in document["stacks"].values() if stack["kind"] == kind]
     exponents = document["growth"]["exponents"].get(kind, {})
     processors = document["machine"]["processors"]
@@ -63,9 +63,9 @@ def alone(stack):
 
 
 def spread(wanted, least):
-    """Places as near as possible to those wanted, in the same order, at least `least` apart and within 0 to 1."""
+    """Positions as close as possible to those wanted, in the same order, at least `least` apart and within 0 to 1."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    blocks = []  # runs of labels that touch: [members, sum of the first label's wanted places]
+    blocks = []  # runs of adjacent labels: [members, sum of the positions wanted for the first label]
     for i in order:
         blocks.append([[i], wanted[i]])
         while len(blocks) > 1 and start(blocks[-1], least) < start(blocks[-2], least) + len(blocks[-2][0]) * least:
@@ -86,7 +86,7 @@ def start(block, least):
 
 
 def by_tokens(axes, tokens):
-    """Logarithmic axes, with these numbers of tokens along the horizontal one."""
+    """Logarithmic axes, with these numbers of tokens on the horizontal one."""
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(tokens, [f"{n:,}" for n in tokens])
@@ -113,8 +113,8 @@ def panel(axes, document, kind):
 
 
 def label_lines(axes, lines):
-    """Labels at the right, moved up or down where two would meet, with a thin leader from the last point of their line.
-    A line that ends long before has its label above its last point."""
+    """Labels on the right, moved up or down where two would overlap, with a thin leader from the last point of their
+    line. A line that ends much earlier has its label above its last point."""
     to_panel = axes.transData + axes.transAxes.inverted()
     longest = max(points[-1][0] for _, _, _, points in lines)
     at_right = []

@@ -3,7 +3,7 @@ attnflow_flow_peers (peers.cc): SciPy, OR-tools, NetworkX.
 
     python_peers.py PEER NETWORK.npy PAIRS.json [--parts paths|whole] [--seconds S]
 
-Only the library's own call is timed: what is made of NumPy arrays before it is not.
+Only the library's own call is timed, not the preparation from NumPy arrays.
 """
 
 import argparse
@@ -26,7 +26,7 @@ class Disagreement(Exception):
 
 
 def pair_network(capacities, layer, output_token, input_token, parts):
-    """(nodes, from, to, capacity) as pair_network.cc makes them: source first, sink last, arcs of capacity 0 left out."""
+    """(nodes, from, to, capacity) as in pair_network.cc: source first, sink last, without arcs of capacity 0."""
     n = capacities.shape[1]
     kept = np.ones((layer + 1, n), dtype=bool)
     if parts == "paths":
@@ -58,8 +58,8 @@ def units(weights, exponent):
 
 
 class SciPy:
-    """maximum_flow, method dinic. It counts in int32 and wraps around without a word: units of 2^-30. Reverse arcs are
-    added in each call."""
+    """maximum_flow, method dinic. It uses int32 and overflows silently: units of 2^-30. Reverse arcs are added in each
+    call."""
 
     EXPONENT = 30
 
@@ -93,7 +93,7 @@ class SciPy:
 
 
 class ORTools:
-    """SimpleMaxFlow. Each call of solve() makes the solver's graph anew from the list of arcs."""
+    """SimpleMaxFlow. Each call of solve() rebuilds the solver's graph from the list of arcs."""
 
     EXPONENT = 55
 
@@ -120,7 +120,7 @@ class ORTools:
 
 
 class NetworkX:
-    """preflow_push, which is also the default of maximum_flow, on a residual network made beforehand."""
+    """preflow_push, the default of maximum_flow, on a residual network made beforehand."""
 
     EXPONENT = 55
 
@@ -151,7 +151,7 @@ PEERS = {"scipy": SciPy, "ortools": ORTools, "networkx": NetworkX}
 
 
 def check(arguments, pair, value, tolerance):
-    """How far the value lies outside of the enclosure; raises when that is more than the number type explains."""
+    """The distance of the value from the enclosure; raises if it is more than the number type explains."""
     if not pair["low"] - tolerance <= value <= pair["high"] + tolerance:
         place = f"layer {pair['layer']}, output token {pair['output_token']}, input token {pair['input_token']}"
         raise Disagreement(

@@ -1,8 +1,8 @@
-"""Writes the tables of a flow benchmark: flow.json -> flow.md beside it, and standard output.
+"""Writes the tables of a flow benchmark: flow.json -> flow.md next to it, and standard output.
 
 report.py FLOW.json [PAGE.md]
 
-With a page, puts the tables there as well, between its lines <!-- bench --> and <!-- /bench -->.
+With a page, also puts the tables there, between its lines <!-- bench --> and <!-- /bench -->.
 """
 
 import json
@@ -22,7 +22,7 @@ def number(value, digits=3):
 
 
 def duration(seconds):
-    """With the unit that suits it."""
+    """With a suitable unit."""
     if seconds is None:
         return "-"
     for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
@@ -34,7 +34,7 @@ def duration(seconds):
 
 
 def table(head, rows):
-    """A Markdown table whose columns are aligned in plain text too; the first column to the left."""
+    """A Markdown table whose columns are aligned in plain text as well; the first column is left-aligned."""
     cells = [[str(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[c]) for row in cells) for c in range(len(head))]
 
@@ -75,7 +75,7 @@ def all_pairs(document, stacks):
 
 
 def settled(document, stacks):
-    """Which means settled how many of the pairs that are more than two layers apart, on one thread."""
+    """How many of the pairs more than two layers apart were settled by which means, on one thread."""
     means = {
         "bounds": "bounds one layer down",
         "pushed": "bound further down",
@@ -115,7 +115,7 @@ def one_pair(document, stacks, parts):
 
 
 def samples(document, stacks):
-    """Which means rest on fewer pairs than were drawn, as a sentence; empty when none does."""
+    """Which means are over fewer pairs than were drawn, as a sentence; empty if none is."""
     short = [
         f"{document['peers'][peer]['label']} at n = {stack['tokens']} ({times['pairs']} of {stack['sampled_pairs']})"
         for stack in stacks
@@ -128,7 +128,7 @@ def samples(document, stacks):
 
 
 def layers(document, stacks):
-    """Time of one pair at the middle and at the top layer: the depths that a reader may want to compare with."""
+    """Time for one pair at the middle and at the top layer: depths that readers may want to compare."""
     rows = []
     for peer, about in document["peers"].items():
         cells = []
@@ -217,7 +217,7 @@ def report(document):
 
 
 def put_into(page, text, mark="bench"):
-    """The tables, one heading level lower and without the title, between the marks of a page."""
+    """Puts the tables between a page's marks, one heading level lower and without the title."""
     begin, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->\n"
     old = page.read_text(encoding="utf-8")
     if old.count(begin) != 1 or old.count(end) != 1 or old.index(begin) > old.index(end):

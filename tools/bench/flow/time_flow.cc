@@ -1,4 +1,4 @@
-// Times attnflow's exact flow, and says what it found.
+// Times attnflow's exact flow, and prints its results.
 //
 //   attnflow_time_flow network STACK.npy OUT.npy         writes the mixing matrices: float64 [layer, from, to]
 //   attnflow_time_flow values  STACK.npy [options]       times attention_flow(); prints values of the pairs asked for
@@ -37,7 +37,7 @@ using attnflow::AttentionGraph;
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-// Of one pair, as in peers.cc.
+// For one pair, as in peers.cc.
 constexpr std::size_t kMaxRuns = 3;
 constexpr double kSecondsOfRuns = 0.02;
 
@@ -99,8 +99,8 @@ Json write_network(const Settings& settings) {
   return describe(graph);
 }
 
-// The first run warms up (threads, caches, the choice of vector code) and does not count, unless it is so long that it
-// need not and may not be repeated.
+// The first run is a warm-up (threads, caches, vector code selection) and does not count, unless it takes so long that
+// warming up makes no difference and repeating it is too expensive.
 Json time_values(const Settings& settings) {
   const AttentionGraph graph = read_graph(settings);
   const std::vector<Pair> pairs = read_pairs(settings);
@@ -117,7 +117,7 @@ Json time_values(const Settings& settings) {
   attnflow::FlowCounts counts;
   options.counts = &counts;
   do {
-    result = {};  // memory of two results at once would count twice
+    result = {};  // keeping two results would double the memory
     counts = {};
     const Clock::time_point before = Clock::now();
     result = attnflow::attention_flow(graph, options);

@@ -1,34 +1,34 @@
-// The ends of a scale of colours, from the values that it is for.
+// The ends of a color scale, from the values that it covers.
 import type { Report } from "../report/report";
 import { percent } from "../report/text";
 import type { Numbers } from "../report/values";
 
 export interface Ends {
-  /** the least value, or 0 where there is none below the top */
+  /** the smallest value, or 0 if none is below the top */
   least: number;
   top: number;
-  /** the largest value, which may lie above the scale */
+  /** the largest value, which may lie beyond the scale */
   above: number;
-  /** values have signs: the scale runs from -top to top, and `above` is the largest size */
+  /** values are signed: the scale runs from -top to top, and `above` is the largest absolute value */
   signed?: true;
 }
 
 /**
- * Whether a token may have a large value that says little: special tokens and a decoder's first one are attention sinks.
- * The rule of figures, too (attnflow/draw/color_scale.h).
+ * Whether a token may have a large value that means little: special tokens and a decoder's first token are attention
+ * sinks. Figures use the same rule (attnflow/draw/color_scale.h).
  */
 export const isSink = ({ model, tokens }: Report, token: number) =>
   tokens[token].special || (model.causal && token === 0);
 
-/** What lies more than so many times above the rest is far above it: it sets no top, and a sink does not count. */
+/** A sink's value more than this many times the largest other value does not set the scale's top. */
 const FAR_ABOVE = 2;
 
-/** Whether a first token can be an attention sink at all: a decoder's, of values that reach down to the input. */
+/** Whether the first token can be an attention sink at all: in a decoder, with values that reach down to the input. */
 export const mayHaveSink = ({ model }: Report, startLayer: number): boolean => model.causal && startLayer === 0;
 
 /**
- * Whether a decoder's first token takes most of a row: an attention sink, far above every other token of the prompt that
- * the output token sees. The rule of tables and figures, too (attnflow/report/report_ranking.cc).
+ * Whether a decoder's first token takes most of a row: an attention sink, far above every other prompt token that the
+ * output token sees. Tables and figures use the same rule (attnflow/report/report_ranking.cc).
  */
 export function takesMost(report: Report, row: Numbers | null, startLayer: number, output: number): boolean {
   const seen = Math.min(report.m, row?.length ?? 0, output + 1);
@@ -38,22 +38,22 @@ export function takesMost(report: Report, row: Numbers | null, startLayer: numbe
   return row[0] > FAR_ABOVE * rest;
 }
 
-/** What is less than this share of the largest value has no strong colour: it is next to nothing. */
+/** Values below this share of the largest get no strong color: they are negligible. */
 const FLOOR = 0.01;
 
-/** Values from so large a share of the largest on lie close together: of flow, the scale then begins at the least. */
+/** If the smallest flow is at least this share of the largest, the scale begins at the smallest. */
 const CLOSE = 0.5;
 
-/** A logarithmic scale begins no lower than at this share of its end. */
+/** A logarithmic scale begins no lower than this share of its top. */
 const LOWEST = 1e-4;
 
-/** Whether flow's scale begins at the least value, unless something else was chosen. */
+/** Whether the flow scale begins at the smallest value unless the user chose otherwise. */
 export const isClose = ({ least, top, signed }: Ends): boolean => !signed && least >= CLOSE * top && least > 0;
 
-/** Of flow, values of which the least is so little below the largest tell tokens apart no more. */
+/** If the relative gap between the largest and smallest flow is below this, flow no longer separates tokens. */
 const ALIKE = 0.1;
 
-/** Says of flows that are nearly the same that they are, with how far they are apart; "" of others. */
+/** For flows that are nearly equal, a sentence that says so and by how much they differ; otherwise "". */
 export function spreadWords({ least, above }: Ends): string {
   const spread = least > 0 ? 1 - least / above : 1;
   return spread <= ALIKE
@@ -61,28 +61,28 @@ export function spreadWords({ least, above }: Ends): string {
     : "";
 }
 
-/** The ends of a logarithmic scale, on which nothing lies beyond. */
+/** The ends of a logarithmic scale; no value lies beyond its top. */
 export const logEnds = ({ least, above }: Ends): { low: number; top: number } => ({
   low: Math.max(least, LOWEST * above),
   top: above,
 });
 
-/** Whether values are so many orders of magnitude apart that a logarithmic scale shows more. */
+/** Whether the values span enough orders of magnitude that a logarithmic scale shows more. */
 export function spansDecades(ends: Ends): boolean {
   const { low, top } = logEnds(ends);
   return !ends.signed && top >= 100 * low && top > 0;
 }
 
 /**
- * Collects values. Sinks do not set the top when they lie far above the rest, nor does a token's own position where rows
- * of several tokens or layers share the scale: every other value would be as good as none.
+ * Collects values. Sinks far above the rest do not set the top, nor does a token's own position when rows of several
+ * tokens or layers share the scale; otherwise every other value would be indistinguishable from zero.
  */
 export class EndsOf {
   private aside = 0;
   private rest = 0;
   private least = Infinity;
 
-  /** @param seen a value, not the 0 of what could not be drawn on */
+  /** @param seen false for the 0 of a token that could not be attended to */
   add(value: number, aside: boolean, seen = true) {
     if (!(value < Infinity)) return;
     if (seen && value < this.least) this.least = value;
@@ -91,7 +91,7 @@ export class EndsOf {
     } else if (value > this.rest) this.rest = value;
   }
 
-  /** What others have collected, for one scale over all. */
+  /** Adds what another collector holds, for one scale over both. */
   include(other: EndsOf): this {
     this.aside = Math.max(this.aside, other.aside);
     this.rest = Math.max(this.rest, other.rest);
@@ -100,7 +100,7 @@ export class EndsOf {
   }
 
   /**
-   * A row of an explanation; its output token sees none of those after it where the model is causal.
+   * Adds a row of an explanation; in a causal model, its output token sees no token after it.
    * @param alone no other row is on the scale
    */
   addRow(report: Report, row: Numbers, output: number, counts: readonly boolean[], alone = false) {
@@ -118,7 +118,7 @@ export class EndsOf {
   }
 }
 
-/** Of rows of the same output token, after one layer or several. */
+/** The ends of rows of one output token, after one layer or several. */
 export const endsOf = (
   report: Report,
   rows: readonly (Numbers | null)[],
@@ -126,15 +126,15 @@ export const endsOf = (
   counts: readonly boolean[],
 ): Ends => collectEnds(report, rows, output, counts).ends;
 
-/** Of values with signs, which are of a prediction and of no output token; special tokens and sinks as everywhere. */
+/** The ends of signed values, which belong to a prediction, not an output token; sinks are treated as elsewhere. */
 export function signedEnds(report: Report, row: Numbers | null, counts: readonly boolean[]): Ends {
   return signed(collectEnds(report, [row && row.map(Math.abs)], report.n, counts).ends);
 }
 
-/** The scale of values whose sizes have these ends. */
+/** The signed scale for absolute values with these ends. */
 export const signed = ({ top, above }: Ends): Ends => ({ least: -top, top, above, signed: true });
 
-/** The same, to be put together with others: `alone` false where they are of other output tokens. */
+/** Collects rows, to be combined with others; `alone` is false if those are of other output tokens. */
 export function collectEnds(
   report: Report,
   rows: readonly (Numbers | null)[],
@@ -147,11 +147,13 @@ export function collectEnds(
   return all;
 }
 
-/** For the legend of pictures that have a scale each: whether something lies above one of them. */
+/**
+ * For the legend of pictures with a scale each: `above` exceeds the top if any picture has a value above its own scale.
+ */
 export const endsOfEach = (all: Ends, each: readonly Ends[]): Ends => ({
   ...all,
   above: each.some(({ top, above }) => above > top) ? Infinity : all.top,
 });
 
-/** Whether a value lies beyond its scale, not by rounding alone. */
+/** Whether a value lies beyond its scale by more than rounding. */
 export const isAbove = (value: number, { top }: Pick<Ends, "top">) => Math.abs(value) > top * (1 + 1e-6);

@@ -1,5 +1,5 @@
-// Straight lines between colours through CIE L*a*b* with white D65, step by step as attnflow/draw/color_scale.cc: d3's
-// white is D50, which makes channels differ by a step here and there.
+// Straight lines between colors in CIE L*a*b* with white D65, step by step as in attnflow/draw/color_scale.cc. d3 uses
+// white D50, which makes channels differ by one step here and there.
 import { rgb } from "d3-color";
 
 export type Rgb = readonly [number, number, number];
@@ -8,7 +8,7 @@ type Lab = readonly [number, number, number];
 const WHITE_X = 0.95047;
 const WHITE_Z = 1.08883;
 
-/** A channel of sRGB, 0 to 255, as light, 0 to 1. */
+/** An sRGB channel, 0 to 255, as linear light, 0 to 1. */
 export const linear = (channel: number) => {
   const c = channel / 255;
   return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
@@ -40,7 +40,7 @@ function toRgb([l, a, b]: Lab): Rgb {
   ];
 }
 
-/** `steps` colours from the first of `stops`, through the others at equal distances, to the last. */
+/** `steps` colors from the first of `stops` to the last, with the others evenly spaced in between. */
 export function rampOf(stops: readonly string[], steps: number): Rgb[] {
   const labs = stops.map(toLab);
   return Array.from({ length: steps }, (_, i) => {

@@ -1,34 +1,37 @@
-// How a map lies over a picture, the same on the page, in its legend and in files.
+// How a map is laid over a picture: the same on the page, in its legend and in files.
 import { DivergingScale, type Rgb, type Scale } from "./scale";
 
 /**
- * colour: the scale's colours, all as opaque; opacity: one colour, the more opaque the larger the value, over grey;
- * outline: lines around the patches that hold most; beside: the map without the picture, and the picture without the map.
+ * colour: the scale's colors, all equally opaque; opacity: one color, more opaque for larger values, over gray;
+ * outline: lines around the patches with the largest values; beside: the map and the picture side by side.
  */
 export type Overlay = "colour" | "opacity" | "outline" | "beside";
 export const OVERLAYS: readonly Overlay[] = ["colour", "opacity", "outline", "beside"];
 
-/** The one colour of "opacity": no grey is like it, with or without red-green blindness. */
+/** The single color of "opacity": distinct from every gray, even with red-green color blindness. */
 export const MARK: Rgb = [253, 122, 0];
 
-/** What a bar of a map is drawn over: the middle between a picture's light and dark parts. */
+/** Background for a map's color bar: halfway between a picture's light and dark parts. */
 export const BEHIND = "#808080";
 
-/** A map's colours; of values with signs both ends of a diverging scale, around nothing in the middle. */
+/** A map's colors: for signed values, both ends of a diverging scale that is transparent in the middle. */
 export type MapColours = Scale | DivergingScale;
 
 export interface OverlayLook {
   overlay: Overlay;
   colours: MapColours;
-  /** of the map; of "opacity", of its largest value */
+  /** of the map; for "opacity", of its largest value */
   opacity: number;
 }
 
-/** How opaque the whole map is. */
+/** Opacity of the whole map. */
 export const mapOpacity = ({ overlay, opacity }: Pick<OverlayLook, "overlay" | "opacity">): number =>
   overlay === "beside" ? 1 : opacity;
 
-/** Colour of a value, from 0 (the scale's low end, with signs what speaks against) to 1 (its top), and its own opacity, 0 to 1. */
+/**
+ * Color of a value from 0 (the scale's low end; if signed, evidence against) to 1 (its top), and its own opacity, 0 to
+ * 1.
+ */
 export function pixelOf(t: number, overlay: Overlay, colours: MapColours): { rgb: Rgb; alpha: number } {
   const within = Math.max(0, Math.min(1, t));
   if (colours instanceof DivergingScale) {
@@ -41,13 +44,13 @@ export function pixelOf(t: number, overlay: Overlay, colours: MapColours): { rgb
 }
 
 export interface Stop {
-  /** along the bar, 0 to 1 */
+  /** position along the bar, 0 to 1 */
   at: number;
   rgb: Rgb;
   alpha: number;
 }
 
-/** A colour bar of the map as it lies over what is behind it. @param cut where values begin to be drawn, 0 to 1 */
+/** A color bar of the map over its background. @param cut where values begin to be drawn, 0 to 1 */
 export function barStops({ overlay, colours, opacity }: OverlayLook, cut: number): Stop[] {
   const from = Math.max(0, Math.min(1, cut));
   const all = mapOpacity({ overlay, opacity });

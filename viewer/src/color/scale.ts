@@ -1,6 +1,6 @@
-// Colour scales: ColorBrewer's blues and its red to blue, which attnflow's figures have from the same table, and as d3
-// has it cividis (Nuñez, Anderton and Renslow, 2018). From one colour to the next they run straight through L*a*b*.
-// Lightness runs one way in each, so that it reads the same in grey and with any colour blindness.
+// Color scales: ColorBrewer's blues and red to blue, from the same table as attnflow's figures, and d3's cividis
+// (Nuñez, Anderton and Renslow, 2018). Between stops they run straight through L*a*b*. Lightness is monotonic in each,
+// so that they read the same in grayscale and with any color blindness.
 import { quantize } from "d3-interpolate";
 import { interpolateCividis } from "d3-scale-chromatic";
 import { BLUES, RED_BLUE } from "../figures";
@@ -12,20 +12,22 @@ export type PaletteName = (typeof PALETTES)[number];
 
 const CIVIDIS = quantize(interpolateCividis, 9);
 const reversed = (colours: readonly string[]) => [...colours].reverse();
-/** Next to nothing on a dark page, where it would be ColorBrewer's brightest. */
+/** Color of negligible values on a dark page, where ColorBrewer's would be the brightest. */
 const NIGHT = "#1f242e";
 
-/** What lies beyond a scale, in no colour that it has: no darker than what is within, or it would seem to be the answer. */
+/**
+ * Colors beyond the scale, in a hue the scale lacks: no darker than those within, or they would seem to be the answer.
+ */
 const BEYOND: Record<"gray" | "tan", Record<"light" | "dark", Rgb>> = {
   gray: { light: [0xb4, 0xb8, 0xbe], dark: [0x7b, 0x82, 0x8d] },
   tan: { light: [0xe2, 0xc4, 0x94], dark: [0x8d, 0x70, 0x45] },
 };
-/** Its step, after those of the ramp. */
+/** Step of values beyond the scale, after those of the ramp. */
 export const BEYOND_STEP = 256;
 
 type Colours = Record<"light" | "dark", readonly string[]>;
 
-/** From next to nothing, which is nearly the page's ground, to the strongest: on a dark page not the palest, of no hue. */
+/** From near the page's background to the strongest color; on a dark page that is not the palest, which has no hue. */
 const STOPS: Record<PaletteName | "less" | "more", Colours> = {
   blue: { light: BLUES, dark: [NIGHT, ...reversed(BLUES.slice(2))] },
   cividis: { light: ["#fefae2", ...reversed(CIVIDIS)], dark: ["#181c28", ...CIVIDIS] },
@@ -34,14 +36,14 @@ const STOPS: Record<PaletteName | "less" | "more", Colours> = {
   more: { light: RED_BLUE.slice(5), dark: [NIGHT, ...reversed(RED_BLUE.slice(7))] },
 };
 
-// Relative luminance of WCAG 2. Black and white contrast alike with 0.179: 4.58 to 1, so whichever is taken has at
-// least that.
+// WCAG 2 relative luminance. Black and white have equal contrast, 4.58 to 1, at 0.179, so the better of the two always
+// has at least that.
 const inkOn = ([r, g, b]: Rgb) =>
   0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > 0.179 ? "#000000" : "#ffffff";
 
-/** Maps values in [0, max] to colours; `css` and `ink` of what lies beyond stand in `beyond`. */
+/** Maps values in [0, max] to colors; `beyond` holds `css` and `ink` for values beyond the scale. */
 export class Scale {
-  /** 256 steps, and that of what lies beyond. */
+  /** 256 steps, then the one for values beyond the scale. */
   readonly ramp: readonly Rgb[];
   private readonly colours: readonly string[];
   private readonly inks: readonly string[];
@@ -60,7 +62,7 @@ export class Scale {
     return max > 0 && value > 0 ? Math.min(255, Math.round((255 * value) / max)) : 0;
   }
 
-  /** Of a step. */
+  /** The color and ink of a step. */
   look(step: number): { css: string; ink: string } {
     return { css: this.colours[step], ink: this.inks[step] };
   }
@@ -73,13 +75,13 @@ export class Scale {
     return this.colours[this.step(value, max)];
   }
 
-  /** Black or white, whichever reads on the colour. */
+  /** Black or white, whichever is legible on the color. */
   ink(value: number, max: number): string {
     return this.inks[this.step(value, max)];
   }
 }
 
-/** Maps values with signs in [-max, max] to colours: red below, blue above, the background at 0. */
+/** Maps signed values in [-max, max] to colors: red below 0, blue above, the background at 0. */
 export class DivergingScale {
   private readonly less: Scale;
   private readonly more: Scale;
@@ -106,5 +108,5 @@ export class DivergingScale {
   }
 }
 
-/** A bar of colours as CSS. @param css of 0 to 1 */
+/** A color bar as CSS. @param css color at 0 to 1 */
 export const barOf = (css: (t: number) => string): string => `linear-gradient(to right, ${quantize(css, 17).join()})`;

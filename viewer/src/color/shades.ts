@@ -1,18 +1,18 @@
-// Colours of values: from the low end of a scale to its top, none below a threshold, and one of its own beyond the top.
+// Colors of values: from a scale's low end to its top, none below a threshold, and a separate one beyond the top.
 import { isAbove } from "./ends";
 import { BEYOND_STEP, type DivergingScale, type Rgb, type Scale } from "./scale";
 
 export interface ShadesOf {
   scale: Scale;
-  /** the value of the weakest colour */
+  /** the value of the weakest color */
   low: number;
   /** the value of the strongest */
   top: number;
-  /** smaller values are drawn as the weakest colour */
+  /** smaller values are drawn in the weakest color */
   threshold: number;
-  /** equal factors of values, not equal differences, are as far apart */
+  /** equal ratios of values, rather than equal differences, are equally far apart */
   log?: boolean;
-  /** of values with signs, whose low end is the top's other side: these colours */
+  /** for signed values, whose low end is -top: the colors to use */
   diverging?: DivergingScale;
 }
 
@@ -27,7 +27,7 @@ export class Shades {
     this.log = of.log ?? false;
   }
 
-  /** Whether values have signs, and colors on either side of 0. */
+  /** Whether values are signed, with different colors on either side of 0. */
   get signed(): boolean {
     return this.of.diverging !== undefined;
   }
@@ -45,7 +45,7 @@ export class Shades {
     return isAbove(value, this);
   }
 
-  /** The value at a place of the scale, from 0 to 1. */
+  /** The value at a position on the scale, 0 to 1. */
   valueAt(t: number): number {
     const { low, top } = this;
     return this.log ? low * (top / low) ** t : low + t * (top - low);
@@ -72,7 +72,7 @@ export class Shades {
     return this.look(value).css;
   }
 
-  /** Black or white, whichever reads on the colour. */
+  /** Black or white, whichever is legible on the color. */
   ink(value: number): string {
     return this.look(value).ink;
   }

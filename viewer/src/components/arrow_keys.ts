@@ -1,11 +1,11 @@
-// The keys that walk over a picture of columns and rows.
+// Keyboard navigation over a picture of columns and rows.
 
 export interface Cell {
   column: number;
   row: number;
 }
 
-/** By how much a key goes on; Home and End by more than there is. */
+/** Step of each key; Home and End move farther than any picture extends. */
 const STEPS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowRight: [1, 0],
   ArrowLeft: [-1, 0],
@@ -15,7 +15,7 @@ const STEPS: Readonly<Record<string, readonly [number, number]>> = {
   End: [Infinity, 0],
 };
 
-/** The same along a line of so many. @param forward where the arrow to the right leads */
+/** The same along a line of `count` items. @param forward direction of the right arrow */
 export const movesAlong = (count: number, forward = 1): Readonly<Record<string, number>> => ({
   ArrowRight: forward,
   ArrowLeft: -forward,
@@ -27,24 +27,27 @@ export const movesAlong = (count: number, forward = 1): Readonly<Record<string, 
 
 const within = (value: number, from: number, to: number): number => Math.max(from, Math.min(to, value));
 
-/** To the row at the top, and at the bottom. */
+/** Page Up goes to the highest row, Page Down to the lowest. */
 const PAGES: typeof STEPS = { PageUp: [0, Infinity], PageDown: [0, -Infinity] };
 
 interface Walk {
   columns: number;
-  /** the lowest row and the highest, which up leads to */
+  /** the lowest and the highest row; up leads to the highest */
   rows: readonly [number, number];
   at: () => Cell;
   move: (to: Cell) => void;
   /** Enter, or the space bar */
   choose?: (at: Cell, key: "Enter" | " ") => void;
-  /** with Shift so many steps at once */
+  /** steps at once with Shift */
   leap?: number;
-  /** Page up and Page down lead to the rows at the ends */
+  /** Page Up and Page Down go to the rows at the ends */
   pages?: boolean;
 }
 
-/** Walks, or chooses; other keys, and those with Ctrl, Alt or Meta, are left to the page. Whether it was one of its keys. */
+/**
+ * Moves or chooses; leaves other keys, and those with Ctrl, Alt or Meta, to the page. Returns whether it handled the
+ * key.
+ */
 export function walkWithKeys(
   event: KeyboardEvent,
   { columns, rows, at, move, choose, leap = 1, pages }: Walk,

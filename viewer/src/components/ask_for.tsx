@@ -1,15 +1,15 @@
-// How to get numbers that the page does not have: from the server, else by a command.
+// How to get numbers that the page does not have: from the server, or else by a command.
 import { useViewer } from "../context";
 import { unusualIn, type Recipe } from "../report/recipe";
 import { isScore, METHODS, type Method } from "../report/document";
-import { mixingInfo, type MixingName } from "../report/mixings";
+import { hasTarget, mixingInfo, type MixingName } from "../report/mixings";
 import type { Report } from "../report/report";
 import { copyText } from "./copy_text";
 
-/** Longer commands, whose text is long, scroll. */
+/** Commands longer than this (for long texts) scroll. */
 const MOST_IN_LINE = 400;
 
-/** A command, to be copied. */
+/** A command to copy. */
 export function Command({ text }: { text: string }) {
   const { announcement } = useViewer();
   const long = text.length > MOST_IN_LINE;
@@ -33,23 +33,23 @@ export function Command({ text }: { text: string }) {
   );
 }
 
-/** Takes a command away that somebody has read. */
+/** Dismisses a command once it has been read. */
 export const Close = ({ close }: { close: () => void }) => (
   <button type="button" class="quiet" onClick={close}>
     Close
   </button>
 );
 
-/** Positions of the tokens that the report was made without. */
+/** Positions of the tokens that were blanked when the report was made. */
 export function blankedIn({ document }: Report): readonly number[] {
   const positions = document.notes?.find(({ code }) => code === "tokens-blanked")?.values.positions;
   return Array.isArray(positions) ? positions.filter((one) => typeof one === "number") : [];
 }
 
 /**
- * The command that computes what the page does not.
+ * The command that computes numbers missing from the page.
  * @param token position in the report; "all": every output token
- * @param mixing that of the report, or another one
+ * @param mixing the report's, or another one
  */
 export function commandFor(
   report: Report,
@@ -66,51 +66,52 @@ export function commandFor(
   else if (input.kind === "attention") parts.push("explain", "--attention", quoted(model.name || "FILE.npz"));
   else parts.push("explain", quoted(input.text));
   if (input.text_pair) parts.push("--pair", quoted(input.text_pair));
-  // A report knows its model's name, not where it lies.
+  // A report knows its model's name, not its path.
   const builtin = model.name === "agreement" || model.name === "fashion";
   if (input.kind !== "attention")
     parts.push("--model", builtin ? model.name : quoted(`path/to/${model.name || "MODEL"}`));
   parts.push("--method", METHODS.filter((one) => one === method || settings.method.includes(one)).join(","));
   if (blank.length > 0) parts.push("--blank", blank.join(","));
-  // The command counts pieces, also where it merges them.
+  // The command counts subword tokens even where it merges them into words.
   if (token === "all") parts.push("--output-token", token);
   else if (token !== report.document.output_token) {
     const [piece] = report.piecesOf(token);
     parts.push("--output-token", report.settings.words ? quoted(report.tokens[token].label) : String(piece));
   }
-  const { needs, rule } = mixingInfo(mixing);
-  // Decoders have another default where they can.
+  const info = mixingInfo(mixing);
+  const { needs, rule } = info;
+  // The default mixing of decoders that support it is not attention.
   if (mixing !== "attention" || model.causal) parts.push("--mixing", mixing);
-  if (needs === "gradients" || isScore(method) || settings.method.some(isScore)) {
+  if (hasTarget(info) || isScore(method) || settings.method.some(isScore)) {
     for (const name of ["target", "against"] as const) {
       const asked = settings[name] ?? "auto";
-      if (asked !== "auto" || (name === "target" && needs === "gradients")) parts.push(`--${name}`, quoted(asked));
+      if (asked !== "auto" || (name === "target" && hasTarget(info))) parts.push(`--${name}`, quoted(asked));
     }
   }
   for (const name of unusualIn(recipe)) {
-    // Only attention has heads, and contributions and relevance hold what stays in place.
+    // Only attention has heads; contributions and relevance already contain the residual connection.
     if (name === "residual" ? rule === "convex" : name !== "heads" || needs === "attention")
       parts.push(`--${name.replace("_", "-")}`, String(recipe[name]));
   }
   if (recipe.discard > 0 && settings.discard_keep_special) parts.push("--discard-keep-special");
   if (report.ofWords) parts.push("--words");
-  // Heads are between pieces.
+  // Heads relate subword tokens.
   else if (report.hasHeads) parts.push("--keep-attention");
   parts.push("-o", "report.html");
   return parts.join(" ");
 }
 
 interface AskForProps {
-  /** of the button */
+  /** the button's id */
   id: string;
   method: Method;
   /** output token; "all": every one */
   token: number | "all";
-  /** absent: what is chosen */
+  /** absent: the current choice */
   recipe?: Recipe;
 }
 
-/** A button that asks the server for what is chosen, or where there is none the command. */
+/** A button that asks the server for the current choice or, without a server, shows the command. */
 export function AskFor({ id, method, token, recipe: other }: AskForProps) {
   const viewer = useViewer();
   const { report, explanation, askServer, asking } = viewer;
@@ -127,7 +128,7 @@ export function AskFor({ id, method, token, recipe: other }: AskForProps) {
   const now = asking.value;
   const busy = now !== null && now.method === method && (now.token === null) === (token === "all");
   return (
-    // Not disabled, which would take the focus away.
+    // Not disabled, which would drop the focus.
     <button
       type="button"
       id={id}

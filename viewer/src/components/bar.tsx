@@ -1,12 +1,12 @@
-// A share as a bar, in a list of such, and the mark of degenerate flow.
+// A share as a bar in a list, and the mark of degenerate flow.
 import type { ComponentChildren, HTMLAttributes } from "preact";
 import { DEGENERATE_WORDS } from "../report/setting_words";
 
 interface BarProps extends HTMLAttributes<HTMLLIElement> {
   share: number;
-  /** the share, for people */
+  /** the share in words */
   words: string;
-  /** whose it is */
+  /** what the share belongs to */
   children: ComponentChildren;
 }
 

@@ -1,4 +1,4 @@
-// Below the headline: how far to believe the method that is shown, where the report says so.
+// Below the headline: how far to trust the method shown, where the report says so.
 import { useSignal } from "@preact/signals";
 import { spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
@@ -24,32 +24,32 @@ export interface ShownAgreement {
   agreement: Agreement;
   map: MapAgreement;
   labelOf: (token: number) => string | undefined;
-  /** why another token is ranked first than the one that was blanked; "" where it is not */
+  /** the range of tokens checked, where the first-ranked token is not the one that was blanked; else "" */
   otherFirst: string;
   isPatch: boolean;
 }
 
-/** What a report's map is over, for people. */
+/** What a report's map covers, in words. */
 export const partsOf = ({ input }: ReportDocument) => (input.kind === "image" ? "patches" : "tokens");
 
-/** Where at least this share of the total is excluded, the page says how little the ranking is about. */
+/** If at least this share of the total is excluded, the page says how little the ranking covers. */
 const MOSTLY_EXCLUDED = 0.9;
 
-/** Of the total, the share that lies on ranked tokens; null where that is not little, or there are no shares. */
+/** The share of the total on ranked tokens; null if it is not small, or if there are no shares. */
 export function littleRanked({ drawn, state, ranking }: Viewer): number | null {
   const { share } = excludedOf(drawn.value, state.reasons.value).all;
   return share !== null && share >= MOSTLY_EXCLUDED && ranking.value.length > 0 ? 1 - share : null;
 }
 
-/** What was checked where another token is ranked first. */
+/** Which tokens the check covered, when another token is ranked first. */
 const checkedOf = (viewer: Viewer) =>
   viewer instanceof GenerationViewer ? " (checked among the prompt’s tokens)" : " (checked with the usual filters)";
 
-/** Of the values that are shown; null where the report says nothing of those. */
+/** The agreement of the values shown; null if the report has none for them. */
 export function agreementShown(viewer: Viewer): ShownAgreement | null {
   const { report, state, explanation } = viewer;
   const { method, token } = state.choices;
-  // Words merged in the page have values of their own.
+  // Words merged in the page have different values.
   if (report instanceof WordReport) return null;
   const layers = [viewer.layersOf(method.value)].flat();
   const from = explanation.value.result(method.value, viewer.layersOf(method.value), viewer.output)?.from;
@@ -65,13 +65,13 @@ export function agreementShown(viewer: Viewer): ShownAgreement | null {
   const first = viewer.ranking.value.filter(({ rank }) => rank === 1);
   return {
     ...{ agreement, map, labelOf: (at) => report.tokens[at]?.label },
-    // Scores are blanked by what speaks for the prediction, and ranked by size.
+    // The check of scores blanks the strongest evidence for the prediction, but the ranking is by size.
     otherFirst: viewer.scored || first.some(({ token: at }) => at === map.first_token) ? "" : checkedOf(viewer),
     isPatch: report.document.input.kind === "image",
   };
 }
 
-/** The verdict: an order that is alike says less where another token than the first matters most. */
+/** The verdict: agreement of the order counts for less if another token than the first matters most. */
 export function levelOf({ agreement, map }: Pick<ShownAgreement, "agreement" | "map">): AgreementLevel {
   const level = agreementLevel(map);
   if (findsTheDecisive(agreement, map)) return level;
@@ -97,7 +97,7 @@ function Agreed({ shown }: { shown: ShownAgreement }) {
   );
 }
 
-/** The token that is ranked first while words are shown, where it is in no word that is; null elsewhere. */
+/** While words are shown: the first-ranked token, unless it is part of the first-ranked word; otherwise null. */
 export function firstToken({ report, pieces, ranking }: Viewer): number | null {
   if (!(report instanceof WordReport)) return null;
   const firstOf = (ranked: readonly Ranked[]) => ranked.filter(({ rank }) => rank === 1).map(({ token }) => token);
@@ -106,7 +106,7 @@ export function firstToken({ report, pieces, ranking }: Viewer): number | null {
   return apart ? (tokens[0] ?? null) : null;
 }
 
-/** Words merged may be ranked in another order than their tokens. */
+/** Merged words may be ranked in a different order than their tokens. */
 function WordsDiffer() {
   const viewer = useViewer();
   const token = firstToken(viewer);
@@ -130,7 +130,7 @@ function LittleRanked() {
   );
 }
 
-/** Of flow: how many of the values say nothing of the layers in between. */
+/** For flow: how many of the values say nothing about the layers in between. */
 function FlowBelief() {
   const viewer = useViewer();
   const found = degenerateIn(viewer.degenerate(), viewer.row(), viewer.state.counts.value);
@@ -151,7 +151,7 @@ function FlowBelief() {
   );
 }
 
-/** A generated token that nobody has checked, and the way to do it. */
+/** A generated token that has not been checked, and how to check it. */
 function CheckToken({ viewer }: { viewer: GenerationViewer }) {
   const token = viewer.state.choices.token.value;
   const busy = useSignal(false);

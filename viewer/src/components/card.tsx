@@ -1,10 +1,10 @@
-// A view with its heading and what it offers (export, help): every view stands in one.
+// A view with its heading and actions (export, help); every view is in one.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Exporter } from "../export/exporter";
 import { ExportMenu } from "./export_menu";
 
-/** Pages of more tokens are drawn where they are looked at (page.css, .large). */
+/** Pages with more tokens than this draw their cards only when they come into view (page.css, .large). */
 export const MOST_DRAWN = 600;
 
 export interface CardProps {
@@ -12,10 +12,10 @@ export interface CardProps {
   id: string;
   title: string;
   children: ComponentChildren;
-  /** controls at the right of the heading */
+  /** controls to the right of the heading */
   tools?: ComponentChildren;
   wide?: boolean;
-  /** what the card's menu saves as files; without one it has no menu */
+  /** saves the card's contents as files from its menu; without one there is no menu */
   exporter?: Exporter;
 }
 
@@ -38,7 +38,7 @@ export function Card({ id, title, children, tools, wide = false, exporter }: Car
   );
 }
 
-/** While nobody looks: the height that a card has when it is drawn, so that the page is as long as it says. */
+/** Measures an off-screen card's drawn height when idle, so that the page's length is right. */
 function keepRoom(body: HTMLElement): () => void {
   if (!body.closest(".large") || typeof requestIdleCallback !== "function") return () => undefined;
   let waiting = 0;
@@ -54,10 +54,10 @@ function keepRoom(body: HTMLElement): () => void {
     }
     if (!body.isConnected) return;
     if (body.firstElementChild?.checkVisibility({ contentVisibilityAuto: true }) !== false) {
-      body.dataset.measured = ""; // it is laid out
+      body.dataset.measured = ""; // already laid out
       return;
     }
-    // Browsers remember the height that a skipped element had when it was laid out last, and go by that alone.
+    // Browsers remember a skipped element's last laid-out height, and use nothing else.
     body.style.contentVisibility = "visible";
     requestAnimationFrame(() => {
       requestAnimationFrame(() => {

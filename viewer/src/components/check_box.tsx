@@ -1,4 +1,4 @@
-// A check box with its words, which holds one choice.
+// A labeled check box that holds one choice.
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
 
@@ -22,14 +22,14 @@ export const CheckBox = ({ on, children, class: classes, ...attributes }: CheckB
   </label>
 );
 
-/** The same as one of a bar of controls. @param control its id there */
+/** The same, in a bar of controls. @param control its id there */
 export const CheckControl = ({ control, title, ...box }: CheckBoxProps & { control?: string; title?: string }) => (
   <div class="control check" id={control} title={title}>
     <CheckBox {...box} />
   </div>
 );
 
-/** A boolean that is kept in another form. */
+/** A boolean that is stored in another form. */
 export const inOtherForm = (value: boolean, set: (on: boolean) => void): Pick<Signal<boolean>, "value"> => ({
   get value() {
     return value;

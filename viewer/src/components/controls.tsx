@@ -1,4 +1,4 @@
-// What is shown: method, layer, output token, and what changes the numbers.
+// Chooses what is shown: method, layer, output token, and the settings that change the numbers.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Method } from "../report/document";
@@ -17,7 +17,7 @@ export function ChoiceControls() {
   const { choices } = state;
   const { layers, tokens } = report;
   const layerIndex = layers.indexOf(choices.layer.value);
-  // What a server can be asked for can be chosen.
+  // Whatever a server can compute can be chosen.
   const served = askServer.value !== null;
   const ofWords = report instanceof WordReport ? " of whole words" : "";
   const lacking = (method: Method) =>
@@ -62,7 +62,7 @@ export function ChoiceControls() {
   );
 }
 
-/** The bar of a page's choices, with what every page leaves out and how it looks. */
+/** The bar of a page's choices, including those every page has: exclusions and appearance. */
 export const Controls = ({ children }: { children: ComponentChildren }) => (
   <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
     {children}

@@ -1,8 +1,8 @@
-// A dialog with its heading. Its button, Escape and a click beside it close it.
+// A dialog with a heading. Its button, Escape or a click outside closes it.
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 
-/** The dialog of this id, open; null where the page has none. */
+/** Opens the dialog with this id and returns it; null if the page has none. */
 export function openDialog(id: string): HTMLDialogElement | null {
   const dialog = document.getElementById(id);
   if (!(dialog instanceof HTMLDialogElement)) return null;

@@ -1,4 +1,4 @@
-// The small menu of a card that saves what it shows: SVG, PNG, CSV, JSON.
+// A card's small menu that saves its contents: SVG, PNG, CSV, JSON.
 import type { ButtonHTMLAttributes } from "preact";
 import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ViewerContext } from "../context";
@@ -14,7 +14,7 @@ const WIDTHS: { inches: number | null; words: string }[] = [
   { inches: 6.8, words: "Two columns (6.8 in)" },
 ];
 
-/** Of the menu: reached by its keys. */
+/** A menu item, reached with the menu's keys. */
 const Item = (attributes: ButtonHTMLAttributes) => (
   <button type="button" role="menuitem" tabIndex={-1} {...attributes} />
 );
@@ -24,7 +24,7 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  // Before anything else can happen: keys go to the menu at once.
+  // Runs before any other event, so that keys go to the menu at once.
   useLayoutEffect(() => {
     if (!open) return;
     root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();

@@ -1,13 +1,13 @@
-// What chooses one of several values, or a number: lists, radio buttons, sliders.
+// Controls that choose one of several values, or a number: lists, radio buttons, sliders.
 import type { ComponentChildren, InputHTMLAttributes, SelectHTMLAttributes } from "preact";
 import { useMemo } from "preact/hooks";
 import { shorten } from "../report/text";
 
 type Value = string | number;
-/** A value and its words; without them the value itself. */
+/** A value and its label, which defaults to the value itself. */
 export type Option<T extends Value> = readonly [value: T, words?: string];
 
-/** Tokens in a list; patches say themselves where they stand. */
+/** Tokens in a list; a patch's label already says where it is. */
 export const tokenOptions = (tokens: readonly { index: number; label: string }[], pictured: boolean) =>
   tokens.map(({ index, label }) => [index, pictured ? label : `${index}: ${shorten(label, 24)}`] as const);
 
@@ -15,14 +15,14 @@ interface SelectProps<T extends Value> extends Omit<SelectHTMLAttributes, "value
   value: T;
   options: readonly Option<T>[];
   choose(value: T): void;
-  /** the words are a text's own */
+  /** the labels are user text */
   own?: boolean;
-  /** what cannot be chosen */
+  /** values that cannot be chosen */
   lacks?(value: T): boolean;
 }
 
 export function Select<T extends Value>({ value, options, choose, own = false, lacks, ...attributes }: SelectProps<T>) {
-  // Thousands of them would make each choice slow.
+  // With thousands of options, building them again would make each choice slow.
   const made = useMemo(
     () =>
       options.map(([one, words]) => (
@@ -46,11 +46,11 @@ export function Select<T extends Value>({ value, options, choose, own = false, l
 interface ChoiceProps<T extends Value> extends SelectProps<T> {
   id: string;
   label: string;
-  /** behind the list */
+  /** after the list */
   children?: ComponentChildren;
 }
 
-/** A list with its name, as one of a bar of controls. */
+/** A labeled list in a bar of controls. */
 export const Choice = <T extends Value>({ label, children, ...select }: ChoiceProps<T>) => (
   <div class="control">
     <label for={select.id}>{label}</label>
@@ -73,7 +73,7 @@ interface RadiosProps<T extends string> {
   value: T;
   options: readonly { value: T; words: ComponentChildren; title?: string; disabled?: boolean }[];
   choose(value: T): void;
-  /** of each label */
+  /** class of each label */
   class?: string;
 }
 

@@ -1,11 +1,11 @@
-// A button that opens the system's dialog for one file.
+// A button that opens the system's file dialog for one file.
 import { useRef } from "preact/hooks";
 
 interface FileButtonProps {
   /** the button's id is `${id}-open`, the field's `${id}-file` */
   id: string;
   label: string;
-  /** kinds of files, as <input accept> has them */
+  /** file types, as in <input accept> */
   accept: string;
   /** what the file is, for screen readers */
   name: string;

@@ -1,4 +1,4 @@
-// Which tokens are excluded from rankings and colours, and what share of the mass that is.
+// Which tokens are excluded from rankings and colors, and what share of the total they hold.
 import { excludedOf, readPattern, LONGEST_PATTERN, shareOf, SPECIAL } from "../filters";
 import { useViewer } from "../context";
 import { GenerationReport } from "../report/generation_report";
@@ -13,7 +13,7 @@ export function Filters() {
   const reasons = state.reasons.value;
   const { among, all } = excludedOf(drawn.value, reasons);
   const share = all.count > 0 ? all.share : null;
-  // How many; what they hold is said inside.
+  // How many; the panel says what they hold.
   const badge = all.count === 0 ? "" : String(all.count);
   const holding = report.document.generation ? ", " : ": ";
   return (
@@ -96,7 +96,7 @@ function FilterFields() {
 interface ChipProps {
   label: string;
   index?: number | string;
-  /** it counts by hand, though a filter would exclude it */
+  /** kept by hand although a filter would exclude it */
   kept: boolean;
   undo: () => void;
 }
@@ -117,13 +117,13 @@ function Chip({ label, index, kept, undo }: ChipProps) {
   );
 }
 
-/** What the report itself excludes, and generated tokens; nothing in the page of an explanation. */
+/** Exclusions made by the report itself, and generated tokens; empty on the page of a single explanation. */
 function OwnRules() {
   const { report, state, drawn, explanation } = useViewer();
   const { rules, generated, method } = state.choices;
   if (!(report instanceof GenerationReport)) return null;
   const { values, whole, among } = drawn.value;
-  /** "3 tokens, 12%"; of flow the largest value, for its values are no shares. */
+  /** "3 tokens, 12%"; for flow the largest value, as its values are not shares. */
   const held = (tokens: readonly number[]) => {
     const own = new Set(tokens.filter((j) => j < among));
     const count = `${own.size} ${own.size === 1 ? "token" : "tokens"}`;

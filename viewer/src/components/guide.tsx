@@ -1,6 +1,7 @@
-// "How to read this": what each method and control means and does not mean, in the page itself; opened at its place by the
-// (i) beside a control.
+// "How to read this": what each method and control means and does not mean, in the page itself. The (i) next to a
+// control opens it at that entry.
 import { AGREEMENT } from "../figures";
+import { MIXINGS } from "../report/mixings";
 import { Dialog, openDialog } from "./dialog";
 
 /** Places in the guide. */
@@ -9,9 +10,13 @@ export type GuidePlace = "example" | "methods" | "trust" | "mixing" | "recompute
 interface Section {
   place: GuidePlace;
   title: string;
-  /** what each means, in the order in which they stand there */
+  /** what each term means, in display order */
   terms: Readonly<Record<string, string>>;
 }
+
+const CONTRIBUTIONS = MIXINGS.filter(({ needs }) => needs === "terms")
+  .map(({ name }) => name)
+  .join(", ");
 
 const GUIDE: readonly Section[] = [
   {
@@ -57,7 +62,7 @@ const GUIDE: readonly Section[] = [
         "What each layer's matrix is built from: attention, contributions, or relevance. The methods are applied to these matrices.",
       attention: "The attention weights, as in the paper by Abnar and Zuidema (2020).",
       gradient: "Attention weighted by the gradient of the prediction, without negative values.",
-      "norm, globenc, alti, ifr, value-zeroing":
+      [CONTRIBUTIONS]:
         "How much each token contributes to another token's vector, including the residual connection: a better account of the layer than its attention weights.",
       relevance:
         "How much each token contributes to one prediction, propagated back through the layers (AttnLRP), in units of that prediction's logit.",
@@ -98,7 +103,7 @@ const GUIDE: readonly Section[] = [
   },
 ];
 
-/** @param place what it opens at; absent: the beginning */
+/** @param place the entry to open at; absent: the beginning */
 export function showGuide(place?: GuidePlace) {
   const dialog = openDialog("guide");
   if (!place) return;

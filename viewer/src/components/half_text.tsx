@@ -1,4 +1,4 @@
-// A text beside others, small, coloured by a number a token. Where it is long it scrolls, and is then a stop of the keyboard.
+// A small text next to others, colored by one number per token. If long it scrolls, and can then take keyboard focus.
 import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
@@ -7,7 +7,7 @@ import type { Report } from "../report/report";
 import { useKeyboardScroll } from "./overflow";
 import "../styles/compare.css";
 
-/** The tokens of one text, or of all, in lines. @param span an element for a token and its characters */
+/** The tokens of one text or of all, by line. @param span makes an element for a token and its characters */
 export function tokenLines(
   report: Report,
   segment: number | undefined,
@@ -26,20 +26,20 @@ export function tokenLines(
 }
 
 export interface HalfTextProps {
-  /** what it is the text of, for screen readers */
+  /** what the text belongs to, for screen readers */
   of: string;
   report: Report;
   values: ArrayLike<number> | null;
-  /** which tokens are coloured */
+  /** which tokens are colored */
   counts: readonly boolean[];
   colours: { css(value: number): string; ink(value: number): string; beyond(value: number): boolean };
-  /** tokens that are there, of a text that grows */
+  /** number of tokens present, for a text that grows */
   seen?: number;
   /** tokens that the model did not see */
   gone?: ReadonlySet<number> | null;
-  /** what pointing at a token calls this view */
+  /** this view's name when a token in it is pointed at */
   view: string;
-  /** positions of the page's tokens in this text, where it is another one */
+  /** positions of the page's tokens in this text, if it is another one */
   places?: Int32Array | null;
 }
 
@@ -61,7 +61,7 @@ const plainSpan = (report: Report, gone?: ReadonlySet<number> | null) =>
     );
   };
 
-/** Lines of a text whose direction is its own. */
+/** Lines of a text, each with its own direction. */
 const TextLines = ({ lines }: { lines: readonly ComponentChildren[][] }) => (
   <>
     {lines.map((line, k) => (
@@ -89,7 +89,7 @@ export function HalfText(props: HalfTextProps) {
       </>
     );
   }, [report, gone]);
-  // Painted in place: a player changes colours, not elements.
+  // Painted in place: a player changes colors, not elements.
   useLayoutEffect(() => {
     for (const element of box.current?.querySelectorAll<HTMLElement>(".token") ?? []) {
       const token = Number(element.dataset.token);

@@ -8,7 +8,7 @@ import { WordReport } from "../report/words";
 import { partsOf } from "./belief";
 import { Own, Piece } from "./own_text";
 
-/** The model's answer at the chosen output token; null where it is of another position, or there is none. */
+/** The model's answer at the chosen output token; null if it is for another position, or there is none. */
 function answerOf({ report, state }: Viewer) {
   const { predictions = [], output_token: own } = report.document;
   const token = state.choices.token.value;
@@ -16,7 +16,7 @@ function answerOf({ report, state }: Viewer) {
   return token === own || position === token ? (choices?.[0] ?? null) : null;
 }
 
-/** A token among the words of the headline: a patch by its place. */
+/** A token named within the headline; a patch is named by its position. */
 function Named({ viewer: { report }, token }: { viewer: Viewer; token: number }) {
   const { label, role } = report.tokens[token];
   const name = <Own class="quote" text={label} />;
@@ -39,7 +39,7 @@ function Subject() {
   }
   const answer = answerOf(viewer);
   const name = <Own class="quote" text={(answer ?? quoted).label} />;
-  // Beside a prediction, what another token gathers must not be taken for one.
+  // After a prediction, another token's row must not be taken for the prediction's.
   if (!answer) {
     const what = quoted.role === "patch" ? "Patch" : report instanceof WordReport ? "Word" : "Token";
     return (report.document.predictions ?? []).length > 0 ? (
@@ -93,7 +93,7 @@ function First() {
   }
   const { document, ofWords } = viewer.report;
   const what = ofWords ? "words" : partsOf(document);
-  // What the line below says of the values must not be taken back by a name.
+  // If the values are nearly equal (the line below says so), naming one token would contradict that.
   if (viewer.degenerate() && spreadWords(viewer.endsOf(row))) {
     return (
       <>
@@ -109,7 +109,7 @@ function First() {
       </>
     );
   }
-  // Of encoders whose last layer gathers at a full stop the first word says more.
+  // In encoders whose last layer collects at a full stop, the first word is more informative.
   const word = isPunctuation(viewer.report.tokens[token].own)
     ? ranking.find((one) => !isPunctuation(viewer.report.tokens[one.token].own))
     : undefined;

@@ -1,4 +1,4 @@
-// The keyboard's list.
+// The list of keyboard shortcuts.
 import type { ComponentChildren } from "preact";
 import { Dialog, openDialog } from "./dialog";
 

@@ -1,8 +1,8 @@
-// Brings what has just come into sight.
+// Scrolls new content into view.
 
 /**
- * Scrolls to an element when the page is drawn: what folds away above it meanwhile would take it along.
- * @param needed whether it has to be, by then
+ * Scrolls to an element once the page is drawn; before that, content collapsing above would shift it.
+ * @param needed whether scrolling is still needed by then
  */
 export function bringToSight(id: string, needed: (element: HTMLElement) => boolean = () => true) {
   requestAnimationFrame(() =>

@@ -1,4 +1,4 @@
-// What the colours mean, and the mark of values above the scale.
+// The color legend, and the mark of values above the scale.
 import type { Signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import { spansDecades, type Ends } from "../color/ends";
@@ -10,20 +10,20 @@ import { CheckBox } from "./check_box";
 
 export interface LegendProps {
   ends: Ends;
-  /** whose colours, where a card has several pictures */
+  /** which picture's colors, if a card has several */
   of?: string;
-  /** what has a scale of its own, where each has ("layer") */
+  /** what has a scale each ("layer"), if there are several scales */
   each?: string;
-  /** whose values; without it those of the chosen method */
+  /** the method of the values; by default the chosen one */
   method?: Method;
-  /** whether values above the scale have a corner, beside their colour */
+  /** whether values above the scale have a corner mark as well as their color */
   marked?: boolean;
 }
 
-/** Cells from so many pixels on have a corner where their value lies above the scale. */
+/** Cells at least this many pixels wide show a corner mark if their value lies above the scale. */
 export const MARKED = 9;
 
-/** Says to the legend beside a picture whether its cells are large enough for corners. */
+/** Lets the legend next to a picture know whether its cells are large enough for corner marks. */
 export function useMarking(marking: Signal<boolean> | undefined, cell: number): boolean {
   const marked = cell >= MARKED;
   useLayoutEffect(() => {
@@ -32,22 +32,22 @@ export function useMarking(marking: Signal<boolean> | undefined, cell: number): 
   return marked;
 }
 
-/** The corner of a cell whose upper right end is here: a part of a path. */
+/** The corner mark of a cell whose upper right corner is here, as part of a path. */
 export const cornerAt = (right: number, top: number) => `M${right - 6} ${top}h6v6z`;
 
 interface ScaleBarProps {
   of?: string;
-  /** of the scale's ends */
+  /** labels of the scale's ends */
   from: string;
   to: string;
   bar: string;
-  /** what lies beyond an end: the end's colour, and how far in words */
+  /** values beyond an end: the end's color, and how far they go in words */
   beyond: readonly { colour: string; words: string }[];
-  /** whether values beyond have a corner */
+  /** whether values beyond have a corner mark */
   marked: boolean;
 }
 
-/** A colour bar between its ends. */
+/** A color bar between its ends. */
 export function ScaleBar({ of, from, to, bar, beyond, marked }: ScaleBarProps) {
   return (
     <div class="legend">
@@ -86,7 +86,7 @@ export function Legend({ ends, of, each, method, marked = true }: LegendProps) {
   return <ScaleBar {...{ of, marked }} {...words} bar={barOf((t) => shades.css(shades.valueAt(t)))} />;
 }
 
-/** Below a text: a logarithmic scale, where values are orders of magnitude apart. */
+/** Below a text: the logarithmic scale option, where values span orders of magnitude. */
 export function LogCheck({ ends }: { ends: Ends }) {
   const { log } = useViewer().state.choices;
   if (ends.signed || !(log.value || spansDecades(ends))) return null;

@@ -53,7 +53,7 @@ export function Look() {
           choose={(share) => (threshold.value = share)}
         />
       </div>
-      {/* For flow above all, whose values lie close together far above 0. Pictures have it beside their other choices. */}
+      {/* Mainly for flow, whose values lie close together far above 0. Pictures have it with their other choices. */}
       {report.document.input.kind !== "image" && (
         <CheckBox id="from-least" on={inOtherForm(begins, (on) => (fromLeast.value = on))} class="check">
           Stretch contrast (minimum to maximum)

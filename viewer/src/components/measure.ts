@@ -1,10 +1,10 @@
-// Widths of text, for places that must be known before it is drawn; sizes of pictures, on the screen and on paper.
+// Text widths, for layout that must be known before drawing; picture sizes, on screen and on paper.
 import { shorten } from "../report/text";
 import { printing } from "../theme";
 
 /**
- * Pixels that pictures are drawn for when they are printed: the width of an A4 page without its margins. The style sheet
- * scales them to other papers.
+ * Width in pixels that pictures are drawn for in print: an A4 page without its margins. The style sheet scales them to
+ * other paper sizes.
  */
 export const PAPER = 672;
 /** The style sheet's 10 points. */
@@ -13,7 +13,7 @@ const PAPER_UNIT = 10 / 12;
 let scale = 0;
 if (typeof addEventListener === "function") addEventListener("resize", () => (scale = 0));
 
-/** How large the page's letters are, as a multiple of 16 pixels: pictures grow with them. */
+/** Size of the page's letters, as a multiple of 16 pixels; pictures scale with it. */
 export function unit(): number {
   if (printing.value) return PAPER_UNIT;
   scale ||= typeof document === "undefined" ? 1 : parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
@@ -21,13 +21,13 @@ export function unit(): number {
 }
 
 const labelFont = () => `${13 * unit()}px system-ui, "Noto Sans", sans-serif`;
-/** Of the label of what is chosen. */
+/** The font of the label of the chosen item. */
 export const chosenFont = () => `700 ${labelFont()}`;
 
 let context: CanvasRenderingContext2D | null | undefined;
 const known = new Map<string, number>();
 
-/** Of a label in a picture, in pixels. */
+/** Width of a label in a picture, in pixels. */
 export function textWidth(text: string, font = labelFont()): number {
   const key = `${font}|${text}`;
   let width = known.get(key);
@@ -42,7 +42,7 @@ export function textWidth(text: string, font = labelFont()): number {
   return width;
 }
 
-/** As much of a label's beginning as has room, of at most `most` characters. */
+/** The longest beginning of a label that fits, at most `most` characters. */
 export function fitted(label: string, room: number, most = label.length, font = labelFont()): string {
   while (most > 1 && textWidth(shorten(label, most), font) > room) --most;
   return shorten(label, most);
@@ -53,7 +53,7 @@ interface Size {
   height: number;
 }
 
-/** The box of a picture whose canvases lie under its SVG; on paper it shrinks with all that is in it. */
+/** The box of a picture whose canvases lie under its SVG; on paper it shrinks together with its contents. */
 export const pictureStyle = ({ width, height }: Size) => ({
   width: `${width}px`,
   height: `${height}px`,
@@ -61,7 +61,7 @@ export const pictureStyle = ({ width, height }: Size) => ({
   "--aspect": String(width / Math.max(1, height)),
 });
 
-/** The place of a canvas in such a box. */
+/** The position of a canvas in such a box. */
 export const placeStyle = ({ left, top, width, height }: Size & { left: number; top: number }, of: Size) => ({
   left: `${left}px`,
   top: `${top}px`,

@@ -1,4 +1,4 @@
-// Raw, rollout or flow, and the methods beside the graph that there are values of.
+// Raw, rollout or flow, and the score methods that there are values for.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useViewer } from "../context";
@@ -10,15 +10,15 @@ import { Info } from "./guide";
 import { Popover } from "./popover";
 
 interface MethodChoiceProps {
-  /** whether there are values of a method */
+  /** whether the method has values */
   has(method: Method): boolean;
-  /** why there are none */
+  /** why the method has none */
   missing(method: Method): string;
-  /** a method without values can be chosen: a server is asked for it */
+  /** a method without values can be chosen: a server computes it */
   asks?: boolean;
 }
 
-/** The methods as buttons. @param name of the group: a page may have two of them */
+/** The methods as buttons. @param name of the group: a page may have two */
 function MethodRadios({ has, missing, asks = false, name }: MethodChoiceProps & { name: string }) {
   const { method } = useViewer().state.choices;
   return (
@@ -39,7 +39,7 @@ function MethodRadios({ has, missing, asks = false, name }: MethodChoiceProps & 
 export function MethodChoice(props: MethodChoiceProps) {
   const { has, missing, asks = false } = props;
   const { state } = useViewer();
-  // What may come with the report is not missing yet.
+  // Values that may still arrive with the report are not missing yet.
   const lacking = asks || state.growing.value ? [] : AGGREGATIONS.filter((one) => !has(one));
   return (
     <>
@@ -54,7 +54,7 @@ export function MethodChoice(props: MethodChoiceProps) {
   );
 }
 
-/** In one column the controls scroll away with the page: the method stays at the top then, and the way back to them. */
+/** In one column the controls scroll out of sight: the method then stays at the top, with a way back to them. */
 function QuickBar(props: MethodChoiceProps) {
   const above = useSignal(false);
   const narrow = oneColumn.value;
@@ -85,7 +85,7 @@ function QuickBar(props: MethodChoiceProps) {
   );
 }
 
-/** Why a method is gray, also where no pointer brings a title up; and how to get it. */
+/** Why a method is disabled (also where no pointer can show a title), and how to get it. */
 function Lacking({ methods, missing }: { methods: readonly Method[]; missing: (method: Method) => string }) {
   const { report, explanation, state } = useViewer();
   const known = ["text", "image", "attention"].includes(report.document.input.kind);

@@ -1,4 +1,4 @@
-// What the layers' matrices are made of, and another choice of it in one click: asked of the server, else a command.
+// What the layers' matrices are made of, and one click to change it: from the server, or else by a command.
 import { useSignal } from "@preact/signals";
 import { useViewer, type Viewer } from "../context";
 import { MIXINGS, type MixingInfo, type MixingName } from "../report/mixings";
@@ -6,10 +6,10 @@ import { Close, Command, commandFor } from "./ask_for";
 import { Choice } from "./fields";
 import { Info } from "./guide";
 
-/** Those that a model of this kind may have; "globenc" is of encoders of BERT's kind. */
-const fitsModel = ({ name }: MixingInfo, causal: boolean): boolean => name !== "globenc" || !causal;
+/** Mixings that a model of this kind may have; decoders normalize before each residual connection. */
+const fitsModel = ({ norms_after }: MixingInfo, causal: boolean): boolean => !norms_after || !causal;
 
-/** What the report could have been made of; numbers from a file are all that there is. */
+/** The mixings the report could have been made with; for numbers from a file there is no other. */
 export function mixingsOf({ report, askMixing }: Viewer): readonly MixingInfo[] {
   const { kind } = report.document.input;
   if (kind === "attention" || kind === "generation") return [];
@@ -20,18 +20,18 @@ export function mixingsOf({ report, askMixing }: Viewer): readonly MixingInfo[] 
 export function MixingChoice() {
   const viewer = useViewer();
   const { report, explanation, state, askMixing } = viewer;
-  // An object: what is picked again is drawn again, and the list goes back again.
+  // An object, so that picking the same item again triggers a redraw and resets the list.
   const picked = useSignal<{ name: MixingName } | null>(null);
   const options = mixingsOf(viewer);
   if (options.length === 0) return null;
   const now = report.mixing.name;
   const server = askMixing.value;
   const wanted = picked.value?.name ?? now;
-  // Without a server nothing comes of it: the list says what the report holds.
+  // Without a server the pick has no effect: the list shows what the report holds.
   const shown = server ? wanted : now;
   const choose = (name: MixingName) => {
     picked.value = { name };
-    // What the server refuses is not shown as chosen.
+    // A choice that the server refuses is not shown as chosen.
     if (server && name !== now) void server.ask(name).finally(() => (picked.value = null));
   };
   const { method, token } = state.choices;

@@ -1,4 +1,4 @@
-// What of a box that scrolls is out of sight, followed while it scrolls and while it or its content changes.
+// Which parts of a scrolling box are out of sight, tracked as it scrolls and as it or its content changes.
 import type { RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
@@ -18,7 +18,7 @@ export type Scrolled = Pick<
   "scrollLeft" | "scrollWidth" | "clientWidth" | "scrollTop" | "scrollHeight" | "clientHeight"
 >;
 
-/** Sizes are rounded, places are not: less than this is nothing. */
+/** Sizes are rounded but positions are not: differences below this are ignored. */
 const SLACK = 1.5;
 
 export function overflowOf(box: Scrolled): Overflow {
@@ -32,12 +32,12 @@ export function overflowOf(box: Scrolled): Overflow {
   };
 }
 
-/** Sizes are read only when the browser has just laid the page out, or scrolls. */
+/** Reads sizes only when the browser has just laid out the page, or on scroll. */
 export function useOverflow(box: RefObject<HTMLElement>, changed: (overflow: Overflow, box: HTMLElement) => void) {
   const say = useRef(changed);
   say.current = changed;
-  // After each drawing, which may have put another content into the box, or another box there. Content that grows leaves
-  // the box as it is, so each has to be watched.
+  // After each render, which may have changed the content or replaced the box. Growing content does not resize the box,
+  // so each child has to be observed.
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -53,11 +53,11 @@ export function useOverflow(box: RefObject<HTMLElement>, changed: (overflow: Ove
 }
 
 /**
- * A box that holds nothing to stop at is a stop of the keyboard while it scrolls: arrow keys then move it.
- * @param name what a screen reader calls it
+ * Makes a box without focusable content a tab stop while it scrolls, so that arrow keys move it.
+ * @param name its accessible name
  */
 export function useKeyboardScroll(box: RefObject<HTMLElement>, name: string) {
-  // What it is the text of may change while it stays as long.
+  // The box may show another text of the same length.
   useLayoutEffect(() => {
     if (box.current?.hasAttribute("aria-label")) box.current.setAttribute("aria-label", name);
   }, [name]);

@@ -1,4 +1,4 @@
-// The user's own text among ours: it keeps its writing direction.
+// User text within the page's own text: it keeps its writing direction.
 import { shorten } from "../report/text";
 
 export function Own({ text, most = 40, class: name }: { text: string; most?: number; class?: string }) {
@@ -9,7 +9,7 @@ export function Own({ text, most = 40, class: name }: { text: string; most?: num
   );
 }
 
-/** Stands for a space that a piece begins with. */
+/** Stands for the space that a subword token begins with. */
 export const SPACE_SIGN = "␣";
 
 interface PieceProps {
@@ -19,9 +19,9 @@ interface PieceProps {
   class?: string;
 }
 
-/** A piece where it is named: a grey sign for the space that it begins with, its characters. */
+/** A token as named in text: a gray sign for its leading space, then its characters. */
 export function Piece({ label, space = false, most = 40, class: kind }: PieceProps) {
-  // The sign stands where the piece begins, on the right of Arabic and Hebrew: direction is that of the piece itself.
+  // The sign is where the token begins, on the right for Arabic and Hebrew: the direction is the token's own.
   return (
     <span class="piece" dir="auto" lang="">
       {space && (
@@ -37,7 +37,7 @@ export function Piece({ label, space = false, most = 40, class: kind }: PiecePro
 }
 
 interface TokenNameProps extends PieceProps {
-  /** its place; none where the page says it elsewhere, or the label does */
+  /** its position; absent where the page or the label already gives it */
   index?: number | string;
   /** in a sentence: “key” (position 2) */
   said?: boolean;

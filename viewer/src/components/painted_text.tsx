@@ -1,5 +1,5 @@
-// Running text whose tokens are painted in place: the elements are made once, and what is chosen changes their colours
-// and labels only, so that thousands of tokens follow a player or a pointer at once.
+// Running text whose tokens are painted in place: elements are created once, and choices change only their colors and
+// labels, so that thousands of tokens can follow a player or a pointer.
 import { effect } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Report } from "../report/report";
@@ -9,12 +9,12 @@ import { tokenLines } from "./half_text";
 
 /** How a token looks. */
 export interface Look {
-  /** for tests and for readers of the page's source; undefined: none */
+  /** for tests and readers of the page source; undefined: none */
   value?: number;
   background?: string;
   ink?: string;
   classes: readonly string[];
-  /** it is the token that is explained */
+  /** it is the explained token */
   selected: boolean;
   /** for screen readers */
   name: () => string;
@@ -23,15 +23,15 @@ export interface Look {
 export interface PaintedTextProps {
   id: string;
   report: Report;
-  /** of this text alone; its elements count from 0, everything else from the report's first token */
+  /** only this text; its elements count from 0, everything else from the report's first token */
   segment?: number;
   labelledby: string;
   describedby: string;
-  /** Runs in an effect: reads signals, and says how each token looks. */
+  /** Runs in an effect: reads signals, then returns each token's look. */
   look: () => (token: number) => Look;
-  /** the token that the keyboard is at; read in the same effect */
+  /** the token with the keyboard position; read in the same effect */
   current: () => number;
-  /** the token that is pointed at, here or elsewhere; read in an effect of its own, for it changes often */
+  /** the token pointed at, here or elsewhere; read in a separate effect because it changes often */
   pointed: () => number | null;
   onMove: (token: number) => void;
   /** a click, or Enter */
@@ -43,7 +43,7 @@ export interface PaintedTextProps {
   follow?: boolean;
 }
 
-/** More tokens than these are named a moment after they are painted. */
+/** Above this many tokens, names are set a moment after painting. */
 const MANY = 200;
 const LOOKS = ["excluded", "above", "degenerate", "later"];
 
@@ -51,12 +51,12 @@ export function PaintedText(props: PaintedTextProps) {
   const root = useRef<HTMLDivElement>(null);
   const latest = useRef(props);
   latest.current = props;
-  // Elements outlive a report that grows; what they look like is theirs.
+  // Elements outlive a growing report, so their looks are stored per element.
   const painted = useRef(new WeakMap<HTMLElement, Look>());
   const { report, segment } = props;
   const first = segment ? report.beginOfSecond : 0;
   const n = segment === 0 ? report.beginOfSecond : report.n - first;
-  // A generation's prompt outlives each report that comes with another token: it is neither made nor named anew.
+  // A generation's prompt outlives each report that adds a token: it is neither rebuilt nor renamed.
   const text = report.textOf(segment);
   const elementsOf = () => {
     const elements: HTMLElement[] = [];
@@ -68,7 +68,7 @@ export function PaintedText(props: PaintedTextProps) {
   useLayoutEffect(() => {
     const elements = elementsOf();
     const looks: Look[] = [];
-    // What screen readers say follows when tokens no longer go by.
+    // Screen reader names are updated once tokens stop playing.
     const names: string[] = [];
     let naming: ReturnType<typeof setTimeout> | undefined;
     const nameAll = () => {
@@ -117,14 +117,14 @@ export function PaintedText(props: PaintedTextProps) {
     };
   }, [text]);
 
-  // The same elements as long as the text is the same.
+  // The elements stay the same as long as the text does.
   const tokens = useMemo(() => <Tokens report={report} segment={segment} first={first} />, [text]);
   const tokenOf = (event: Event) => {
     const element = (event.target as Element).closest<HTMLElement>(".token");
     return element ? first + Number(element.dataset.token) : null;
   };
-  // With the next drawing: asking for the focus would lay the page out at once, and again for what is drawn next. Until
-  // then keys mean the token that gets it; nothing is taken from somebody who has left the text meanwhile.
+  // Focus moves at the next frame: focusing now would force a layout, and another for what is drawn next. Until then
+  // keys refer to the token about to get the focus; nothing happens if the focus has left the text meanwhile.
   const focusing = useRef<number | null>(null);
   const focus = (token: number) => {
     if (focusing.current === null) {
@@ -174,7 +174,7 @@ export function PaintedText(props: PaintedTextProps) {
         latest.current.onChoose(token, event);
         if (!event.ctrlKey && !event.metaKey) focus(token);
       }}
-      // With shift a browser selects text.
+      // Shift-click would select text.
       onMouseDown={(event) => event.shiftKey && event.preventDefault()}
       onPointerOver={(event) => latest.current.onPoint(tokenOf(event))}
       onPointerLeave={() => latest.current.onPoint(null)}
@@ -200,7 +200,7 @@ function Tokens({ report, segment, first }: TokensProps) {
     const classes = Object.entries({ ...kinds, continues, narrow });
     const names = ["token", ...classes.filter(([, is]) => is).map(([name]) => name)];
     return (
-      // A chip is not part of the text: the direction of the line must not depend on it.
+      // A chip is not part of the text: it must not affect the direction of the line.
       <span
         key={token}
         role="option"
@@ -208,7 +208,7 @@ function Tokens({ report, segment, first }: TokensProps) {
         class={names.join(" ")}
         dir={chip ? "auto" : undefined}
       >
-        {/* A token whose characters an earlier one has shown already (a piece of an emoji) continues it. */}
+        {/* A token whose characters an earlier one already shows (part of an emoji) continues it. */}
         {chip && begin !== end ? `…${text}` : text}
       </span>
     );

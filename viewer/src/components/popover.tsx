@@ -1,4 +1,4 @@
-// A button that opens a panel of controls under it. Escape and a click elsewhere close it.
+// A button that opens a panel of controls below it. Escape or a click elsewhere closes it.
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { listen } from "../listen";
@@ -6,9 +6,9 @@ import { listen } from "../listen";
 export interface PopoverProps {
   id: string;
   label: ComponentChildren;
-  /** of the panel */
+  /** the panel's title */
   title: string;
-  /** a short word that something in it is not as the page opens */
+  /** short text saying that something in it differs from its default */
   badge?: string;
   children: ComponentChildren;
 }
@@ -23,7 +23,7 @@ export function Popover({ id, label, title, badge, children }: PopoverProps) {
     const away = (event: Event) => {
       if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
-    // On the document: what had the focus may be gone.
+    // On the document: the focused element may be gone.
     const escape = (event: KeyboardEvent) => {
       if (event.key !== "Escape" || event.defaultPrevented) return;
       event.preventDefault();

@@ -1,4 +1,4 @@
-// What the model said, as bars beside what it drew on.
+// The model's predictions, as bars.
 import { Bar } from "./bar";
 import { Own, TokenName } from "./own_text";
 import { percentage } from "../report/text";
@@ -23,7 +23,7 @@ function ChoiceBar({ choice: { label, probability }, before }: { choice: Choice;
   );
 }
 
-/** In the order of another prediction, so that the same stands side by side; what that does not name comes behind. */
+/** Sorted in the order of another prediction, for side-by-side display; labels missing there come last. */
 export function inOrderOf(choices: readonly Choice[], other: readonly Choice[]): Choice[] {
   const place = new Map(other.map(({ label }, k) => [label, k]));
   const at = ({ label }: Choice) => place.get(label) ?? Infinity;
@@ -33,9 +33,9 @@ export function inOrderOf(choices: readonly Choice[], other: readonly Choice[]):
 interface PredictionsProps {
   report: Report;
   id?: string;
-  /** whose, where there are several */
+  /** whose predictions, if there are several */
   heading?: string;
-  /** set beside that of another report: in its order, with what has changed */
+  /** set next to another report's: in its order, with the differences */
   beside?: Report;
 }
 
@@ -43,7 +43,7 @@ interface OneProps {
   prediction: Prediction;
   report: Report;
   heading: string;
-  /** of the report beside */
+  /** the other report's */
   other?: Prediction;
 }
 
@@ -79,7 +79,7 @@ function One({ prediction, report, heading, other }: OneProps) {
   );
 }
 
-/** What the model calls each token, in a line; of those that it gives a class. */
+/** The model's label for each token on one line, for tokens it classifies. */
 function OtherTokens({ report, predictions }: { report: Report; predictions: readonly Prediction[] }) {
   if (predictions.length === 0) return null;
   return (
@@ -101,7 +101,7 @@ function OtherTokens({ report, predictions }: { report: Report; predictions: rea
   );
 }
 
-/** The sections alone; null where the model said nothing. */
+/** Only the sections; null if the model predicted nothing. */
 export function Predictions({ report, id, heading = "Prediction", beside }: PredictionsProps) {
   const predictions = report.document.predictions ?? [];
   if (predictions.length === 0) return null;

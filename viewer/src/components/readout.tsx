@@ -1,4 +1,4 @@
-// What the pointer is over, in words; without one, what the chosen output token draws on most.
+// Describes what is pointed at; otherwise what the chosen output token draws on most.
 import type { ComponentChildren } from "preact";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
@@ -11,13 +11,13 @@ import { TokenName } from "./own_text";
 import { Tip } from "./tip";
 
 interface ReadoutProps {
-  /** the view whose tip it is */
+  /** the view that the tip belongs to */
   view: string;
-  /** says what is pointed at to screen readers */
+  /** announces what is pointed at to screen readers */
   status?: boolean;
 }
 
-/** A tip beside what is pointed at; in words on the page where there are no values. */
+/** A tip next to what is pointed at, or plain text on the page where there are no values. */
 export function Readout({ view, status }: ReadoutProps) {
   const viewer = useViewer();
   if (!viewer.row()) {
@@ -35,7 +35,7 @@ export function Readout({ view, status }: ReadoutProps) {
   );
 }
 
-/** Below the value in a tip: its rank, and what other methods say. */
+/** Below the value in a tip: its rank, and the values of other methods. */
 function More({ view }: { view: string }) {
   const viewer = useViewer();
   const { report, state, ranking, explanation } = viewer;
@@ -54,7 +54,7 @@ function More({ view }: { view: string }) {
   return parts.length > 0 ? <span class="more">{parts.join(" · ")}</span> : null;
 }
 
-/** @param pointed what it answers to */
+/** @param pointed what it describes */
 export function readoutOf(
   viewer: Viewer,
   view: string,
@@ -67,7 +67,7 @@ export function readoutOf(
   const output = here?.output ?? viewer.output;
   const input = pointed?.input ?? null;
   const row = explanation.value.row(method, layers, output);
-  /** With its position where another token looks the same. */
+  /** Includes the position if another token looks the same. */
   const placed = (token: number) => {
     const { label } = report.tokens[token];
     const { index, ...name } = viewer.name(token);
@@ -75,7 +75,7 @@ export function readoutOf(
   };
   const name = (token: number) => <TokenName {...placed(token)} said />;
   const generation = viewer instanceof GenerationViewer ? viewer : null;
-  // The page of a generation says elsewhere where the chosen token stands.
+  // A generation's page gives the chosen token's position elsewhere.
   const own = generation && output === viewer.output ? { index: undefined } : {};
   const named = <TokenName {...placed(report.namedBy(output))} said {...own} />;
   if (row !== null && viewer.scored) return <Scored input={input} row={row} />;
@@ -138,7 +138,7 @@ export function readoutOf(
   );
 }
 
-/** What a token says of the prediction; without one, what says most for it and against it. */
+/** A token's effect on the prediction; without a token, the strongest evidence for and against. */
 function Scored({ input, row }: { input: number | null; row: Numbers }) {
   const viewer = useViewer();
   const { state } = viewer;
@@ -173,7 +173,7 @@ function Scored({ input, row }: { input: number | null; row: Numbers }) {
   );
 }
 
-/** Of a generation: the value's share of the prompt's part, and why the token is excluded. */
+/** For a generation: the value's share of the prompt's part, and why the token is excluded. */
 function Besides({ viewer, input, row }: { viewer: GenerationViewer; input: number; row: Numbers }) {
   const { m } = viewer.report;
   const prompt = sum(row.subarray(0, m));

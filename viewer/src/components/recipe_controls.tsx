@@ -1,5 +1,5 @@
-// What changes the numbers: heads, residual, layers, masked columns, discard, normalisation, words. It says where the
-// numbers shown come from, and how to get those that the page cannot compute.
+// Settings that change the numbers: heads, residual, layers, masked columns, discard, normalization, words. Also says
+// where the numbers shown come from, and how to get those that the page cannot compute.
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { isHeavy, mixingOf, prepare } from "../compute/mixing";
@@ -16,7 +16,9 @@ import { MixingChoice, mixingsOf } from "./mixing_choice";
 import { Choice, Slider, type Option } from "./fields";
 import "../styles/pictures.css";
 
-/** Applies what takes matrices that are made first, without blocking the page; and whether that is under way. */
+/**
+ * Applies settings whose matrices must be fused first, without blocking the page; also says whether that is under way.
+ */
 function useFusing(pieces: Report, recipe: Recipe) {
   const fusing = useSignal(false);
   const stop = useRef<(() => void) | null>(null);
@@ -47,7 +49,7 @@ interface ShareProps {
   disabled?: boolean;
 }
 
-/** A share, with a slider. */
+/** A fraction, with a slider. */
 const Share = ({ id, label, share, choose, words, ...range }: ShareProps) => (
   <div class="control">
     <label for={id}>
@@ -76,7 +78,7 @@ export function RecipeControls() {
   const refused = useSignal<Refused | null>(null);
   const folded = useRef<HTMLDetailsElement>(null);
   const changed = !viewer.explanation.value.asComputed;
-  // What is changed is never hidden; whoever folds it away or opens it has it so.
+  // Changed settings are opened once; the user may still fold them away.
   useLayoutEffect(() => {
     if (changed && folded.current) folded.current.open = true;
   }, [changed]);
@@ -94,17 +96,17 @@ export function RecipeControls() {
   if (viewer.scored) return hasWords ? <WordsOnly /> : null;
   const lowest = Math.max(0, Math.min(...report.layers) - 1);
   const highest = Math.max(lowest, (report.layers.at(-1) ?? 1) - 1);
-  /** What nobody here computes is not chosen: the control goes back, and a line says how to get it. */
+  /** A setting that cannot be computed here is not applied: the control reverts, and a line says how to get it. */
   const choose = (change: Partial<Recipe>, apply: (now: () => void) => void = (now) => now()) => {
     const wanted = { ...recipe, ...change };
-    // Layers that are no longer above the start have no explanation.
+    // Layers at or below the start layer have no explanation.
     const above = report.layers.find((layer) => layer > wanted.start_layer);
     const layer = choices.layer.value > wanted.start_layer ? choices.layer.value : (above ?? choices.layer.value);
     const possible = viewer.whyNotBy(wanted, layer) === null;
     refused.value = possible ? null : { recipe: wanted, layer };
     if (possible) apply(() => state.restore({ ...state.snapshot(), ...change, layer }));
   };
-  /** After matrices that take their time. */
+  /** Applies a change after its matrices have been fused. */
   const chooseFused = (change: Partial<Recipe>) => choose(change, (now) => afterFusing(change, now));
   return (
     <form
@@ -203,25 +205,25 @@ const Words = () => (
   </CheckControl>
 );
 
-/** For a method that no other setting changes. */
+/** For a method that no other setting affects. */
 const WordsOnly = () => (
   <form id="recipe" class="row" aria-label="How the numbers are computed" onSubmit={(event) => event.preventDefault()}>
     <Words />
   </form>
 );
 
-/** What was asked for and nobody here computes. */
+/** A requested setting that cannot be computed here. */
 interface Refused {
   recipe: Recipe;
   layer: number;
 }
 
-/** Where the numbers of the chosen method come from. */
+/** Where the chosen method's numbers come from. */
 function Source({ fusing, refused, forget }: { fusing: boolean; refused: Refused | null; forget: () => void }) {
   const viewer = useViewer();
   const { report, state, explanation } = viewer;
   const { method, layer, token } = state.choices;
-  // Of another method it may be possible.
+  // It may be possible with another method.
   const whyRefused = refused && viewer.whyNotBy(refused.recipe, refused.layer);
   if (refused && whyRefused !== null) {
     return (
@@ -257,7 +259,7 @@ function Source({ fusing, refused, forget }: { fusing: boolean; refused: Refused
   );
 }
 
-/** How far the page is with flow: of the row that is shown, or of another layer's. */
+/** Progress of the flow computation: for the row shown, or for another layer's. */
 function Progress() {
   const { computing, state } = useViewer();
   if (!computing.value) return null;

@@ -1,13 +1,13 @@
-// What belongs to no token, of a method beside the graph, and what all adds up to.
+// The parts of a score method's result that belong to no token, and the total.
 import { useViewer, type Viewer } from "../context";
 import type { Table } from "../export/exporter";
 import type { ScoreSum } from "../report/document";
 import { formatSigned } from "../report/text";
 
-/** More of them are folded. */
+/** Longer lists are folded. */
 const MOST_IN_LINE = 4;
 
-/** Beside the scores of the chosen method; null where nothing is. */
+/** The sums that go with the chosen method's scores; null if there are none. */
 export function scoresShown({ explanation, state, output }: Viewer): ScoreSum | null {
   const method = state.choices.method.value;
   const from = explanation.value.result(method, 1, output)?.from;
@@ -16,7 +16,7 @@ export function scoresShown({ explanation, state, output }: Viewer): ScoreSum | 
   return scores.sums?.[from.predictionOf(output)] ?? { ...scores, parts: scores.parts ?? [] };
 }
 
-/** The numbers behind a text of scores: those of tokens, then those of parts that belong to none. */
+/** The numbers of a text of scores: first those of tokens, then the parts that belong to none. */
 export function scoreTable(viewer: Viewer): Table {
   const { report, state } = viewer;
   const row = viewer.row();

@@ -1,4 +1,4 @@
-// A box whose content may be larger than it is: it scrolls, and a shadow at a side or below says that there is more.
+// A box that scrolls if its content is too large; a shadow at a side or the bottom shows that there is more.
 import type { HTMLAttributes, RefObject } from "preact";
 import { useRef } from "preact/hooks";
 import { useOverflow } from "./overflow";
@@ -7,11 +7,11 @@ import "../styles/scroller.css";
 export interface ScrollerProps extends HTMLAttributes<HTMLDivElement> {
   /** the element that scrolls */
   box?: RefObject<HTMLDivElement>;
-  /** pixels at its lower end that stay there while it scrolls */
+  /** pixels at its lower end that stay in place while it scrolls */
   stuck?: number;
 }
 
-/** Without anything inside that takes the focus, it needs tabIndex, role and aria-label. */
+/** If nothing inside can take the focus, it needs tabIndex, role and aria-label. */
 export function Scroller({ box, stuck = 0, children, class: name, ...attributes }: ScrollerProps) {
   const own = useRef<HTMLDivElement>(null);
   const inner = box ?? own;
@@ -19,9 +19,9 @@ export function Scroller({ box, stuck = 0, children, class: name, ...attributes 
   useOverflow(inner, ({ before, after, below }, { offsetWidth, offsetHeight, clientWidth, clientHeight }) => {
     const frame = outer.current;
     if (!frame) return;
-    // Written in place: scrolling draws nothing anew.
+    // Written in place: scrolling causes no re-render.
     frame.dataset.more = [before && "before", after && "after", below && "below"].filter(Boolean).join(" ");
-    // Scroll bars stay uncovered.
+    // Shadows do not cover the scroll bars.
     frame.style.setProperty("--bar-right", `${offsetWidth - clientWidth}px`);
     frame.style.setProperty("--bar-bottom", `${offsetHeight - clientHeight}px`);
   });

@@ -1,17 +1,17 @@
-// Whether special tokens count, and how much they hold: one default and the same words in pages of every kind.
+// Whether special tokens count, and how much they hold: the same default and wording on every kind of page.
 import { useViewer, type Viewer } from "../context";
 import { partOf, specialTokens } from "../filters";
 import { format, formatSigned, percent } from "../report/text";
 import { CheckControl } from "./check_box";
 import { TokenName } from "./own_text";
 
-/** Special tokens that can be drawn on: of a generation nothing comes after the last token. */
+/** Special tokens that can be attended to: in a generation, nothing comes after the last token. */
 function drawable({ report }: Viewer): Set<number> {
   const { n, document } = report;
   return new Set([...specialTokens(report)].filter((token) => !document.generation || token < n - 1));
 }
 
-/** Among the controls: whether special tokens are excluded; only where some are and others are not. */
+/** The control that excludes special tokens; present only if some tokens are special and others are not. */
 export function SpecialCheck() {
   const viewer = useViewer();
   const { size } = drawable(viewer);
@@ -23,7 +23,7 @@ export function SpecialCheck() {
   );
 }
 
-/** Beside a text: what does not count from the start, and how much it holds. */
+/** Notes next to a text: the special tokens and the sink, whether they count, and how much they hold. */
 export const SpecialNote = () => (
   <>
     <Special />
@@ -31,7 +31,7 @@ export const SpecialNote = () => (
   </>
 );
 
-/** Of a decoder's first token that takes most of what is shown, unless it is left out as a special one. */
+/** Note about a decoder's first token if it takes most of what is shown and is not excluded as a special token. */
 function Sink() {
   const viewer = useViewer();
   const { report, state, drawn } = viewer;
@@ -53,7 +53,7 @@ function Sink() {
   );
 }
 
-/** What special tokens hold of what was drawn on; of flow, whose values are no shares, the largest. */
+/** How much special tokens hold of the total; for flow, whose values are not shares, the largest. */
 function Special() {
   const viewer = useViewer();
   const { state, drawn } = viewer;

@@ -1,13 +1,13 @@
-// What the pointer or the keyboard is over, in words beside it. A popover: no card's edge cuts it off.
+// Describes what the pointer or keyboard is at, next to it. A popover, so that no card's edge clips it.
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { useViewer } from "../context";
 import { listen } from "../listen";
 
-/** Where the pointer was last; null: a key was pressed since. */
+/** The pointer's last position; null if a key has been pressed since. */
 let pointer: { x: number; y: number } | null = null;
 
-/** Keeps where the pointer is for every tip of the page. */
+/** Tracks the pointer for every tip of the page. */
 export function followPointer(): () => void {
   const move = ({ clientX, clientY }: PointerEvent) => (pointer = { x: clientX, y: clientY });
   const keydown = () => (pointer = null);
@@ -16,13 +16,13 @@ export function followPointer(): () => void {
 
 const GAP = 14;
 
-/** What the keyboard is at within a card: a cell of a picture, or the element that has the focus. */
+/** The keyboard's place within a card: a cell of a picture, or the focused element. */
 function keyboardPlace(tip: Element): DOMRect | null {
   const cell = tip.closest(".card")?.querySelector(".pointing .cell, .pointed-patch, .node.pointed");
   return (cell ?? document.activeElement)?.getBoundingClientRect() ?? null;
 }
 
-/** Below and to the right, or where there is no room on the other side; never over what it is about. */
+/** Places the tip below and to the right, or on the other side if there is no room; never over its subject. */
 function moveTip(tip: HTMLElement) {
   const at = pointer ? new DOMRect(pointer.x, pointer.y, 0, 0) : keyboardPlace(tip);
   if (!at) return;
@@ -34,10 +34,10 @@ function moveTip(tip: HTMLElement) {
 }
 
 interface TipProps {
-  /** the view that it is of: shown while something in it is pointed at */
+  /** the view it belongs to: shown while something in it is pointed at */
   view: string;
   id?: string;
-  /** said to screen readers when it changes */
+  /** announced to screen readers when it changes */
   status?: boolean;
   children: ComponentChildren;
 }
@@ -58,7 +58,7 @@ export function Tip({ view, id = `${view}-readout`, status = false, children }: 
     ];
     return () => stops.forEach((stop) => stop());
   }, [shown]);
-  // What it says has another size, and stands elsewhere when a key has moved on.
+  // A new text has a different size, and a key press a different position.
   useLayoutEffect(() => {
     if (shown && box.current) moveTip(box.current);
   });

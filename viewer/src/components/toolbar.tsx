@@ -1,4 +1,4 @@
-// The page's top line: what was explained, and what can be done with the page.
+// The page's top line: what was explained, and the page's actions.
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { useViewer, type Viewer } from "../context";
@@ -10,7 +10,7 @@ import { dark, theme } from "../theme";
 import { showGuide } from "./guide";
 import { showHelp } from "./help";
 
-/** "12 tokens"; of a generation, of the prompt and behind it. */
+/** "12 tokens"; for a generation, the counts of prompt and generated tokens. */
 function countsOf({ m, n, settings, document, joint }: Report): string[] {
   const tokens = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
   if (!document.generation) return [tokens(n, "token")];
@@ -18,7 +18,7 @@ function countsOf({ m, n, settings, document, joint }: Report): string[] {
   return [tokens(m, settings.words ? "prompt word" : "prompt token"), `${n - m} generated`];
 }
 
-/** Why nothing can be compared; "" where something can. */
+/** Why nothing can be compared; "" if something can. */
 function missingComparison(viewer: Viewer): string {
   if (!(viewer instanceof GenerationViewer) || viewer.comparable) return "";
   return viewer.state.arriving.value
@@ -60,7 +60,7 @@ export function Toolbar() {
   );
 }
 
-/** Copies the page's address. What that cannot hold ("the picture") is said before the button is pressed. */
+/** Copies the page's address. A warning about what it cannot hold ("the picture") is shown before the click. */
 function LinkButton() {
   const viewer = useViewer();
   const lacks = lackingIn(viewer);
@@ -76,7 +76,7 @@ function LinkButton() {
     });
     setTimeout(() => (copied.value = false), 2000);
   };
-  // A page that a frame was given as text has no address.
+  // A page passed to a frame as text has no address.
   if (location.protocol === "about:") return null;
   return (
     <>
@@ -97,7 +97,7 @@ function LinkButton() {
         title={lacks ? `The link keeps your choices, but not ${lacks}` : "Copy a link to what is shown (y)"}
         onClick={() => void press()}
       >
-        {/* Both words take their room: nothing moves. */}
+        {/* Both words reserve their space, so that nothing moves. */}
         <span class="swap">
           <span class={copied.value ? "gone" : ""}>Copy link{lacks && ` without ${lacks}`}</span>
           <span class={copied.value ? "" : "gone"}>Copied{lacks && `, without ${lacks}`}</span>
@@ -110,7 +110,7 @@ function LinkButton() {
 interface SignButtonProps {
   id: string;
   label: string;
-  /** of the keyboard */
+  /** its key */
   letter: string;
   sign: string;
   press(): void;

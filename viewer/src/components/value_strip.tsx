@@ -1,4 +1,4 @@
-// The text coloured by one number a token, on a scale of its own: small, several side by side.
+// The text colored by one number per token on its own scale: small, several side by side.
 import type { ComponentChildren } from "preact";
 import { endsOf, signedEnds } from "../color/ends";
 import { useViewer } from "../context";
@@ -13,13 +13,13 @@ interface ValueStripProps {
   name: string;
   title: ComponentChildren;
   values: Numbers | null;
-  /** which tokens are coloured and set the scale; without it all */
+  /** which tokens are colored and set the scale; by default all */
   counts?: readonly boolean[];
-  /** the output token that the values are of; null: none */
+  /** the output token that the values belong to; null: none */
   output?: number | null;
-  /** whose values; without it other scores than explanations */
+  /** the method of the values; absent for scores that are not explanations */
   method?: Method;
-  /** what pointing at a token calls this view */
+  /** this view's name when a token in it is pointed at */
   view: string;
 }
 
@@ -28,7 +28,7 @@ export function ValueStrip({ name, title, values, counts, output = null, method,
   const { report } = viewer;
   const used = counts ?? report.tokens.map(() => true);
   const max = values ? largest(values, used) : 0;
-  // Other scores than explanations park nothing anywhere.
+  // Scores that are not explanations have no attention sinks.
   const ends =
     method && isScore(method)
       ? signedEnds(report, values, used)
@@ -36,7 +36,7 @@ export function ValueStrip({ name, title, values, counts, output = null, method,
         ? { least: 0, top: max, above: max }
         : endsOf(report, [values], output, used);
   const shades = viewer.shades(ends, method);
-  // Of a generation what comes after the output token is not there yet.
+  // In a generation, tokens after the output token do not exist yet.
   const seen = report.document.generation && output !== null ? output + 1 : report.n;
   return (
     <section class="half" data-strip={name} aria-label={name}>

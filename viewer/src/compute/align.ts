@@ -1,27 +1,28 @@
-// Which tokens of two reports are the same, to set their values against each other.
+// Finds the tokens that two reports share, to compare their values.
 import type { Report, Token } from "../report/report";
 
 const MOST_CELLS = 4_000_000;
 
-/** Tokens that cover the same characters where one tokenizer cuts a text differently from the other. */
+/** Tokens that cover the same characters where the two tokenizers split a text differently. */
 export interface Span {
   ours: readonly number[];
   theirs: readonly number[];
 }
 
 export interface Alignment {
-  /** for each token of the first report the (first) counterpart in the second, or -1 */
+  /** the (first) counterpart in the second report of each token of the first, or -1 */
   match: Int32Array;
-  /** where several tokens stand for the same characters: of each, sums are compared */
+  /** groups of tokens that cover the same characters; their sums are compared */
   spans: readonly Span[];
 }
 
 /**
  * Aligns the tokens of two reports.
  *
- * Where both are of the same text, tokens are matched by the characters that they cover, whatever each tokenizer makes of
- * them, and special tokens by what they are and on which side they stand. Other inputs of one length that share at least half of their pieces (one token
- * was changed) are matched by position; the rest by a longest common subsequence of their pieces, O(n m).
+ * If both have the same text, tokens are matched by the characters that they cover, whatever each tokenizer makes of
+ * them, and special tokens by their kind and their side of the text. Other inputs of equal length that share at least
+ * half of their tokens (one token was changed) are matched by position; the rest by a longest common subsequence, O(n
+ * m).
  */
 export function alignTokens(a: Report, b: Report): Alignment {
   if (sameText(a, b)) return byCharacters(a, b);
@@ -47,7 +48,7 @@ interface Piece {
   own: boolean;
 }
 
-/** Tokens with characters of their own, in the order of the text, without the white space around them. */
+/** Tokens with characters of their own, in text order, without surrounding white space. */
 function piecesOf(report: Report, own: boolean): Piece[] {
   const length = (text: string) => new TextEncoder().encode(text).length;
   return report.tokens
@@ -71,7 +72,7 @@ function byCharacters(a: Report, b: Report): Alignment {
     const of = (own: boolean) => group.filter((piece) => piece.own === own).map(({ index }) => index);
     const [ours, theirs] = [of(true), of(false)];
     if (ours.length === 0 || theirs.length === 0) return;
-    // Bytes of one character, perhaps, which both tokenizers cut alike.
+    // Possibly bytes of one character that both tokenizers split alike.
     const alike =
       ours.length === theirs.length && ours.every((i, k) => a.tokens[i].piece === b.tokens[theirs[k]].piece);
     for (const [k, i] of ours.entries()) match[i] = theirs[alike ? k : 0];
@@ -92,13 +93,14 @@ function byCharacters(a: Report, b: Report): Alignment {
   return { match, spans };
 }
 
-/** What tokenizers call the token that a text begins with, and the one that ends it or parts it from another. */
+/** Names that tokenizers give to the token that begins a text, and to those that end or separate texts. */
 const BEGINS = "cls bos bostoken s beginoftext startoftext beginofsentence".split(" ");
 const ENDS = "sep eos eostoken /s eod endoftext endofsentence".split(" ");
 
 /**
- * What tokens without characters are, whatever a tokenizer calls them: "[CLS]" and "<s>" begin a text, "[SEP]" and "</s>"
- * end it. Some models begin a text with what ends others ("</s>", "<|endoftext|>") or with padding. "": has characters.
+ * Kinds of tokens without characters, whatever a tokenizer calls them: "[CLS]" and "<s>" begin a text, "[SEP]" and
+ * "</s>" end it. Some models begin a text with a token that ends it elsewhere ("</s>", "<|endoftext|>") or with
+ * padding. "" for tokens with characters.
  */
 function kindsOf({ tokens }: Report): string[] {
   const firsts = new Map<number, number>();
@@ -116,7 +118,7 @@ function kindsOf({ tokens }: Report): string[] {
   });
 }
 
-/** Special tokens before the text, between two texts and after them: those that are the same, else of one kind. */
+/** Matches special tokens before, between and after texts: identical ones first, then those of one kind. */
 function matchSpecial(a: Report, b: Report, match: Int32Array) {
   const places = (report: Report) => {
     const own = report.tokens.map(({ begin, end }) => begin < end);
@@ -138,8 +140,8 @@ function matchSpecial(a: Report, b: Report, match: Int32Array) {
 }
 
 /**
- * Pairs of two lists in their order, those that are most alike in all, O(n m); beyond MOST_CELLS those of one place.
- * @param alike how much two are: at most 2, and 0 for those that are no pair
+ * The best order-preserving pairing of two lists, O(n m); beyond MOST_CELLS, pairs of equal index.
+ * @param alike similarity: at most 2, and 0 if they do not match
  */
 function inOrder(n: number, m: number, alike: (i: number, j: number) => number): [number, number][] {
   const pairs: [number, number][] = [];
@@ -147,7 +149,7 @@ function inOrder(n: number, m: number, alike: (i: number, j: number) => number):
     for (let i = 0; i < Math.min(n, m); ++i) if (alike(i, i) > 0) pairs.push([i, i]);
     return pairs;
   }
-  // best[i][j]: of the ends [i..] and [j..].
+  // best[i][j]: for the suffixes [i..] and [j..].
   const width = m + 1;
   const best = new Uint16Array((n + 1) * width);
   const paired = (i: number, j: number) => (alike(i, j) > 0 ? alike(i, j) + best[(i + 1) * width + j + 1] : 0);
@@ -168,7 +170,7 @@ function inOrder(n: number, m: number, alike: (i: number, j: number) => number):
 function byPieces(a: Report, b: Report): Int32Array {
   const [n, m] = [a.n, b.n];
   const match = new Int32Array(n).fill(-1);
-  // Two tokenizers spell a word differently, and cut it into other pieces: what they stand for is the same.
+  // Two models' tokenizers spell and split words differently: compare the text the tokens stand for.
   const foreign = a.model.name !== b.model.name || (a.ofWords && b.ofWords);
   const names = (report: Report) => {
     const kinds = foreign ? kindsOf(report) : [];
@@ -189,8 +191,8 @@ function byPieces(a: Report, b: Report): Int32Array {
 }
 
 /**
- * A row in which each token of a group has the group's value: the sum, or of flow the largest. Flows to several tokens
- * may use the same paths, so that their sum is no flow.
+ * A row in which each token of a group has the group's value: the sum, or for flow the largest. Flows to several tokens
+ * may use the same paths, so that their sum is not a flow.
  */
 export function overSpans(row: Float64Array, groups: readonly (readonly number[])[], flow: boolean): Float64Array {
   const merged = Float64Array.from(row);
@@ -209,14 +211,14 @@ export function spanText(report: Report, group: readonly number[]): string {
   return report.slice(tokens[0].segment, begin, end).trim();
 }
 
-/** The layer of another model that is as far from its last layer. */
+/** The layer of the other model at the same distance from its last layer. */
 export function layerBeside(a: Report, b: Report, layer: number): number {
   const [ours, theirs] = [a.model.layers, b.model.layers];
   if (ours === theirs || ours === 0 || theirs === 0) return layer;
   return theirs - (ours - layer);
 }
 
-/** The same, of the layers that the other report holds. */
+/** The same, among the layers that the other report holds. */
 export function heldLayerBeside(a: Report, b: Report, layer: number): number {
   const wanted = layerBeside(a, b, layer);
   return b.layers.findLast((one) => one <= wanted) ?? b.layers[0] ?? 1;

@@ -1,25 +1,25 @@
-// Attention flow from one output token to each input token (attnflow/flow/flow.h): most of the maximum flows follow from
-// bounds that cost O(n) each, and the solver finds the others.
+// Attention flow from one output token to each input token (attnflow/flow/flow.h): most maximum flows follow from
+// bounds that cost O(n) each, and the solver computes the others.
 //
-// Level by level from the source down, of the flow F to each node: at most sum_k min(F[k], A[k, j]), for what passes k is
-// at most both; and at least the minimum over t in {0} and {F[k]} of t + the sum of A[k, j] over the k with F[k] > t
-// (docs/flow.md). Both hold with bounds of F in its place.
+// The bounds on the flow F to each node are propagated level by level from the source. Upper bound: sum_k min(F[k],
+// A[k, j]), since the flow through k is at most both. Lower bound: the minimum over t in {0} and {F[k]} of t + the sum
+// of A[k, j] over the k with F[k] > t (docs/flow.md). Both hold with bounds of F in place of F.
 import { arcsInto, capacitiesOf, FlowSolver, type RowNetwork } from "./max_flow";
 import type { Work } from "./slices";
 
 export interface FlowRow {
-  /** of each group of input tokens, at most the maximum flow and less than a billionth below it */
+  /** for each group of input tokens: at most the maximum flow, and less than a billionth below it */
   values: Float64Array;
-  /** 1: the value equals what the first layer brings there or what the last one sends there */
+  /** 1: the value equals what the first layer delivers there or what the last layer sends there */
   degenerate: Uint8Array;
 }
 
-/** Sums of whole numbers are exact below this, and no flow is larger. */
+/** Sums of integers below this are exact, and no flow is larger. */
 const PLENTY = 2 ** 52;
-/** Weights of less than this many units do not connect nodes, as in attnflow's own network. */
+/** Weights below this many units do not connect nodes, as in attnflow's own network. */
 const LEAST_ARC = 2 ** -12;
 
-/** Sets of arcs of the source, by what they reach. */
+/** Sets of the source's arcs, by the nodes that they reach. */
 class Reach {
   readonly words: number;
   constructor(private readonly n: number) {
@@ -32,7 +32,7 @@ class Reach {
     for (let w = 0; w < this.words; ++w) to[a + w] |= from[b + w];
   }
 
-  /** What the source sends on those arcs. */
+  /** Total weight of the source's arcs in a set. */
   sum(of: Uint32Array, p: number, weights: ArrayLike<number>): number {
     let sum = 0;
     for (let j = 0; j < this.n; ++j) if ((of[p * this.words + (j >> 5)] >>> (j & 31)) & 1) sum += weights[j];
@@ -48,13 +48,13 @@ class Reach {
 /** Nodes with the largest flow first. */
 const fromLargest = (flow: Float64Array) => Int32Array.from(flow.keys()).sort((a, b) => flow[b] - flow[a]);
 
-/** What is known of the flows to the nodes of a level. */
+/** Bounds on the flows to the nodes of a level. */
 interface Bounds {
   low: Float64Array;
   high: Float64Array;
 }
 
-/** The flows to nodes (or sinks) from those of a level above, of which `arcs(k)` are the arcs into each of them. */
+/** Bounds on the flows to nodes (or sinks) from those of the level above; `arcs(k)` are the arcs from its node k. */
 function* bounded({ low, high }: Bounds, size: number, arcs: (k: number) => Float64Array): Work<Bounds> {
   const [sum, least, most] = [new Float64Array(size), new Float64Array(size).fill(Infinity), new Float64Array(size)];
   let done = 0;
@@ -66,7 +66,7 @@ function* bounded({ low, high }: Bounds, size: number, arcs: (k: number) => Floa
       const arc = row[p];
       most[p] = Math.min(PLENTY, most[p] + (arc < through ? arc : through));
       if (t <= 0) continue;
-      // Of equal ones the first is the least: t + the arcs from those that are larger.
+      // For equal t the first gives the minimum: t + the arcs from nodes with larger flow.
       if (t + sum[p] < least[p]) least[p] = t + sum[p];
       sum[p] = Math.min(PLENTY, sum[p] + arc);
     }
@@ -76,9 +76,9 @@ function* bounded({ low, high }: Bounds, size: number, arcs: (k: number) => Floa
 }
 
 /**
- * @param groups input tokens; several have one common sink
- * @param tolerance what counts as equal to a cut at an end of the network
- * @param step is told of each group that is done
+ * @param groups input tokens; a group of several has one common sink
+ * @param tolerance difference below which a value counts as equal to a cut at an end of the network
+ * @param step called when a group is done
  */
 export function* flowRow(
   network: RowNetwork,
@@ -95,7 +95,7 @@ export function* flowRow(
     return { values, degenerate };
   }
   const { layer, toLayer, outputToken, causal = false } = network;
-  // Cuts at the ends are compared as numbers: their tiniest weights are no whole units.
+  // Cuts at the ends are computed from the exact weights: the tiniest are less than one unit.
   const sent = Float64Array.from(network.row(layer, outputToken), (weight) => weight / unit);
   const reach = new Reach(n);
   let reached = reach.none();
@@ -114,12 +114,12 @@ export function* flowRow(
     }
     const { low, high } = yield* bounded(bounds, n, (k) => blocks[d].subarray(k * n, k * n + n));
     for (let p = 0; p < n; ++p) high[p] = Math.min(all, high[p], reach.sum(next, p, blocks[depth]));
-    // One layer below the source's arcs the bound is the value.
+    // One layer below the source's arcs, the bound is the exact value.
     bounds = { low: d === depth - 1 ? high : low, high };
     reached = next;
     yield;
   }
-  // Of each group: which arcs of the source reach it, and what the first layer brings there.
+  // For each group: which source arcs reach it, and what the first layer delivers there.
   const into = new Float64Array(groups.length);
   const groupOf = new Int32Array(n);
   for (const [g, group] of groups.entries()) for (const j of group) groupOf[j] = g;
@@ -139,7 +139,7 @@ export function* flowRow(
     return merged ? Float64Array.from(groups, (group) => group.reduce((sum, j) => sum + row[j], 0)) : row;
   });
   const near = tolerance / unit;
-  // What sees no later position has no paths but through those in between.
+  // In a causal model, paths to a group use only positions from its first token to the output token.
   const between = (group: readonly number[]) =>
     (causal ? [Math.min(...group), outputToken + 1] : [0, n]) as [number, number];
   let solver: FlowSolver | null = null;

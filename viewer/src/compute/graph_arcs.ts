@@ -1,6 +1,6 @@
-// The arcs that the picture of the graph shows, and the mass at its nodes: those of attnflow's figures, by the definition
-// of attnflow/attribution/graph_arcs.h. Rows whose arcs cannot be strong enough are not looked at, so that a picture of
-// thousands of tokens takes no longer than its strong arcs do.
+// The arcs shown in the picture of the graph, and the mass at its nodes: the same as in attnflow's figures, as defined
+// in attnflow/attribution/graph_arcs.h. Rows that cannot contain a strong enough arc are skipped, so that the time for
+// thousands of tokens depends on the strong arcs alone.
 import { ARCS_PER_NODE, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
 import type { ResidualRule } from "../report/mixings";
 import type { Mixing } from "./mixing";
@@ -19,9 +19,9 @@ export interface GraphArcs {
   /** the strongest first */
   arcs: GraphArc[];
   strongest: number;
-  /** whether some are strong enough, but beyond the number that a picture may have */
+  /** whether more arcs are strong enough than a picture may have */
   more: boolean;
-  /** mass at the nodes of each layer from the top down; null: it has no meaning */
+  /** mass at the nodes of each layer from the top down; null where it has no meaning */
   masses: Float64Array[] | null;
 }
 
@@ -31,31 +31,31 @@ export interface ArcQuestion {
   residual: number;
   layer: number;
   toLayer: number;
-  /** null: all, 1 / n of each */
+  /** null: all, with mass 1 / n each */
   outputToken: number | null;
   kind: ArcKind;
-  /** weaker arcs than this share of the strongest are not shown */
+  /** arcs weaker than this share of the strongest are not shown */
   floor?: number;
   most?: number;
-  /** arcs from a token to itself, which the residual makes strong, are among them */
+  /** whether to include arcs from a token to itself, which the residual connection makes strong */
   own?: boolean;
-  /** from each node so many, its strongest */
+  /** only this many of each node's strongest arcs */
   perNode?: number;
-  /** tokens that arcs begin and end at */
+  /** which tokens arcs may begin and end at */
   allows?: (token: number) => boolean;
 }
 
-/** The strongest of many. */
+/** Collects the strongest arcs. */
 class Strongest {
   arcs: GraphArc[] = [];
   private limit = 0;
-  /** Weight of the strongest that fell out. */
+  /** Weight of the strongest arc that was dropped. */
   private weaker = 0;
 
   constructor(private readonly most: number) {}
 
   add(layer: number, from: number, to: number, weight: number) {
-    // Of equal ones a later may come before those that are kept.
+    // An arc of equal weight may sort before those that are kept.
     if (weight < this.limit) {
       this.weaker = Math.max(this.weaker, weight);
       return;
@@ -70,7 +70,7 @@ class Strongest {
     this.limit = this.arcs[this.most - 1].weight;
   }
 
-  /** Of sorted arcs. */
+  /** Cuts sorted arcs to the limit. */
   private cut() {
     if (this.arcs.length <= this.most) return;
     this.weaker = Math.max(this.weaker, this.arcs[this.most].weight);
@@ -85,19 +85,19 @@ class Strongest {
     this.sort();
     this.cut();
     const strongest = this.arcs[0]?.weight ?? 0;
-    // What fell out early, when the strongest was not known yet, may be too weak by now.
+    // Arcs dropped before the strongest was known may be below the floor by now.
     const more = this.weaker > 0 && this.weaker >= floor * strongest;
     const arcs = this.arcs.filter((arc) => arc.weight >= floor * strongest);
     return { arcs, strongest, more };
   }
 }
 
-/** The strongest of one node's arcs, of equal ones those to the first tokens. */
+/** The strongest of one node's arcs; ties go to the first tokens. */
 function strongestOf(arcs: GraphArc[], most: number): GraphArc[] {
   return arcs.length <= most ? arcs : arcs.sort((a, b) => b.weight - a.weight || a.to - b.to).slice(0, most);
 }
 
-/** Arcs on the paths from the output token, of A with the residual. */
+/** Arcs on the paths from the output token in A, the matrix with the residual connection. */
 export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
   const { mixing, rule, residual, layer, toLayer, kind, floor = WEAKEST_ARC, most = MAX_ARCS } = question;
   const { own: withOwn = false, perNode = ARCS_PER_NODE, allows = () => true } = question;
@@ -112,7 +112,7 @@ export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
     const mass = masses[layer - k];
     const weights = k === layer ? mixing.top : mixing.below;
     const order = [...mass.keys()].filter((q) => mass[q] > 0);
-    // Strong nodes first: they say which others cannot have a strong arc.
+    // Strong nodes first: their arcs show which other nodes cannot have a strong one.
     if (shares) order.sort((a, b) => mass[b] - mass[a]);
     for (const q of order) {
       if (shares && mass[q] < floor * strongest) break;
@@ -134,12 +134,12 @@ export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
   return { ...found.finish(floor), masses: shares ? masses : null };
 }
 
-/** Of what passes a node, less than this share is not followed. */
+/** Paths are not followed below this share of what passes the node. */
 const FOLLOWED = 0.05;
 
 /**
- * The paths through a node, of the arcs that are shown, through all layers up and down: of each arc on them, which share
- * of what passes the node it takes along. Where arcs from a token to itself are not shown, half stays in place.
+ * The paths through a node among the arcs shown, up and down through all layers: for each arc on them, the share of the
+ * node's flow that it carries. If arcs from a token to itself are not shown, half is assumed to stay in place.
  */
 export function pathsThrough(
   arcs: readonly GraphArc[],

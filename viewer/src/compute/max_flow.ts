@@ -1,23 +1,24 @@
-// Attention flow of one pair (attnflow/flow/pair_flow.h): its value, what each arc carries, and the minimum cut nearest
+// Attention flow of one pair (attnflow/flow/pair_flow.h): its value, the flow on each arc, and the minimum cut nearest
 // the output token.
 //
-// Capacities are rounded down to multiples of a power of two small enough that sums of them are exact in the 53 bits of
-// a number: the solver adds and compares integers and needs no tolerance. What rounding loses is `error`.
+// Capacities are rounded down to multiples of a power of two small enough that sums of them are exact in a double's 53
+// bits: the solver adds and compares integers and needs no tolerance. `error` bounds what rounding loses.
 //
 // Method: E. A. Dinic, 1970. A breadth-first search gives each node its distance from the source; a depth-first search
-// over arcs that go one step further fills all shortest paths; repeat until the sink is out of reach. What the last
-// search reached is the source side of the minimum cut nearest the source. O(layers n^2) a search, and few searches.
+// over arcs that go one step further fills all shortest paths; repeat until the sink is out of reach. The nodes reached
+// by the last search are the source side of the minimum cut nearest the source. O(layers n^2) per search; few are
+// needed.
 import type { Work } from "./slices";
 
 export interface RowNetwork {
   n: number;
-  /** l and m: the source stands after layer l, the sink after layer m < l */
+  /** l and m: the source follows layer l, the sink layer m < l */
   layer: number;
   toLayer: number;
   outputToken: number;
   /** no position sees a later one */
   causal?: boolean;
-  /** Row `query` of A_k: capacities of the arcs (k, query) -> (k - 1, key). Not kept, not written to. */
+  /** Row `query` of A_k: capacities of the arcs (k, query) -> (k - 1, key). Neither kept nor modified. */
   row(layer: number, query: number): ArrayLike<number>;
 }
 
@@ -37,28 +38,28 @@ export interface PairFlow {
   value: number;
   /** the maximum flow is at most value + error */
   error: number;
-  /** arcs that carry something, from the top layer down */
+  /** arcs with nonzero flow, from the top layer down */
   arcs: (Arc & { flow: number })[];
   cut: (Arc & { capacity: number })[];
   cutValue: number;
 }
 
-/** Arcs between all layers; more would keep the page busy for long. */
+/** The most arcs, over all layers; more would keep the page busy for too long. */
 const MOST_FLOW_ARCS = 4e6;
 
 /** Whether the flow of a pair is small enough for the page. */
 export const flowFits = (n: number, layers: number): boolean => layers * n * n <= MOST_FLOW_ARCS;
 
-/** Of how many tokens it is. */
+/** The largest number of tokens for which that holds. */
 export const mostTokens = (layers: number): number => Math.floor(Math.sqrt(MOST_FLOW_ARCS / layers));
 
-/** Capacities as whole numbers of `unit`. Level 0 is the sinks', level `depth` the source's. */
+/** Capacities as integer multiples of `unit`. Level 0 is the sink's, level `depth` the source's. */
 export interface Capacities {
   n: number;
   depth: number;
   outputToken: number;
   unit: number;
-  /** by level: [n, n] arcs to the level below; of the highest level the source's alone */
+  /** by level: [n, n] arcs to the level below; for the highest level only the source's row */
   blocks: readonly Float64Array[];
 }
 
@@ -80,7 +81,7 @@ export function* capacitiesOf({ n, layer, toLayer, outputToken, row }: RowNetwor
     blocks.push(block);
     yield;
   }
-  // The flow is at most the largest row sum: with 2^48 units for that, every sum of two flows is exact.
+  // The flow is at most the largest row sum: at 2^48 units for that, every sum of two flows is exact.
   const unit = 2 ** (Math.ceil(Math.log2(largest || 1)) - 48);
   for (const block of blocks) {
     for (let e = 0; e < block.length; ++e) block[e] = Math.floor(block[e] / unit);
@@ -89,7 +90,7 @@ export function* capacitiesOf({ n, layer, toLayer, outputToken, row }: RowNetwor
   return { n, depth, outputToken, unit, blocks };
 }
 
-/** Arcs of level 1 into one input token, or into several together. */
+/** Arcs from level 1 into one input token, or into several combined. */
 export function arcsInto({ n, depth, outputToken, blocks }: Capacities, sink: readonly number[]): Float64Array {
   const arcs = new Float64Array(n);
   for (let p = 0; p < n; ++p) {
@@ -100,16 +101,19 @@ export function arcsInto({ n, depth, outputToken, blocks }: Capacities, sink: re
   return arcs;
 }
 
-/** Finds maximum flows from the source of a network to one sink after another. */
+/** Finds maximum flows from a network's source to one sink after another. */
 export class FlowSolver {
-  /** What arcs carry, by level as in the network; those of level 1 lead to the sink. */
+  /** The flow on each arc, by level as in the network; arcs of level 1 lead to the sink. */
   readonly flow: readonly Float64Array[];
-  /** Of each node (level times n plus position; the sink is 0) from the source, over arcs with room; -1: out of reach. */
+  /**
+   * Each node's distance from the source (level times n plus position; the sink is 0) over arcs with room; -1:
+   * unreachable.
+   */
   readonly distance: Int32Array;
   private readonly through: Float64Array;
   private readonly current: Int32Array;
   private readonly queue: Int32Array;
-  /** arcs that carry something, or did */
+  /** arcs that carry flow, or did */
   private readonly touched: [block: number, index: number][] = [];
 
   constructor(private readonly network: Capacities) {
@@ -123,26 +127,26 @@ export class FlowSolver {
   }
 
   /**
-   * Units that flow to the sink with these arcs from level 1. Without the last search, which proves that there are no
-   * more, where there cannot be more than `most`; through positions from `first` on, up to before `end`.
+   * Units that flow to the sink with these arcs from level 1, through positions `first` up to but not including `end`.
+   * Stops once the total is `most`, an upper bound, which saves the last search (it only proves that no more can flow).
    */
   *run(sink: Float64Array, most = Infinity, first = 0, end = this.network.n): Work<number> {
     const { n, depth, outputToken, blocks } = this.network;
     const { flow, distance, through, current, queue } = this;
     const capacity = blocks.map((block, d) => (d === 1 ? sink : block));
-    // What the last sink's paths went through, which is little of a large network.
+    // Resets the arcs used for the last sink, a small part of a large network.
     for (const [block, index] of this.touched) flow[block][index] = 0;
     this.touched.length = 0;
     through.fill(0);
     const source = depth * n + outputToken;
-    // Where the arcs of a node begin in its block. The sink is the only node below level 1.
+    // Index of a node's first arc in its block. The sink is the only node below level 1.
     const beginOf = (d: number, p: number) => (d === 1 ? p : d === depth ? 0 : p * n);
     const firstOf = (d: number) => (d === 1 ? 0 : first);
     const endOf = (d: number) => (d === 1 ? 1 : end);
-    // What flows in from the source never needs to be taken back.
+    // Flow that comes directly from the source never needs to be taken back.
     const canReturn = (d: number, node: number) => d < depth - 1 && through[node] > 0;
 
-    /** The distances while nothing flows; nodes that no arc leads to are not met. */
+    /** The distances before any flow. Nodes that no arc leads to get one as well, but are never visited. */
     const begin = () => {
       current.fill(0);
       distance.fill(-1);
@@ -152,7 +156,7 @@ export class FlowSolver {
       return true;
     };
 
-    /** Distances over arcs with room, as far as the sink; whether it is reached. */
+    /** Distances over arcs with room, up to the sink; returns whether the sink is reached. */
     function* search(): Work<boolean> {
       distance.fill(-1);
       current.fill(0);
@@ -169,7 +173,7 @@ export class FlowSolver {
         for (let j = firstOf(d); j < last; ++j) {
           if (distance[below + j] >= 0 || !(rooms[begin + j] > used[begin + j])) continue;
           distance[below + j] = next;
-          // Nothing leads on from the sink.
+          // The sink has no outgoing arcs.
           if (d > 1) queue[tail++] = below + j;
         }
         work += last;
@@ -191,12 +195,12 @@ export class FlowSolver {
       return distance[0] >= 0;
     }
 
-    // The path of the depth-first search: nodes, and for each step the slot of its arc: 0 to n - 1 lead down, n to
-    // 2n - 1 back up, where flow can be taken back.
+    // The path of the depth-first search: nodes, and the slot of each step's arc. Slots 0 to n - 1 lead down, n to 2n -
+    // 1 back up, where flow can be taken back.
     const path = new Int32Array(2 * (depth + 1) * n + 2);
     const slots = new Int32Array(path.length);
     let [slot, to, block, index] = [0, 0, 0, 0];
-    /** The next arc of a node one step further from the source; whether there is one. */
+    /** Finds a node's next arc to one step further from the source; returns whether there is one. */
     const advance = (node: number): boolean => {
       const [d, p] = [Math.floor(node / n), node % n];
       const want = distance[node] + 1;
@@ -257,7 +261,7 @@ export class FlowSolver {
             if (room === push) full = s;
           }
           total += push;
-          // On from where the first arc became full.
+          // Continue from the first arc that became full.
           length = full;
           continue;
         }

@@ -1,29 +1,31 @@
-// The layers' matrices for what is chosen, from what the document holds: the definitions are those of
+// The layers' matrices for the current settings, made from what the document holds, as defined in
 // attnflow/graph/mixing.h and gradient_mixing.h.
 //
-// W_l is attention fused over heads, columns masked, the smallest share discarded, and rows renormalised that one of
-// these steps changed. The residual comes in when rows are used (rollout.ts, max_flow.ts). One head means that head in
-// the layer looked at and the mean over heads in the layers below it, so there are two kinds of rows.
+// W_l is attention fused over heads, with columns masked, the smallest share of weights discarded, and the rows changed
+// by these steps renormalized. The residual connection is added when rows are used (rollout.ts, max_flow.ts). Choosing
+// one head means that head in the layer looked at and the mean over heads in the layers below it, so there are two
+// kinds of rows.
+import { hasTarget } from "../report/mixings";
 import type { Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
 import { sum, type Numbers, type Values } from "../report/values";
 import { mergedRow, WordReport } from "../report/words";
 import type { Work } from "./slices";
 
-/** Choices that W depends on. */
+/** Settings that W depends on. */
 export type MixingRecipe = Pick<Recipe, "heads" | "mask_columns" | "discard">;
 
-/** Matrices of computed layers are kept while they have fewer numbers than this together (8 bytes each). */
+/** Matrices of computed layers are cached up to this many numbers in all (8 bytes each). */
 const MOST_KEPT = 8e6;
 /** Discarding sorts a layer's weights. */
 const MOST_DISCARD_TOKENS = 256;
 
-/** Heads are kept as the model has them, without gradients: they make up matrices of attention alone. */
+/** Heads are stored as the model has them, without gradients: they give only matrices of plain attention. */
 const usesHeads = (report: Report): boolean => report.hasHeads && report.mixing.needs === "attention";
 
 const isHead = (heads: string): boolean => /^\d+$/.test(heads);
 
-/** Positions, of pieces where words are merged, whose columns are set to zero. */
+/** Positions whose columns are set to zero; subword tokens where words are merged. */
 function maskedColumns(report: Report, mask: string): number[] {
   if (mask === "none") return [];
   if (mask === "first") return [0];
@@ -34,17 +36,19 @@ function maskedColumns(report: Report, mask: string): number[] {
     .filter((position) => Number.isInteger(position) && position >= 0 && position < report.n);
 }
 
-/** Rows of W of every layer, l from 1; everything else follows from them. */
+/** Rows of W for every layer, l from 1; everything else follows from them. */
 export abstract class Weights {
   constructor(
     readonly n: number,
-    /** Largest relative error of the document's values that these are made of. */
+    /** Largest relative error of the document's values that these are made from. */
     readonly error: number,
   ) {}
-  /** Not to be written to. */
+  /** The result must not be modified. */
   abstract row(layer: number, query: number): Numbers;
 
-  /** Adds `factor` times a row to `target`; an even part as differences to `level` [n + 1] (see Values.add). */
+  /**
+   * Adds `factor` times a row to `target`; its uniform part goes to `level` [n + 1] as differences (see Values.add).
+   */
   add(layer: number, query: number, factor: number, target: Float64Array, level: Float64Array) {
     void level;
     const row = this.row(layer, query);
@@ -56,12 +60,12 @@ export abstract class Weights {
   }
 }
 
-/** Rows as the document has them. */
+/** Rows as stored in the document. */
 class DocumentWeights extends Weights {
   constructor(
     n: number,
     readonly values: Values,
-    /** top rows of a document made with one head stand elsewhere */
+    /** the top layer's rows, stored separately in a document made with one head */
     readonly other: ((layer: number, query: number) => Numbers | null) | null = null,
     otherError = 0,
   ) {
@@ -78,7 +82,7 @@ class DocumentWeights extends Weights {
   }
 }
 
-/** A row without anything becomes that of the identity: the position keeps only itself. */
+/** A zero row becomes that of the identity: the position keeps only itself. */
 function normalizeRow(row: Float64Array, query: number) {
   const total = sum(row);
   if (total > 0) for (let j = 0; j < row.length; ++j) row[j] /= total;
@@ -96,7 +100,7 @@ class ComputedWeights extends Weights {
     private readonly report: Report,
     private readonly heads: string,
     private readonly recipe: MixingRecipe,
-    /** the fused rows, when they need not be fused from heads */
+    /** the fused rows, if they need not be fused from heads */
     private readonly fused: Weights | null,
   ) {
     super(report.n, fused?.error ?? report.array("attention")?.error ?? 0);
@@ -124,7 +128,7 @@ class ComputedWeights extends Weights {
     return matrix;
   }
 
-  /** Step 1. */
+  /** Step 1: fusing. */
   private fuse(layer: number, query: number): Float64Array {
     if (this.fused) return Float64Array.from(this.fused.row(layer, query));
     const { heads, report, n } = this;
@@ -143,7 +147,7 @@ class ComputedWeights extends Weights {
     return out;
   }
 
-  /** Steps 1 and 2; whether step 2 changed the row. */
+  /** Steps 1 and 2 (masking), and whether step 2 changed the row. */
   private afterMasking(layer: number, query: number): { row: Float64Array; changed: boolean } {
     const row = this.fuse(layer, query);
     let changed = false;
@@ -154,14 +158,14 @@ class ComputedWeights extends Weights {
     return { row, changed };
   }
 
-  /** Steps 1, 2 and 4. */
+  /** Steps 1, 2 and 4 (normalizing). */
   private finished(layer: number, query: number): Float64Array {
     const { row, changed } = this.afterMasking(layer, query);
     if (changed && this.report.mixing.needs === "attention") normalizeRow(row, query);
     return row;
   }
 
-  /** Steps 1 to 4. Of equal weights the later ones go first. */
+  /** Steps 1 to 4, with discarding as step 3. Among equal weights, the later ones are discarded first. */
   private discardInto(matrix: Float64Array, layer: number) {
     const { n, keptByDiscard } = this;
     const changed: boolean[] = [];
@@ -175,7 +179,7 @@ class ComputedWeights extends Weights {
     if (count > 0) {
       const sorted = candidates.sort();
       const limit = sorted[count - 1];
-      // How many of those that equal the limit go.
+      // How many of the weights equal to the limit are discarded.
       let equal = 0;
       for (let k = count - 1; k >= 0 && sorted[k] === limit; --k) ++equal;
       for (let e = n * n - 1; e >= 0; --e) {
@@ -190,13 +194,13 @@ class ComputedWeights extends Weights {
   }
 }
 
-/** Every row spread evenly over what its query sees: the baseline of receptive-field normalisation. */
+/** Every row spread evenly over what its query sees: the baseline of receptive-field normalization. */
 class EvenWeights extends Weights {
   private readonly sums = new Map<number, Float64Array>();
 
   constructor(
     readonly report: Report,
-    /** with gradients: the rows whose sums are spread; null: 1 */
+    /** with gradients: the rows whose sums are spread; null: each sum is 1 */
     readonly of: Weights | null,
   ) {
     super(report.n, of?.error ?? 0);
@@ -229,7 +233,7 @@ class EvenWeights extends Weights {
   }
 }
 
-/** Rows between words, of finished rows between their pieces: what is masked and discarded are pieces. */
+/** Rows between words, merged from finished rows between subword tokens: masking and discarding apply to the latter. */
 class WordWeights extends Weights {
   constructor(
     readonly report: WordReport,
@@ -249,19 +253,19 @@ class WordWeights extends Weights {
 
 export interface Mixing {
   readonly n: number;
-  /** The larger error of the two. */
+  /** The larger of the two errors. */
   readonly error: number;
-  /** W_l when l is the layer looked at. */
+  /** W_l if l is the layer looked at. */
   readonly top: Weights;
-  /** W_l when it lies below. */
+  /** W_l if it lies below. */
   readonly below: Weights;
 }
 
 const kept = new WeakMap<Report, Map<string, Mixing | string>>();
-/** Recipes whose matrices are kept. */
+/** Number of recipes whose matrices are cached. */
 const MOST_RECIPES = 4;
 
-/** The matrices, or a sentence that says why they cannot be made here. Those of words are merged from their pieces'. */
+/** The matrices, or a sentence saying why they cannot be made here. Word matrices are merged from subword matrices. */
 export function mixingOf(report: Report, recipe: MixingRecipe): Mixing | string {
   let known = kept.get(report);
   if (!known) kept.set(report, (known = new Map()));
@@ -304,7 +308,7 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
     // A document of one head has the mean in the layers below the last.
     else if (graph && heads === "mean" && isHead(settings.heads) && !top) base = new DocumentWeights(n, graph);
     if (base && sameSteps) return base;
-    // What is masked and discarded of contributions and of relevance spares their diagonals: attnflow does that.
+    // Masking and discarding spare the diagonal of contributions and relevance: only attnflow does that.
     if (base && untouched && !report.mixing.rule.startsWith("contained"))
       return new ComputedWeights(report, heads, recipe, base);
     if (!usesHeads(report)) return null;
@@ -313,7 +317,7 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
   const top = weights(recipe.heads, true);
   const below = isHead(recipe.heads) ? weights("mean", false) : top;
   if (top && below) return { n, error: Math.max(top.error, below.error), top, below };
-  if (report.mixing.needs === "gradients") return "The report keeps gradients for its own settings only.";
+  if (hasTarget(report.mixing)) return "The report keeps gradients for its own settings only.";
   if (report.mixing.needs === "terms") return "The report keeps contributions for its own settings only.";
   if (!report.hasGraph) return "The report does not hold the layers' attention.";
   return recipe.heads !== settings.heads
@@ -321,7 +325,7 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
     : "The report's attention already has columns masked or weights discarded.";
 }
 
-/** Rows of the layer looked at in a document that was made with one head; null: those of the graph. */
+/** Rows of the layer looked at, for a document made with one head; null: the graph's rows apply. */
 function topRowOf(report: Report) {
   if (!isHead(report.settings.heads)) return null;
   const { settings } = report;
@@ -347,7 +351,7 @@ export function evenMixing(report: Report, mixing: Mixing): Mixing {
   return { n: report.n, error: Math.max(top.error, below.error), top, below };
 }
 
-/** Whether fusing takes so long that it should be done in slices first (`prepare`). */
+/** Whether fusing takes so long that it should first be done in slices (`prepare`). */
 export function isHeavy(report: Report, recipe: MixingRecipe): boolean {
   const mixing = mixingOf(report, recipe);
   if (typeof mixing === "string") return false;
@@ -360,7 +364,7 @@ export function* prepare(report: Report, recipe: MixingRecipe): Work<void> {
   const mixing = mixingOf(report, recipe);
   if (typeof mixing === "string" || report.model.layers * report.n ** 2 > MOST_KEPT) return;
   for (let layer = 1; layer <= report.model.layers; ++layer) {
-    // Only that head's matrix of the chosen layer is needed, and it is cheap.
+    // Only that head's matrix for the chosen layer is needed, and it is cheap.
     if (mixing.below instanceof ComputedWeights) mixing.below.matrix(layer);
     yield;
   }

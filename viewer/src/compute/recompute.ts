@@ -1,5 +1,5 @@
-// Rows computed in the page from the layers' attention, as attnflow/attribution/attribute.cc computes them: the method,
-// then words merged, then normalised.
+// Rows computed in the page from the layers' attention, as in attnflow/attribution/attribute.cc: first the method, then
+// merging words, then normalization.
 import type { Method } from "../report/document";
 import type { Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
@@ -12,29 +12,29 @@ import { evenMixing, mixingOf, type Mixing } from "./mixing";
 import { residualOf, rolloutRow, type RolloutQuestion } from "./rollout";
 import { finish, type Work } from "./slices";
 
-/** Baselines below this are not divided by (attnflow/graph/normalize.h). */
+/** Smaller baselines are not divided by (attnflow/graph/normalize.h). */
 const SMALLEST_BASELINE = 1e-6;
 
-/** A row that was computed here. */
+/** A row computed in the page. */
 export interface RowValues {
   values: Numbers;
-  /** of flow: 1 where a value equals a cut at an end of the network; null where nobody can say */
+  /** for flow: 1 where a value equals a cut at an end of the network; null if unknown */
   degenerate: Numbers | null;
 }
 
-/** How the residual enters. */
+/** How the residual connection enters. */
 export function residualRule(report: Report, method: Method): ResidualRule {
   const { rule } = report.mixing;
   return method === "flow" ? flowRule(rule) : rule;
 }
 
-/** The rule of pictures of the graph: the shares that pass, as figures have them (attnflow/attribution/graph_arcs.cc). */
+/** The rule for pictures of the graph: shares of flow, as in figures (attnflow/attribution/graph_arcs.cc). */
 export function arcsRule(report: Report): ResidualRule {
   const { rule } = report.mixing;
   return rule === "added" ? flowRule(rule) : rule;
 }
 
-/** The layers' matrices, and between which layers they are taken. */
+/** The layers' matrices, and the layers between which they apply. */
 type Matrices = Omit<RolloutQuestion, "outputToken">;
 
 /** Row `query` of A_k. */
@@ -47,7 +47,7 @@ export function mixedRow(of: Omit<Matrices, "toLayer">, k: number, query: number
   return row;
 }
 
-/** Flow down one or two layers, where it has a closed form, to groups of input tokens. */
+/** Flow down one or two layers, which has a closed form, to groups of input tokens. */
 function shallowFlow(
   matrices: Matrices,
   outputToken: number,
@@ -75,7 +75,7 @@ function shallowFlow(
   return { values, degenerate };
 }
 
-/** Rows of pieces averaged; a value is degenerate where all of them are. */
+/** The mean of several tokens' rows; a value is degenerate if it is in all of them. */
 function averaged(rows: readonly FlowRow[]): FlowRow {
   if (rows.length === 1) return rows[0];
   const each = rows[0].values.map((_, g) => g);
@@ -90,7 +90,7 @@ function averaged(rows: readonly FlowRow[]): FlowRow {
 
 const groupsOf = (report: Report) => report.tokens.map(({ index }) => report.piecesOf(index));
 
-/** Flow of some pieces before it is normalised. */
+/** Flow of some subword tokens before normalization. */
 function* plainFlow(report: Report, matrices: Matrices, pieces: readonly number[], step?: () => void): Work<FlowRow> {
   const { mixing, layer, toLayer } = matrices;
   const groups = groupsOf(report);
@@ -115,7 +115,7 @@ function normalizedRow(values: Numbers): Float64Array {
   return row;
 }
 
-/** Why no rows can be computed here, whatever their size, as a sentence; null when they can. */
+/** Why no row can be computed here regardless of size, as a sentence; null if rows can be. */
 function whyNone(report: Report, recipe: Recipe, layer: number): string | null {
   if (layer <= recipe.start_layer)
     return `Layer ${layer} is not above layer ${recipe.start_layer}, where the explanation ends.`;
@@ -130,7 +130,7 @@ function whyNone(report: Report, recipe: Recipe, layer: number): string | null {
   return null;
 }
 
-/** Why rows of every output token cannot be computed here, as a sentence; null when they can. */
+/** Why rows of every output token cannot be computed here, as a sentence; null if they can. */
 export function whyNot(report: Report, recipe: Recipe, method: Method, layer: number): string | null {
   const why = whyNone(report, recipe, layer);
   if (why !== null || method !== "flow" || layer <= recipe.start_layer + 2) return why;
@@ -139,7 +139,7 @@ export function whyNot(report: Report, recipe: Recipe, method: Method, layer: nu
     : "Flow through more than two layers takes a maximum flow for each pair of tokens.";
 }
 
-/** Why the flow of one output token cannot be computed here, as a sentence; null when it can. */
+/** Why the flow of one output token cannot be computed here, as a sentence; null if it can. */
 export function whyNoFlow(report: Report, recipe: Recipe, layer: number): string | null {
   const why = whyNone(report, recipe, layer);
   if (why !== null) return why;
@@ -149,17 +149,17 @@ export function whyNoFlow(report: Report, recipe: Recipe, layer: number): string
   return `Through ${steps} layers the page computes flow for up to ${mostTokens(steps)} tokens; this text has ${n}.`;
 }
 
-/** Largest relative error of the attention that such rows are made of; 0: exact. */
+/** Largest relative error of the attention such rows are made from; 0: exact. */
 export function recomputedError(report: Report, recipe: Recipe): number {
   const mixing = mixingOf(report.pieces, recipe);
   return typeof mixing === "string" ? 0 : mixing.error;
 }
 
-/** How many maximum flows, or bounds in their place, a row takes. */
+/** Number of maximum flows, or bounds that replace them, that a row takes. */
 export const flowsOf = (report: Report, { normalize }: Recipe, outputToken: number): number =>
   report.n * report.piecesOf(outputToken).length * (normalize === "receptive-field" ? 2 : 1);
 
-/** The row of one output token after `layer`; `whyNot` (of flow: `whyNoFlow`) has nothing against it. */
+/** The row of one output token after `layer`; requires that `whyNot` (for flow: `whyNoFlow`) returns null. */
 export function* rowWork(
   report: Report,
   recipe: Recipe,
@@ -171,7 +171,7 @@ export function* rowWork(
   const { residual, start_layer: toLayer, normalize } = recipe;
   const rule = residualRule(report, method);
   const tokens = report.piecesOf(outputToken);
-  /** Values before they are normalised. */
+  /** Values before normalization. */
   function* plain(mixing: Mixing): Work<RowValues> {
     const matrices = { mixing, rule, residual, layer, toLayer };
     if (method === "flow") return yield* plainFlow(report, matrices, tokens, step);
@@ -190,7 +190,7 @@ export function* rowWork(
   return { values: normalizedRow(scaled), degenerate };
 }
 
-/** The same at once, or null where that cannot be. */
+/** The same, all at once; null if it cannot be computed. */
 export function recomputedRow(
   report: Report,
   recipe: Recipe,

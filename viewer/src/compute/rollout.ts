@@ -1,5 +1,5 @@
-// Rollout of one output token (attnflow/rollout/rollout.h): a vector that passes through the layers from the top down,
-// so that it follows a slider at once. O((layer - toLayer) n^2), or of the kept values where rows are sparse.
+// Rollout of one output token (attnflow/rollout/rollout.h): a vector passed down through the layers, fast enough to
+// follow a slider. O((layer - toLayer) n^2); for sparse rows, linear in the number of stored values.
 import { settle } from "../report/values";
 import type { ResidualRule } from "../report/mixings";
 import type { Mixing } from "./mixing";
@@ -7,15 +7,15 @@ import type { Mixing } from "./mixing";
 export interface RolloutQuestion {
   mixing: Mixing;
   rule: ResidualRule;
-  /** of the convex rule */
+  /** for the convex rule */
   residual: number;
   layer: number;
   toLayer: number;
-  /** mass of each position after `layer`; a number: all of it on that position */
+  /** mass at each position after `layer`; a number: all of it at that position */
   outputToken: number | Float64Array;
 }
 
-/** How row `sum` of W enters A: A = own W + stays I. */
+/** How row sum `sum` of W enters A: A = own W + stays I. */
 export function residualOf(rule: ResidualRule, residual: number, sum: () => number): { own: number; stays: number } {
   if (rule === "convex") return { own: 1 - residual, stays: residual };
   if (rule === "added") return { own: 1, stays: 1 };

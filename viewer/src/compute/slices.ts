@@ -1,17 +1,17 @@
-// Long work in slices that leave the page responsive: a generator runs until its time is up, then lets the page handle
-// what is waiting, and goes on.
+// Long work in slices that keep the page responsive: a generator runs until its time is up, lets the page handle
+// pending events, and continues.
 import { useEffect, useState } from "preact/hooks";
 
-/** Work that says `yield` where it may be interrupted, every millisecond or so. */
+/** Work that yields wherever it may be interrupted, about every millisecond. */
 export type Work<T> = Generator<void, T, void>;
 
-/** Milliseconds of a slice. */
+/** Length of a slice in milliseconds. */
 const SLICE = 10;
 
 const waiting: (() => void)[] = [];
 let channel: MessageChannel | null = null;
 
-/** Calls back after what waits now: sooner than a timer, and later than input and painting. */
+/** Calls back after what is pending now: sooner than a timer, and later than input and painting. */
 function soon(callback: () => void) {
   if (!channel) {
     channel = new MessageChannel();
@@ -21,7 +21,7 @@ function soon(callback: () => void) {
   channel.port2.postMessage(null);
 }
 
-/** Runs to the end at once. */
+/** Runs to completion at once. */
 export function finish<T>(work: Work<T>): T {
   for (;;) {
     const { done, value } = work.next();
@@ -29,7 +29,9 @@ export function finish<T>(work: Work<T>): T {
   }
 }
 
-/** Runs in slices; returns what stops it. @param failed is told that it has thrown something, which goes on to the page */
+/**
+ * Runs in slices; returns a stop function. @param failed called when the work throws; the error still reaches the page
+ */
 export function inSlices<T>(work: Work<T>, done: (result: T) => void, failed?: () => void): () => void {
   let stopped = false;
   const slice = () => {
@@ -58,8 +60,8 @@ export function inSlices<T>(work: Work<T>, done: (result: T) => void, failed?: (
 }
 
 /**
- * The result of work that runs in slices, begun anew when `inputs` change; null while there is none. What was found for
- * other inputs is not returned.
+ * The result of work that runs in slices and restarts when `inputs` change; null until there is one. Never returns a
+ * result found for other inputs.
  */
 export function useWork<T>(make: () => Work<T> | null, inputs: readonly unknown[]): T | null {
   const [found, setFound] = useState<{ inputs: readonly unknown[]; result: T } | null>(null);

@@ -1,6 +1,6 @@
-// Spearman's rank correlation: whether two orders are the same, whatever the values' scales are.
+// Spearman's rank correlation: whether two orders agree, independent of the values' scales.
 
-/** Ranks from 1, of equal values the mean of theirs. */
+/** Ranks from 1; equal values share the mean of their ranks. */
 function ranksOf(values: readonly number[]): number[] {
   const order = [...values.keys()].sort((a, b) => values[a] - values[b]);
   const ranks = new Array<number>(values.length);
@@ -13,7 +13,7 @@ function ranksOf(values: readonly number[]): number[] {
   return ranks;
 }
 
-/** From -1 to 1; null: fewer than three values, or one side is all the same. */
+/** From -1 to 1; null if there are fewer than three values, or all on one side are equal. */
 export function spearman(a: readonly number[], b: readonly number[]): number | null {
   const n = a.length;
   if (n < 3) return null;

@@ -1,5 +1,5 @@
-// What a style sheet paints behind and around an element's words, as SVG: grounds, bars, hatches, colour ramps, corners,
-// rings, outlines, borders.
+// SVG for what a style sheet paints under and around an element's words: backgrounds, bars, hatching, color ramps,
+// corners, rings, outlines, borders.
 import { xmlText } from "./picture";
 
 const COLOUR = /rgba?\([^)]*\)|color\([^)]*\)/g;
@@ -7,11 +7,11 @@ const COLOUR = /rgba?\([^)]*\)|color\([^)]*\)/g;
 const opaque = (colour: string) => colour !== "transparent" && !/^rgba\(.*, 0\)$|\/ 0\)$/.test(colour);
 export const short = (value: number) => String(Math.round(value * 100) / 100);
 
-/** What is referred to: each thing once. */
+/** Referenced definitions, each included once. */
 export class Definitions {
   private readonly known = new Map<string, { id: string; element: string }>();
 
-  /** The name of an element, which is made with the name that it is given. */
+  /** The id of an element, which is created with its id the first time. */
   add(key: string, make: (id: string) => string): string {
     const id = this.known.get(key)?.id ?? `d${this.known.size}`;
     if (!this.known.has(key)) this.known.set(key, { id, element: make(id) });
@@ -45,7 +45,7 @@ function ramp(image: string, definitions: Definitions): string {
   return definitions.add(image, (id) => `<linearGradient id="${id}">${stops.join("")}</linearGradient>`);
 }
 
-/** @param shift from the page to the picture */
+/** @param shift from page to picture coordinates */
 export function marksOf(
   element: HTMLElement,
   style: CSSStyleDeclaration,
@@ -71,7 +71,7 @@ export function marksOf(
   const size = parseFloat(style.fontSize);
   const image = style.backgroundImage;
   const share = parseFloat(style.getPropertyValue("--share"));
-  // Below a ring, perhaps.
+  // Possibly under a ring.
   const stripes = /repeating-linear-gradient\(135deg.*\)$/.exec(image)?.[0];
   const striped = stripes !== undefined;
   const barred = !striped && image !== "none" && share > 0;
@@ -84,7 +84,7 @@ export function marksOf(
   }
   const filled = opaque(style.backgroundColor);
   const ramped = !barred && image.startsWith("linear-gradient(to right");
-  // Lines below letters that are drawn as shadows, which move nothing.
+  // Underlines are drawn as shadows, so that they shift nothing.
   const line = /^(.*?\)) 0px -([\d.]+)px 0px 0px inset/.exec(style.boxShadow);
   const continues = element.classList.contains("continues");
   const outline = style.outlineStyle !== "none" ? parseFloat(style.outlineWidth) : 0;
@@ -100,7 +100,7 @@ export function marksOf(
     if (ramped) rect(r, { fill: ramp(image, definitions), rx, "data-mark": "ramp" });
     if (line) rect(new DOMRect(r.left, r.bottom - Number(line[2]), r.width, Number(line[2])), { fill: line[1] });
     if (continues && k === 0) {
-      // Below the letters, which it does not cut.
+      // Below the letters, without cutting them.
       const height = parseFloat(style.paddingBottom);
       const at = style.direction === "rtl" ? r.right - 2 : r.left;
       rect(new DOMRect(at, r.bottom - height, 2, height), {
@@ -131,7 +131,7 @@ export function marksOf(
       rect(around, { fill: "none", stroke: style.outlineColor, "stroke-width": short(outline), "data-mark": "frame" });
     }
     if (top > 0 && bottom > 0 && left > 0 && style.borderTopStyle !== "none") {
-      // A border lies within its box, a stroke on both sides of its path.
+      // A border lies inside its box; a stroke extends to both sides of its path.
       const inner = new DOMRect(r.left + top / 2, r.top + top / 2, r.width - top, r.height - top);
       rect(inner, {
         fill: "none",

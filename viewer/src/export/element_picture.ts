@@ -1,4 +1,4 @@
-// A part of the page (the text strip, a table) as SVG: its words as text, its colours as rectangles with their values.
+// A part of the page (the text strip, a table) as SVG: its words as text, its colors as rectangles with their values.
 import { graphemes } from "../report/text";
 import { Definitions, marksOf, short } from "./element_marks";
 import { paper } from "./paper";
@@ -6,25 +6,25 @@ import { canvasUrl, standalone, themeOf, xmlText } from "./picture";
 
 interface Fragment {
   text: string;
-  /** of the fragment's box, in the picture */
+  /** of the fragment's box, in picture coordinates */
   left: number;
   right: number;
   top: number;
   style: CSSStyleDeclaration;
   rtl: boolean;
-  /** where fragments may join into one text: letters of Arabic do across spans */
+  /** line in which fragments may join into one text: Arabic letters join across spans */
   line: Element | null;
-  /** what it stands for where it is a sign of ours: "degenerate" */
+  /** the meaning of one of the page's own signs: "degenerate" */
   mark: string | undefined;
 }
 
 export const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
-/** Invisible marks of direction stay only where there is something to direct: they confuse who searches or copies. */
+/** Invisible direction marks are kept only where needed: they get in the way of searching and copying. */
 export const directedIf = (needed: boolean, text: string) => (needed ? text : text.replace(/[\u2066-\u2069]/g, ""));
 const ascents = new Map<string, number>();
 let measure: CanvasRenderingContext2D | null = null;
 
-/** From the top of a line of this font down to its base. */
+/** Distance from the top of a line in this font to its baseline. */
 function ascent(style: CSSStyleDeclaration): number {
   const font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
   const known = ascents.get(font);
@@ -37,7 +37,7 @@ function ascent(style: CSSStyleDeclaration): number {
   return found;
 }
 
-/** Where a text node stands: each of its lines, with the part of the text that is on it. */
+/** The position of a text node: each of its lines, with the part of the text on it. */
 function* linesOf(node: Text): Generator<[part: string, place: DOMRect]> {
   const text = node.data;
   const range = document.createRange();
@@ -45,7 +45,7 @@ function* linesOf(node: Text): Generator<[part: string, place: DOMRect]> {
   const whole = [...range.getClientRects()].filter((r) => r.width > 0);
   if (whole.length === 1) yield [text, whole[0]];
   if (whole.length <= 1) return;
-  // Broken over lines: by characters, gathered line by line.
+  // It wraps: measure characters and collect them line by line.
   let [from, at] = [0, 0];
   let run: DOMRect | null = null;
   for (const character of graphemes(text)) {
@@ -66,15 +66,15 @@ function* linesOf(node: Text): Generator<[part: string, place: DOMRect]> {
   if (run) yield [text.slice(from, at), run];
 }
 
-/** Collects what an element and all in it show. */
+/** Collects what an element and its descendants show. */
 class Writer {
   readonly marks: string[] = [];
   readonly fragments: Fragment[] = [];
   readonly definitions = new Definitions();
-  /** What is shown lies between these. */
+  /** Horizontal extent of what is shown. */
   readonly reach = { left: Infinity, right: -Infinity };
 
-  /** @param shift from the page to the picture */
+  /** @param shift from page to picture coordinates */
   constructor(
     private readonly root: Element,
     private readonly shift: { x: number; y: number },
@@ -96,7 +96,7 @@ class Writer {
     reach.right = Math.max(reach.right, right + shift.x);
   }
 
-  /** What the style sheet puts before an element's words: ⏎. */
+  /** Content that the style sheet puts before an element's words: ⏎. */
   private before(element: HTMLElement) {
     const style = getComputedStyle(element, "::before");
     const text = /^"(.+)"$/.exec(style.content)?.[1];
@@ -129,7 +129,7 @@ class Writer {
     );
   }
 
-  /** A picture in the element. */
+  /** A picture inside the element. */
   private picture(element: SVGSVGElement | HTMLCanvasElement) {
     const r = element.getBoundingClientRect();
     this.extend(r);
@@ -161,7 +161,7 @@ class Writer {
   }
 }
 
-/** Fragments of one word as one text each, so that letters of Arabic join. */
+/** Joins the fragments of a word into one text, so that Arabic letters connect. */
 function* textsOf(fragments: readonly Fragment[]): Generator<string> {
   const attributes = ({ style }: Fragment) => {
     const underline =
@@ -176,7 +176,7 @@ function* textsOf(fragments: readonly Fragment[]): Generator<string> {
   for (let k = 0, end = 0; k < fragments.length; k = end) {
     const first = fragments[k];
     end = k + 1;
-    // Pieces that touch, of one word: a space between words keeps its room.
+    // Adjacent parts of one word; a space between words keeps its width.
     const joins = (next: Fragment | undefined) =>
       next !== undefined &&
       Math.abs(fragments[end - 1].left - next.right) < 1 &&
@@ -194,7 +194,10 @@ function* textsOf(fragments: readonly Fragment[]): Generator<string> {
   }
 }
 
-/** The whole of an element, also what is scrolled out of sight; without empty room beside it, unless its width is chosen. */
+/**
+ * A whole element, including what is scrolled out of sight, without empty space at its sides unless its width is
+ * chosen.
+ */
 export function elementPicture(root: HTMLElement, padding = 8): string {
   const box = root.getBoundingClientRect();
   const whole = Math.ceil(Math.max(root.scrollWidth, box.width));

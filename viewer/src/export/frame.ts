@@ -1,4 +1,4 @@
-// What a picture needs outside the page: a title, what was explained and how, and what its colours mean, around it.
+// What a picture needs outside the page, drawn around it: a title, what was explained and how, and a color legend.
 import { DEGENERATE_WORDS } from "../report/setting_words";
 import { textWidth, unit } from "../components/measure";
 import { graphemes } from "../report/text";
@@ -7,9 +7,9 @@ import { directedIf, elementPicture, RTL } from "./element_picture";
 import { themeOf, xmlText } from "./picture";
 
 const PADDING = 16;
-/** What a picture's frame adds to its width. */
+/** Width that the frame adds to a picture. */
 export const FRAME = 2 * PADDING;
-/** Captions of narrower pictures need some room all the same; letters grow with those of the picture. */
+/** The least width for captions, even of narrower pictures; it scales with the picture's letters. */
 const LEAST_WIDTH = 460;
 const FAMILY = "system-ui, 'Noto Sans', sans-serif";
 const type =
@@ -27,27 +27,29 @@ type Type = ReturnType<typeof TITLE>;
 
 interface Word {
   text: string;
-  /** of a term: "Method" */
+  /** part of a term: "Method" */
   soft: boolean;
 }
 
 const widthOf = (text: string, { size, weight }: Type) => textWidth(text, `${weight} ${size}px ${FAMILY}`);
 
-/** Longer isolates are broken: a direction that is found anew in every line would depend on where. */
+/**
+ * Longer isolates are split: otherwise the direction would be detected anew on each line and depend on the line break.
+ */
 const directed = (text: string) =>
   text.replace(
     /\u2068([^\u2069]{41,})/g,
     (_, inner: string) => (RTL.test(/\p{L}/u.exec(inner)?.[0] ?? "") ? "\u2067" : "\u2066") + inner,
   );
 
-/** Words of a text; what is isolated and short (a token in quotes) stays together. */
+/** A text's words; short isolates (a token in quotes) stay whole. */
 export const wordsOf = (text: string, soft = false): Word[] =>
   (directed(text).match(/(?:[^\s\u2068]|\u2068[^\u2069]*\u2069|\u2068)+/g) ?? []).map((word) => ({
     text: word,
     soft,
   }));
 
-/** A word in pieces no wider than there is room. */
+/** Splits a word into parts no wider than `room`. */
 function broken(word: Word, room: number, type: Type): Word[] {
   if (widthOf(word.text, type) <= room) return [word];
   const pieces: string[] = [];
@@ -59,7 +61,7 @@ function broken(word: Word, room: number, type: Type): Word[] {
   return pieces.map((text) => ({ ...word, text }));
 }
 
-/** Isolates that go on over lines end with each line and begin again in the next one. */
+/** Ends isolates that span lines at each line's end, and reopens them on the next. */
 function isolateLines(lines: Word[][]): Word[][] {
   const open: string[] = [];
   for (const line of lines) {
@@ -76,7 +78,7 @@ function isolateLines(lines: Word[][]): Word[][] {
   return lines;
 }
 
-/** Lines that are no wider than there is room, each of runs of one colour. */
+/** Lines no wider than `room`, each made of runs of one color. */
 export function linesOf(words: readonly Word[], room: number, type: Type): Word[][] {
   const lines: Word[][] = [];
   let text = "";
@@ -104,17 +106,17 @@ interface Size {
   height: number;
 }
 
-/** The size that a document says it has. */
+/** The size that an SVG document declares. */
 function sizeOf(svg: string): Size {
   const head = /^<svg\b[^>]*>/.exec(svg)?.[0] ?? "";
   const side = (name: string) => Number(new RegExp(` ${name}="([\\d.]+)"`).exec(head)?.[1] ?? 0);
   return { width: side("width"), height: side("height") };
 }
 
-/** A document inside another one, at a place; names of its own, so that gradients of several do not meet. */
+/** A document nested in another at a position; its ids are prefixed, so that gradients of several do not clash. */
 export function nested(svg: string, x: number, y: number, prefix: string, part = ""): string {
   const attributes = `${part && ` data-part="${part}"`} x="${x}" y="${y}"`;
-  // Of tags alone, and of attributes that refer to something: texts and labels are the user's.
+  // Only in tags, and in attributes that reference ids: texts and labels are the user's.
   return svg
     .trim()
     .replace(/<[^>]*>/g, (tag) =>
@@ -128,7 +130,7 @@ export function nested(svg: string, x: number, y: number, prefix: string, part =
     .replace(/^<svg\b/, `<svg${attributes}`);
 }
 
-/** Documents beside each other, or below where that would be too wide, each with a title. */
+/** Documents side by side, wrapped if that would be too wide, each with a title. */
 export function panels(all: readonly { title: string; svg: string }[], widest = 1400): string {
   const { paper, ink } = themeOf();
   const gap = 24;
@@ -150,10 +152,10 @@ export function panels(all: readonly { title: string; svg: string }[], widest = 
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><rect width="${width}" height="${height}" fill="${paper}"/>${parts.join("\n")}</svg>`;
 }
 
-/** Legends below a view; those within it are in its picture already. */
+/** The legends below a view; those within it are already in its picture. */
 const legendsOf = (card: Element | null) => [...(card?.querySelectorAll<HTMLElement>(".foot .legend") ?? [])];
 
-/** The same document, so many inches wide on paper. */
+/** The same document with a print width in inches. */
 export function inInches(svg: string, inches: number): string {
   const { width, height } = sizeOf(svg);
   const side = (length: number) => Number(((length / width) * inches).toFixed(4));
@@ -163,8 +165,8 @@ export function inInches(svg: string, inches: number): string {
 }
 
 /**
- * @param caption null: the picture and its legends alone
- * @param card the view's, whose legends are drawn
+ * @param caption null: only the picture and its legends
+ * @param card the view's card, whose legends are drawn
  */
 export function framed(svg: string, caption: Caption | null, card: Element | null, title = ""): string {
   const { paper, ink, soft } = themeOf();

@@ -1,4 +1,4 @@
-// What saved files are called, and what they say of what was chosen.
+// Names of saved files, and how they describe the choices.
 import type { Viewer } from "../context";
 import type { ReportDocument } from "../report/document";
 import {
@@ -27,7 +27,7 @@ const slug = (text: string) =>
     .replace(/^-+|-+$/g, "")
     .toLowerCase();
 
-/** What the report is called: its page's file, else the model and the beginning of the text. */
+/** The report's name: its page's file, or else the model and the beginning of the text. */
 function reportName({ model, input }: ReportDocument): string {
   const file = location.protocol === "file:" ? decodeURIComponent(location.pathname.split("/").at(-1) ?? "") : "";
   const own = slug(file.replace(/\.html?$/i, ""));
@@ -35,7 +35,7 @@ function reportName({ model, input }: ReportDocument): string {
   return slug(`${model.name} ${input.text.slice(0, 24)}`).slice(0, 60) || "attnflow";
 }
 
-/** A file's name without its ending: NAME-VIEW-METHOD-layerL-tokenT, or what the view says of itself. */
+/** A file's name without its extension: NAME-VIEW-METHOD-layerL-tokenT, or as the view says. */
 export function stemOf(viewer: Viewer, title: string, shown: Shown): string {
   const { method, layer, token } = viewer.state.choices;
   const place = viewer.scored ? [] : [`layer${layer.value}`, `token${token.value}`];
@@ -44,26 +44,26 @@ export function stemOf(viewer: Viewer, title: string, shown: Shown): string {
   return [reportName(viewer.report.document), ...parts.filter(Boolean)].join("-");
 }
 
-// Whatever stands around it, a user's text keeps its own direction.
+// User text keeps its own direction whatever surrounds it.
 const [ISOLATE, END] = ["\u2068", "\u2069"];
 export const quoted = (text: string, most = 120) => `“${ISOLATE}${shorten(visible(text.trim()), most)}${END}”`;
-/** The same for tables, which no one reads. */
+/** The same for data tables, which are not displayed. */
 export const undirected = (text: string): string => text.replaceAll(ISOLATE, "").replaceAll(END, "");
 
-/** Positions count from 0, and say that they are positions: whoever reads a bare number counts from 1. */
+/** Positions count from 0 and are labeled as positions: readers take a bare number to count from 1. */
 export const tokenWords = (position: number, label: string) => `${quoted(label, 30)} (position ${position})`;
-/** The same of a report's token; the label of a patch says where it is. */
+/** The same for a report's token; a patch's label already gives its position. */
 export const namedToken = ({ tokens, pictured }: Report, position: number) =>
   pictured ? quoted(tokens[position].label, 30) : tokenWords(position, tokens[position]?.label ?? "");
-/** "12 of 12 “.”": the place of a generated token, counted from 1. */
+/** "12 of 12 “.”": the number of a generated token, counted from 1. */
 const placeWords = (token: number, count: number, label: string) => `${token + 1} of ${count} ${quoted(label, 30)}`;
 const titleOf = (title: string, { title: own, panel }: Shown) => (own ?? title) + (panel ? `: ${panel}` : "");
 
-/** Facts that say something. */
+/** Facts with a value. */
 const telling = (facts: readonly (readonly [string, string | null | undefined])[]) =>
   facts.filter((fact): fact is readonly [string, string] => Boolean(fact[1]));
 
-/** What is excluded from rankings and colours, in words; "" for nothing. */
+/** The exclusions from rankings and colors, in words; "" if there are none. */
 function excludedWords({ state, report }: Viewer): string {
   const { skipSpecial, skipPunctuation, skipStopWords, pattern, byHand } = state.choices;
   const byHandAs = (excluded: boolean) => [...byHand.value].filter(([, is]) => is === excluded).map(([token]) => token);
@@ -86,8 +86,8 @@ function excludedWords({ state, report }: Viewer): string {
 }
 
 /**
- * "3 of 12 tokens, 37%: special tokens (2, 25%), by hand (1, 12%)": what takes no part in ranking and scale, and why.
- * @param shared whether a picture is of the chosen method alone: each has shares of its own
+ * "3 of 12 tokens, 37%: special tokens (2, 25%), by hand (1, 12%)": the tokens left out of ranking and scale, and why.
+ * @param shared whether a picture shows only the chosen method: shares differ between methods
  */
 function exclusionReasons({ drawn, state }: Viewer, shared: boolean): string {
   const { among, all, parts } = excludedOf(drawn.value, state.reasons.value);
@@ -97,7 +97,7 @@ function exclusionReasons({ drawn, state }: Viewer, shared: boolean): string {
   return `${all.count} of ${among} tokens${share(all.share)}: ${why.join(", ")}`;
 }
 
-/** What is chosen, where a view shows nothing else: method, output token, layers. */
+/** The current choices, for facts that the view does not override: method, output token, layers. */
 function chosenFacts(viewer: Viewer, shown: Shown): (readonly [string, string | null])[] {
   const { report, state, explanation } = viewer;
   const { method, layer, token } = state.choices;
@@ -132,14 +132,14 @@ function chosenFacts(viewer: Viewer, shown: Shown): (readonly [string, string | 
   ];
 }
 
-/** What the page shows, as it is written around pictures. */
+/** What the page shows, as written around pictures. */
 export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption {
   const { report, state, explanation } = viewer;
   const { recipe } = explanation.value;
   const { input, model, generation } = report.document;
   const texts = input.kind === "image" ? [input.image?.name] : [input.text, input.text_pair];
   const facts = chosenFacts(viewer, shown);
-  // No setting changes scores of a prediction.
+  // No setting affects the scores of a prediction.
   if (shown.recipe !== false && !(viewer.scored && shown.method === undefined)) {
     facts.push(
       ["Mixing", mixingWords(report)],
@@ -147,7 +147,7 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
       ["Residual", report.mixing.rule !== "convex" ? "" : residualWords(recipe.residual)],
       ["Discarded", discardWords(recipe.discard)],
       ["Masked", maskWords(recipe.mask_columns)],
-      // A generation's document has both values: its method says which are shown.
+      // A generation's document has both kinds of values; the method says which are shown.
       ["Normalization", generation || recipe.normalize === "none" ? "" : normalisationWords(recipe.normalize)],
     );
   }
@@ -171,7 +171,7 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   };
 }
 
-/** What is chosen, as JSON has it. */
+/** The current choices, for JSON. */
 function choicesOf(viewer: Viewer): Record<string, unknown> {
   const { state } = viewer;
   if (!(viewer instanceof GenerationViewer)) {
@@ -180,7 +180,7 @@ function choicesOf(viewer: Viewer): Record<string, unknown> {
     const own = Object.entries(chosen).filter(([name]) => names.includes(name as keyof Choices));
     const tokens = (excluded: boolean) =>
       [...byHand].flatMap(([token, is]) => (is === excluded ? [token] : [])).sort((a, b) => a - b);
-    // By hand; filters are choices of their own. Tokens that count all the same are named where there are some.
+    // By hand only; filters are separate choices. Tokens included by hand are listed if there are any.
     const included = tokens(false);
     return { ...Object.fromEntries(own), excluded: tokens(true), ...(included.length > 0 && { included }) };
   }
@@ -190,7 +190,7 @@ function choicesOf(viewer: Viewer): Record<string, unknown> {
   return { method: method.value, normalized: viewer.normalized, token: token.value, layers, excluded };
 }
 
-/** What is written beside the numbers in JSON. */
+/** The description that accompanies the numbers in JSON. */
 export function aboutOf(viewer: Viewer, card: string): Record<string, unknown> {
   const { model, input, generation } = viewer.report.document;
   return {

@@ -1,23 +1,23 @@
-// How pictures leave the page: as shown, or for a paper.
+// How pictures are saved: as shown, or for a paper.
 import { signal } from "@preact/signals";
 
-/** With title and caption; and so many inches wide on paper (null: as shown). */
+/** Whether with title and caption, and the width on paper in inches (null: as shown). */
 export const paper = { captions: signal(true), inches: signal<number | null>(null) };
 
-/** The largest letters on paper, in pixels of which 96 are an inch: 8 points. */
+/** The largest letters on paper, 8 points in pixels of 1/96 inch. */
 const LETTERS = 32 / 3;
-/** Milliseconds that a picture has to be drawn anew. */
+/** The most milliseconds that a picture may take to be redrawn. */
 const PATIENCE = 2000;
 
 const frame = () => new Promise(requestAnimationFrame);
 
-/** How wide a picture is on the page that has letters of that size on paper. @param svg as it is shown */
+/** The page width at which a picture's letters have that size on paper. @param svg as it is shown */
 export function widthFor(svg: string, inches: number): number {
   const largest = Math.max(0, ...Array.from(svg.matchAll(/ font-size="([\d.]+)/g), ([, size]) => Number(size)));
   return Math.round((96 * inches * Math.max(largest, LETTERS)) / LETTERS);
 }
 
-/** Makes something while a card has room for so wide a picture: texts are broken and cells laid out for it. */
+/** Makes something while a card has this width: texts wrap and cells are laid out for it. */
 export async function laidOut<T>(card: HTMLElement | null, width: number, make: () => T): Promise<T> {
   if (!card) return make();
   const [left, top] = [scrollX, scrollY];
@@ -27,7 +27,7 @@ export async function laidOut<T>(card: HTMLElement | null, width: number, make: 
   Object.assign(card.style, { boxSizing: "border-box", width: `${width + around}px`, maxWidth: "none", minWidth: "0" });
   try {
     const end = performance.now() + PATIENCE;
-    // Sizes are observed in one frame, and drawn for in the next one.
+    // Sizes are observed in one frame and drawn in the next.
     for (let k = 0; k < 3; ++k) await frame();
     while (card.querySelector('[aria-busy="true"]') && performance.now() < end) await frame();
     return make();

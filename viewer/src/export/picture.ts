@@ -1,7 +1,7 @@
-// Pictures as files: an SVG that stands on its own, and a PNG of it.
+// Pictures as files: a self-contained SVG, and a PNG made from it.
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
-/** What the page's style sheet decides and a file must say itself, but for what is so unsaid; "": that is always said. */
+/** Style sheet properties that a file must set, with their defaults, which need not be set; "": always set. */
 const PROPERTIES: Record<string, string> = {
   fill: "",
   "fill-opacity": "1",
@@ -26,7 +26,7 @@ const PROPERTIES: Record<string, string> = {
 };
 const TEXT_ONLY = /^(font|text|direction|dominant)/;
 
-/** Colours of the page as it is shown. */
+/** Colors of the page as shown. */
 export function themeOf(): { paper: string; ink: string; soft: string; line: string } {
   const style = getComputedStyle(document.documentElement);
   const [paper, ink, soft, line] = ["--paper", "--ink", "--soft", "--line"].map((name) =>
@@ -35,7 +35,7 @@ export function themeOf(): { paper: string; ink: string; soft: string; line: str
   return { paper: paper || "#ffffff", ink, soft, line };
 }
 
-/** A live picture as a document of its own, on the page's ground. */
+/** A live picture as a self-contained document, with the page's background. */
 export function standalone(picture: SVGSVGElement): string {
   const copy = picture.cloneNode(true) as SVGSVGElement;
   const [originals, copies] = [picture, copy].map((root) => [root, ...root.querySelectorAll("*")]);
@@ -74,19 +74,19 @@ export function standalone(picture: SVGSVGElement): string {
   return xmlCharacters(new XMLSerializer().serializeToString(copy));
 }
 
-/** Characters that XML cannot hold, even escaped, become U+FFFD; halves of surrogate pairs are among them. */
+/** Replaces characters that XML cannot contain even when escaped, including lone surrogates, by U+FFFD. */
 export const xmlCharacters = (text: string) =>
   // eslint-disable-next-line no-control-regex
   text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff\p{Cs}]/gu, "\ufffd");
 
 export const xmlText = (text: string) => xmlCharacters(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
-/** What a canvas shows, for an SVG `<image href>`: pixels of their own, never smoothed. */
+/** A canvas's contents, for an SVG `<image href>`: sharp pixels, never smoothed. */
 export const canvasUrl = (canvas: HTMLCanvasElement) => canvas.toDataURL("image/png");
 
 const MOST_PIXELS = 16_000;
 
-/** A PNG of an SVG document, two pixels for one, or so many, where that fits in a canvas. */
+/** A PNG of an SVG document at `most` pixels per CSS pixel, or less if that does not fit in a canvas. */
 export async function rasterise(svg: string, most = 2): Promise<Blob> {
   const image = new Image();
   const loaded = new Promise<void>((done, failed) => {

@@ -1,4 +1,4 @@
-// Makes a file of a view and hands it to the browser.
+// Makes a file from a view and hands it to the browser.
 import { copyText } from "../components/copy_text";
 import type { Viewer } from "../context";
 import type { Exporter, ExportKind } from "./exporter";
@@ -14,7 +14,7 @@ export interface View {
   title: string;
 }
 
-/** Pixels for one of the page: 300 to an inch on paper. */
+/** Output pixels per page pixel: 300 per inch on paper. */
 const sharpness = () => (paper.inches.value === null ? 2 : 300 / 96);
 
 async function svgOf({ card, title }: View, exporter: Exporter, viewer: Viewer): Promise<string> {
@@ -57,20 +57,20 @@ function download(blob: Blob, name: string) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** The name of the file. */
+/** Saves a view and returns the file's name. */
 export async function save(kind: ExportKind, view: View, exporter: Exporter, viewer: Viewer): Promise<string> {
   const name = `${stemOf(viewer, view.title, exporter.shown?.() ?? {})}.${kind}`;
   download(await makeFile(kind, view, exporter, viewer), name);
   return name;
 }
 
-/** Whether the browser takes pictures for its clipboard. */
+/** Whether the browser can put pictures on the clipboard. */
 export const copiesPictures = () => typeof ClipboardItem === "function" && "write" in (navigator.clipboard ?? {});
 
-/** Puts the picture on the clipboard, as a PNG; whether that was possible. */
+/** Copies the picture to the clipboard as a PNG; returns whether that worked. */
 export async function copyPicture(view: View, exporter: Exporter, viewer: Viewer): Promise<boolean> {
   try {
-    // The browser asks for it in its own time: the click that allowed this must not be over.
+    // The browser awaits it later: an await here would outlast the click that allowed this.
     const png = svgOf(view, exporter, viewer).then((svg) => rasterise(svg, sharpness()));
     await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
     return true;
@@ -79,7 +79,7 @@ export async function copyPicture(view: View, exporter: Exporter, viewer: Viewer
   }
 }
 
-/** Puts the numbers on the clipboard, as a table of LaTeX; whether that was possible. */
+/** Copies the numbers to the clipboard as a LaTeX table; returns whether that worked. */
 export async function copyLatex(exporter: Exporter): Promise<boolean> {
   const table = exporter.rows?.();
   return table ? copyText(toLatex(table, exporter.lines)) : false;

@@ -1,4 +1,4 @@
-// Maps over a picture as one SVG document: the picture, cells with their values, titles, colour bars.
+// Maps over a picture as one SVG document: the picture, cells with their values, titles, color bars.
 import { barStops, BEHIND, mapOpacity, pixelOf } from "../color/overlay";
 import type { DivergingScale } from "../color/scale";
 import { bordersOf, CASING, heldBy, lineLook, pathOf } from "../report/contours";
@@ -16,15 +16,15 @@ export interface ExportedMap {
 
 export interface StageLook extends Omit<MapLook, "scale"> {
   token: number;
-  /** a map beside the picture has the picture at its left */
+  /** a map shown next to the picture has the picture to its left */
   pair: boolean;
   opacity: number;
   grey: boolean;
-  /** colours of the maps whose values have signs */
+  /** colors of maps with signed values */
   signed: DivergingScale;
 }
 
-/** Pixels of one map's longer side, and at most so many maps in a row. */
+/** Longer side of a map in pixels, and the most maps in a row. */
 const SIDE = 360;
 const ACROSS = 4;
 const HEAD = 24;
@@ -32,7 +32,7 @@ const FOOT = 40;
 const LINE = 22;
 const GAP = 16;
 
-/** The picture's pixels, in grey where it is shown so. */
+/** The picture's pixels, in gray if shown that way. */
 function photoUrl(image: HTMLImageElement | null, grey: boolean): string {
   if (!image) return "";
   const canvas = document.createElement("canvas");
@@ -48,7 +48,7 @@ function photoUrl(image: HTMLImageElement | null, grey: boolean): string {
 /** Where a value lies between the ends of a scale. */
 const along = (value: number, { low, top }: MapScale) => (top > low ? (value - low) / (top - low) : 0);
 
-/** A smooth map as an image of its own. */
+/** A smooth map as an image. */
 function smoothUrl(picture: Picture, map: Numbers, look: MapLook): string {
   const canvas = document.createElement("canvas");
   paintMap(canvas, picture, map, SIDE, look);
@@ -80,7 +80,7 @@ export function exportedStages(
     `v${(seen.bottom - seen.top) * scale}h${-(seen.right - seen.left) * scale}z`;
   const url = photoUrl(image, look.grey);
   const pixels = Math.max(image?.width ?? 0, image?.height ?? 0) <= SMALL_PICTURE ? ' image-rendering="pixelated"' : "";
-  // What lies beyond the picture's borders is hatched, what the model did not see of it is pale.
+  // The area beyond the picture's borders is hatched; what the model did not see of the picture is pale.
   const photo =
     `<rect width="${width}" height="${height}" fill="${paper}"/>` +
     `<rect width="${width}" height="${height}" fill="url(#beyond)"/>` +
@@ -151,7 +151,7 @@ export function exportedStages(
   );
 }
 
-/** A line as it is drawn over pictures. */
+/** A line drawn over pictures, with its casing. */
 function cased(path: string, k: number, pixels: number): string {
   const look = lineLook(k, pixels);
   const line = (colour: string, wide: number, dashes: string) =>
@@ -159,7 +159,7 @@ function cased(path: string, k: number, pixels: number): string {
   return line(CASING, look.casing, "") + line(look.colour, look.width, look.dashes);
 }
 
-/** Lines around the patches that hold most. */
+/** Lines around the patches with the largest values. */
 function contours(picture: Picture, map: Numbers, scale: number): string {
   const { shown, seen, rows, columns } = picture;
   const [across, down] = [(seen.right - seen.left) / columns, (seen.bottom - seen.top) / rows];
@@ -178,7 +178,7 @@ function contours(picture: Picture, map: Numbers, scale: number): string {
     .join("");
 }
 
-/** The lines over white to black, and what lies inside the innermost. */
+/** The lines over white to black, and the share that lies inside the innermost. */
 function lineLegend(map: Numbers, top: number): string {
   return heldBy(map)
     .map(({ share, patches }, k) => {

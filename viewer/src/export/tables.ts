@@ -15,7 +15,7 @@ export function toCsv({ columns, rows }: Table): string {
   return lines.join("\r\n") + "\r\n";
 }
 
-/** Rows as arrays under their columns; what was chosen stands beside them. NaN and infinity become null. */
+/** Rows as arrays under their columns, along with a description of the choices. NaN and infinity become null. */
 export function toJson({ columns, rows }: Table, about: Record<string, unknown>): string {
   const lines = Array.from(rows, (row) => JSON.stringify(row));
   const head = JSON.stringify({ ...about, columns }, null, 1).replace(/\n\}$/, "");
@@ -40,7 +40,7 @@ function latexCell(cell: Cell): string {
     : `$${String(Number(cell.toPrecision(4))).replace(/e(.+)$/, " \\cdot 10^{$1}")}$`;
 }
 
-/** For a paper: numbers with four digits, columns of numbers to the right; the first `most` rows. */
+/** For a paper: four-digit numbers, right-aligned number columns; the first `most` rows. */
 export function toLatex({ columns, rows }: Table, most = Infinity): string {
   const all = [...rows].slice(0, most);
   const sides = columns.map((_, k) => (all.every((row) => row[k] === null || typeof row[k] === "number") ? "r" : "l"));

@@ -1,18 +1,18 @@
-// Continuations of one prompt that part at a token.
+// Continuations of one prompt that diverge at a token.
 import type { GenerationReport } from "../report/generation_report";
 
-/** Ids that the server takes at most. */
+/** The most token ids that the server accepts. */
 export const MOST_GIVEN = 256;
 
-/** The first token that two continuations do not share, of those that are known; null: one begins with the other. */
+/** The first token where two continuations differ, as far as they are known; null if one is a prefix of the other. */
 export function partAt(one: readonly number[], other: readonly number[]): number | null {
   const at = one.findIndex((id, token) => token >= other.length || id !== other[token]);
   return at < 0 || at >= other.length ? null : at;
 }
 
 /**
- * What a branch has from a token on: its text, how likely its first token was, and a token of it on average; null where it
- * ended before.
+ * A branch's continuation from a token on: its text, the probability of its first token, and the mean probability of a
+ * token; null if the branch ended before.
  */
 export function tailOf({ fields }: GenerationReport, from: number) {
   const tokens = fields.tokens.slice(from);

@@ -18,7 +18,7 @@ export interface GenerationAppProps {
   viewer: GenerationViewer;
   /** above the page's head */
   children?: ComponentChildren;
-  /** beside the probabilities: other continuations */
+  /** next to the probabilities: other continuations */
   branches?: ComponentChildren;
 }
 

@@ -1,5 +1,4 @@
-// What the page of a generation has besides what every page has: several layers whose mean is shown, and a report that
-// may grow.
+// What a generation's page adds to the common page: the mean over several layers, and a report that may grow.
 import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import { useViewer, Viewer } from "../context";
 import type { Drawn } from "../filters";
@@ -9,19 +8,19 @@ import type { Report } from "../report/report";
 import type { Span } from "../state";
 
 export class GenerationViewer extends Viewer {
-  /** What is chosen, of the layers that the chosen method has. */
+  /** The chosen layers, among those that the chosen method has. */
   readonly span: ReadonlySignal<Span>;
-  /** Whether the page was there before its report was complete: what comes with the report moves nothing then. */
+  /** Whether the page was open before its report was complete: then the report's arrival must not move anything. */
   readonly grew: boolean;
-  /** Continues with another token in place of a generated one. Set where there is a server. */
+  /** Continues with another token in place of a generated one. Set if there is a server. */
   readonly branch = signal<((token: number, id: number) => void) | null>(null);
 
-  /** Has the server check a generated token by blanking, and compute its flow. Set where there is a server. */
+  /** Has the server check a generated token by blanking, and compute its flow. Set if there is a server. */
   readonly check = signal<((token: number) => Promise<void>) | null>(null);
   /** The results of checks, by generated token. */
   readonly checks = signal<ReadonlyMap<number, Agreement>>(new Map());
 
-  /** @param served a server has made the text, which is followed while it grows */
+  /** @param served a server made the text; its growth is followed */
   constructor(report: GenerationReport, growing = false, served = growing) {
     super(report, undefined, served);
     const { state } = this;
@@ -41,19 +40,19 @@ export class GenerationViewer extends Viewer {
     return this.state.report as GenerationReport;
   }
 
-  /** Layers that a method was computed after, by this report or by what a server added to it. */
+  /** Layers for which a method was computed, by this report or added by a server. */
   heldLayers(method: Method): readonly number[] {
     const holds = (report: Report) => report.methods.includes(method);
     const { report } = this;
     return (holds(report) ? report : (this.answers.value.find(holds) ?? report)).layersOf(method);
   }
 
-  /** How far a generated token's maps agree with blanking; undefined where that was not checked. */
+  /** How well a generated token's maps agree with blanking; undefined if that was not checked. */
   agreementOf(token: number): Agreement | undefined {
     return this.report.fields.tokens[token]?.agreement ?? this.checks.value.get(token);
   }
 
-  /** Takes what a server found about one token: a report of the text up to it. */
+  /** Accepts a server's check of one token: a report of the text up to it. */
   takeCheck(token: number, checked: GenerationReport) {
     const agreement = checked.fields.tokens[token]?.agreement;
     if (!agreement)
@@ -61,7 +60,7 @@ export class GenerationViewer extends Viewer {
     batch(() => {
       this.checks.value = new Map([...this.checks.peek(), [token, agreement]]);
       if (checked.methods.includes("flow")) this.answers.value = [...this.answers.peek(), checked];
-      // The check is of the last layer's values: what is shown has to be those for its verdict to stand beside them.
+      // The check covers the last layer's values: they have to be shown for the verdict to apply.
       const { span } = this.state.choices;
       if (agreement.maps.some(({ layer }) => layer !== undefined)) span.value = { ...span.peek(), kind: "last" };
     });
@@ -89,13 +88,13 @@ export class GenerationViewer extends Viewer {
     return `mean over ${contiguous ? "" : `${layers.length} of the `}layers ${first}–${last}`;
   }
 
-  /** Whether normalised values are shown. */
+  /** Whether normalized values are shown. */
   get normalized(): boolean {
     const { method, normalized } = this.state.choices;
     return normalized.value && this.report.hasNormalized(method.value);
   }
 
-  /** The row that is shown, as the report is asked for it. */
+  /** The arguments with which the report is asked for the row shown. */
   get place(): [array: string, layers: readonly number[], output: number] {
     const method = this.state.choices.method.value;
     return [this.explanation.value.arrayOf(method), this.layersOf(method), this.output];
@@ -117,7 +116,7 @@ export class GenerationViewer extends Viewer {
   protected override drawnOn(): Drawn {
     const { report, place } = this;
     const values = this.row();
-    // What comes after the token is no part of what it could draw on.
+    // Tokens after this one could not be drawn on.
     const among = values && values.length > report.m ? this.output + 1 : report.m;
     return { values, whole: report.isShare(place[0]) ? report.whole(...place) : null, among };
   }
@@ -127,20 +126,20 @@ export class GenerationViewer extends Viewer {
     return { label, space, index: token >= this.report.m ? this.placeText(token) : `position ${token}` };
   }
 
-  /** "12" in the prompt, a position from 0; "generated 4" behind it, counted from 1 as everywhere on the page. */
+  /** "12" in the prompt, a position from 0; "generated 4" after it, counted from 1 as everywhere on the page. */
   placeText(token: number): string {
     const { report } = this;
     const place = report.placeOf(token);
     return token >= report.m ? `generated ${place + 1}` : String(place);
   }
 
-  /** A token as tables have it: which part it stands in, its position there, its text. */
+  /** A token's columns in tables: its part, its position there, its text. */
   partOf(token: number): [part: string, position: number, text: string] {
     const { report } = this;
     return [token >= report.m ? "generated" : "prompt", report.placeOf(token), report.tokens[token].label];
   }
 
-  /** Other methods to compare with. */
+  /** Whether there are other methods to compare with. */
   get comparable(): boolean {
     return this.report.methods.length > 1;
   }

@@ -1,5 +1,5 @@
-// A generation under way, from the server's events: of each token so far what it drew on by rollout, of the
-// layers that are usual. The same views show it as show the finished report.
+// A generation in progress, from the server's events: for each token so far what it drew on by rollout, over the
+// default layers. The same views show it as show the finished report.
 import {
   type Choice,
   type GenerationFields,
@@ -11,31 +11,31 @@ import { GenerationReport } from "../report/generation_report";
 import { USUAL_RECIPE } from "../report/recipe";
 import type { Values } from "../report/values";
 
-/** `event: prompt` of the server. */
+/** The server's `event: prompt`. */
 export interface LivePrompt {
-  /** absent from servers that do not say what tokens drew on as they come */
+  /** absent from servers that do not report what tokens draw on as they arrive */
   model?: ModelFields;
-  /** template included */
+  /** including the chat template */
   text: string;
   tokens: TokenFields[];
-  /** those whose mean the tokens' rollout is */
+  /** the layers whose mean the tokens' rollout is */
   layers: number[];
 }
 
-/** `event: token` of the server. */
+/** The server's `event: token`. */
 export interface LiveToken {
   /** from 0 */
   index: number;
-  /** characters that it adds to the text; may be none */
+  /** characters that it adds to the text; may be empty */
   text: string;
   /** as the tokenizer spells it */
   piece?: string;
   special?: boolean;
   probability?: number;
   choices?: Choice[];
-  /** on the prompt's tokens; absent where rollout is not asked for */
+  /** over the prompt's tokens; absent if rollout was not requested */
   rollout?: number[];
-  /** on the tokens generated before it, where that was asked for */
+  /** over the tokens generated before it, if requested */
   rollout_generated?: number[];
 }
 
@@ -49,7 +49,7 @@ export class GrowingGeneration {
 
   constructor(
     { model, text, tokens, layers }: LivePrompt & { model: ModelFields },
-    /** what the server was asked with */
+    /** the request's settings */
     asked: { chat?: boolean; temperature?: number; top_p?: number; seed?: number; mask_columns?: string } = {},
   ) {
     this.fields = {
@@ -86,7 +86,7 @@ export class GrowingGeneration {
     };
   }
 
-  /** Whether the token is the next one and has its row; others are not taken. */
+  /** Adds the next token if it has its row; returns false for others, which are ignored. */
   add({ index, text, piece, special, probability, choices, rollout, rollout_generated: generated }: LiveToken) {
     if (index !== this.rows.length || rollout?.length !== this.document.input.tokens.length) return false;
     const begin = this.bytes;
@@ -105,13 +105,13 @@ export class GrowingGeneration {
     return true;
   }
 
-  /** What there is so far. */
+  /** The report so far. */
   report(): GenerationReport {
     const fields = { ...this.fields, tokens: [...this.fields.tokens] };
     const { document, rows } = this;
     const m = document.input.tokens.length;
     const n = fields.tokens.length;
-    // A token's row is that of the layers usually shown already; the page offers no other choice until the report is there.
+    // Tokens have one row, of the default layers; the page offers no other choice until the report arrives.
     const values = (part: "prompt" | "generated", columns: number): Values => ({
       ...{ shape: [document.settings.layers.length, n, columns], rows: n, n: columns, error: 0 },
       row(index) {
@@ -121,7 +121,7 @@ export class GrowingGeneration {
       },
     });
     const arrays = new Map([["rollout", values("prompt", m)]]);
-    // The first token has none before it.
+    // The first token has no predecessor.
     if (n < 2 || rows[1].generated.length > 0) arrays.set("rollout_generated", values("generated", n));
     const outputs = Array.from(rows.keys(), (token) => m - 1 + token);
     return new GenerationReport({ ...document, generation: fields, output_tokens: outputs }, arrays);

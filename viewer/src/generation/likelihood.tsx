@@ -1,4 +1,4 @@
-// How likely the chosen token was, beside its alternatives.
+// The probability of the chosen token, next to its alternatives.
 import { Bar } from "../components/bar";
 import { Card } from "../components/card";
 import { Piece } from "../components/own_text";
@@ -8,10 +8,10 @@ import type { GeneratedToken } from "../report/document";
 import { pieceName } from "../report/piece";
 import { useGeneration } from "./generation_viewer";
 
-/** The most probable tokens with the one that was chosen; `chosen` is its place. */
+/** The most probable tokens, including the chosen one, whose index is `chosen`. */
 export function alternatives(token: GeneratedToken) {
   const choices = [...token.choices];
-  // A choice is written for people, "Paris", a token as the tokenizer spells it, "ĠParis"; both hold the same number.
+  // A choice is written for display, "Paris"; a token as in the vocabulary, "ĠParis"; both hold the same probability.
   const isIt = (one: { label: string; probability: number }) =>
     one.label === token.text || one.probability === token.probability;
   let chosen = choices.findIndex(isIt);

@@ -1,6 +1,6 @@
-// A generation while it happens: tokens appear as the server names them, the prompt coloured by what the newest drew on;
-// the report, when it comes, brings the other methods and views into the same page. The client of the server
-// (src/server/) makes a GenerationLive, shows it and feeds it:
+// A generation in progress: tokens appear as the server sends them, with the prompt colored by what the newest drew on;
+// the report, once it arrives, adds the other methods and views to the same page. The server's client (src/server/)
+// makes a GenerationLive, shows it and feeds it:
 //
 //     const live = new GenerationLive(prompt, { asked });
 //     render(<GenerationLiveApp live={live} />, root);
@@ -9,8 +9,8 @@
 //     await live.report(document);               // event: report, the report document, parsed
 //     live.fail("the server went away");         // event: error, or a lost connection
 //
-// Without rollout among the tokens the text alone is shown until the report comes. report() may come more than once: what
-// is chosen in the page stays chosen.
+// Without rollout among the tokens, only the text is shown until the report arrives. report() may be called again; the
+// page's choices are kept.
 import { batch, signal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -22,24 +22,24 @@ import { GrowingGeneration, type LivePrompt, type LiveToken } from "./growing";
 import "../styles/generation.css";
 
 interface LiveOptions {
-  /** what the server was asked with */
+  /** the request's settings */
   asked?: ConstructorParameters<typeof GrowingGeneration>[1];
-  /** the same for the address; "" where it is too long for one */
+  /** the request as part of the address; "" if it is too long for one */
   ask?: string;
-  /** the page has a viewer now: for what it is to begin with */
+  /** called when the page has a viewer, to set its initial state */
   opened?: (viewer: GenerationViewer) => void;
-  /** what was chosen when the link was made that asked for this: chosen again with the report */
+  /** the choices in the link that led here: restored once the report arrives */
   fragment?: string;
 }
 
 type LivePhase = "running" | "done" | "failed";
 
 export class GenerationLive {
-  /** As it was typed; as the model is given it once that is known. */
+  /** As typed; then as passed to the model, once that is known. */
   readonly prompt: Signal<string>;
   /** The texts of the tokens so far. */
   readonly tokens = signal<readonly string[]>([]);
-  /** The page's viewer once there is a report. */
+  /** The page's viewer, once there is a report. */
   readonly viewer = signal<GenerationViewer | null>(null);
   readonly phase = signal<LivePhase>("running");
   /** Why it failed, a sentence for the user. */
@@ -53,7 +53,7 @@ export class GenerationLive {
     this.prompt = signal(typed);
   }
 
-  /** Whether nothing has come yet. */
+  /** Whether nothing has arrived yet. */
   get waits(): boolean {
     return this.phase.peek() === "running" && this.tokens.peek().length === 0;
   }
@@ -80,14 +80,14 @@ export class GenerationLive {
     });
   }
 
-  /** Takes the report document. A document that cannot be read fails the generation. */
+  /** Accepts the report document. A document that cannot be read fails the generation. */
   async report(value: unknown): Promise<void> {
     try {
       const report = await GenerationReport.read(value);
       batch(() => {
         const before = this.viewer.peek();
         const { fragment } = this.options;
-        // Who has chosen something meanwhile keeps that.
+        // If the user has chosen something meanwhile, that is kept.
         const restores = fragment && (!before || untouched(before.state));
         if (before) before.state.replace(report, false);
         else this.show(new GenerationViewer(report, false, true));
@@ -117,7 +117,7 @@ export class GenerationLive {
 
 interface GenerationLiveAppProps {
   live: GenerationLive;
-  /** beside the probabilities: other continuations */
+  /** next to the probabilities: other continuations */
   branches?: ComponentChildren;
 }
 

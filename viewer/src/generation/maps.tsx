@@ -1,4 +1,4 @@
-// Two pictures of cells: the chosen token after each layer, and all generated tokens at once.
+// Two cell pictures: the chosen token after each layer, and all generated tokens at once.
 import { useMemo } from "preact/hooks";
 import { collectEnds, endsOf, EndsOf, signed } from "../color/ends";
 import { layersWords } from "../report/setting_words";
@@ -6,14 +6,14 @@ import { percent } from "../report/text";
 import { CellCard } from "../views/cell_card";
 import { useGeneration, type GenerationViewer } from "./generation_viewer";
 
-/** The rows of "By layer": the chosen token after each layer that the chosen method is held for, the last on top. */
+/** The rows of "By layer": the chosen token after each layer that has the chosen method, the last on top. */
 export function layerRows(viewer: GenerationViewer) {
   const method = viewer.state.choices.method.value;
   const layers = [...viewer.heldLayers(method)].reverse();
   return { layers, values: layers.map((layer) => viewer.explanation.value.row(method, layer, viewer.output)) };
 }
 
-/** The rows of "Full matrix": positions that the chosen method is held for, in the report or in what a server added. */
+/** The rows of "Full matrix": positions with values of the chosen method, in the report or added by a server. */
 export function matrixRows(viewer: GenerationViewer) {
   const method = viewer.state.choices.method.value;
   const layers = viewer.layersOf(method);
@@ -22,7 +22,7 @@ export function matrixRows(viewer: GenerationViewer) {
   return { outputs, values: outputs.map((position) => explained.row(method, layers, position)) };
 }
 
-/** The chosen token, a row for each layer, the last on top. */
+/** The chosen token, one row per layer, the last on top. */
 export function LayerPicture() {
   const viewer = useGeneration();
   const { report, state, explanation, output } = viewer;
@@ -45,9 +45,9 @@ export function LayerPicture() {
     [layers, chosen.join()],
   );
   const places = useMemo(() => layers.map((layer) => ({ layer })), [layers]);
-  if (!count || viewer.scored) return null; // scores are of no layer
+  if (!count || viewer.scored) return null; // scores do not depend on a layer
   const hasShares = rows.some(({ side }) => side !== undefined);
-  // Tables are written row by row: whole ones may be larger than the document.
+  // Tables are written row by row: the complete table may be larger than the document.
   const table = () => ({
     columns: ["layer", "output_token", "part", "input_token", "text", "value", "share_on_first"],
     rows: (function* () {
@@ -80,7 +80,7 @@ export function LayerPicture() {
   );
 }
 
-/** All generated tokens that the method was computed for. */
+/** All generated tokens for which the method was computed. */
 export function WholePicture() {
   const viewer = useGeneration();
   const { report, state, explanation, output, scored } = viewer;

@@ -1,4 +1,4 @@
-// Which generated token is explained, by which method and layers.
+// Chooses which generated token is explained, by which method and layers.
 import { effect, signal, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { CheckControl } from "../components/check_box";
@@ -24,13 +24,13 @@ const SPANS: readonly [Span["kind"], string][] = [
   ["range", "mean over a range"],
 ];
 
-/** Of an encoder-decoder, too: the layers in which its decoder attends to one of both. */
+/** For an encoder-decoder, also: the decoder layers that attend to the source, or to the target. */
 const SPANS_OF_JOINT: typeof SPANS = [
   ["source", "to the source"],
   ["target", "to the target"],
 ];
 
-/** Milliseconds a token is shown. */
+/** Milliseconds per token. */
 const pace = signal(900);
 
 /** Shows one token after another while the state says so; stops at the end. */
@@ -57,7 +57,7 @@ function Icon({ path }: { path: string }) {
   );
 }
 
-/** Steps through the generated tokens, by hand or by itself. */
+/** Steps through the generated tokens, manually or automatically. */
 function Steps() {
   const { report, state, output } = useGeneration();
   useEffect(() => playWhile(state), [state]);
@@ -122,7 +122,7 @@ function Steps() {
   );
 }
 
-/** Which layers' mean is shown. */
+/** Chooses the layers whose mean is shown. */
 function LayersChoice() {
   const viewer = useGeneration();
   const { report, state } = viewer;

@@ -1,4 +1,4 @@
-// The prompt and what was generated: coloured by what the chosen token drew on.
+// The prompt and the generated text, colored by what the chosen token drew on.
 import { useRef } from "preact/hooks";
 import { Card } from "../components/card";
 import { Legend, LogCheck } from "../components/legend";

@@ -1,28 +1,30 @@
-// How far to believe a map, in words: what blanking the token that it ranks first does to the prediction, and whether
-// it ranks tokens as blanking each of them does (docs/report-format.md, "agreement").
+// How far to trust a map, in words: the effect on the prediction of blanking the token it ranks first, and whether it
+// ranks tokens as blanking each of them does (docs/report-format.md, "agreement").
 import { AGREEMENT } from "../figures";
 import type { Agreement, MapAgreement } from "./document";
 import { signed, visible } from "./text";
 
 export type AgreementLevel = "strong" | "weak" | "none" | "unknown";
 
-/** Whether blanking the first token lowers the quantity about as much as blanking any other; where that is not known, yes. */
+/**
+ * Whether blanking the first token lowers the quantity about as much as blanking any other; true if that is unknown.
+ */
 export function findsTheDecisive({ value }: Agreement, map: MapAgreement): boolean {
   const { decisive_value: least, blanked_value: after } = map;
   return least === undefined || value - after >= AGREEMENT.decisive * (value - least);
 }
 
-/** How alike the whole order is. */
+/** How well the whole order agrees. */
 export function agreementLevel({ rank_correlation: rank }: MapAgreement): AgreementLevel {
   if (rank === undefined) return "unknown";
   return rank >= AGREEMENT.strong ? "strong" : rank >= AGREEMENT.weak ? "weak" : "none";
 }
 
-/** Two decimals, or two digits of what is smaller. */
+/** Two decimals, or two significant digits if smaller. */
 export const amount = (value: number): string =>
   signed(value !== 0 && Math.abs(value) < 0.1 ? String(Number(value.toPrecision(2))) : value.toFixed(2));
 
-/** What comes before what blanking did: whether to believe the order that is shown. */
+/** The verdict on the order shown, which precedes the effect of blanking. */
 export const VERDICTS: Readonly<Record<AgreementLevel, string>> = {
   strong: "Blanking agrees",
   weak: "Blanking agrees in part",
@@ -55,7 +57,7 @@ export function effectWords(
   };
   const top = `Blanking its top ${isPatch ? "patch" : "token"}, ${name(map.first_token)},`;
   const [before, after] = [amount(value), amount(map.blanked_value)];
-  // Below the runner-up it is no prediction any more.
+  // Below the runner-up, it is no longer the prediction.
   const flips = quantity.startsWith("logit difference") && value > 0 && map.blanked_value < 0;
   const effect =
     before === after

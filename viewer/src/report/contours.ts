@@ -1,21 +1,21 @@
-// Outlines of the patches that hold most of a map: the fewest that together have a share of the sum of all values.
+// Outlines of a map's largest patches: the fewest that together hold a share of the sum of all values.
 import { contours } from "d3-contour";
 import type { Numbers } from "./values";
 
-/** Shares that are outlined, innermost first. */
+/** Shares to outline, innermost first. */
 export const SHARES: readonly number[] = [0.5, 0.8, 0.95];
 
 export interface Held {
   share: number;
-  /** which patches are in it */
+  /** which patches are inside */
   inside: Uint8Array;
-  /** how many */
+  /** their number */
   patches: number;
 }
 
 /**
- * For each share the fewest patches, largest first, that hold it; patches as large as the last of them are in it, too, so
- * that equal values are never told apart. A map that sums to 0 has none.
+ * For each share, the fewest patches, largest first, that hold it. Patches equal to the last of them are included, so
+ * that equal values are never separated. A map that sums to 0 has none.
  */
 export function heldBy(map: Numbers, shares: readonly number[] = SHARES): Held[] {
   const order = [...map.keys()].filter((p) => map[p] > 0 && map[p] < Infinity).sort((a, b) => map[b] - map[a]);
@@ -25,7 +25,7 @@ export function heldBy(map: Numbers, shares: readonly number[] = SHARES): Held[]
     const inside = new Uint8Array(map.length);
     let patches = 0;
     let held = 0;
-    // A sum in another order differs by its rounding.
+    // The sum in another order differs by rounding.
     const enough = share * sum * (1 - 1e-9);
     for (const p of order) {
       if (held >= enough && map[p] < map[order[patches - 1]]) break;
@@ -38,16 +38,17 @@ export function heldBy(map: Numbers, shares: readonly number[] = SHARES): Held[]
 }
 
 /**
- * The borders of a set of patches as corners of closed lines, in patches: around it, and the other way around its holes.
- * @param inset how far inside it they are drawn, so that the borders of sets within each other do not cover each other
+ * The borders of a set of patches as corners of closed lines, in patches: around the set, and in the opposite direction
+ * around its holes.
+ * @param inset how far inside they are drawn, so that the borders of nested sets do not cover each other
  */
 export function bordersOf(inside: Uint8Array, rows: number, columns: number, inset: number): [number, number][][] {
   const { coordinates } = contours()
     .size([columns, rows])
     .smooth(false)
     .contour([...inside], 0.5);
-  // d3's lines run through the middles of sides, with the set at their left. Two sides that are not one line meet in a
-  // corner: where the standing one (whose middle is half a patch down) is, and as high as the lying one.
+  // d3's lines run through the midpoints of sides, with the set on their left. Two sides that are not collinear meet in
+  // a corner, at the x of the vertical one (whose midpoint has a half-integer y) and the y of the horizontal one.
   return coordinates.flat().map((line) =>
     line.slice(1).flatMap((to, k): [number, number][] => {
       const from = line[k];
@@ -59,7 +60,7 @@ export function bordersOf(inside: Uint8Array, rows: number, columns: number, ins
   );
 }
 
-/** They as a path. @param place of a corner, in what is drawn on */
+/** The borders as a path. @param place maps a corner to drawing coordinates */
 export const pathOf = (
   borders: readonly (readonly [number, number])[][],
   place = (x: number, y: number) => `${x} ${y}`,
@@ -70,17 +71,17 @@ export interface LineLook {
   /** in pixels */
   width: number;
   dashes: string;
-  /** of the dark line below it, which is seen on light ground */
+  /** width of the dark line under it, which makes it visible on a light background */
   casing: number;
   /** distance from the border, in patches */
   inset: number;
-  /** how opaque the same colour lies inside, so that inside is told from outside */
+  /** opacity of the same color inside, which sets the inside off from the outside */
   tint: number;
 }
 
 export const CASING = "#14161c";
 
-/** How the outline of SHARES[k] looks where a patch takes `pixels`: the less it holds, the thicker. */
+/** The style of the outline of SHARES[k] at `pixels` per patch: smaller shares have thicker lines. */
 export function lineLook(k: number, pixels: number): LineLook {
   const size = Math.max(0.5, Math.min(1.2, pixels / 34));
   const width = [3, 2, 1.5][k] * size;

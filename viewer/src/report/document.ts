@@ -1,4 +1,5 @@
-// The report document as JSON (docs/report-format.md): what C++ writes and this page reads. Names are those of the file.
+// The report document as JSON (docs/report-format.md), written by C++ and read by this page. Names are those in the
+// file.
 import type { MixingName } from "./mixings";
 
 /** Part of an array: bytes in base64, compressed or not. */
@@ -10,12 +11,12 @@ export interface EncodedBytes {
 
 interface ArrayFields {
   shape: number[];
-  /** Largest relative error of a kept value; absent where values are as exact as their dtype. */
+  /** Largest relative error of a stored value; absent if values are as exact as their dtype. */
   error?: number;
 }
 
 export type PlainArray = ArrayFields & EncodedBytes;
-/** One logarithmic code a value. */
+/** One logarithmic code per value. */
 export type LogArray = ArrayFields & {
   dtype: "log8";
   encoding: EncodedBytes["encoding"];
@@ -23,7 +24,7 @@ export type LogArray = ArrayFields & {
   decades: number;
   scales: EncodedBytes;
 };
-/** The largest values of each row; the rest summed. */
+/** The largest values of each row, and the sum of the rest. */
 export type TopArray = ArrayFields & {
   dtype: "top";
   decades: number;
@@ -35,10 +36,10 @@ export type TopArray = ArrayFields & {
 };
 export type EncodedArray = PlainArray | LogArray | TopArray;
 
-/** What aggregates the layers' matrices, for every output token after every layer. */
+/** Methods that aggregate the layers' matrices, for every output token after every layer. */
 export type Aggregation = "raw" | "rollout" | "flow";
 export const AGGREGATIONS: readonly Aggregation[] = ["raw", "rollout", "flow"];
-/** What gives each token one number, with a sign, for one prediction (attnflow/attribution/methods.h). */
+/** Methods that give each token one signed number for one prediction (attnflow/attribution/methods.h). */
 export type ScoreMethod =
   "logit" | "alti-logit" | "attnlrp" | "gradient-x-input" | "integrated-gradients" | "blank-out";
 export const SCORE_METHODS: readonly ScoreMethod[] = [
@@ -53,7 +54,7 @@ export type Method = Aggregation | ScoreMethod;
 export const METHODS: readonly Method[] = [...AGGREGATIONS, ...SCORE_METHODS];
 
 export const isScore = (method: Method): method is ScoreMethod => (SCORE_METHODS as readonly Method[]).includes(method);
-/** What holds a method's values: its name with underscores. */
+/** Name of the array with a method's values: the method's name with underscores. */
 export const arrayName = (method: Method): string => method.replaceAll("-", "_");
 const SCORE_ARRAYS: readonly string[] = SCORE_METHODS.map(arrayName);
 export const isScoreArray = (array: string): boolean => SCORE_ARRAYS.includes(array.replace(/_generated$/, ""));
@@ -63,7 +64,7 @@ export interface Settings {
   mixing: MixingName;
   target: string;
   against?: string;
-  /** mean, max, min or a head's number */
+  /** mean, max, min or a head's index */
   heads: string;
   residual: number;
   discard: number;
@@ -95,7 +96,7 @@ export interface TokenFields {
   segment?: number;
   unknown?: boolean;
   role?: string;
-  /** of a part of a character: what people read in its place, "é (1/2)" or "\xC3" */
+  /** for part of a character: the display text, "é (1/2)" or "\xC3" */
   shown?: string;
 }
 
@@ -106,18 +107,18 @@ export interface ImageFields {
   rows: number;
   columns: number;
   first_patch: number;
-  /** left, top, right, bottom of the grid in pixels of the picture */
+  /** left, top, right, bottom of the grid in picture pixels */
   seen: [number, number, number, number];
-  /** the pixels that the model was given for the grid; reports of before do not say */
+  /** the model's input size in pixels for the grid; absent from older reports */
   model_input?: { width: number; height: number; channels: number };
-  /** what views show; possibly smaller than the original */
+  /** the picture for display; possibly smaller than the original */
   picture: { width: number; height: number; encoding: "png+base64"; data: string };
 }
 
 export interface Choice {
   label: string;
   probability: number;
-  /** of a generated token's */
+  /** for a generated token's */
   id?: number;
 }
 
@@ -138,29 +139,29 @@ export interface Target {
   against?: { label: string; logit: number; index?: number };
 }
 
-/** Beside the scores of one prediction. */
+/** What accompanies the scores of one prediction. */
 export interface ScoreSum {
-  /** what belongs to no token */
+  /** contributions that belong to no token */
   parts: { name: string; value: number }[];
-  /** what scores and parts add up to, where they promise that */
+  /** what scores and parts add up to, for methods that guarantee a total */
   total?: number;
   /** by how much they miss it */
   error?: number;
 }
 
-/** What belongs to a method beside the graph beside its array. */
+/** A score method's fields apart from its array. */
 export interface ScoreFields extends Partial<ScoreSum> {
   method: ScoreMethod;
-  /** of a generation, one for each of its tokens in place of the fields above */
+  /** for a generation: one per generated token, in place of the fields above */
   sums?: ScoreSum[];
 }
 
-/** How far each map agrees with blanking tokens. */
+/** How well each map agrees with blanking tokens. */
 export interface Agreement {
   quantity: string;
-  /** of the whole input */
+  /** for the whole input */
   value: number;
-  /** what stood in for a blanked token */
+  /** what replaced a blanked token */
   blank: string;
   maps: MapAgreement[];
 }
@@ -169,11 +170,11 @@ export interface MapAgreement {
   method: Method;
   layer?: number;
   rank_correlation?: number;
-  /** which the map ranks first */
+  /** the token that the map ranks first */
   first_token: number;
   /** the quantity without it */
   blanked_value: number;
-  /** of those compared the one without which the quantity is lowest, and the quantity then; reports of before lack both */
+  /** the compared token without which the quantity is lowest, and that quantity; older reports lack both */
   decisive_token?: number;
   decisive_value?: number;
 }
@@ -184,11 +185,11 @@ export interface GeneratedToken {
   begin: number;
   end: number;
   special?: boolean;
-  /** as of TokenFields */
+  /** as in TokenFields */
   shown?: string;
   probability: number;
   choices: Choice[];
-  /** with a mixing that explains predictions: that of this token */
+  /** with a mixing that explains predictions: this token's */
   target?: Target;
   agreement?: Agreement;
 }
@@ -196,7 +197,7 @@ export interface GeneratedToken {
 export interface GenerationFields {
   text: string;
   stopped: "length" | "end" | "context" | "interrupted";
-  /** how many of the first tokens were given; the model chose the others */
+  /** how many of the first tokens were given rather than chosen by the model */
   given?: number;
   chat: boolean;
   temperature: number;
@@ -206,24 +207,24 @@ export interface GenerationFields {
   excluded: { rule: string; tokens: number[] }[];
 }
 
-/** What a reader should know beside the numbers (docs/report-format.md, "Notes"). */
+/** What readers should know about the numbers (docs/report-format.md, "Notes"). */
 export interface Note {
   code: string;
   values: Readonly<Record<string, number | string | readonly (number | string)[]>>;
-  /** what is so */
+  /** the statement */
   text: string;
   /** what to do about it, in terms of the command line */
   advice?: string;
 }
 
-/** The notes of a document of any version: before version 3 they were sentences. */
+/** The notes of a document of any version: before version 3 they were plain sentences. */
 export const readNotes = (notes: readonly (Note | string)[] = []): Note[] =>
   notes.map((note) => (typeof note === "string" ? { code: "text", values: {}, text: note } : note));
 
 export interface ReportDocument {
   format: "attnflow-report";
   version: number;
-  /** the version of the file, where the page has made this one of it */
+  /** the file's version, if the page converted it */
   upgraded_from?: number;
   settings: Settings;
   model: ModelFields;
@@ -250,10 +251,10 @@ export interface ReportDocument {
   arrays: Record<string, EncodedArray>;
 }
 
-/** The newest version that this page reads. */
+/** The newest version that this page can read. */
 const NEWEST_VERSION = 3;
 
-/** Checks what everything else relies on; throws with a sentence for the user. */
+/** Checks the fields that all other code relies on; throws with a sentence for the user. */
 export function checkDocument(value: unknown): { version: number } {
   const document = value as { format?: string; version?: number } | null;
   if (typeof document !== "object" || document === null || document.format !== "attnflow-report") {

@@ -1,5 +1,5 @@
-// A report of kind "generation": the prompt's tokens and the generated ones are one sequence, and the row that tells
-// what a generated token drew on is that of the position before it, which chose it.
+// A report of kind "generation": the prompt's tokens and the generated ones are one sequence, and what a generated
+// token drew on is in the row of the position before it, which chose it.
 import {
   arrayName,
   isScore,
@@ -18,7 +18,7 @@ export class GenerationReport extends Report {
   readonly fields: GenerationFields;
   private readonly prompt: readonly TokenFields[];
 
-  /** @param document of version 3 */
+  /** @param document version 3 */
   constructor(document: ReportDocument, arrays: Map<string, Values>) {
     const { input, generation: fields } = document;
     if (input.kind !== "generation" || !fields) {
@@ -69,7 +69,7 @@ export class GenerationReport extends Report {
     return isScore(method) ? this.fields.tokens.map((_, token) => this.outputOf(token)) : super.outputTokens(method);
   }
 
-  /** The token that the page opens on: the first ordinary one; in a branch, the one that the branch begins with. */
+  /** The token that the page opens on: the first ordinary one; in a branch, the branch's first. */
   get opening(): number {
     const begin = Math.max(0, (this.fields.given ?? 0) - 1);
     return Math.max(
@@ -78,7 +78,7 @@ export class GenerationReport extends Report {
     );
   }
 
-  /** The token that is shown while the text is growing: its last ordinary one, else the first. */
+  /** The token shown while the text grows: the last ordinary one, else the first. */
   get newest(): number {
     return Math.max(
       0,
@@ -90,12 +90,12 @@ export class GenerationReport extends Report {
     return this.arrays.has(`${method}_normalized`);
   }
 
-  /** Whether the document says what was drawn on generated tokens. Normalised values cover the prompt only. */
+  /** Whether the document has values over generated tokens. Normalized values cover only the prompt. */
   hasGenerated(method: Method): boolean {
     return this.arrays.has(`${method}_generated`);
   }
 
-  /** Of all columns: m values, or m + n (0 from the token on) where the document tells of generated tokens, too. */
+  /** Over all columns: m values, or m + n (0 from the token on) if the document covers generated tokens as well. */
   override row(array: string, layers: Layers, output: number): Numbers | null {
     const prompt = super.row(array, layers, output);
     const generated =
@@ -109,30 +109,30 @@ export class GenerationReport extends Report {
     return all;
   }
 
-  /** Rounded values are ranked as they are. */
+  /** Values are ranked as rounded. */
   override rowError(): number {
     return 0;
   }
 
-  /** Of all that the output token drew on, the share on the prompt; null where values are no shares. */
+  /** The share of the output token's total that lies on the prompt; null if values are not shares. */
   promptShare(array: string, layers: Layers, output: number): number | null {
     const prompt = this.isShare(array) ? super.row(array, layers, output) : null;
     return prompt && sum(prompt);
   }
 
   /**
-   * Of all that the output token drew on, the share on generated tokens; null where the report does not tell, and for
-   * flow, of which there are no shares.
+   * The share of the output token's total that lies on generated tokens; null if the report does not have it, and for
+   * flow, which has no shares.
    */
   generatedShare(array: string, layers: Layers, output: number): number | null {
     const prompt = this.promptShare(array, layers, output);
     if (prompt === null) return null;
     if (output === this.m - 1) return 0;
-    // Rows of raw and rollout, and of every normalised method, sum to 1 over prompt and generated tokens.
+    // Rows of raw and rollout, and of every normalized method, sum to 1 over prompt and generated tokens.
     return Math.min(1, Math.max(0, 1 - prompt));
   }
 
-  /** Of a share's row, all that the output token drew on: the prompt's part and that of generated tokens. */
+  /** For shares, the output token's total: the prompt's part and that of generated tokens. */
   whole(array: string, layers: Layers, output: number): number {
     return (this.promptShare(array, layers, output) ?? 0) + (this.generatedShare(array, layers, output) ?? 0);
   }

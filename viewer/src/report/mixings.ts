@@ -1,77 +1,36 @@
-// What the layers' matrices may be made of: the page's half of attnflow/attribution/mixings.cc.
+// The table of mixings: the kinds of matrix that a layer can be given (attnflow/attribution/mixings.h).
+import table from "../../../attnflow/attribution/mixings.json";
 
-/** How the residual enters a layer's matrix of weights W (attnflow/graph/mixing.h, ResidualRule). */
+/** How the residual connection enters a layer's matrix of weights W (attnflow/graph/mixing.h, ResidualRule). */
 export type ResidualRule = "convex" | "added" | "added-normalized" | "contained" | "contained-normalized";
 
-/** What a model hands over for it. */
-type Needs = "attention" | "terms" | "gradients";
+/** What a model provides for a mixing. */
+type Needs = "attention" | "terms" | "gradients" | "relevance";
 
-export const MIXING_NAMES = [
-  ...(["attention", "gradient", "gradient-renormalized", "norm", "globenc", "alti", "ifr"] as const),
-  ...(["value-zeroing", "relevance", "relevance-by-head"] as const),
-];
-export type MixingName = (typeof MIXING_NAMES)[number];
+/** A name in the table. */
+export type MixingName = string;
 
 export interface MixingInfo {
   name: MixingName;
   needs: Needs;
   /** what captions call a layer's weights */
   weights: string;
-  /** of rollout */
+  /** for rollout */
   rule: ResidualRule;
+  /** only for layers that normalize after each residual connection */
+  norms_after?: boolean;
   /** a clause for those who choose */
   help: string;
 }
 
-const GRADIENT = "gradient-adjusted attention";
-const info = (name: MixingName, needs: Needs, weights: string, rule: ResidualRule, help: string): MixingInfo => ({
-  ...{ name, needs, weights, rule, help },
-});
+/** Whether a mixing is made for one prediction. */
+export const hasTarget = ({ needs }: MixingInfo): boolean => needs === "gradients" || needs === "relevance";
 
-export const MIXINGS: readonly MixingInfo[] = [
-  info("attention", "attention", "attention", "convex", "attention weights, as in the paper"),
-  info("gradient", "gradients", GRADIENT, "added", "attention weighted by the gradient of the prediction"),
-  info(
-    "gradient-renormalized",
-    "gradients",
-    GRADIENT,
-    "added-normalized",
-    "the same, with rows normalized for rollout as well",
-  ),
-  info("norm", "terms", "contributions (norm)", "contained", "norm of the vector that each token adds to another"),
-  info("globenc", "terms", "contributions (GlobEnc)", "contained", "the same through a whole layer of BERT"),
-  info(
-    "alti",
-    "terms",
-    "contributions (ALTI)",
-    "contained",
-    "how much closer each token's contribution comes to the layer's output",
-  ),
-  info("ifr", "terms", "contributions (IFR)", "contained", "the same, head by head"),
-  info(
-    "value-zeroing",
-    "terms",
-    "contributions (value zeroing)",
-    "convex",
-    "how much the output changes without a token's values",
-  ),
-  info(
-    "relevance",
-    "gradients",
-    "relevance",
-    "contained-normalized",
-    "how much each token contributes to the prediction",
-  ),
-  info(
-    "relevance-by-head",
-    "gradients",
-    "relevance (by head)",
-    "contained-normalized",
-    "the same, computed for each head separately; meant for flow",
-  ),
-];
+/** All that a report can be made of: a report names what "auto" stood for. */
+export const MIXINGS: readonly MixingInfo[] = (table as MixingInfo[]).filter(({ name }) => name !== "auto");
+export const MIXING_NAMES: readonly MixingName[] = MIXINGS.map(({ name }) => name);
 
-/** Of a name in a document; attention where the page does not know it. */
+/** The row of a name in a document; attention if the page does not know it. */
 export const mixingInfo = (name: string): MixingInfo => MIXINGS.find((one) => one.name === name) ?? MIXINGS[0];
 
 /** The rule by which flow takes such matrices: capacities of I + W are shares, those of relevance keep their size. */

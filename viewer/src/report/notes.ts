@@ -1,37 +1,37 @@
-// The notes of a report where they are read: in a page, beside what is chosen. A note says what is so, and advises whoever
-// ran the command; a table says of what is shown each kind depends, and which of the page's controls does what is advised.
-// The page speaks of its controls, not of options of a command.
+// A report's notes as shown in a page, next to the current choices. A note states a fact and advises the person who ran
+// the command; a table says what each kind of note depends on, and which of the page's controls follows the advice. The
+// page refers to its controls, not to command-line options.
 import { isScore, type Method, type Note } from "./document";
 
 /** What is shown, as far as notes depend on it. */
 export interface NotePlace {
   /** methods whose values are shown */
   methods: readonly Method[];
-  /** the values are those that the notes were written about, not others made since of other settings */
+  /** the values are those that the notes were written about, not made since with other settings */
   asWritten: boolean;
   /** the output token is the one that the report chose */
   ownToken: boolean;
   /** whole words are shown */
   words: boolean;
-  /** a server answers, and nobody here has a command line */
+  /** a server answers, and the reader has no command line */
   served: boolean;
-  /** the page has the controls of the recipe: residual, heads, layers, normalisation */
+  /** the page has the recipe's controls: residual, heads, layers, normalization */
   recipe: boolean;
-  /** the page of a generation that holds normalised values, too */
+  /** the page of a generation that also has normalized values */
   normalized?: boolean;
 }
 
-/** A note as the page says it. */
+/** A note as worded in the page. */
 export type ShownNote = Pick<Note, "code" | "text">;
 
 interface Kind {
-  /** of values, which other settings change: not of the input */
+  /** about values, which other settings change, rather than about the input */
   ofValues?: boolean;
   /** absent: always */
   applies?(place: NotePlace): boolean;
-  /** what is so, where the note's own words name an option */
+  /** the statement, if the note's own words mention an option */
   text?(note: Note): string;
-  /** what to do in the page; absent or "": what the note advises, unless that is an option of a command */
+  /** what to do in the page; absent or "": the note's advice, unless it is a command-line option */
   advice?(place: NotePlace, note: Note): string;
 }
 
@@ -63,7 +63,7 @@ const OUTPUT_TOKEN: Kind = {
   advice: () => "“Output token” above chooses another.",
 };
 
-/** By code; docs/report-format.md lists all of them. */
+/** By code; docs/report-format.md lists all codes. */
 export const KINDS: Readonly<Record<string, Kind>> = {
   "flow-degenerate": {
     ofValues: true,
@@ -107,7 +107,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "second-token-sink": SECOND_TOKEN_SINK,
   "second-token-sink-generated": SECOND_TOKEN_SINK,
   "negative-relevance": { applies: ({ methods }) => !methods.every(isScore) },
-  // Said below the headline, of the method that is shown.
+  // Shown below the headline, for the method shown.
   "blank-out-agreement": { ofValues: true, applies: () => false },
   "target-first-token": {
     text: ({ values: { option, word, tokens, token } }) =>
@@ -123,7 +123,7 @@ export interface Degenerate {
   all: number;
 }
 
-/** How many of the flow values of tokens that are ranked are degenerate; null where that is not known. */
+/** How many of the ranked tokens' flow values are degenerate; null if that is not known. */
 export function degenerateIn(
   flags: ArrayLike<number> | null,
   values: ArrayLike<number> | null,
@@ -143,7 +143,7 @@ export function degenerateIn(
 export const degenerateWords = ({ count, all }: Degenerate): string =>
   `Flow ${2 * count >= all ? "says little here" : "says little about some tokens"}: ${count} of ${all} ranked values are set by the first or last layer alone (°). Rollout, or flow from fewer layers, may say more.`;
 
-/** Whether a note is of values, which other settings change: it is not of the input. */
+/** Whether a note is about values, which other settings change, rather than about the input. */
 export const isOfValues = ({ code }: Note): boolean => KINDS[code]?.ofValues === true;
 
 /** The notes that apply to what is shown, each once, in the page's words. */

@@ -1,4 +1,4 @@
-// A report from a file of the reader's: FILE.json, or a page that attnflow wrote.
+// Opens a report from a user's file: FILE.json, or a page that attnflow wrote.
 import { Report } from "./report";
 
 const MOST_BYTES = 256 * 2 ** 20;

@@ -1,10 +1,10 @@
-// The picture of a report of kind "image", and where its patches lie.
+// The picture of a report of kind "image", and the positions of its patches.
 import { isClose } from "../color/ends";
 import type { ImageFields } from "./document";
 import type { Report } from "./report";
 import type { Numbers } from "./values";
 
-/** Pictures up to this size show their pixels. */
+/** Pictures up to this size are shown with visible pixels. */
 export const SMALL_PICTURE = 100;
 
 export interface Box {
@@ -15,17 +15,17 @@ export interface Box {
 }
 
 export interface MapScale {
-  /** the value of the palest colour */
+  /** the value of the palest color */
   low: number;
-  /** of the darkest */
+  /** the value of the darkest */
   top: number;
   /** the largest value, which may lie above the top */
   above: number;
-  /** values have signs: from -top to top */
+  /** values are signed: from -top to top */
   signed?: true;
 }
 
-/** Where values begin to be drawn, between the ends of a scale, 0 to 1. */
+/** Where values begin to be drawn, from 0 to 1 between the ends of a scale. */
 export const cutOf = ({ low, top, signed }: MapScale, threshold: number): number =>
   !signed && threshold > 0 && top > low ? (threshold * top - low) / (top - low) : 0;
 
@@ -38,9 +38,9 @@ export class Picture {
   readonly patches: number;
   /** positions of [CLS] and the like */
   readonly specials: number[];
-  /** What the grid covers, in pixels of the picture. */
+  /** The area that the grid covers, in picture pixels. */
   readonly seen: Box;
-  /** What is shown: the picture and the grid, which may reach beyond it. */
+  /** The area shown: the picture and the grid, which may extend beyond it. */
   readonly shown: Box;
 
   constructor(readonly report: Report) {
@@ -78,7 +78,7 @@ export class Picture {
     return this.first + row * this.columns + column;
   }
 
-  /** Of a patch, in pixels of the picture. */
+  /** A patch's box, in picture pixels. */
   placeOf(token: number): Box {
     const { row, column } = this.patchOf(token);
     const { left, top, right, bottom } = this.seen;
@@ -92,7 +92,7 @@ export class Picture {
     };
   }
 
-  /** The patch at a point of what is shown, both from 0 to 1; null outside the grid. */
+  /** The patch at a point of the area shown, both coordinates from 0 to 1; null outside the grid. */
   patchAt(x: number, y: number): number | null {
     const { shown, seen } = this;
     const h = shown.left + x * (shown.right - shown.left);
@@ -103,15 +103,15 @@ export class Picture {
     return inside ? this.tokenOf(row, column) : null;
   }
 
-  /** A row's values of patches. */
+  /** A row's values at patches. */
   mapOf(row: Numbers): Numbers {
     return row.subarray(this.first, this.first + this.patches);
   }
 
   /**
-   * The colour scale of maps of one output token. A patch draws much on itself, by the residual: it does not set the top
-   * when it lies far above the rest.
-   * @param fromLeast the scale begins at the least value; "close": where values lie close together
+   * The color scale of maps of one output token. A patch draws much on itself through the residual connection: it does
+   * not set the top if it lies far above the rest.
+   * @param fromLeast the scale begins at the smallest value; "close": if values lie close together
    */
   scale(maps: readonly (Numbers | null)[], token: number, fromLeast: boolean | "close"): MapScale {
     let itself = 0;
@@ -131,7 +131,7 @@ export class Picture {
     return { low: begins && least < top ? least : 0, top, above };
   }
 
-  /** The colour scale of a map whose values have signs. */
+  /** The color scale of a map with signed values. */
   signedScale(map: Numbers | null): MapScale {
     const { top } = this.scale([map && map.map(Math.abs)], -1, false);
     return { low: -top, top, above: top, signed: true };
@@ -152,7 +152,7 @@ export class Picture {
 
 const known = new WeakMap<Report, Picture>();
 
-/** Of a report of kind "image", made once. */
+/** The picture of a report of kind "image", made once. */
 export function pictureIn(report: Report): Picture {
   let picture = known.get(report);
   if (!picture) known.set(report, (picture = new Picture(report)));
@@ -160,11 +160,11 @@ export function pictureIn(report: Report): Picture {
 }
 
 /**
- * A map with `fine` x `fine` values for each patch: linear between the centres of patches, constant beyond the outermost
- * ones. What has no value stays NaN.
+ * A map with `fine` x `fine` values for each patch: linear between patch centers, constant beyond the outermost ones.
+ * Missing values stay NaN.
  */
 export function smoothMap(map: Numbers, rows: number, columns: number, fine: number): Float32Array {
-  /** The patches around a pixel, and the second one's part. */
+  /** The patches around a pixel, and the second one's weight. */
   const around = (at: number, count: number) => {
     const position = Math.max(0, Math.min(count - 1, (at + 0.5) / fine - 0.5));
     const from = Math.floor(position);

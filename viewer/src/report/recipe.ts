@@ -1,11 +1,14 @@
-// How the numbers are made of the layers' attention: what a report was computed with, and what its page may change.
+// How the numbers are made from the layers' attention: what a report was computed with, and what its page may change.
 import type { Settings } from "./document";
 import type { Report } from "./report";
 
-/** By their names in the document, the requests and, with dashes, the command line; as attnflow uses them unasked. */
+/**
+ * By their names in the document, in requests and, with dashes, on the command line; the values are attnflow's
+ * defaults.
+ */
 export const USUAL_RECIPE = {
   residual: 0.5,
-  /** mean, max, min or a head's number */
+  /** mean, max, min or a head's index */
   heads: "mean",
   /** m: how far down the explanation goes; 0: the input */
   start_layer: 0,
@@ -20,15 +23,15 @@ export type Recipe = Pick<Settings, keyof typeof USUAL_RECIPE>;
 export type Normalize = Recipe["normalize"];
 export const RECIPE = Object.keys(USUAL_RECIPE) as (keyof Recipe)[];
 
-/** The settings whose values are found by name. */
+/** The settings with values looked up by name. */
 export const recipeBy = (value: (name: keyof Recipe) => Recipe[keyof Recipe]): Recipe =>
   Object.fromEntries(RECIPE.map((name) => [name, value(name)])) as unknown as Recipe;
 
-/** The recipe that a report was made by. */
+/** The recipe that a report was made with. */
 export const recipeOf = ({ settings }: Pick<Report, "settings">): Recipe => recipeBy((name) => settings[name]);
 
-/** The settings in which two differ. */
+/** The settings in which two recipes differ. */
 export const recipesApart = (a: Recipe, b: Recipe) => RECIPE.filter((name) => a[name] !== b[name]);
 
-/** What a command has to say. */
+/** The settings that a command has to give. */
 export const unusualIn = (recipe: Recipe) => RECIPE.filter((name) => recipe[name] !== USUAL_RECIPE[name]);

@@ -1,5 +1,5 @@
-// A report document with its arrays decoded: everything that views ask about what C++ wrote. Nothing here depends on
-// what is chosen in the page; explanation.ts does.
+// A report document with its arrays decoded: everything that views need from what C++ wrote. Nothing here depends on
+// the page's choices; explanation.ts does.
 import {
   arrayName,
   isScore,
@@ -10,7 +10,7 @@ import {
   type ReportDocument,
   type TokenFields,
 } from "./document";
-import { flowRule, mixingInfo, type MixingInfo } from "./mixings";
+import { hasTarget, flowRule, mixingInfo, type MixingInfo } from "./mixings";
 import { pieceName } from "./piece";
 import { visible } from "./text";
 import { decodeUpgraded, upgraded } from "./upgrade";
@@ -19,40 +19,45 @@ import { meanRow, type Numbers, type Values } from "./values";
 export interface Token {
   /** Position, from 0. */
   index: number;
-  /** What people read: the user's own characters where there are some. */
+  /** The display text: the user's own characters if there are any. */
   label: string;
-  /** The text that it covers, else its piece: what rules about words look at. A part of a character has it whole. */
+  /**
+   * The text that it covers, else its vocabulary spelling, for rules about words. For part of a character, the whole
+   * one.
+   */
   own: string;
   /** As the tokenizer spells it. */
   piece: string;
-  /** The label where there is little room: of a patch its row and column, counted from 1: "5,6". */
+  /** The label where space is short: for a patch its row and column, counted from 1: "5,6". */
   short: string;
   special: boolean;
   unknown: boolean;
   segment: number;
-  /** Bytes [begin, end) of the text; begin = end: it stands for no text of the user. */
+  /** Bytes [begin, end) of the text; begin = end: it stands for none of the user's text. */
   begin: number;
   end: number;
   /** Number of the word, or null. */
   word: number | null;
   role: string;
-  /** The piece begins with a space, which its label leaves out: generations name pieces so. */
+  /** The token begins with a space, which its label leaves out: generations name tokens this way. */
   space: boolean;
 }
 
-/** A layer, from 1; or several, of which values are the mean. */
+/** A layer, from 1; or several, whose values are averaged. */
 export type Layers = number | readonly number[];
 
 const decoder = new TextDecoder();
 
-/** Begins with a letter of a script whose letters are joined. */
+/** Begins with a letter of a script with joined letters. */
 const JOINED =
   /^[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mandaic}\p{Script=Nko}\p{Script=Mongolian}\p{Script=Adlam}\p{Script=Phags_Pa}\p{Script=Devanagari}\p{Script=Bengali}]/u;
 
-/** What the text strip shows, in order. */
+/** The parts of the text strip, in order. */
 export type StripPart = { token: number; chip: boolean } | { gap: string } | { line: number };
 
-/** An encoder-decoder as one graph: the encoder's layers, then of each of the decoder's two, to the target and the source. */
+/**
+ * An encoder-decoder as one graph: the encoder's layers, then each decoder layer's two, to the target and the source.
+ */
 export interface Joint {
   sourceTokens: number;
   encoderLayers: number;
@@ -69,14 +74,14 @@ function jointOf({ notes, input }: ReportDocument): Joint | null {
 export class Report {
   readonly tokens: Token[];
   readonly n: number;
-  /** Tokens before the first one that the model generated: all of them but in a generation, whose prompt they are. */
+  /** Number of tokens before the first generated one: all tokens, except in a generation, where they are the prompt. */
   readonly m: number;
   readonly layers: number[];
-  /** The same with words in their pieces, where the page has merged them. */
+  /** The same with words split into tokens, where the page has merged them. */
   readonly pieces: Report = this;
-  /** Methods that there are numbers of. */
+  /** Methods that have numbers. */
   readonly methods: Method[];
-  /** Of an encoder-decoder: its layers, which are numbered as those of one graph. */
+  /** For an encoder-decoder: its layers, numbered as those of one graph. */
   readonly joint: Joint | null;
   private readonly bytes: Uint8Array[];
 
@@ -102,12 +107,14 @@ export class Report {
     this.methods = METHODS.filter((method) => arrays.has(arrayName(method)));
   }
 
-  /** The first token of the second text: of a generation, what was generated or, before that, what a target begins with. */
+  /** The second text's first token: in a generation the first generated one or, before that, the start of a target. */
   get beginOfSecond(): number {
     return this.joint?.sourceTokens ?? this.m;
   }
 
-  /** "Layer 7"; of an encoder-decoder "Encoder 2", "Self 1" or "Cross 1": attention of the decoder to itself or to the source. */
+  /**
+   * "Layer 7"; in an encoder-decoder "Encoder 2", "Self 1" or "Cross 1": decoder attention to itself or to the source.
+   */
   layerName(layer: number): string {
     if (!this.joint) return `Layer ${layer}`;
     const to = this.attendsTo(layer);
@@ -115,14 +122,14 @@ export class Report {
     return `${to === "target" ? "Self" : "Cross"} ${Math.ceil((layer - this.joint.encoderLayers) / 2)}`;
   }
 
-  /** What a layer of an encoder-decoder's decoder attends to; null of every other layer. */
+  /** What a decoder layer of an encoder-decoder attends to; null for every other layer. */
   attendsTo(layer: number): "source" | "target" | null {
     const behind = this.joint ? layer - this.joint.encoderLayers : 0;
     if (behind <= 0) return null;
     return behind % 2 === 1 ? "target" : "source";
   }
 
-  /** A token's place in the prompt or among the generated tokens. */
+  /** A token's position in the prompt or among the generated tokens. */
   placeOf(token: number): number {
     return token < this.m ? token : token - this.m;
   }
@@ -136,7 +143,7 @@ export class Report {
     }
     const own = visible(covered || text) || `#${index}`;
     const label = (visible((shown ?? covered) || text) || `#${index}`) + (unknown ? " [?]" : "");
-    // "4,5" in files: a row and a column, counted from 0. People read them counted from 1.
+    // "4,5" in files: a row and a column, counted from 0; shown counted from 1.
     const [, row, column] = (role === "patch" && /^(\d+),(\d+)$/.exec(text)) || [];
     if (row === undefined || column === undefined) return { label, own, short: label, space: false };
     const [r, c] = [Number(row) + 1, Number(column) + 1];
@@ -167,29 +174,31 @@ export class Report {
     return new Map(await Promise.all(decoded));
   }
 
-  /** Tokens are patches of a picture: their labels say where they stand, and positions among tokens mean nothing to readers. */
+  /**
+   * Whether tokens are patches of a picture: labels give their position, and token positions mean nothing to readers.
+   */
   get pictured(): boolean {
     return this.document.input.kind === "image";
   }
 
-  /** What a token is called where one is named: its label and, unless that says it, its position. */
+  /** A token's name where it is mentioned: its label and, unless that gives it, its position. */
   nameOf(token: number): { label: string; index?: number } {
     const { label } = this.tokens[token];
     return this.pictured ? { label } : { label, index: token };
   }
 
-  /** Whether a token goes on with the word of the one before it. */
+  /** Whether a token continues the word of the one before it. */
   continues(token: number): boolean {
     const [before, { word, segment }] = [this.tokens[token - 1], this.tokens[token]];
     return word !== null && before?.word === word && before.segment === segment;
   }
 
-  /** Whether its tokens are whole words: it was made so, or the page has merged their pieces. */
+  /** Whether its tokens are whole words: made that way, or merged by the page. */
   get ofWords(): boolean {
     return this.settings.words;
   }
 
-  /** Positions of what a token is made of, among its pieces. */
+  /** Positions of the subword tokens that make up a token. */
   piecesOf(token: number): readonly number[] {
     return [token];
   }
@@ -208,13 +217,13 @@ export class Report {
   }
 
   /**
-   * Whether values are in units of a prediction's logit: scores, raw values that come with gradients, and the flow of
-   * relevance, whose capacities keep their size.
+   * Whether values are in units of a prediction's logit: scores, raw values with gradients, and the flow of relevance,
+   * whose capacities keep their size.
    */
   inLogits(array: string): boolean {
     if (isScoreArray(array)) return true;
-    const { needs, rule } = this.mixing;
-    if (this.settings.normalize !== "none" || array.endsWith("_normalized") || needs !== "gradients") return false;
+    const { rule } = this.mixing;
+    if (this.settings.normalize !== "none" || array.endsWith("_normalized") || !hasTarget(this.mixing)) return false;
     return array.startsWith("raw") || (array.startsWith("flow") && flowRule(rule) === "contained");
   }
 
@@ -231,17 +240,17 @@ export class Report {
     return decoder.decode(this.bytes[segment].subarray(begin, end));
   }
 
-  /** What the report excludes from rankings, by rules that it was made with. */
+  /** Exclusions from rankings by the rules that the report was made with. */
   get excluded() {
     return this.document.generation?.excluded ?? [];
   }
 
-  /** How many output tokens can be chosen. */
+  /** Number of output tokens that can be chosen. */
   get choosable(): number {
     return this.n;
   }
 
-  /** The position whose row tells of the output token that is chosen by this number. */
+  /** The position whose row describes the output token with this number. */
   outputOf(token: number): number {
     return token;
   }
@@ -251,14 +260,14 @@ export class Report {
     return output;
   }
 
-  /** Layers that a method was computed after. */
+  /** Layers for which a method was computed. */
   layersOf(method: Method): readonly number[] {
     return (method === "flow" && this.document.flow_layers) || this.layers;
   }
 
   /**
-   * Whether values are parts of a whole. Flow values are not: each is the most that can reach one token, and several may
-   * use the same paths.
+   * Whether values are parts of a whole. Flow values are not: each is the most that can reach one token, and several
+   * may use the same paths.
    */
   isShare(array: string): boolean {
     return (
@@ -267,26 +276,26 @@ export class Report {
     );
   }
 
-  /** Which prediction's scores belong to an output token: the only one, whatever the token. */
+  /** Which prediction's scores belong to an output token: there is only one, whatever the token. */
   predictionOf(output: number): number {
     void output;
     return 0;
   }
 
-  /** What is explained of an output token, of mixings and methods made for one prediction. */
+  /** What is explained about an output token, for mixings and methods that explain one prediction. */
   targetOf(output: number): Target | undefined {
     void output;
     return this.document.target;
   }
 
-  /** Positions of the rows of a method; of one beside the graph there are none. */
+  /** Positions of the rows of a method; a score method has none. */
   outputTokens(method: Method): number[] {
     if (isScore(method)) return [];
     return (method === "flow" ? this.document.flow_output_tokens : this.document.output_tokens) ?? [];
   }
 
   /**
-   * The values of one output token, the mean over layers, or null when the document does not hold them.
+   * The values of one output token, averaged over layers, or null if the document lacks them.
    * @param array a method's, "flow_gap" or "flow_degenerate"
    */
   row(array: string, layers: Layers, outputToken: number): Numbers | null {
@@ -306,13 +315,13 @@ export class Report {
         );
   }
 
-  /** Largest relative error of the values of such a row: 0 where they are exact. */
+  /** Largest relative error of the values of such a row; 0 if they are exact. */
   rowError(array: string, outputToken: number): number {
     const exact = outputToken === this.document.output_token && this.arrays.has(`${array}_exact`);
     return exact ? 0 : (this.arrays.get(array)?.error ?? 0);
   }
 
-  /** Whether the document holds attention of single heads. */
+  /** Whether the document has attention of individual heads. */
   get hasHeads(): boolean {
     return this.arrays.has("attention");
   }
@@ -323,7 +332,7 @@ export class Report {
     return attention?.row(((layer - 1) * this.model.heads + head) * this.n + query) ?? null;
   }
 
-  /** Whether every layer's fused attention is there, so that rollout can be computed anew. */
+  /** Whether every layer's fused attention is there, so that rollout can be recomputed. */
   get hasGraph(): boolean {
     return this.graphValues() !== null;
   }
@@ -332,7 +341,7 @@ export class Report {
   graphValues(): Values | null {
     const graph = this.arrays.get("graph");
     if (graph) return graph;
-    // Not in the document when raw holds the same numbers: all layers, all output tokens, no single head.
+    // Omitted from the document if raw holds the same numbers: all layers, all output tokens, no single head.
     const { document, settings, model, layers, n } = this;
     const same =
       ["mean", "max", "min"].includes(settings.heads) &&
@@ -343,8 +352,8 @@ export class Report {
   }
 
   /**
-   * The same object as long as a text and its tokens are the same, also in another report.
-   * @param segment of this text alone
+   * An object that is the same for the same text and tokens, even in another report.
+   * @param segment for this text only
    */
   textOf(segment?: number): unknown {
     void segment;
@@ -352,9 +361,9 @@ export class Report {
   }
 
   /**
-   * The tokens, the characters between them, and line breaks between two texts. A chip has no text of its own: it stands
-   * where its token does, or after the word whose joined letters it would part.
-   * @param segment of this text alone
+   * The tokens, the characters between them, and line breaks between two texts. A chip has no text of its own: it goes
+   * where its token is, or after a word with joined letters that it would split.
+   * @param segment for this text only
    */
   stripParts(segment?: number): StripPart[] {
     const parts: StripPart[] = [];
@@ -365,7 +374,7 @@ export class Report {
       parts.push(...waiting, part);
       waiting = [];
     };
-    /** Whether a letter before is joined with what comes after this token. */
+    /** Whether a letter before this token joins with the one after it. */
     const joined = ({ index, segment: s, begin, end }: Token) => {
       const next = this.tokens.slice(index + 1).find((one) => one.segment === s && one.begin >= shown[s]);
       const inside = begin < end && next?.begin === shown[s];
@@ -379,7 +388,7 @@ export class Report {
       const own = token.begin < token.end && token.begin >= shown[s];
       if (own) {
         if (token.begin > shown[s]) put({ gap: this.slice(s, shown[s], token.begin) });
-        // Within a word its letters stay together.
+        // Within a word, joined letters stay together.
         const whole = waiting.length > 0 && JOINED.test(this.slice(s, token.begin, token.end));
         if (whole) parts.push({ token: i, chip: false });
         else put({ token: i, chip: false });

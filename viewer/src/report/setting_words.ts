@@ -1,4 +1,5 @@
-// Settings in words: the settings cards, captions of saved pictures and printed pages say them alike.
+// Settings in words, the same in the settings cards, in captions of saved pictures and on printed pages.
+import { hasTarget } from "./mixings";
 import type { Target } from "./document";
 import type { Report } from "./report";
 import { visible } from "./text";
@@ -16,7 +17,7 @@ const MASKS: Record<string, string> = {
   registers: "registers",
 };
 
-/** What ° beside a value means. */
+/** What ° next to a value means. */
 export const DEGENERATE_WORDS = "set by the first or last layer alone";
 
 export const headsWords = (heads: string) => HEADS[heads] ?? `head ${heads}`;
@@ -24,13 +25,13 @@ export const residualWords = (residual: number) => `weight ${Number(residual.toF
 export const downToWords = (layer: number) => (layer ? `layer ${layer}` : "the input");
 export const discardWords = (share: number) =>
   share > 0 ? `the smallest ${Number((100 * share).toPrecision(6))}% of each layer's weights` : "";
-/** Values from which share of the largest on are drawn; "" for all. */
+/** The share of the largest value from which values are drawn; "" for all. */
 export const drawnWords = (threshold: number) =>
   threshold > 0 ? `values from ${(100 * threshold).toFixed(0)}% of the largest` : "";
 export const maskWords = (columns: string) => MASKS[columns] ?? `tokens ${columns}`;
 export const normalisationWords = (name: string) => NORMALISATIONS[name] ?? name;
 
-/** "1 to 6", or those that there are. */
+/** "1 to 6", or a list of the layers. */
 export function layersWords(layers: readonly number[]): string {
   const contiguous = layers.length > 2 && layers[layers.length - 1] === layers[0] + layers.length - 1;
   return contiguous ? `${layers[0]} to ${layers[layers.length - 1]}` : layers.join(", ");
@@ -40,7 +41,7 @@ export function layersWords(layers: readonly number[]): string {
 export const pixelWords = ({ width, height, channels }: { width: number; height: number; channels: number }) =>
   `${width} × ${height} pixels${channels === 1 ? ", gray" : ""}`;
 
-/** What a model is, in short: name, architecture, layers and heads. */
+/** A model in short: name, architecture, layers and heads. */
 export const modelWords = ({ name, architecture, layers, heads }: Report["model"]): string[] =>
   [
     name,
@@ -48,7 +49,7 @@ export const modelWords = ({ name, architecture, layers, heads }: Report["model"
     layers ? `${layers} ${layers === 1 ? "layer" : "layers"} × ${heads} heads` : "",
   ].filter(Boolean);
 
-/** “the next token “Angie” against “Yvette””: one prediction that is explained; "the prediction" where none is named. */
+/** "the next token “Angie” against “Yvette”": the explained prediction; "the prediction" if none is given. */
 export function targetWords({ document }: Report, target: Target | undefined = document.target): string {
   if (!target) return "the prediction";
   const quoted = (label: string) => `“${visible(label)}”`;
@@ -66,9 +67,9 @@ export function targetWords({ document }: Report, target: Target | undefined = d
 
 /** "relevance for the next token “Angie” against “Yvette”": what the layers' matrices are made of; "" for attention. */
 export function mixingWords(report: Report): string {
-  const { name, needs, weights, rule } = report.mixing;
+  const { name, weights, rule } = report.mixing;
   if (name === "attention") return "";
-  const of = needs === "gradients" && report.document.target ? ` for ${targetWords(report)}` : "";
+  const of = hasTarget(report.mixing) && report.document.target ? ` for ${targetWords(report)}` : "";
   if (rule === "added") return `${weights}${of}; identity added, for flow, rows divided by their sums`;
   return `${weights}${of}${rule === "added-normalized" ? "; identity added, rows divided by their sums" : ""}`;
 }

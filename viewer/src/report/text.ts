@@ -1,29 +1,29 @@
-// Text as people see it.
+// Text for display.
 import { isScore, type Method } from "./document";
 
 const segmenter = new Intl.Segmenter();
 
-/** Characters as people see them. */
+/** User-perceived characters. */
 export const graphemes = (text: string): string[] => [...segmenter.segment(text)].map((part) => part.segment);
 
-/** At most `most` characters. */
+/** Shortens to at most `most` characters. */
 export function shorten(text: string, most: number): string {
   if (text.length <= most) return text;
   const characters = graphemes(text);
   return characters.length <= most ? text : characters.slice(0, most - 1).join("") + "…";
 }
 
-/** White space that would be invisible on its own. */
+/** Makes text of only white space visible. */
 export function visible(text: string): string {
   return /^\s+$/u.test(text)
     ? text.replace(/\n/gu, "⏎").replace(/\t/gu, "⇥").replace(/\s/gu, "␣")
     : text.replace(/\s+/gu, " ");
 }
 
-/** A written number with minus signs, which are as wide as a plus, for hyphens. */
+/** A formatted number with hyphens replaced by minus signs, which are as wide as a plus. */
 export const signed = (number: string): string => number.replaceAll("-", "−");
 
-/** A value for people: four decimals, or two digits when it is small. */
+/** A value for display: four decimals, or two digits if it is small. */
 export function format(value: number | undefined | null): string {
   if (value === undefined || value === null || Number.isNaN(value)) return "–";
   if (value === 0) return "0";
@@ -38,26 +38,26 @@ export const formatSigned = (value: number | undefined | null): string =>
 export const AGAINST = "argues against";
 export const FOR = "argues for";
 
-/** How a method's values are written: those of methods beside the graph have signs. */
+/** How a method's values are written: score methods have signed values. */
 export const formatOf = (method: Method) => (isScore(method) ? formatSigned : format);
 
-/** A value of which the document holds no more digits than two. */
+/** A value that the document stores with no more than two digits. */
 export function formatWithin(value: number, error: number): string {
   if (error === 0 || value === 0 || !Number.isFinite(value)) return format(value);
   return `about ${signed(Math.abs(value) < 0.001 ? value.toExponential(1) : String(Number(value.toPrecision(2))))}`;
 }
 
-/** A share for people. */
+/** A share for display. */
 export function percent(share: number): string {
   if (share > 0 && share < 0.005) return "under 1%";
   if (share < 1 && share >= 0.995) return "over 99%";
   return `${Math.round(100 * share)}%`;
 }
 
-/** A number with three digits that count. */
+/** A number with three significant digits. */
 export const digits = (value: number): string => signed(String(Number(value.toPrecision(3))));
 
-/** A share with two or three digits that count: "15.3%", "7.9%", "0.079%"; never rounded to nothing or to all. */
+/** A share with two or three significant digits: "15.3%", "7.9%", "0.079%"; never rounded to none or all. */
 export function percentage(share: number): string {
   const percent = 100 * share;
   if (share < 1 && percent >= 99.95) return "over 99.9%";
@@ -66,7 +66,7 @@ export function percentage(share: number): string {
   return `${signed(digits.replace(/\.0$/u, ""))}%`;
 }
 
-/** The text with other words in place of bytes [begin, end). */
+/** The text with bytes [begin, end) replaced. */
 export function withInstead(text: string, begin: number, end: number, instead: string): string {
   const bytes = new TextEncoder().encode(text);
   const read = (part: Uint8Array) => new TextDecoder().decode(part);

@@ -1,4 +1,4 @@
-// Reports of versions 1 and 2 as those of version 3, in memory: the rest of the page knows that one only.
+// Converts reports of versions 1 and 2 to version 3 in memory: the rest of the page knows only that.
 import {
   checkDocument,
   type EncodedArray,
@@ -40,7 +40,7 @@ export function upgraded(value: unknown): ReportDocument {
   };
 }
 
-/** Decodes an array of an upgraded document. @param visible how many columns a row can see */
+/** Decodes an array of an upgraded document. @param visible number of columns that a row can see */
 export function decodeUpgraded(
   { upgraded_from, generation }: ReportDocument,
   array: EncodedArray,
@@ -49,7 +49,7 @@ export function decodeUpgraded(
   return upgraded_from && generation ? decodeOldRows(array, visible) : decodeArray(array, visible);
 }
 
-/** Of a generation: [token, column, layer] as [layer, token, column]. */
+/** For a generation: [token, column, layer] as [layer, token, column]. */
 async function decodeOldRows(array: EncodedArray & { axis?: number }, visible: (row: number) => number) {
   const { shape } = array;
   const depth = shape.at(-1) ?? 0;

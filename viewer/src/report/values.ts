@@ -1,5 +1,5 @@
-// Arrays of a report, decoded: rows (the last dimension) that are made when they are asked for, so that a page of
-// thousands of tokens holds compact codes and not all its numbers.
+// A report's arrays, decoded: rows (the last dimension) are made on demand, so that a page of thousands of tokens holds
+// compact codes rather than all its numbers.
 import type { EncodedArray, EncodedBytes, LogArray, TopArray } from "./document";
 
 export type Numbers = Float32Array | Float64Array | Uint8Array;
@@ -12,16 +12,16 @@ export interface Values {
   readonly n: number;
   /** Largest relative error of a value; 0: as exact as the file's numbers. */
   readonly error: number;
-  /** Not to be written to. Row numbers run over all dimensions but the last. */
+  /** The result must not be modified. Row numbers run over all dimensions but the last. */
   row(index: number): Numbers;
-  /** All of them, row after row, where they lie in memory so. */
+  /** All rows, one after another, if they are stored that way in memory. */
   readonly all?: Numbers;
   /**
-   * Sparse arrays: adds `factor` times a row to `target`, in time of the kept values. The even part goes to `level` as
-   * differences: level[j] holds for the columns from j on.
+   * Sparse arrays: adds `factor` times a row to `target`, in time linear in the number of stored values. The uniform
+   * part goes to `level` as differences: level[j] applies to the columns from j on.
    */
   add?(index: number, factor: number, target: Float64Array, level: Float64Array): void;
-  /** Sparse arrays: how many values of a row are kept, and what the others sum to. */
+  /** Sparse arrays: the number of a row's stored values, and the sum of the others. */
   kept?(index: number): { count: number; rest: number };
 }
 
@@ -31,7 +31,7 @@ export function sum(values: ArrayLike<number>): number {
   return total;
 }
 
-/** The bytes that base64 stands for. */
+/** Decodes base64. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
   if (native) return native(text);
@@ -49,7 +49,7 @@ async function bytesOf({ encoding, data }: EncodedBytes | LogArray): Promise<Uin
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Float16 codes to numbers. */
+/** Converts float16 codes to numbers. */
 function halvesToFloats(codes: Uint16Array): Float32Array {
   const floats = new Float32Array(codes.length);
   for (let i = 0; i < codes.length; ++i) {
@@ -92,20 +92,20 @@ export function denseValues(shape: readonly number[], data: Numbers, error = 0):
   return { shape, rows: rowsOf(shape), n, error, all: data, row: (index) => data.subarray(index * n, (index + 1) * n) };
 }
 
-/** Adds what differences stand for, and clears them. */
+/** Adds the values that the differences represent, and clears them. */
 export function settle(target: Float64Array, level: Float64Array) {
   if (level.every((difference) => difference === 0)) return;
   let sum = 0;
   for (let j = 0; j < target.length; ++j) {
     sum += level[j];
     const value = target[j] + sum;
-    // What rounding leaves of columns that no row sees.
+    // Rounding residue in columns that no row sees.
     target[j] = value > 1e-14 ? value : 0;
   }
   level.fill(0);
 }
 
-/** The mean of some rows; of one, the row itself. */
+/** The mean of some rows; for a single one, the row itself. */
 export function meanRow(values: Values, rows: readonly number[]): Numbers {
   if (rows.length === 1) return values.row(rows[0]);
   const mean = new Float64Array(values.n);
@@ -118,7 +118,7 @@ export function meanRow(values: Values, rows: readonly number[]): Numbers {
   return mean.map((sum) => sum / rows.length);
 }
 
-/** What code c of a row whose maximum is 1 stands for. */
+/** The value of code c in a row whose maximum is 1. */
 function logTable(decades: number): Float32Array {
   return Float32Array.from({ length: 256 }, (_, c) => (c === 0 ? 0 : 10 ** ((-decades * (255 - c)) / 254)));
 }
@@ -139,7 +139,7 @@ async function logValues(array: LogArray): Promise<Values> {
   return { shape: array.shape, rows, n, error: array.error ?? 0, row };
 }
 
-/** @param visible how many columns a row can see: values that are not kept share its rest */
+/** @param visible number of columns that a row can see: values that are not stored share its rest */
 async function topValues(array: TopArray, visible: (index: number) => number): Promise<Values> {
   const counts = await numbersOf(array.counts);
   const columns = (await numbersOf(array.columns)) as Uint8Array;
@@ -150,7 +150,7 @@ async function topValues(array: TopArray, visible: (index: number) => number): P
   const rows = rowsOf(array.shape);
   for (const part of [counts, scales, rest]) expectLength(part.length, rows, "rows");
   const table = logTable(array.decades);
-  // Where each row begins among the codes and among the bytes of the columns.
+  // Where each row begins among the codes and among the columns' bytes.
   const firstCode = new Uint32Array(rows + 1);
   const firstByte = new Uint32Array(rows + 1);
   let byte = 0;
@@ -161,7 +161,7 @@ async function topValues(array: TopArray, visible: (index: number) => number): P
   }
   expectLength(codes.length, firstCode[rows], "codes");
   expectLength(columns.length, byte, "bytes of columns");
-  // Where the kept value after the one at byte `at` stands, as columns to go on; leaves `next` behind it.
+  // Column offset to the stored value after the one at byte `at`; leaves `next` after it.
   let next = 0;
   const gapAt = (at: number) => {
     let gap = 0;
@@ -207,7 +207,7 @@ async function topValues(array: TopArray, visible: (index: number) => number): P
 
 /**
  * One entry of a document's `arrays`.
- * @param visible how many columns a row can see, where that is not all: i + 1 for position i of a causal model
+ * @param visible number of columns that a row can see, if not all: i + 1 for position i of a causal model
  */
 export async function decodeArray(array: EncodedArray, visible?: (row: number) => number): Promise<Values> {
   const { shape } = array;

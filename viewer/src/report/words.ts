@@ -1,11 +1,11 @@
-// A report with the pieces of words merged: a word is looked at by as much as its pieces together (columns are summed),
-// and looks as its pieces do on average (rows are averaged), as attnflow/graph/normalize.h has it. Flow cannot be merged
-// so: arcs that two pieces share count once, which takes a network with one sink for both.
+// A report with words merged: attention to a word is the sum over its subword tokens (columns are summed), and
+// attention from it is their mean (rows are averaged), as in attnflow/graph/normalize.h. Flow cannot be merged this
+// way: arcs that two tokens share count once, which takes a network with one sink for both.
 import { arrayName, SCORE_METHODS, type Method, type ReportDocument, type TokenFields } from "./document";
 import { Report } from "./report";
 import { denseValues, type Numbers, type Values } from "./values";
 
-/** Positions of the pieces of each word, in order; a token that belongs to no word stands alone. */
+/** Positions of each word's subword tokens, in order; a token that belongs to no word is a group of its own. */
 function wordGroups(report: Report): number[][] {
   const groups: number[][] = [];
   for (const { index } of report.tokens) {
@@ -25,7 +25,7 @@ export function mergedRow(rows: readonly Numbers[], groups: readonly (readonly n
   return merged;
 }
 
-/** Rows of an array [.., n, n] merged; null when rows or columns are not all there. */
+/** Merges the rows of an array [.., n, n]; null if rows or columns are missing. */
 function mergedValues(values: Values | undefined, groups: number[][], n: number): Values | null {
   if (!values || values.n !== n || values.rows % n !== 0) return null;
   const words = groups.length;
@@ -47,7 +47,7 @@ export class WordReport extends Report {
     arrays: Map<string, Values>,
     override readonly pieces: Report,
     readonly groups: number[][],
-    /** the word of each piece */
+    /** the word of each subword token */
     readonly wordOf: number[],
   ) {
     super(document, arrays);
@@ -61,7 +61,7 @@ export class WordReport extends Report {
     return this.groups[token];
   }
 
-  /** Null when no word has several pieces. */
+  /** Null if no word has several tokens. */
   static of(report: Report): WordReport | null {
     const groups = wordGroups(report);
     if (report.document.generation || report.settings.words || groups.length === report.n) return null;
@@ -72,10 +72,10 @@ export class WordReport extends Report {
       if (group.length === 1) return first;
       const text = group.map((piece) => document.input.tokens[piece].text).join("");
       const unknown = group.some((piece) => report.tokens[piece].unknown);
-      return { ...first, end: last.end, text, unknown, shown: undefined }; // a word cuts no character
+      return { ...first, end: last.end, text, unknown, shown: undefined }; // a word does not split characters
     });
     const arrays = new Map<string, Values>();
-    // Normalised values are no longer those of the pieces together.
+    // Normalized values are not those of the tokens combined.
     const mergeable = report.settings.normalize === "none" ? ["raw", "rollout"] : [];
     const complete = mergeable.filter((name) => report.outputTokens(name as Method).length === n);
     for (const name of [...complete, "graph", "attention"]) {
@@ -83,7 +83,7 @@ export class WordReport extends Report {
       const merged = mergedValues(values, groups, n);
       if (merged) arrays.set(name, merged);
     }
-    // Scores of pieces add up to their word's, but that of blanking them one by one is not that of blanking all.
+    // Token scores add up to their word's, but blanking tokens one by one is not blanking them all.
     for (const method of SCORE_METHODS) {
       const pieces = method === "blank-out" ? undefined : report.array(arrayName(method));
       if (pieces) {
@@ -101,7 +101,7 @@ export class WordReport extends Report {
       flow_output_tokens: [],
       predictions: document.predictions
         ?.filter(({ kind, position }, _, all) => {
-          // Of a word's classes that of the piece that is looked at, else of its first.
+          // A word's class is that of the token looked at, else of its first one.
           if (kind !== "token-class" || typeof position !== "number" || position === document.output_token) return true;
           const word = wordOf[position];
           const first = all.find((one) => typeof one.position === "number" && wordOf[one.position] === word);
@@ -121,7 +121,7 @@ export class WordReport extends Report {
   }
 }
 
-/** Which columns are masked; positions are of pieces, also where words are merged. */
+/** Which columns are masked; positions refer to subword tokens, even where words are merged. */
 export function maskText(report: Report, mask: string): string {
   const { tokens } = report.pieces;
   if (mask === "none") return "nothing";

@@ -25,7 +25,7 @@ const DOES: Record<string, string> = {
   gradient: "the length of its gradient with respect to that token",
 };
 
-/** Why this one text cannot be evaluated although its model can; "" when it can. */
+/** Why this text cannot be evaluated although its model can be; "" if it can. */
 function whyNotEvaluated({ mask }: ServedModel, report: Report): string {
   if (mask === null || (report.document.predictions ?? []).length > 0) return "";
   return `The text has no ${mask}, so the model predicts nothing whose change could be measured. Replace one of its words with ${mask} and explain the text again.`;
@@ -103,7 +103,7 @@ function EvaluationProgress({ state }: { state: ServerState }) {
 function Result({ evaluation, viewer }: { evaluation: Evaluation; viewer: Viewer }) {
   const { scores, target, blank, notes } = evaluation.document;
   const { report } = viewer;
-  // The page says the others already.
+  // The page already shows the others.
   const said = notesHere(
     notes.filter(({ text }) => !report.document.notes.some((note) => note.text === text)),
     { methods: AGGREGATIONS, asWritten: true, ownToken: true, words: false, served: true, recipe: false },
@@ -120,7 +120,7 @@ function Result({ evaluation, viewer }: { evaluation: Evaluation; viewer: Viewer
       </p>
       <AgreementTable evaluation={evaluation} />
       {strips && (
-        // The scores are those of pieces, also where the page shows words.
+        // The scores belong to subword tokens, even where the page shows words.
         <ViewerContext.Provider value={viewer}>
           <div class="compare" id="scores">
             {scores.map((score) => {

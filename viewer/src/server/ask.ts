@@ -1,9 +1,9 @@
-// What was asked of the server, as the part "ask" of an address: it is asked again when the address is opened. Pictures
-// do not fit into an address; theirs says which one was shown.
+// A request to the server, as the part "ask" of an address: it is repeated when the address is opened. Pictures do not
+// fit into an address; it names the picture that was shown.
 import { LONGEST_ASK } from "../address";
 import { METHODS, type Method } from "../report/document";
 
-/** What an address may hold, by the names of the API. Whether a value fits, the server says. */
+/** The fields an address may hold, by their API names. The server checks the values. */
 const FIELDS = {
   text: {
     text: "string",
@@ -61,11 +61,11 @@ export type PromptAsk = AskOf<"prompt">;
 export type PictureAsk = AskOf<"picture">;
 export type Ask = TextAsk | PromptAsk | PictureAsk;
 
-/** For the address; "" when it is too long for one. */
+/** For the address; "" if it is too long for one. */
 function written(kind: keyof Fields, body: Record<string, unknown>): string {
   const parts = Object.entries(FIELDS[kind]).filter(([name]) => body[name] !== undefined);
   const text = JSON.stringify(
-    // Lists of words are asked as they are typed.
+    // Lists of words are sent as typed.
     Object.fromEntries(parts.map(([name, type]) => [name, type === "string" ? String(body[name]) : body[name]])),
   );
   return text.length <= LONGEST_ASK ? text : "";
@@ -73,7 +73,7 @@ function written(kind: keyof Fields, body: Record<string, unknown>): string {
 
 export const writeTextAsk = (body: Record<string, unknown>) => written("text", body);
 export const writePromptAsk = (body: Record<string, unknown>) => written("prompt", body);
-/** @param edges what of the prediction is asked (Question.edges) */
+/** @param edges what is asked about the prediction (Question.edges) */
 export const writePictureAsk = (picture: string, model: string, example = false, edges: object = {}) =>
   written("picture", { picture, model, ...(example && { example }), ...edges });
 
@@ -83,14 +83,14 @@ function isOf(type: keyof Types, value: unknown): boolean {
   return value.every((one) => (type === "methods" ? METHODS.includes(one as Method) : Number.isSafeInteger(one)));
 }
 
-/** Known names with values of their types only: the address may come from anyone. */
+/** Accepts only known names with values of their types: the address is untrusted. */
 export function readAsk(text: string): Ask | null {
   if (text.length > LONGEST_ASK) return null;
   try {
     const value = JSON.parse(text) as Record<string, unknown> | null;
     const kind = (Object.keys(FIELDS) as (keyof Fields)[]).find((name) => typeof value?.[name] === "string");
     if (!value || !kind) return null;
-    // As addresses of before say it.
+    // The form in older addresses.
     if (value.drop_sink === true) value.mask_columns = "first";
     const parts = Object.entries(FIELDS[kind]).filter(([name, type]) => isOf(type as keyof Types, value[name]));
     return Object.fromEntries(parts.map(([name]) => [name, value[name]])) as Ask;
@@ -99,5 +99,5 @@ export function readAsk(text: string): Ask | null {
   }
 }
 
-/** What the page's address asks; "" when it asks nothing. */
+/** The request in the page's address; "" if there is none. */
 export const askOfAddress = () => new URLSearchParams(location.hash.slice(1)).get("ask") ?? "";

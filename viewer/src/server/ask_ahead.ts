@@ -1,11 +1,11 @@
-// Asks the server by itself for values that the page cannot make: of small inputs once the settings rest, and of any
-// input where a link shows them.
+// Automatically asks the server for values that the page cannot compute: for small inputs once the settings rest, and
+// for any input where a link shows them.
 import { effect } from "@preact/signals";
 import type { Viewer, Wanted } from "../context";
 import type { Report } from "../report/report";
 import type { ServerState } from "./server_state";
 
-/** Flow of these takes well under a second. Larger ones have a button. */
+/** Flow at this size takes well under a second. Larger inputs have a button. */
 const MOST_TOKENS = 64;
 const MOST_LAYERS = 12;
 /** Milliseconds without another choice. */
@@ -13,7 +13,7 @@ const QUIET = 300;
 
 const isSmall = ({ n, model }: Report) => n <= MOST_TOKENS && model.layers <= MOST_LAYERS;
 
-/** What the chosen values need of the server; null where they are here, or where nobody can compute them. */
+/** What the chosen values need from the server; null if they are here, or if they cannot be computed at all. */
 function lackedBy({ state, explanation }: Viewer): Wanted | null {
   const [method, layer, token] = [state.choices.method.value, state.choices.layer.value, state.choices.token.value];
   const { recipe } = explanation.value;
@@ -21,9 +21,9 @@ function lackedBy({ state, explanation }: Viewer): Wanted | null {
   return { method, recipe, token };
 }
 
-/** Returns how to stop. */
+/** Returns a stop function. */
 export function askAhead(state: ServerState, pieces: Viewer): () => void {
-  // Each once: what was refused or cancelled is left to the button.
+  // Each once: after a refusal or cancellation it is left to the button.
   const asked = new Set<string>();
   let mine: { wanted: Wanted; key: string } | null = null;
   let waiting: ReturnType<typeof setTimeout> | undefined;
@@ -34,7 +34,7 @@ export function askAhead(state: ServerState, pieces: Viewer): () => void {
     const ask = pieces.askServer.value;
     const linked = state.results.linked.value === pieces;
     const asking = pieces.asking.value;
-    // Other work is not ended for this; an earlier question of this is.
+    // This must not interrupt other work, only its own earlier request.
     const own = asking !== null && asking === mine?.wanted;
     if (state.work.working.value !== "" && !own) return;
     if (linked && !wanted) state.results.linked.value = null;

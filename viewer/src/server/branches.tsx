@@ -1,4 +1,4 @@
-// Continuations of one prompt that part at a token, side by side: what became of each, and how likely it was.
+// Continuations of one prompt that diverge at a token, side by side: each one's text and probability.
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import { partAt, tailOf } from "../generation/branch";

@@ -16,12 +16,12 @@ export interface ServedModel {
   labels: string[];
   max_tokens: number;
   built_in: boolean;
-  /** what explain and image take, as far as the model's description says */
+  /** mixings and methods that explain and image accept, as far as the model's description says */
   mixings: MixingName[];
   methods: Method[];
-  /** explain takes blank */
+  /** explain accepts blank */
   blanks: boolean;
-  /** evaluate takes it */
+  /** evaluate accepts the model */
   evaluates: boolean;
   /** its files have a chat template; absent from older servers */
   chat?: boolean;
@@ -47,11 +47,11 @@ export interface ModelTable {
   default: Partial<Record<ServedModel["kind"], string | null>>;
 }
 
-/** How far a request is, for people. */
+/** How far a request is, for display. */
 export interface Progress {
-  /** requests before this one; null: it is being worked on */
+  /** requests before this one; null: it is being processed */
   position: number | null;
-  /** the queue is full: it is asked again in so many seconds */
+  /** the queue is full: seconds until it is asked again */
   again?: number;
   phase: string;
   done: number;
@@ -60,19 +60,19 @@ export interface Progress {
 
 export interface Handlers {
   progress?(progress: Progress): void;
-  /** what a generation begins with */
+  /** the start of a generation */
   prompt?(prompt: LivePrompt): void;
   /** a generated token */
   token?(token: LiveToken): void;
 }
 
-/** What the server said, in its own words. */
+/** An error message from the server. */
 export class ServerError extends Error {
   constructor(
     readonly status: number,
     readonly kind: string,
     message: string,
-    /** when and why it is worth asking again */
+    /** when to try again, and why */
     readonly busy: { seconds: number; waiting: number } | null = null,
   ) {
     super(message);
@@ -97,14 +97,14 @@ function stored(): string {
 }
 
 export class Client {
-  /** The server wants a token, or another one. */
+  /** The server requires a token, or a different one. */
   readonly locked = signal(false);
   private token: string;
 
   /** @param base the address that "api/v1/..." is relative to */
   constructor(private readonly base: string = document.baseURI) {
     this.token = stored();
-    // The token may come behind the # of the address, which browsers never send; it does not stay there.
+    // The token may come after the # of the address, which browsers never send; it is removed from there.
     const parts = new URLSearchParams(location.hash.slice(1));
     const given = parts.get("token");
     if (given) {
@@ -120,7 +120,7 @@ export class Client {
     try {
       sessionStorage.setItem(KEY, this.token);
     } catch {
-      // Then until the page is loaded again.
+      // Then only until the page is reloaded.
     }
   }
 
@@ -145,7 +145,7 @@ export class Client {
     return (await (await this.ask("models")).json()) as ModelTable;
   }
 
-  /** Asks until the queue takes it. */
+  /** Asks until the queue accepts it. */
   private async askInTurn(path: string, init: Init, handlers: Handlers): Promise<Response> {
     for (;;) {
       try {
@@ -154,7 +154,7 @@ export class Client {
         if (!(error instanceof ServerError) || !error.busy) throw error;
         const { seconds, waiting } = error.busy;
         handlers.progress?.({ position: waiting, again: seconds, phase: "", done: 0, total: 0 });
-        // Not all at once.
+        // Randomized, so that clients do not all retry at once.
         await pause(seconds * 1000 * (1 + Math.random() / 4), init.signal);
       }
     }
@@ -208,7 +208,7 @@ export class Client {
     return this.follow(path, { ...jsonOf(body), signal }, handlers);
   }
 
-  /** Ends a generation with the tokens so far; its own answer has them. False: it was over. */
+  /** Ends a generation with the tokens so far, which its own response returns. False: it was already over. */
   async stop(id: string): Promise<boolean> {
     const response = await this.ask("stop", { method: "POST", ...jsonOf({ stop_id: id }) });
     return ((await response.json()) as { stopped: boolean }).stopped;
@@ -220,7 +220,7 @@ export class Client {
   }
 }
 
-/** A connection that breaks is the server's end, in words. */
+/** Reports a broken connection as the server having gone away. */
 async function* unbroken<T>(events: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* events;
@@ -230,7 +230,7 @@ async function* unbroken<T>(events: AsyncIterable<T>): AsyncGenerator<T> {
   }
 }
 
-/** Rejects as fetch does when the signal says stop. */
+/** Waits; rejects as fetch does if the signal aborts. */
 function pause(milliseconds: number, signal?: AbortSignal | null): Promise<void> {
   return new Promise((resolve, reject) => {
     const stopped = () => {

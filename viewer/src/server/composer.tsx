@@ -1,4 +1,4 @@
-// What is asked of the server: a text, a picture, or a prompt to be continued.
+// The form for asking the server: a text, a picture, or a prompt to continue.
 import { CheckBox, inOtherForm } from "../components/check_box";
 import { FileButton } from "../components/file_button";
 import { isScore, METHODS, SCORE_METHODS, type Aggregation, type Method, type ScoreMethod } from "../report/document";
@@ -35,7 +35,7 @@ export function Composer({ state }: { state: ServerState }) {
     if (task === "generation") void state.generations.generate();
   };
   return (
-    // Options are folded away: the browser could not show what it finds wrong in them. The server says it.
+    // Options may be folded away, where the browser could not show validation errors. The server reports them.
     <form
       id="composer"
       class={folded.value ? "card folded" : "card"}
@@ -97,7 +97,7 @@ export function Composer({ state }: { state: ServerState }) {
   );
 }
 
-/** Whether the form is folded to a line: once there is an answer, until somebody edits what was asked. */
+/** Whether the form is folded to a line: once there is an answer, until the user edits the request. */
 function useFolding(state: ServerState) {
   const folded = useSignal(false);
   const shown = state.results.shown.value;
@@ -106,11 +106,11 @@ function useFolding(state: ServerState) {
     const answered = shown !== null && (wanted === null || wanted.there);
     folded.value = answered;
     if (!answered) return;
-    // What had the focus is gone from sight.
+    // The focused element is no longer visible.
     if (document.getElementById("composer")?.contains(document.activeElement)) {
       requestAnimationFrame(() => document.getElementById("edit")?.focus({ preventScroll: true }));
     }
-    // On a phone an answer would come where nobody looks. A tour keeps itself in sight.
+    // On a phone an answer could appear out of sight. A tour keeps itself in view.
     if (state.tour.peek() === null) {
       bringToSight("result", (result) => result.getBoundingClientRect().top > innerHeight / 3);
     }
@@ -118,7 +118,7 @@ function useFolding(state: ServerState) {
   return folded;
 }
 
-/** What was asked, in a line. */
+/** The request in one line. */
 function AskedLine({ state, edit }: { state: ServerState; edit: () => void }) {
   const task = state.question.task.value;
   const asked = state.askedWords();
@@ -210,7 +210,7 @@ function TextFields({ state }: { state: ServerState }) {
   );
 }
 
-/** Whether anything else than usual is asked of the prediction. */
+/** Whether anything but the defaults is asked about the prediction. */
 const edgesChanged = ({ mixing, target, against, scores }: Question) =>
   mixing.value !== "auto" || target.value.trim() !== "" || against.value.trim() !== "" || scores.value.length > 0;
 
@@ -238,7 +238,7 @@ function MixingField({ question }: { question: Question }) {
   );
 }
 
-/** What is asked of the prediction: mixing, target, and methods beside the graph. */
+/** What is asked about the prediction: mixing, target, and score methods. */
 function Edges({ question }: { question: Question }) {
   const model = question.chosen.value;
   const offered = SCORE_METHODS.filter((method) => model?.methods.includes(method));
@@ -276,11 +276,11 @@ interface AskAreaProps {
   id: string;
   label: string;
   text: Signal<string>;
-  /** the buttons beside it */
+  /** the buttons next to it */
   children: ComponentChildren;
 }
 
-/** What is asked about; Enter asks. */
+/** The text field of a request; Enter submits it. */
 const AskArea = ({ id, label, text, children }: AskAreaProps) => (
   <div class="ask">
     <label class="visually-hidden" for={id}>
@@ -335,7 +335,7 @@ const NumberLine = ({ value, ...rest }: LineProps<number>) => (
       const number = currentTarget.valueAsNumber;
       if (Number.isFinite(number)) value.value = number;
     }}
-    // What is no number, or nothing, is not asked: the field says again what is.
+    // Invalid or empty input is not used: the field shows the current value again.
     onBlur={(event) => (event.currentTarget.value = String(value.value))}
   />
 );
@@ -365,7 +365,7 @@ const PromptFields = ({ question }: { question: Question }) => (
   </AskArea>
 );
 
-/** What a continuation is asked with, folded: the defaults are those of attnflow generate, with fewer tokens. */
+/** The options of a continuation, folded: the defaults are those of attnflow generate, with fewer tokens. */
 function PromptOptions({ question }: { question: Question }) {
   const methods = question.methods.value;
   const samples = question.temperature.value > 0;
@@ -476,7 +476,7 @@ function Status({ state }: { state: ServerState }) {
   }
   const partial = working !== "" && progress !== null && progress.total > 0;
   return (
-    // The row keeps its height: answers move nothing.
+    // The row keeps its height, so that answers move nothing.
     <div class="row status" id="status">
       {working && (
         <>
@@ -522,7 +522,7 @@ function LongText({ question }: { question: Question }) {
   );
 }
 
-/** Below the field that it is about: what went wrong, or a text that is longer than the model takes; and the way out. */
+/** Below the field concerned: what went wrong, or that the text is too long for the model; and how to resolve it. */
 function Problem({ state }: { state: ServerState }) {
   const { problem, cuttable, working } = state.work;
   const { task, chosen, text, pair } = state.question;

@@ -1,13 +1,13 @@
-// What readers should know of a model before they ask it something.
+// What readers should know about a model before they use it.
 import type { ServedModel } from "./client";
 
-/** The built-in models' own, which were trained on one thing. */
+/** The built-in models' own, each trained for one task. */
 const BUILT_IN: Readonly<Record<string, string>> = {
   agreement: "Reads the start of a sentence and predicts whether its verb is singular or plural",
   fashion: "Classifies small grayscale pictures of clothing",
 };
 
-/** "singular, plural"; of many the first. */
+/** "singular, plural"; of many labels only the first. */
 function named(labels: readonly string[]): string {
   const few = labels.slice(0, 4).join(", ");
   return labels.length > 4 ? `${few}, … (${labels.length})` : few;
@@ -43,6 +43,6 @@ export function describe(model: ServedModel): string {
   return `${purposeOf(model)}. ${facts.join(", ")}`;
 }
 
-/** How many tokens texts have at least: no tokenizer makes one of two words. */
+/** A lower bound on the number of tokens: no tokenizer makes one token of two words. */
 export const leastTokens = (...texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + (text.match(/\S+/g)?.length ?? 0), 0);

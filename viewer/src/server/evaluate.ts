@@ -1,4 +1,4 @@
-// Do the methods agree with what happens when tokens are blanked? Asked of the text that is shown.
+// Do the methods agree with the effect of blanking tokens? Evaluated for the text shown.
 import type { Viewer } from "../context";
 import { ServerError } from "./client";
 import { Evaluation } from "./evaluation";
@@ -6,7 +6,7 @@ import { problemHere } from "./problems";
 import type { Results } from "./results";
 import type { Work } from "./work";
 
-/** What the server is doing while it evaluates. */
+/** The server's phase while it evaluates. */
 export const EVALUATING = "Evaluating";
 
 export async function evaluate(viewer: Viewer, work: Work, results: Results) {
@@ -19,7 +19,7 @@ export async function evaluate(viewer: Viewer, work: Work, results: Results) {
     try {
       return new Evaluation(await work.client.post("evaluate", body, handlers, signal));
     } catch (error) {
-      // Said where it was asked, unless nobody may ask or nobody waits.
+      // Reported where it was requested, unless access is denied or the request was canceled.
       if (!(error instanceof ServerError) || work.client.locked.value) throw error;
       results.evaluationProblem.value = problemHere(error.message);
       return null;

@@ -1,12 +1,12 @@
-// The answer of POST /api/v1/evaluate: importance scores of a text's tokens, and how each method ranks them.
+// The response of POST /api/v1/evaluate: importance scores of a text's tokens, and how each method ranks them.
 import type { Method, Note } from "../report/document";
 
 export interface Score {
   /** blank-out, gradient */
   name: string;
-  /** what changes: "probability of plural" */
+  /** the quantity that changes: "probability of plural" */
   target: string;
-  /** one a token */
+  /** one per token */
   values: number[];
 }
 
@@ -35,7 +35,7 @@ interface EvaluationDocument {
   notes: Note[];
 }
 
-/** Columns of the table that belong together: one score over some of the tokens. */
+/** Table columns that belong together: one score over some of the tokens. */
 export interface Group {
   score: string;
   tokens: Correlation["tokens"];
@@ -51,7 +51,7 @@ export class Evaluation {
   readonly document: EvaluationDocument;
   readonly groups: Group[] = [];
 
-  /** Takes a parsed document. Throws with a sentence for the user. */
+  /** Reads a parsed document. Throws with a sentence for the user. */
   constructor(value: unknown) {
     const document = value as Partial<EvaluationDocument> | null;
     if (document?.format !== "attnflow-text-evaluation" || document.version !== 2) {
@@ -73,7 +73,7 @@ export class Evaluation {
     return this.of(group).find((one) => one.method === method && one.layer === layer)?.spearman ?? null;
   }
 
-  /** The method and layer that rank a group's tokens most alike; null where none can be ranked. */
+  /** The method and layer whose ranking of a group's tokens is closest; null if none can be ranked. */
   best(group: Group): Ranked | null {
     const ranked = this.of(group).filter((one): one is Ranked => one.spearman !== null);
     return ranked.reduce<Ranked | null>((best, one) => (best && best.spearman >= one.spearman ? best : one), null);
@@ -90,7 +90,7 @@ export class Evaluation {
     return sentences.join(" ");
   }
 
-  /** The token that a score names first. */
+  /** The token with a score's largest value. */
   first({ values }: Score): { index: number; value: number } {
     const value = Math.max(...values);
     return { index: values.indexOf(value), value };
@@ -102,7 +102,7 @@ export class Evaluation {
   }
 }
 
-/** A correlation for people. */
+/** A correlation for display. */
 export function rho(value: number | null): string {
   if (value === null) return "–";
   const text = value.toFixed(2);

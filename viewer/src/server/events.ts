@@ -1,4 +1,4 @@
-// Server-sent events over fetch: EventSource can neither POST nor say who asks.
+// Server-sent events over fetch: EventSource can neither POST nor send credentials.
 
 export interface ServerEvent {
   name: string;
@@ -9,7 +9,7 @@ export interface ServerEvent {
 export async function* readEvents(stream: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
   const reader = stream.getReader();
   const decoder = new TextDecoder();
-  // A line of data may be megabytes: its parts are joined once, and only what is new is searched for its end.
+  // A data line may be megabytes: its parts are joined once, and only new input is searched for its end.
   let parts: string[] = [];
   let afterReturn = false;
   let name = "";
@@ -19,7 +19,7 @@ export async function* readEvents(stream: ReadableStream<Uint8Array>): AsyncGene
       const { done, value } = await reader.read();
       let chunk = done ? decoder.decode() : decoder.decode(value, { stream: true });
       if (chunk !== "") {
-        // The chunk before ended with the first half of a line break.
+        // The previous chunk ended with the first half of a line break.
         if (afterReturn && chunk.startsWith("\n")) chunk = chunk.slice(1);
         afterReturn = chunk.endsWith("\r");
       }

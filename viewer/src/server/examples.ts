@@ -1,9 +1,9 @@
-// What to begin with, which the table of models brings.
+// Example inputs, from the server's list of models.
 import type { Example, PictureExample, ServedModel, TextExample } from "./client";
 
 const isPicture = (example: Example): example is PictureExample => "data" in example;
 
-/** For a model in its chat template: the beginning of a text is none of a conversation. */
+/** For a model with a chat template: text beginnings do not start a conversation. */
 const QUESTIONS = ["What is the capital of France?", "Why is the sky blue?", "Who wrote Hamlet, and when?"];
 
 /** @param chat whether they are turns of a conversation */
@@ -18,13 +18,13 @@ export const addressOf = ({ type, data }: PictureExample) => `data:${type};base6
 
 const fileName = ({ name, type }: PictureExample) => `${name}.${type.replace("image/", "")}`;
 
-/** As if it had been chosen from a disk. */
+/** The example as a file, as if chosen from disk. */
 export function fileOf(example: PictureExample): File {
   const bytes = Uint8Array.from(atob(example.data), (character) => character.charCodeAt(0));
   return new File([bytes], fileName(example), { type: example.type });
 }
 
-/** The example of that file name. */
+/** The example with this file name. */
 export const exampleFile = (model: ServedModel | null, name: string): File | undefined =>
   picturesOf(model)
     .filter((one) => fileName(one) === name)

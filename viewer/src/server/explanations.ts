@@ -1,4 +1,4 @@
-// Texts and pictures that are explained: asked, shown, and asked again with other settings.
+// Texts and pictures to explain: requested, shown, and requested again with other settings.
 import { batch, signal } from "@preact/signals";
 import { Viewer, type Wanted } from "../context";
 import { restoreLink } from "../link";
@@ -16,21 +16,21 @@ import type { Asked, Results } from "./results";
 import { keepPicture } from "./tab";
 import type { Work } from "./work";
 
-/** What a request says so that numbers are made as a recipe has them. */
+/** Request fields for numbers made with a recipe's settings. */
 function recipeFields(recipe: Recipe, { needs, rule }: MixingInfo) {
   const { heads, residual, ...others } = recipe;
-  // Only attention has heads; contributions, relevance and gradients have a residual of their own.
+  // Only attention has heads; contributions, relevance and gradients have their own residual.
   return { ...(needs === "attention" && { heads }), ...(rule === "convex" && { residual }), ...others };
 }
 
-/** As a picture's request holds them: in its address. */
+/** As in a picture's request: in its address. */
 const asTexts = (options: object) =>
   Object.fromEntries(Object.entries(options).map(([name, value]) => [name, String(value)]));
 
 export class Explanations {
-  /** What the address asks for now. */
+  /** The picture that the address asks for. */
   readonly wanted = signal<WantedPicture | null>(null);
-  /** the picture that was sent last */
+  /** the picture sent last */
   readonly sent = signal<Sent | null>(null);
   readonly pictures = new KeptPictures();
 
@@ -40,7 +40,7 @@ export class Explanations {
     private readonly results: Results,
   ) {}
 
-  /** The report on what is asked; null where nothing comes of it. */
+  /** The report on a request; null if it fails. */
   ask(asked: Asked, what: string): Promise<Report | null> {
     return this.work.run(what, async (handlers, signal) => {
       const { client } = this.work;
@@ -52,7 +52,7 @@ export class Explanations {
     });
   }
 
-  /** @param cut only its beginning, as long as the model takes */
+  /** @param cut only the beginning that fits the model */
   explainText(cut = false) {
     this.work.note("text", "");
     return this.askText("Explaining", cut);
@@ -62,12 +62,12 @@ export class Explanations {
     const body = { ...this.question.request(), ...(cut && { truncate: true }) };
     const report = await this.ask({ text: body }, what);
     if (report) this.show(report, { text: body });
-    // What is compared, or replaced, is another question than this one.
+    // Not offered for comparisons and replacements, which are other requests.
     else this.work.offerCut();
     return report !== null;
   }
 
-  /** @param brought an address brings it, as it may bring an example that was chosen */
+  /** @param brought it comes with an address, as an example that was chosen may */
   async explainPicture(picture: File, example = false, brought = example) {
     if (this.question.task.peek() !== "image") this.question.choose("image");
     const problem = problemOf(picture);
@@ -75,7 +75,7 @@ export class Explanations {
       this.work.say("image", problem);
       return;
     }
-    // An example that is chosen while a link waits for a picture is not that picture.
+    // An example chosen while a link waits for a picture is not that picture.
     const waiting = this.wanted.peek();
     const wanted = waiting && waiting.there === brought && (!brought || waiting.name === picture.name) ? waiting : null;
     if (!wanted) this.work.note("image", "");
@@ -89,7 +89,7 @@ export class Explanations {
     else if (wanted?.there && this.wanted.peek() === wanted) this.wanted.value = null;
   }
 
-  /** A picture, or one that was shown before: what a link wanted is there. */
+  /** Shows a picture, new or shown before: the picture a link wanted is then present. */
   showPicture(viewer: Viewer, asked: AskedPicture) {
     this.pictures.keep(viewer, asked);
     const { ask } = viewer.state.address;
@@ -104,7 +104,7 @@ export class Explanations {
   private show(report: Report, asked: Asked, wanted: WantedPicture | null = null) {
     const before = this.results.viewerOf("text" in asked ? "text" : "image");
     const viewer = new Viewer(report);
-    // What was chosen stays chosen where the new report has it.
+    // Choices are kept if the new report supports them.
     if (before) {
       const { method, palette, ownScale } = before.state.choices;
       if (report.methods.includes(method.value)) viewer.state.choices.method.value = method.value;
@@ -137,7 +137,7 @@ export class Explanations {
     });
   }
 
-  /** The same input with other matrices of the layers; layer and output token stay chosen. */
+  /** The same input with another mixing; layer and output token are kept. */
   private async mix({ state, report: before }: Viewer, asked: Asked, mixing: MixingName) {
     const again: Asked =
       "text" in asked
@@ -153,12 +153,12 @@ export class Explanations {
     if (report.layers.includes(state.choices.layer.peek())) choices.layer.value = state.choices.layer.peek();
   }
 
-  /** Numbers that the page cannot compute, for the same input: they join the viewer's. */
+  /** Numbers for the same input that the page cannot compute, which are added to the viewer's. */
   private async recompute(viewer: Viewer, { method, recipe, token }: Wanted) {
     const task = viewer.report.document.input.kind === "image" ? "image" : "text";
     const asked = this.results.asked[task];
     if (!asked) return;
-    // The server merges the words itself: flow between words is not that of their pieces together.
+    // The server merges words itself: flow between words is not the combined flow of their tokens.
     const merged = viewer.report instanceof WordReport;
     const position = token === null ? "all" : viewer.report.piecesOf(token)[0];
     const settings = {
@@ -177,13 +177,13 @@ export class Explanations {
     } else if (report) viewer.answers.value = [...viewer.answers.peek(), report];
   }
 
-  /** A request for what is to stand beside what is shown, made as that is now. */
+  /** A request for something to show next to the current report, made with the current settings. */
   beside(viewer: Viewer, body: Record<string, unknown>): Record<string, unknown> {
     const mixing = typeof body.mixing === "string" ? mixingInfo(body.mixing) : viewer.report.mixing;
     return withSettings(body, recipeFields(viewer.explanation.peek().recipe, mixing));
   }
 
-  /** The model that explained what is shown. */
+  /** The model that produced the explanation shown. */
   explaining(): ServedModel | null {
     const name = this.results.asked.text?.text.model ?? "";
     return this.question.table.value?.models.find((model) => model.name === name) ?? null;

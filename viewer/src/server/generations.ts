@@ -1,4 +1,4 @@
-// Prompts that are continued, and their branches: continuations that part at a token.
+// Prompts to continue, and their branches: continuations that diverge at a token.
 import { batch, signal } from "@preact/signals";
 import { moveTo } from "../address";
 import { MOST_GIVEN } from "../generation/branch";
@@ -11,7 +11,7 @@ import type { PromptRequest, Question } from "./question";
 import type { Results, Shown } from "./results";
 import type { Work } from "./work";
 
-/** Flow of one token of a text so long takes about a second. */
+/** Flow of one token in a text of this length takes about a second. */
 const MOST_WITH_FLOW = 256;
 
 /** The request that checks one token of a text that the server has generated. */
@@ -28,17 +28,17 @@ export function checkRequest(asked: PromptRequest, report: GenerationReport, tok
   };
 }
 
-/** Nobody else's: 16 random bytes. */
+/** An unguessable name: 16 random bytes. */
 const randomName = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 export class Generations {
-  /** continuations of the prompt that is shown, from tokens that were given; the first is the model's own */
+  /** continuations of the prompt shown, from tokens that were given; the first is the model's own */
   readonly branches = signal<readonly GenerationLive[]>([]);
-  /** What was shown before the newest continuation: it comes back where nothing comes of that. */
+  /** What was shown before the newest continuation, to return to if that fails. */
   private beneath: Shown = null;
   private readonly prompts = new WeakMap<GenerationLive, PromptRequest>();
-  /** What the server knows the newest generation by. */
+  /** The server's id for the newest generation. */
   private stopId = "";
 
   constructor(
@@ -60,7 +60,7 @@ export class Generations {
     }
   }
 
-  /** Continues with another token in place of one that was generated; what was there stays beside it. */
+  /** Continues with another token in place of a generated one; the original stays next to it. */
   async branch(live: GenerationLive, token: number, id: number) {
     const asked = this.prompts.get(live);
     const report = live.viewer.peek()?.report;
@@ -77,8 +77,8 @@ export class Generations {
   }
 
   /**
-   * Checks one token of a text by blanking the prompt's tokens, over the same edges: the text up to it is given to the
-   * model again. Where it is short its flow comes along.
+   * Checks one token of a text by blanking the prompt's tokens, over the same edges: the text up to it is passed to the
+   * model again. For short texts, its flow is included.
    */
   async check(live: GenerationLive, token: number) {
     const asked = this.prompts.get(live);
@@ -101,34 +101,34 @@ export class Generations {
     });
   }
 
-  /** The tokens of a branch that are known by their numbers: while it grows, those that it was given. */
+  /** The token ids of a branch as far as known: while it grows, the ids that it was given. */
   idsOf(live: GenerationLive): readonly number[] {
     const viewer = live.viewer.value;
     if (!viewer || viewer.state.growing.value) return this.prompts.get(live)?.begin_with ?? [];
     return viewer.report.fields.tokens.map(({ id }) => id);
   }
 
-  /** Shows another of the branches; what is generated meanwhile goes on. */
+  /** Shows another branch; generations in progress continue. */
   showBranch(live: GenerationLive) {
     this.results.put("generation", { live });
     this.enter(live);
   }
 
-  /** Back, or forward, to another branch of the prompt that is shown. */
+  /** Another branch of the prompt shown, reached by back or forward. */
   branchFor(ask: string): GenerationLive | undefined {
     return this.branches.peek().find(({ options, viewer }) => options.ask === ask && viewer.peek() !== null);
   }
 
-  /** A continuation's address, where it is shown; none where it is too long for one. */
+  /** Puts a continuation's request in the address if it is shown; not if it is too long for one. */
   private enter({ options: { ask } }: GenerationLive) {
     if (this.question.task.peek() !== "generation" || askOfAddress() === ask) return;
     moveTo(ask ? `v=1&${new URLSearchParams({ ask }).toString()}` : "");
   }
 
   /**
-   * @param fragment what a link says of the page: chosen when the report is there
-   * @param asked what the composer stands for, or a branch of that
-   * @param beside the continuation that this one is a branch of
+   * @param fragment a link's choices for the page: applied when the report arrives
+   * @param asked the request in the composer, or a branch of it
+   * @param beside the continuation that this one branches from
    */
   async generate({
     what = "Generating",
@@ -142,7 +142,7 @@ export class Generations {
     work.discards = false;
     const body = { ...asked, generated_columns: true, stop_id: this.stopId, compact: true };
     const ask = writePromptAsk(asked);
-    // Nothing will come of one that waits for its first token: this one ends it.
+    // A generation still waiting for its first token has nothing to return to: this one ends it.
     if (!results.live()?.waits) this.beneath = results.of("generation");
     const before = this.beneath;
     const look = before && "live" in before ? before.live.viewer.peek()?.state.choices : null;
@@ -153,7 +153,7 @@ export class Generations {
       opened: (viewer) => {
         const { state, branch } = viewer;
         branch.value = (token, id) => void this.branch(live, token, id);
-        // An encoder-decoder has nothing to blank its source with.
+        // An encoder-decoder has no token with which to blank its source.
         if (!viewer.report.joint) viewer.check.value = (token) => this.check(live, token);
         state.address = ask ? { ask } : {};
         state.lacks = ask ? "" : asked.begin_with ? "the long beginning" : "the long prompt";
@@ -173,7 +173,7 @@ export class Generations {
     results.put("generation", { live });
     const done = await work.run(what, async (handlers, signal) => {
       const prompt = (event: LivePrompt) => {
-        // The address of another task, or of another branch that is looked at, is theirs.
+        // While another task or branch is shown, the address is theirs.
         if (results.live() === live) this.enter(live);
         live.begin(event);
       };
@@ -190,15 +190,15 @@ export class Generations {
     if (done) return;
     const mine = results.live() === live;
     if (live.tokens.peek().length > 0 && !work.discards) {
-      // Said where the text is.
+      // Reported where the text is.
       live.fail(work.problemOf("generation") || "it was canceled");
       if (mine) work.say("generation", "");
     } else {
       live.fail("it was canceled");
-      // Nothing came of it, or is wanted: what was shown before stays.
+      // It failed or was canceled: what was shown before stays.
       if (mine) results.put("generation", before);
       if (mine && before && "live" in before) this.enter(before.live);
-      // Nothing, unless a newer one has taken its place.
+      // Nothing to do if a newer one has taken its place.
       if (this.branches.peek().includes(live)) this.branches.value = beside ? others : known;
     }
   }

@@ -1,4 +1,4 @@
-// Asks what an address says: the part `ask` of a link, and the way back and forward.
+// Runs the request in the address: the part `ask` of a link, and back and forward navigation.
 import { batch } from "@preact/signals";
 import { moveTo } from "../address";
 import { restoreLink } from "../link";
@@ -22,8 +22,8 @@ import { keptPicture } from "./tab";
 import type { Work } from "./work";
 
 /**
- * What a link came to be asked as, in its place. A model that is not here, or a link by hand, is asked in other words:
- * each way back to them would be another thing to ask.
+ * Puts the request as actually made in the address. With an unavailable model, or a handwritten link, it is worded
+ * differently, and each step back to the original would repeat the request.
  */
 function settle(ask: string) {
   const parts = new URLSearchParams(location.hash.slice(1));
@@ -42,7 +42,7 @@ export class Links {
     private readonly generations: Generations,
   ) {}
 
-  /** Asks what the address says, if it says something else than what is shown. */
+  /** Runs the address's request if it differs from what is shown. */
   async follow() {
     const ask = askOfAddress();
     const there = ask && this.results.taskFor(ask);
@@ -57,7 +57,7 @@ export class Links {
       return;
     }
     const found = readAsk(ask);
-    // What models there are is not known before the server has said it.
+    // The models are unknown until the server has listed them.
     if (!this.question.table.peek()) return;
     if (!found) {
       this.work.note(
@@ -71,7 +71,7 @@ export class Links {
     else await this.wantPicture(found, ask);
   }
 
-  /** Back, or forward, to what another task shows. */
+  /** Back or forward to what another task shows. */
   private showAgain(task: Task) {
     const shown = this.results.of(task);
     if (this.question.task.peek() !== task && shown) {
@@ -82,7 +82,7 @@ export class Links {
     this.question.choose(task);
   }
 
-  /** The task and model of a link. A model that is not here is said to be missing; whether it is here. */
+  /** Selects a link's task and model; returns whether the model is available, and reports it if not. */
   private take(task: Task, model: string | undefined): boolean {
     const { question } = this;
     question.choose(task);
@@ -136,7 +136,7 @@ export class Links {
       question.layers.value = found.layers ?? "";
       question.takeMixing(found.mixing);
     });
-    // Numbers of tokens are the model's own.
+    // Token ids are specific to the model.
     const begin = there && found.begin_with ? { begin_with: found.begin_with } : {};
     const asked = { ...question.promptRequest(), ...begin };
     settle(writePromptAsk(asked));
@@ -144,7 +144,7 @@ export class Links {
     await this.generations.generate({ what: `Restoring${seed}`, fragment: location.hash, asked });
   }
 
-  /** Shows a picture again, explains an example, or asks for the picture. What is shown meanwhile stays. */
+  /** Shows a picture again, explains an example, or asks for the picture. Meanwhile the current view stays. */
   private async wantPicture(found: PictureAsk, ask: string) {
     const { question, explanations } = this;
     const { picture, model, example = false } = found;

@@ -1,17 +1,17 @@
-// Texts whose matrices of all layers take minutes: a decoder is asked for rows of the last token, which need no matrices.
+// Texts whose full matrices take minutes: a decoder is asked for rows of the last token, which need no matrices.
 import { AGGREGATIONS, type Method } from "../report/document";
 import type { ServedModel } from "./client";
 import { leastTokens } from "./describe";
 
 const MANY_TOKENS = 600;
-/** Letters of a token, at most so many of usual text. */
+/** An upper bound on a token's letters in ordinary text. */
 const LETTERS = 6;
-/** Where a token is a letter or two. */
+/** Scripts in which a token is a letter or two. */
 const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/gu;
 
 type Body = Record<string, unknown>;
 
-/** Whether texts are that long for a model. A guess: only its tokenizer knows. */
+/** Whether texts are long for a model, by a guess: only its tokenizer knows. */
 export function isLong(model: ServedModel | null, ...texts: readonly string[]): boolean {
   if (model?.head !== "causal" || (model.max_tokens ?? MANY_TOKENS) < MANY_TOKENS) return false;
   const text = texts.join("");
@@ -19,7 +19,7 @@ export function isLong(model: ServedModel | null, ...texts: readonly string[]): 
   return Math.max(leastTokens(...texts), text.length / LETTERS, dense / 2) >= MANY_TOKENS;
 }
 
-/** The request for its last token alone, or for all; without flow, which of all pairs would take hours. */
+/** The request for only the last token, or for all; without flow, which would take hours for all pairs. */
 export const askOfLong = (body: Body, allTokens: boolean): Body => ({
   ...body,
   method: ((body.method ?? AGGREGATIONS) as readonly Method[]).filter((method) => method !== "flow"),
@@ -33,7 +33,7 @@ export function ofAllTokens(body: Body): Body {
   return all;
 }
 
-/** The request with other settings; for all tokens, where those cannot be of one alone (explain/fill_report.h). */
+/** The request with other settings; for all tokens if those do not allow a single one (explain/fill_report.h). */
 export function withSettings(body: Body, settings: Body): Body {
   const asked: Body = { ...body, ...settings };
   const methods = (asked.method ?? []) as readonly Method[];

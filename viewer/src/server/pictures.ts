@@ -1,23 +1,23 @@
-// Pictures that were sent, and what of them the page keeps.
+// Pictures that were sent, and what the page keeps of them.
 import type { Viewer } from "../context";
 
 export interface AskedPicture {
   picture: File;
-  /** one of the model's own: a link can name it */
+  /** one of the model's examples: a link can name it */
   example: boolean;
   options: Record<string, string>;
-  /** which mixing, prediction and methods were asked, as a link holds them */
+  /** the requested mixing, prediction and methods, as a link holds them */
   edges?: object;
 }
 
-/** A picture that a link shows and cannot hold, but for an example and one that the tab kept, which are there. */
+/** A picture that a link refers to but cannot hold; examples and pictures that the tab kept are available. */
 export interface WantedPicture {
   name: string;
   fragment: string;
   there: boolean;
 }
 
-/** A picture that was sent, and where the page can show it from. */
+/** A picture that was sent, and a URL from which the page can show it. */
 export interface Sent {
   file: File;
   name: string;
@@ -26,10 +26,10 @@ export interface Sent {
 }
 
 const MOST_BYTES = 64 * 2 ** 20;
-/** Pictures that the way back and forward shows again. */
+/** The number of pictures that back and forward can show again. */
 export const MOST_KEPT = 6;
 
-/** Why a file cannot be sent; "" when it can. */
+/** Why a file cannot be sent; "" if it can. */
 export function problemOf(file: File): string {
   if (file.size > MOST_BYTES) {
     return `expected a picture of at most ${MOST_BYTES / 2 ** 20} MB, found ${file.name}`;
@@ -41,14 +41,14 @@ export function problemOf(file: File): string {
   return "";
 }
 
-/** What takes the place of `before` beside the button. */
+/** The entry for a file that replaces `before`. */
 export function sendingOf(file: File, before: Sent | null): Sent {
   if (before?.file === file) return before;
   if (before) URL.revokeObjectURL(before.url);
   return { file, name: file.name, bytes: file.size, url: URL.createObjectURL(file) };
 }
 
-/** The pictures that were shown last, by their part of the address. */
+/** The pictures shown last, by their part of the address. */
 export class KeptPictures {
   private readonly kept = new Map<string, { viewer: Viewer; asked: AskedPicture }>();
 

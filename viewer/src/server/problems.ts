@@ -1,5 +1,5 @@
-// The server's sentences in the page: they name fields of the API, and paths of the server's machine, which readers of a
-// page have no use for. A sentence that no entry knows is shown as it is.
+// The server's messages as worded in the page: they name API fields and paths on the server's machine, which are of no
+// use to a page's readers. A message without an entry is shown unchanged.
 const PHRASES: readonly [RegExp, string][] = [
   [
     /^expected at most (\d+) tokens \(the positions of (.*?)\), found (\d+)(?:; shorten the text)?/,

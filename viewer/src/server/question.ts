@@ -1,4 +1,4 @@
-// What is typed and chosen in the composer, and the requests that it stands for.
+// The composer's fields and choices, and the requests that they amount to.
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { AGGREGATIONS, isScore, SCORE_METHODS, type Method, type ScoreMethod } from "../report/document";
 import { MIXING_NAMES, type MixingName } from "../report/mixings";
@@ -10,15 +10,15 @@ export type Task = "text" | "image" | "generation";
 
 export const TASKS: readonly Task[] = ["text", "image", "generation"];
 
-/** of a continuation */
+/** length of a continuation by default */
 export const USUAL_TOKENS = 40;
-/** Single heads of short texts only: they are L H n² numbers. */
+/** Individual heads are requested only for short texts: they are L H n² numbers. */
 const MOST_TEXT_WITH_HEADS = 240;
 
-/** What is asked of a continuation. */
+/** The request for a continuation. */
 export type PromptRequest = ReturnType<Question["promptRequest"]> & { begin_with?: number[] };
 
-/** The words of a list as it is typed. */
+/** The words of a typed list. */
 const list = (words: string) =>
   words
     .split(",")
@@ -32,28 +32,28 @@ export class Question {
   readonly pair = signal("");
   readonly prompt = signal("");
   readonly model = signal<Record<Task, string>>({ text: "", image: "", generation: "" });
-  /** of texts, pictures and continuations: what the layers' matrices are made of */
+  /** for texts, pictures and continuations: what the layers' matrices are made of */
   readonly mixing = signal<MixingName | "auto">("auto");
-  /** of texts and pictures: which prediction is explained, against which */
+  /** for texts and pictures: the prediction to explain, and what to compare it with */
   readonly target = signal("");
   readonly against = signal("");
-  /** methods beside raw, rollout and flow */
+  /** methods other than raw, rollout and flow */
   readonly scores = signal<readonly ScoreMethod[]>([]);
-  /** of a long text: whether more than its last token is explained */
+  /** for a long text: whether more than its last token is explained */
   readonly allTokens = signal(false);
-  /** of explain */
+  /** for explain */
   readonly candidates = signal("");
   readonly referents = signal("");
-  /** examples that the page has put into its fields and nobody has asked about */
+  /** examples that the page put into its fields and that have not been asked about yet */
   private readonly offered = new Set<string>();
-  /** of generate */
+  /** for generate */
   readonly tokens = signal(USUAL_TOKENS);
-  /** Whether the prompt is a turn of a conversation; null: as the model is made for. */
+  /** Whether the prompt is a turn of a conversation; null: the model's default. */
   readonly chatChoice = signal<boolean | null>(null);
   readonly system = signal("");
   readonly methods = signal<readonly Method[]>(AGGREGATIONS.filter((method) => method !== "flow"));
   readonly maskFirst = signal(false);
-  /** as it is typed: "1-6,8"; "" is all */
+  /** as typed: "1-6,8"; "" means all */
   readonly layers = signal("");
   readonly temperature = signal(0);
   readonly topP = signal(1);
@@ -61,7 +61,7 @@ export class Question {
 
   readonly models: ReadonlySignal<ServedModel[]> = computed(() => {
     const task = this.task.value;
-    // A language model explains a text as well as it continues one.
+    // A language model can explain a text as well as continue one.
     const fits = (kind: ServedModel["kind"]) => kind === task || (task === "text" && kind === "generation");
     return (this.table.value?.models ?? []).filter(({ kind }) => fits(kind));
   });
@@ -70,20 +70,20 @@ export class Question {
     return this.models.value.find((model) => model.name === name) ?? this.models.value[0] ?? null;
   });
 
-  /** Whether what is asked of a decoder would take minutes for all tokens. */
+  /** Whether a decoder request would take minutes for all tokens. */
   readonly long: ReadonlySignal<boolean> = computed(() => isLong(this.chosen.value, this.text.value, this.pair.value));
-  /** Rows of one token need no matrices, where these are attention: not relevance, which a named target stands for. */
+  /** Whether rows of one token suffice: true for attention, but not for relevance, which a named target implies. */
   readonly onlyLast: ReadonlySignal<boolean> = computed(() => {
     const named = this.mixing.value === "auto" && (this.target.value.trim() || this.against.value.trim());
     const attention = ["auto", "attention"].includes(this.mixing.value) && !named;
     return this.long.value && !this.allTokens.value && attention;
   });
-  /** Whether the prompt is given to the model in its chat template. */
+  /** Whether the prompt is passed to the model in its chat template. */
   readonly chat = computed(() => (this.chosen.value?.chat ?? false) && (this.chatChoice.value ?? true));
-  /** Texts to begin with. */
+  /** Example texts. */
   readonly examples = computed(() => textsOf(this.chosen.value, this.task.value === "generation" && this.chat.value));
 
-  /** The models that there are: those that are asked unless another one is chosen, and their examples. */
+  /** Takes the list of available models, whose first is used by default, and their examples. */
   begin(table: ModelTable) {
     const isFirst = this.table.peek() === null;
     this.table.value = table;
@@ -92,7 +92,7 @@ export class Question {
       names[task] = table.default[task] ?? table.models.find(({ kind }) => kind === task)?.name ?? "";
     }
     this.model.value = names;
-    // The server opens on the model that it was started with; another login changes no choice.
+    // Initially the task is that of the model the server was started with; a later login changes no choice.
     const kind = table.models[0]?.kind;
     if (isFirst && kind) this.task.value = kind;
     const named = (name: string) => table.models.find((model) => model.name === name) ?? null;
@@ -103,14 +103,14 @@ export class Question {
     }
   }
 
-  /** Another thing to ask. What is said and shown is what belongs to it. */
+  /** Switches to another task, with its own messages and results. */
   choose(task: Task) {
     this.task.value = task;
   }
 
   /**
-   * Another model, or chat or none. What the page itself has put into the field gives way to an example that fits, until
-   * something is asked: from then on the sentence is the reader's, who may want two models to say something about it.
+   * Changes the model or chat mode. An example that the page itself filled in is replaced by one that fits, until it
+   * has been used: then the text counts as the user's, who may want two models to process it.
    */
   chooseWith(change: () => void) {
     const field = this.task.peek() === "generation" ? this.prompt : this.text;
@@ -127,13 +127,13 @@ export class Question {
     this.offered.add(example);
   }
 
-  /** Marks a text that was asked or picked among the examples as the reader's own. */
+  /** Marks a text that was used or picked from the examples as the user's own. */
   keep(text: string): string {
     this.offered.delete(text);
     return text;
   }
 
-  /** Which mixing, prediction and methods are asked; what is as usual is not said. */
+  /** The requested mixing, prediction and methods, without those that are defaults. */
   edges(): { mixing?: string; target?: string; against?: string; method?: Method[] } {
     const [target, against] = [this.target.value.trim(), this.against.value.trim()];
     const scores = SCORE_METHODS.filter((method) => this.scores.value.includes(method));
@@ -149,7 +149,7 @@ export class Question {
     this.mixing.value = MIXING_NAMES.find((one) => one === name) ?? "auto";
   }
 
-  /** What an address asks of these. */
+  /** Takes these from an address. */
   takeEdges({ mixing, target = "", against = "", method = [] }: ReturnType<Question["edges"]>) {
     this.takeMixing(mixing);
     this.target.value = target === "auto" ? "" : target;
@@ -157,7 +157,7 @@ export class Question {
     this.scores.value = SCORE_METHODS.filter((one) => method.includes(one));
   }
 
-  /** What is asked of a text. */
+  /** The request for a text. */
   request(): Record<string, unknown> {
     const text = this.keep(this.text.value);
     const [candidates, referents] = [list(this.candidates.value), list(this.referents.value)];
@@ -173,7 +173,7 @@ export class Question {
     return this.long.value ? askOfLong(body, !this.onlyLast.value) : body;
   }
 
-  /** What is asked of a continuation; what samples is said only where it does. */
+  /** The request for a continuation; sampling options only if it samples. */
   promptRequest() {
     const samples = this.temperature.value > 0;
     const layers = this.layers.value.trim();

@@ -1,4 +1,4 @@
-// What is shown below the composer, and what it was asked with.
+// What is shown below the composer, and the requests that produced it.
 import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import type { Viewer } from "../context";
 import type { GenerationLive } from "../generation/live";
@@ -12,16 +12,16 @@ export interface AskedText {
   text: Record<string, unknown>;
 }
 
-/** What a report was asked with: it is asked again with other settings, or with blanked tokens. */
+/** The request for a report, to be repeated with other settings or with blanked tokens. */
 export type Asked = AskedText | AskedPicture;
 
 export class Results {
   private readonly results = signal<Readonly<Record<Task, Shown>>>({ text: null, image: null, generation: null });
   readonly shown: ReadonlySignal<Shown> = computed(() => this.results.value[this.task.value]);
-  /** What a link has opened, until what it shows is there. */
+  /** The viewer that a link has opened, until everything that it shows has arrived. */
   readonly linked = signal<Viewer | null>(null);
   readonly asked: { text?: AskedText; image?: AskedPicture } = {};
-  /** of the text that is shown */
+  /** for the text shown */
   readonly blanked = signal<readonly number[]>([]);
   readonly evaluation = signal<Evaluation | null>(null);
   readonly evaluationProblem = signal("");
@@ -32,19 +32,19 @@ export class Results {
     return this.results.peek()[task];
   }
 
-  /** The report that is shown of a text or a picture. */
+  /** The viewer of the report shown for a text or a picture. */
   viewerOf(task: Task): Viewer | null {
     const shown = this.of(task);
     return shown && "viewer" in shown ? shown.viewer : null;
   }
 
-  /** The continuation that is shown. */
+  /** The continuation shown. */
   live(): GenerationLive | null {
     const shown = this.of("generation");
     return shown && "live" in shown ? shown.live : null;
   }
 
-  /** The task whose report an address asks for, where it is there already. */
+  /** The task whose current report answers an address's request, if any. */
   taskFor(ask: string): Task | undefined {
     return TASKS.find((task) => {
       const shown = this.of(task);

@@ -1,4 +1,4 @@
-// The page of `attnflow serve`: the composer, and below it the page of what was explained.
+// The page of `attnflow serve`: the composer, and below it the page of the result.
 import { useEffect } from "preact/hooks";
 import { ReportApp } from "../app";
 import { ThemeButton } from "../components/toolbar";
@@ -22,7 +22,7 @@ export function ServerApp({ state }: { state: ServerState }) {
     const { prevail, stop } = keepDrafts({ text: state.question.text, prompt: state.question.prompt }, askOfAddress);
     void state.begin().then(() => {
       void state.links.follow();
-      // What the link says has been asked, and what was typed since stands there to be sent.
+      // The link's request has been sent; text typed since is put back, ready to send.
       prevail();
     });
     const onMove = () => void state.links.follow();
@@ -73,12 +73,12 @@ export function ServerApp({ state }: { state: ServerState }) {
 }
 
 function AskAhead({ state, viewer }: { state: ServerState; viewer: Viewer }) {
-  // After the drawing, when the page has what a link chooses.
+  // After rendering, when the page has applied a link's choices.
   useEffect(() => askAhead(state, viewer), [state, viewer]);
   return null;
 }
 
-/** Before anything is asked. */
+/** Shown before the first request. */
 function Welcome({ state }: { state: ServerState }) {
   return (
     <main id="welcome">
@@ -133,7 +133,7 @@ function Login({ state }: { state: ServerState }) {
   );
 }
 
-/** Pictures dropped anywhere or pasted are explained. */
+/** Explains pictures that are dropped anywhere or pasted. */
 function acceptPictures(state: ServerState): () => void {
   const picture = (files: FileList | undefined) => [...(files ?? [])].find(({ type }) => type.startsWith("image/"));
   const able = () => state.question.table.value?.models.some(({ kind }) => kind === "image") ?? false;
@@ -150,7 +150,7 @@ function acceptPictures(state: ServerState): () => void {
     event.preventDefault();
     dropping([...event.dataTransfer.items].some(({ type }) => type.startsWith("image/")));
   };
-  // Of the page, not of what is inside it.
+  // Only when leaving the page, not an element inside it.
   const dragleave = (event: DragEvent) => {
     if (event.relatedTarget === null) dropping(false);
   };

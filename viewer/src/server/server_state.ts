@@ -1,4 +1,4 @@
-// What is asked of the server, what it is doing, and what is shown: each part is in a file of its own.
+// Requests to the server, its progress, and the results shown: each part has its own file.
 import { batch, signal } from "@preact/signals";
 import type { Client } from "./client";
 import { Explanations } from "./explanations";
@@ -17,7 +17,7 @@ export class ServerState {
   readonly variants: Variants;
   readonly generations: Generations;
   readonly links: Links;
-  /** the step of the tour (tour.tsx); null where it is not taken */
+  /** the tour's step (tour.tsx); null if it is not running */
   readonly tour = signal<number | null>(null);
 
   constructor(readonly client: Client) {
@@ -42,7 +42,7 @@ export class ServerState {
     }
   }
 
-  /** What was asked of what is shown; by now something else may be typed. */
+  /** The request that produced the current view; the composer may hold another text by now. */
   askedWords(): string {
     if (this.question.task.value === "image") return this.explanations.sent.value?.name ?? "";
     const shown = this.results.shown.value;

@@ -1,9 +1,9 @@
-// What a tab keeps until it is closed, so that reloading it loses nothing that was typed or chosen.
+// What a tab keeps until it is closed, so that a reload loses nothing typed or chosen.
 import { effect, type Signal } from "@preact/signals";
 
 const DRAFT = "attnflow-draft";
 const PICTURE = "attnflow-picture";
-/** Characters that a browser surely has room for. */
+/** A number of characters that fits in any browser's storage. */
 const MOST = 4_500_000;
 
 /** Browsers may have no storage for a page, or none left. */
@@ -28,14 +28,14 @@ function write(key: string, value: object) {
   });
 }
 
-/** What was typed, which a reload does not take away. */
+/** Typed text that survives a reload. */
 export interface Drafts {
-  /** Puts them in the place of what a link says, where it is the link that they were typed over. */
+  /** Replaces a link's text with the typed text, if it was typed over the same link. */
   prevail(): void;
   stop(): void;
 }
 
-/** Takes up what was typed before, and keeps what is typed. @param asked what the address asks */
+/** Restores previously typed text, and keeps what is typed. @param asked the address's request */
 export function keepDrafts(fields: Readonly<Record<string, Signal<string>>>, asked: () => string): Drafts {
   const before = read(DRAFT);
   const take = () => {
@@ -58,7 +58,7 @@ export function keepDrafts(fields: Readonly<Record<string, Signal<string>>>, ask
   };
 }
 
-/** A picture that stays while the page is reloaded, unless it is too large. @param asked what its address asks */
+/** Keeps a picture across reloads unless it is too large. @param asked its address's request */
 export async function keepPicture(asked: string, file: File) {
   const reader = new FileReader();
   const url = await new Promise<string>((done) => {
@@ -69,7 +69,7 @@ export async function keepPicture(asked: string, file: File) {
   write(PICTURE, { asked, name: file.name, type: file.type, data: url.slice(url.indexOf(",") + 1) });
 }
 
-/** The picture that was shown at this address before. */
+/** The picture previously shown at this address. */
 export function keptPicture(asked: string): File | undefined {
   const { asked: of, name, type, data } = read(PICTURE);
   if (of !== asked || typeof name !== "string" || typeof type !== "string" || typeof data !== "string")

@@ -1,6 +1,6 @@
-// A tour of two minutes on the model that is built in: what each method makes of one sentence whose answer is known.
+// A two-minute tour with the built-in model: what each method makes of a sentence whose answer is known.
 //
-// Every name and number is read from the report that is on screen. What is asked goes the way of any other text.
+// Every name and number is read from the report on screen. Requests are made like those for any other text.
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { bringToSight } from "../components/in_sight";
@@ -23,7 +23,7 @@ interface Step {
   words: (found: Found) => ComponentChildren;
 }
 
-/** What a step tells of: the report, and the token that blanking shows to decide. */
+/** What a step refers to: the report, and the token that blanking shows to be decisive. */
 interface Found {
   viewer: Viewer;
   decisive: number;
@@ -111,7 +111,7 @@ const STEPS: readonly Step[] = [
   },
 ];
 
-/** The model that knows the sentence, where this server has it. */
+/** The model that knows the sentence, if this server has it. */
 const tourModel = (state: ServerState): ServedModel | undefined =>
   state.question.table.value?.models.find((model) => model.evaluates && textsOf(model).includes(TEXT));
 
@@ -123,7 +123,7 @@ function Name({ viewer, token }: { viewer: Viewer; token: number }) {
   );
 }
 
-/** Which token a method ranks first, and whether its order is that of blank-out. */
+/** Says which token a method ranks first, and whether its order agrees with blank-out. */
 function first({ viewer, decisive }: Found, method: Method, it = "It"): ComponentChildren {
   const map = viewer.report.document.agreement?.maps.find((one) => one.method === method);
   if (!map) return null;
@@ -172,7 +172,7 @@ function decisiveOf(viewer: Viewer): number | null {
   return most;
 }
 
-/** Asks for the sentence over a step's edges. */
+/** Requests the sentence with a step's mixing. */
 async function ask(state: ServerState, mixing: MixingName) {
   const model = tourModel(state);
   const { question } = state;
@@ -192,7 +192,7 @@ function go(state: ServerState, step: number) {
   if (asked) void ask(state, STEPS[step].mixing);
 }
 
-/** Whether what is shown is what a step tells of. */
+/** Whether the current view is the one that a step describes. */
 function fits(state: ServerState, { mixing }: Step): boolean {
   const shown = state.results.shown.value;
   if (!shown || !("viewer" in shown)) return false;
@@ -226,18 +226,18 @@ export function Tour({ state }: { state: ServerState }) {
   useEffect(() => {
     if (viewer && step) viewer.state.choices.method.value = step.method;
   }, [viewer, step]);
-  // Other steps say more or less, and a report that has come changes what stands above.
+  // Steps differ in length, and a new report changes what is above.
   useEffect(() => {
     if (at === null) return;
     bringToSight("tour");
-    // The button that was pressed may be gone.
+    // The pressed button may be gone.
     if (document.activeElement === document.body) {
       (document.getElementById("tour-next") ?? document.getElementById("tour-end"))?.focus({ preventScroll: true });
     }
   }, [at, viewer]);
   if (at === null || !step) return null;
   const decisive = viewer && decisiveOf(viewer);
-  // Another text was asked: the tour is left behind.
+  // Another text was explained: the tour is over.
   const away = shown !== null && !viewer && state.work.working.value === "";
   const last = at === STEPS.length - 1;
   return (

@@ -1,4 +1,4 @@
-// The text that is shown, changed, beside the original: another text, blanked tokens, other words in place of one.
+// Variants of the text shown, next to the original: another text, blanked tokens, or a token replaced.
 import { batch } from "@preact/signals";
 import { heldLayerBeside } from "../compute/align";
 import type { Viewer } from "../context";
@@ -8,7 +8,7 @@ import type { Explanations } from "./explanations";
 import type { Question } from "./question";
 import type { Results } from "./results";
 
-/** Shows a report as the other one, and its card. */
+/** Shows a report as the one to compare with, and scrolls to its card. */
 function compareWith(viewer: Viewer, report: Report, card: "compare-card" | "what-if-card") {
   const { choices } = viewer.state;
   batch(() => {
@@ -17,7 +17,7 @@ function compareWith(viewer: Viewer, report: Report, card: "compare-card" | "wha
     choices.comparison.value = { method: choices.method.value, layer, shares: false };
     viewer.other.value = report;
   });
-  // The card that asked stays in sight above.
+  // The card that made the request stays in view above.
   requestAnimationFrame(() =>
     document.getElementById(card)?.scrollIntoView({ block: card === "compare-card" ? "nearest" : "start" }),
   );
@@ -34,7 +34,7 @@ export class Variants {
     return this.explanations.ask({ text: this.explanations.beside(viewer, body) }, what);
   }
 
-  /** Explains what the composer holds. */
+  /** Explains the composer's text and compares it with the current one. */
   async compareText() {
     const shown = this.results.shown.peek();
     if (!shown || !("viewer" in shown)) return;
@@ -42,7 +42,7 @@ export class Variants {
     if (report) compareWith(shown.viewer, report, "compare-card");
   }
 
-  /** The same text with some of its tokens blanked; with none, nothing is compared any more. */
+  /** The same text with some tokens blanked; with none, the comparison ends. */
   async blank(viewer: Viewer, positions: readonly number[]) {
     if (positions.length === 0) {
       this.results.blanked.value = positions;
@@ -52,7 +52,7 @@ export class Variants {
     }
     const { text: asked } = this.results.asked;
     if (!asked) return;
-    // Of a model that classifies each token, or finds an answer, "auto" may be another token now.
+    // For a model that classifies each token, or finds an answer, "auto" might now choose another token.
     const { output_token: own, predictions = [] } = viewer.report.document;
     const same =
       own !== undefined && predictions.some(({ kind }) => kind === "token-class" || kind === "answer")
@@ -65,7 +65,7 @@ export class Variants {
     compareWith(viewer, report, "what-if-card");
   }
 
-  /** The same text with other words in place of a token. */
+  /** The same text with a token replaced by other words. */
   async replace(viewer: Viewer, token: number, instead: string) {
     const { text: asked } = this.results.asked;
     if (!asked) return;

@@ -1,4 +1,4 @@
-// Blanks or replaces words of the text: what becomes of the prediction, and of what it depends on?
+// Blanks or replaces words of the text: how do the prediction and its dependencies change?
 import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
 import { Select, tokenOptions } from "../components/fields";

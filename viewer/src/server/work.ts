@@ -1,4 +1,4 @@
-// What the server is doing for the page, and what went wrong: one piece of work at a time.
+// The server's work for the page, one piece at a time, and errors.
 import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import { ServerError, type Client, type Handlers, type Progress } from "./client";
 import { problemHere } from "./problems";
@@ -7,21 +7,21 @@ import type { Task } from "./question";
 export class Work {
   readonly progress = signal<Progress | null>(null);
   readonly working = signal("");
-  /** Of a generation of which tokens have come: it can be ended with those. */
+  /** For a generation with some tokens already: it can be ended there. */
   readonly ending = signal<"" | "possible" | "asked">("");
   readonly announcement = signal("");
-  /** What comes of this is not wanted. */
+  /** The result is to be discarded. */
   discards = false;
-  /** What a link asks for and the page cannot do. */
+  /** Requests of a link that the page cannot fulfill. */
   private readonly notices = signal<Partial<Record<Task, string>>>({});
   private readonly problems = signal<Partial<Record<Task, string>>>({});
-  /** Notices and problems are those of their task. */
+  /** Notices and problems belong to their task. */
   readonly notice: ReadonlySignal<string> = computed(() => this.notices.value[this.task.value] ?? "");
   readonly problem: ReadonlySignal<string> = computed(() => this.problems.value[this.task.value] ?? "");
-  /** The text that was asked last is longer than the model takes: its beginning can be explained. */
+  /** The last requested text is longer than the model accepts: its beginning can be explained. */
   private readonly tooLong = signal(false);
   readonly cuttable: ReadonlySignal<boolean> = computed(() => this.task.value === "text" && this.tooLong.value);
-  /** the server's name of what went wrong last */
+  /** the server's name for the last error */
   private failure = "";
   private running: AbortController | null = null;
 
@@ -47,7 +47,7 @@ export class Work {
     this.problems.value = {};
   }
 
-  /** A text was asked and not explained: whether that is for its length. */
+  /** A text was requested but not explained: offers its beginning if it was too long. */
   offerCut() {
     this.tooLong.value = this.failure === "input_too_long";
   }
@@ -58,7 +58,7 @@ export class Work {
       if (!this.discards) this.say(task, "Canceled.");
       return;
     }
-    // The login field says it.
+    // The login field says so.
     this.say(task, this.client.locked.value ? "" : problemHere(error instanceof Error ? error.message : String(error)));
     this.failure = error instanceof ServerError ? error.kind : "";
   }
@@ -67,13 +67,13 @@ export class Work {
     this.running?.abort();
   }
 
-  /** Ends what is done and throws away what came of it. */
+  /** Stops the work and discards its result. */
   discard() {
     this.discards = true;
     this.cancel();
   }
 
-  /** A newer piece of work ends the one before. */
+  /** Runs a piece of work; a newer one ends the one before. */
   async run<T>(what: string, ask: (handlers: Handlers, signal: AbortSignal) => Promise<T>): Promise<T | null> {
     this.cancel();
     this.discards = false;

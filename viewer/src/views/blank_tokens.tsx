@@ -1,4 +1,4 @@
-// The tokens of a text as buttons: those that are pressed are blanked.
+// A text's tokens as buttons; those pressed are blanked.
 import { Own } from "../components/own_text";
 import type { Report } from "../report/report";
 

@@ -1,4 +1,4 @@
-// A picture of cells in its card: columns are the report's tokens, rows are layers or output tokens.
+// A card with a picture of cells: columns are the report's tokens, rows are layers or output tokens.
 import { computed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
@@ -14,16 +14,16 @@ type Own = "columns" | "seen" | "divider" | "marking" | "pointed" | "onPoint" | 
 
 interface CellCardProps extends Omit<CellPictureProps, Own> {
   title: string;
-  /** which layer, or output token, a row is of */
+  /** the layer or output token of each row */
   places: readonly { layer?: number; output?: number }[];
-  /** of the scale of all rows, or what the legend says of several */
+  /** ends of the scale of all rows, or what the legend says for several */
   ends: Ends;
-  /** of each row's own scale, and what a row is */
+  /** ends of each row's own scale, and what a row is */
   own?: { ends: readonly Ends[]; each: string } | null;
   exporter: Exporter;
-  /** beside the legend */
+  /** next to the legend */
   tools?: ComponentChildren;
-  /** what it shows and what a click does */
+  /** what it shows, and what a click does */
   children: ComponentChildren;
 }
 
@@ -39,7 +39,7 @@ export function CellCard(props: CellCardProps) {
     [report, reasons, count],
   );
   const all = useMemo(() => own?.ends ?? rows.map(() => ends), [own?.ends, rows.length, ends]);
-  /** What is pointed at: its column, and its row where that is in this picture. */
+  /** What is pointed at: its column, and its row if that is in this picture. */
   const here = useMemo(
     () =>
       computed(() => {
@@ -58,7 +58,7 @@ export function CellCard(props: CellCardProps) {
         <CellPicture
           {...{ id, rows, values, columns, marking, ...picture }}
           ends={all}
-          // What comes after an output token of a generation is no part of what it could draw on.
+          // In a generation, tokens after an output token could not be drawn on.
           seen={report.document.generation && ((row) => (places[row].output ?? output) + 1)}
           divider={count > report.m ? report.m : undefined}
           pointed={here}

@@ -1,5 +1,5 @@
-// A picture of cells: rows with a label on the left (and a text on the right), columns with a label below. Few cells are
-// rectangles with their numbers, many are painted on canvas. Made anew only when its numbers or labels change.
+// A picture of cells: rows with a label on the left (and a text on the right), columns with a label below. A few cells
+// are rectangles with their numbers; many are painted on canvas. Rebuilt only when its numbers or labels change.
 import type { ReadonlySignal, Signal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Ends } from "../color/ends";
@@ -19,7 +19,7 @@ import "../styles/cells.css";
 
 export interface CellLabel {
   label: string;
-  /** a grey sign in front: the piece begins with a space */
+  /** a gray sign in front: the token begins with a space */
   space?: boolean;
 }
 
@@ -32,65 +32,65 @@ export interface CellPictureProps {
   /** framed */
   chosen: readonly number[];
   columns: readonly { label: CellLabel; excluded: boolean }[];
-  /** a row of numbers each, or null where there are none */
+  /** a row of numbers each, or null if there are none */
   values: readonly (Numbers | null)[];
   /** columns that row r can see; later ones stay blank */
   seen?: (row: number) => number;
-  /** of each row's scale */
+  /** ends of each row's scale */
   ends: readonly Ends[];
-  /** whether what lies above the scale has a corner, for the legend */
+  /** whether values above the scale have a corner mark, for the legend */
   marking?: Signal<boolean>;
   sideName?: string;
   /** a line before this column */
   divider?: number;
-  /** what the pointer or the keyboard is over, here or elsewhere: marked */
+  /** the pointer's or keyboard's position, here or elsewhere, which is marked */
   pointed: ReadonlySignal<{ row: number | null; column: number } | null>;
   onRow: (row: number) => void;
   onPoint: (cell: Cell | null) => void;
-  /** a click on a column's name, or the space bar; all are named then, or where they are many they are looked at closer */
+  /** a click on a column's label, or the space bar; then all columns are labeled, or, if too many, one can zoom in */
   onColumn?: (column: number) => void;
   chosenColumn?: number;
-  /** what is said of a cell that the keyboard comes to */
+  /** announced for the cell that the keyboard reaches */
   says?: (cell: Cell) => string;
   describedby?: string;
   busy?: boolean;
 }
 
-/** Numbers stand in the cells where these are wide enough. */
+/** Cells at least this wide show their numbers. */
 const WIDE_CELL = 44;
-/** More cells are painted. */
+/** Above this many cells, they are painted on canvas. */
 const MOST_RECTS = 2400;
-/** Characters of a label. */
+/** Most characters of a row's and a column's label. */
 const MOST_ROW = 14;
 const MOST_COLUMN = 16;
-/** Each column is named from so wide cells on. */
+/** Every column is labeled if cells are at least this wide. */
 const LABELLED = 13;
 const MOST_NAMED_ON_PAPER = 90;
-/** Of more columns that would all be named, the whole stands in the box's width, and is stretched to look closer. */
+/** Above this many columns to be labeled, the picture is fitted to the box's width and can be stretched. */
 const MANY = 128;
-/** So few rows are not scrolled through. */
+/** Up to this many rows, the picture does not scroll vertically. */
 const ALL_ROWS = 60;
-/** Above labels of columns: the frame of the last row. */
+/** Space above the column labels for the last row's frame. */
 const FRAME = 2;
-/** Labels that run from right to left: what is written last stands on the right, where they begin. */
+/** Right-to-left labels: what is written last goes on the right, where they begin. */
 const RTL = /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
 
 const labelText = ({ label, space }: CellLabel, most: number) => (space ? SPACE_SIGN : "") + shorten(label, most);
 const widestOf = (all: readonly { label: CellLabel }[], most: number, font?: string) =>
   Math.max(0, ...all.map(({ label }) => textWidth(labelText(label, most), font)));
 
-/** Where everything stands. */
+/** Positions and sizes of all parts. */
 interface Layout {
   left: number;
   head: number;
   cell: number;
   height: number;
-  /** of the labels below */
+  /** height of the labels below */
   bottom: number;
   size: { width: number; height: number };
-  /** column labels lie flat */
+  /** column labels are horizontal */
   level: boolean;
-  /** every column has one */
+  /** every column has a label */
   labelled: boolean;
   inRects: boolean;
 }
@@ -113,7 +113,7 @@ function useLayout(props: CellPictureProps, width: number, stretch: number): Lay
     const narrowest = printing.value ? onPaper : named ? 19 * u : 3;
     const most = many ? (room / n) * (printing.value ? 1 : stretch) : Math.max(narrowest, fit);
     const level = widest + 8 <= most;
-    // Labels that are turned lean out of the last column.
+    // Slanted labels extend beyond the last column.
     const lean = level || many ? 0 : Math.max(0, Math.min(24, widest * 0.1));
     const cell = many || level ? most : Math.max(narrowest, fit - lean / n);
     const labelled = cell >= LABELLED * u;
@@ -135,12 +135,12 @@ export function CellPicture(props: CellPictureProps) {
   const layout = useLayout(props, printing.value ? PAPER : width || 600, stretch);
   const { left, head, cell, height, bottom, size } = layout;
   const [n, m] = [columns.length, rows.length];
-  // Labels that stay take a third of the box at most.
+  // Sticky labels take at most a third of the box.
   const stays = room >= 3 * bottom;
   const marked = useMarking(props.marking, Math.min(cell, height));
   const { fromLeast, log, threshold } = viewer.state.choices;
   const looks = [props.values, props.ends, columns, viewer.scale.value, fromLeast.value, log.value, threshold.value];
-  // What a player changes is painted; what stands still is not made again.
+  // A player's changes are painted; static parts are not rebuilt.
   const shades = useMemo(() => props.ends.map((ends) => viewer.shades(ends)), looks);
   const cells = useMemo(
     () => layout.inRects && <Cells {...props} {...{ layout, shades, marked }} />,
@@ -153,7 +153,7 @@ export function CellPicture(props: CellPictureProps) {
   );
   const foot = head + m * height + FRAME;
 
-  // What stood in the middle stays there.
+  // Keeps the center in place.
   const middle = useRef(0.5);
   useLayoutEffect(() => {
     if (scroll.current && stretch > 1) scroll.current.scrollLeft = left + middle.current * n * cell - width / 2;
@@ -164,7 +164,7 @@ export function CellPicture(props: CellPictureProps) {
     middle.current = at === undefined ? seen / (n * cell) : (at + 0.5) / n;
     setStretch(Math.max(1, Math.min((20 * unit() * n) / (width - left - 4), to)));
   };
-  // The row that is chosen is in sight.
+  // Scrolls to the chosen row.
   const [row] = chosen;
   useLayoutEffect(() => {
     const at = { y: head + row * height, height, below: stays ? bottom : 0 };
@@ -259,7 +259,7 @@ export function CellPicture(props: CellPictureProps) {
             ))}
             <Cursor pointed={pointed} layout={layout} rows={m} />
           </svg>
-          {/* Labels that are chosen from would not be seen to be chosen below it. */}
+          {/* Selectable labels are not duplicated: the selection would not show on the copy. */}
           {!onColumn && (
             <svg
               class={stays ? "stuck" : "stuck free"}
@@ -286,7 +286,7 @@ export function CellPicture(props: CellPictureProps) {
   );
 }
 
-/** What is pointed at: its column, and the cell where the row is known. */
+/** Marks what is pointed at: its column, and the cell if the row is known. */
 function Cursor({ pointed, layout, rows }: { pointed: CellPictureProps["pointed"]; layout: Layout; rows: number }) {
   const at = pointed.value;
   if (!at) return null;
@@ -302,7 +302,7 @@ function Cursor({ pointed, layout, rows }: { pointed: CellPictureProps["pointed"
 
 interface DrawnProps extends CellPictureProps {
   layout: Layout;
-  /** of each row */
+  /** for each row */
   shades: readonly Shades[];
 }
 
@@ -311,7 +311,7 @@ const isKnown = ({ values, seen }: CellPictureProps, r: number, c: number) => {
   return number !== undefined && !Number.isNaN(number) && c < (seen?.(r) ?? Infinity);
 };
 
-/** The same of values with signs: the largest size shows, in the color of its sign. */
+/** The same for signed values: the largest absolute value shows, in the color of its sign. */
 function paintSigned(context: CanvasRenderingContext2D, wide: number, props: DrawnProps) {
   const { columns, rows, values, shades, layout } = props;
   const n = columns.length;
@@ -331,7 +331,9 @@ function paintSigned(context: CanvasRenderingContext2D, wide: number, props: Dra
   }
 }
 
-/** Where a pixel holds several columns, the largest shows. The ground shows between cells that are wide enough. */
+/**
+ * If a pixel covers several columns, the largest value shows. The background shows between cells that are wide enough.
+ */
 function paint(context: CanvasRenderingContext2D, ratio: number, props: DrawnProps) {
   const { columns, rows, values, shades, layout } = props;
   const { cell, height } = layout;
@@ -356,7 +358,7 @@ function paint(context: CanvasRenderingContext2D, ratio: number, props: DrawnPro
   for (let c = 1; cell > 8 && c < n; ++c) context.clearRect(c * cell - 1, 0, 1, m * height);
 }
 
-/** A rectangle a cell, with its number where that has room, and a corner where it lies above the scale. */
+/** One rectangle per cell, with its number if it fits, and a corner mark if it lies above the scale. */
 function Cells(props: DrawnProps & { marked: boolean }) {
   const { columns, rows, values, shades, layout, marked } = props;
   const { left, head, cell, height } = layout;
@@ -394,7 +396,7 @@ function Cells(props: DrawnProps & { marked: boolean }) {
   );
 }
 
-/** Hatches of excluded columns. */
+/** Hatching over excluded columns. */
 function Excluded({ id, columns, rows, layout }: CellPictureProps & { layout: Layout }) {
   const { left, head, cell, height } = layout;
   const hatched = columns.map(({ excluded }, c) =>
@@ -507,7 +509,7 @@ interface Revealed {
   y: number;
   width: number;
   height: number;
-  /** at the bottom of the box: over what scrolls */
+  /** height of the labels at the bottom of the box, over what scrolls */
   below: number;
 }
 
@@ -523,7 +525,7 @@ function reveal(box: Scrolls | null, place: Revealed) {
   revealRow(box, place);
 }
 
-/** Only down or up. */
+/** Scrolls only vertically. */
 export function revealRow(box: Scrolls | null, { y, height, below }: Omit<Revealed, "x" | "width">) {
   if (!box) return;
   if (y < box.scrollTop) box.scrollTop = y - height;
@@ -531,7 +533,7 @@ export function revealRow(box: Scrolls | null, { y, height, below }: Omit<Reveal
     box.scrollTop = Math.min(y, y + 2 * height - box.clientHeight + below);
 }
 
-/** The picture that stands in the page, as an SVG document. */
+/** The picture on the page, as an SVG document. */
 export function exportedCells(id: string): string {
   const root = document.getElementById(`${id}-cells`);
   const picture = root?.querySelector("svg");

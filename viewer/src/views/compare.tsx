@@ -48,13 +48,13 @@ export function Compare() {
 
 const says = ({ document }: Report) => (document.predictions ?? []).length > 0;
 
-/** The output token's counterpart: of several pieces the last one, which has read the others. */
+/** Maps the output token to its counterpart: if there are several tokens, the last, which has read the others. */
 function outputMatch(match: Int32Array, spans: readonly Span[], token: number): Int32Array {
   const last = spans.find(({ ours }) => ours.includes(token))?.theirs.at(-1);
   return last === undefined ? match : match.map((to, from) => (from === token ? last : to));
 }
 
-/** What is compared with what. */
+/** The two sides of the comparison. */
 function useSides() {
   const viewer = useViewer();
   const { report, state, explanation, other } = viewer;
@@ -97,9 +97,9 @@ function useSides() {
     chosen,
     /** the settings in which the two differ */
     unlike: apart.filter(Boolean).join(", "),
-    /** tokens of the second side that its model did not see */
+    /** tokens of the second side that were blanked */
     gone: gone && goneIn(second, gone),
-    /** "without “key”": what the second side is, where it is this text less some tokens; "" elsewhere */
+    /** "without “key”": the second side's description if it is this text with tokens blanked; otherwise "" */
     without: gone ? withoutThem(viewer.pieces.report, gone.tokens) : "",
   };
 }
@@ -114,7 +114,7 @@ function Comparison() {
   const apart = first && second ? difference(first, second, match) : null;
   const repeats = new Set(spans.flatMap(({ ours }) => ours.slice(1)));
   const ranks = first && second ? rankAgreement(sides, first, second, match, repeats) : null;
-  // Whether the two mean the same.
+  // Whether the values of the two mean the same.
   const signs = [a, b].map(({ method }) => isScore(method));
   const alike = a.method === b.method && a.report.mixing === b.report.mixing;
   const common = (alike || chosen.shares || signs[0]) && signs[0] === signs[1];

@@ -1,4 +1,4 @@
-// What is compared with what: the bar of the comparison, and reports opened from files.
+// The comparison's bar, which chooses its sides, and reports opened from files.
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { CheckBox, inOtherForm } from "../components/check_box";
@@ -37,7 +37,7 @@ async function open(viewer: Viewer, file: File) {
   }
 }
 
-/** A file dropped anywhere in the page is compared with what the page shows; returns how to stop. */
+/** Compares a file dropped anywhere in the page with what the page shows; returns a stop function. */
 export function acceptDrops(viewer: Viewer): () => void {
   const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
   const dragover = (event: DragEvent) => {
@@ -63,9 +63,9 @@ interface BarProps {
   title: string;
   sides: [Side, Side];
   chosen: NonNullable<Comparison>;
-  /** another report's */
+  /** belongs to another report */
   foreign: boolean;
-  /** "without “key”": another report's, of this text */
+  /** "without “key”": for another report of this text */
   without: string;
 }
 

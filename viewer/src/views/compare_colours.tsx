@@ -1,4 +1,4 @@
-// The colours of a comparison: of its two sides, on one scale where both mean the same, and of their difference.
+// Colors of a comparison: of its two sides, on one scale if their values mean the same, and of their difference.
 import { collectEnds, EndsOf, isSink, type Ends } from "../color/ends";
 import { barOf } from "../color/scale";
 import { Shades } from "../color/shades";
@@ -13,16 +13,16 @@ type Rows = readonly (Numbers | null)[];
 
 export interface Colours {
   shades: Shades;
-  /** what is drawn, which may lie beyond the scale */
+  /** range of what is drawn, which may lie beyond the scale */
   least: number;
   most: number;
 }
 
-/** Of `ends` as they are drawn: of a method whose values have signs, on both sides of 0. */
+/** `ends` as drawn: for a method with signed values, on both sides of 0. */
 const signedAs = (ends: Ends, { method }: Side): Ends =>
   isScore(method) ? { ...ends, least: -ends.top, signed: true } : ends;
 
-/** Rows of each side, for the side's output token. @param common whether the two mean the same */
+/** Ends for the rows of each side's output token. @param common whether the values of the two mean the same */
 export function endsOfSides(sides: readonly [Side, Side], rows: readonly [Rows, Rows], common: boolean): [Ends, Ends] {
   const [a, b] = sides.map(({ report, method, token, counts }, k) =>
     isScore(method)
@@ -34,13 +34,13 @@ export function endsOfSides(sides: readonly [Side, Side], rows: readonly [Rows, 
         )
       : collectEnds(report, rows[k], token, counts),
   );
-  // One scale, so that colours can be compared across.
+  // One scale, so that colors can be compared.
   if (common) a.include(b);
   const ends = common ? [a.ends, a.ends] : [a.ends, b.ends];
   return [signedAs(ends[0], sides[0]), signedAs(ends[1], sides[1])];
 }
 
-/** Of a side, of which `shades` are. */
+/** Colors of a side, with these `shades`. */
 export const sideColours = (shades: Shades, { above, signed }: Ends): Colours => ({
   shades,
   least: signed ? -above : 0,
@@ -48,8 +48,9 @@ export const sideColours = (shades: Shades, { above, signed }: Ends): Colours =>
 });
 
 /**
- * Of the second side minus the first, whose tokens the rows are of. What either parks sets no end here either.
- * @param match positions of the first side's tokens in the second; -1 for those that it does not have
+ * Colors of the second side minus the first, in rows over the first side's tokens. Sinks of either side do not set an
+ * end.
+ * @param match positions of the first side's tokens in the second; -1 if it does not have them
  */
 export function differenceColours(
   { scale: { value: plain }, differenceScale: { value: scale } }: Pick<Viewer, "scale" | "differenceScale">,
@@ -74,7 +75,7 @@ export function differenceColours(
   return { shades, least, most };
 }
 
-/** @param marked whether what lies beyond the scale has a corner, beside its colour */
+/** @param marked whether values beyond the scale have a corner mark as well as their color */
 export function CompareLegend({ colours, marked = true }: { colours: Colours; marked?: boolean }) {
   const { shades, least, most } = colours;
   const { low, top, log, signed } = shades;

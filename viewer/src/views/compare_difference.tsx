@@ -1,4 +1,4 @@
-// The difference of two sides, and what is said of it.
+// The difference of two sides, and its description.
 import { Fragment, type ComponentChildren } from "preact";
 import { spanText, type Span } from "../compute/align";
 import { Own, TokenName } from "../components/own_text";
@@ -8,7 +8,7 @@ import { spearman } from "../compute/spearman";
 import { format, signed } from "../report/text";
 import type { Side } from "./compare_sides";
 
-/** The second side minus the first, for each token of the first; NaN where the second has no counterpart. */
+/** The second side minus the first, for each token of the first; NaN if the second has no counterpart. */
 export function difference(first: Float64Array, second: Float64Array, match: Int32Array): Float64Array {
   return first.map((value, i) => (match[i] < 0 ? NaN : second[match[i]] - value));
 }
@@ -18,7 +18,7 @@ const TERMS: Record<keyof Recipe, string> = {
   ...{ mask_columns: "mask", discard: "discard", normalize: "normalize" },
 };
 
-/** What two recipes, of which each made one side, do not share; "" when they are the same. */
+/** The differences between the two sides' recipes, in words; "" if there are none. */
 export const unlikeWords = (first: Recipe, second: Recipe): string =>
   recipesApart(first, second)
     .map((name) => `${TERMS[name]} ${first[name]} and ${second[name]}`)
@@ -33,7 +33,7 @@ export function missingSides([first, second]: readonly [Side, Side]): string {
   return parts.join(" and ");
 }
 
-/** Why a side is empty, in a sentence. */
+/** Why a side is empty, as a sentence. */
 export function missingValues({ method, layer, report, token, missing }: Side): ComponentChildren {
   return (
     <>
@@ -42,13 +42,13 @@ export function missingValues({ method, layer, report, token, missing }: Side): 
   );
 }
 
-/** How alike both sides order the tokens that count in both, and how many those are; null: that says nothing. */
+/** Rank correlation of the sides over tokens that count in both, and their number; null if it is meaningless. */
 export function rankAgreement(
   [{ counts }, other]: readonly [Pick<Side, "counts">, Pick<Side, "counts">],
   first: Float64Array,
   second: Float64Array,
   match: Int32Array,
-  /** tokens that repeat the value of one that stands for the same characters */
+  /** tokens that repeat the value of another one for the same characters */
   repeats: ReadonlySet<number> = new Set(),
 ): { rho: number; tokens: number } | null {
   const both = [...match.keys()].filter(
@@ -93,7 +93,7 @@ export function CompareReadout({ sides, first, second, apart, match, spans }: Re
   let input = state.pointed.value?.input ?? null;
   const pointed = input !== null;
   if (input === null && apart) {
-    // Two documents of the same numbers may hold them in other digits.
+    // Two documents may store the same numbers with different precision.
     const precision = Math.max(2 ** -22, sides[0].error + sides[1].error);
     let most = 0;
     for (let i = 0; i < apart.length; ++i) {
@@ -111,7 +111,7 @@ export function CompareReadout({ sides, first, second, apart, match, spans }: Re
   const value = apart[input];
   const at = input;
   const span = spans.find(({ ours }) => ours.includes(at));
-  // Another word at the same place, or the pieces that B has of it.
+  // The token at the same place in B, or the tokens that B splits it into.
   const theirs = span ? span.theirs : match[input] < 0 ? [] : [match[input]];
   const names = theirs.map((j) => sides[1].report.tokens[j].label);
   const instead = names.length > 1 || names[0] !== report.tokens[input].label ? names : [];

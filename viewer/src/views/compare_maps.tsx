@@ -1,4 +1,4 @@
-// What a comparison shows: the text or the patches of each side, and layers by tokens.
+// The maps of a comparison: each side's text or patches, and layers by tokens.
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { HalfText } from "../components/half_text";
@@ -17,9 +17,9 @@ interface HalfProps {
   missing: ComponentChildren;
   image: boolean;
   colours: Colours;
-  /** positions of the first report's tokens in this one's; null: it is the first */
+  /** positions of the first report's tokens in this one; null: it is the first */
   back: Int32Array | null;
-  /** tokens that the model did not see */
+  /** tokens that were blanked */
   gone?: ReadonlySet<number> | null;
 }
 
@@ -56,7 +56,7 @@ interface PixelsProps {
   colourAt(column: number, row: number): string | null;
 }
 
-/** A pixel for each value: patches of a picture, or layers by tokens. */
+/** One pixel per value: patches of a picture, or layers by tokens. */
 function Pixels({ class: kind, columns, rows, label, colourAt }: PixelsProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   useLayoutEffect(() => {
@@ -74,7 +74,7 @@ function Pixels({ class: kind, columns, rows, label, colourAt }: PixelsProps) {
   return <canvas class={kind} ref={canvas} width={columns} height={rows} role="img" aria-label={label} />;
 }
 
-/** Layers by tokens of both, and of their difference. */
+/** Layers by tokens for both sides and for their difference. */
 export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match: Int32Array; common: boolean }) {
   const viewer = useViewer();
   const [a, b] = sides;
@@ -109,7 +109,7 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
 interface LayerMapProps {
   title: string;
   side: Side;
-  /** of each of its report's layers */
+  /** for each of its report's layers */
   rows: (Float64Array | null)[];
   colours: Colours;
 }

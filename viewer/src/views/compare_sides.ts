@@ -1,4 +1,5 @@
-// The two sides of a comparison: whose rows they are, and why there are none.
+// The two sides of a comparison: their rows, and why a row may be missing.
+import { hasTarget } from "../report/mixings";
 import { heldLayerBeside, overSpans, type Span } from "../compute/align";
 import { Explanation } from "../explanation";
 import { recipeOf } from "../report/recipe";
@@ -15,16 +16,16 @@ export interface Side {
   method: Method;
   layer: number;
   token: number;
-  /** NaN where a token has no value */
+  /** NaN if a token has no value */
   row(layer: number): Float64Array | null;
   counts: readonly boolean[];
-  /** Largest relative error of the values of its layer; 0: exact. */
+  /** Largest relative error of its layer's values; 0: exact. */
   error: number;
-  /** Why there is no row of its layer; "" where there is one. */
+  /** Why its layer has no row; "" if there is one. */
   missing: string;
-  /** The output token that was asked for where another one's values stand in for it; null: this is it. */
+  /** The requested output token if another one's values stand in for it; null: this is it. */
   instead: number | null;
-  /** Whether there are values of a method. */
+  /** Whether a method has values. */
   has(method: Method): boolean;
 }
 
@@ -32,7 +33,7 @@ export interface SideChoice {
   method: Method;
   layer: number;
   token: number;
-  /** divided by the sum over the tokens that count */
+  /** divide by the sum over the tokens that count */
   shares: boolean;
   counts: readonly boolean[];
   instead?: number | null;
@@ -57,19 +58,19 @@ export function sideOf(explanation: Explanation, choice: SideChoice): Side {
   return { report, method, layer, token, row, counts, error: result?.error ?? 0, missing, instead, has };
 }
 
-/** The other report in the units of this one: whole words beside whole words, where its pieces say which they belong to. */
+/** The other report in this one's units: merged into words if this one has words and the other knows its words. */
 export function inUnitsOf(report: Report, other: Report): Report {
   return report.ofWords && !other.ofWords ? (WordReport.of(other) ?? other) : other;
 }
 
-/** Whether one of two reports is of whole words and the other of their pieces. */
+/** Whether one of two reports has whole words and the other their subword tokens. */
 export function unitsDiffer(report: Report, other: Report): boolean {
-  // A text without a word of several pieces is the same either way.
+  // A text in which every word is one token is the same either way.
   const whole = (one: Report) => one.ofWords || WordReport.of(one) === null;
   return report.ofWords === other.ofWords ? false : !(whole(report) && whole(other));
 }
 
-/** Which tokens of a side stand for nothing but blanked ones. */
+/** Tokens of a side that stand only for blanked ones. */
 export function goneIn(side: Report, { report, tokens }: Gone): Set<number> {
   const all = new Set(tokens);
   if (!(side instanceof WordReport) || report instanceof WordReport) return all;
@@ -77,7 +78,7 @@ export function goneIn(side: Report, { report, tokens }: Gone): Set<number> {
   return new Set(words);
 }
 
-/** “without “key”, “to””: labels of the report in which they are there still. */
+/** “without “key”, “to””: labels from the report that still has them. */
 export function withoutThem(pieces: Report, tokens: readonly number[]): string {
   const most = 3;
   const names = tokens.slice(0, most).map((token) => `“${shorten(pieces.tokens[token].label, 24)}”`);
@@ -85,7 +86,7 @@ export function withoutThem(pieces: Report, tokens: readonly number[]): string {
   return `without ${names.join(", ")}${more}`;
 }
 
-/** Both sides with one value for all tokens that stand for the same characters. */
+/** Both sides with one value for all tokens that cover the same characters. */
 export function withSpans(sides: readonly [Side, Side], spans: readonly Span[]): [Side, Side] {
   const merged = (side: Side, groups: (readonly number[])[]): Side => ({
     ...side,
@@ -111,16 +112,16 @@ export function withSpans(sides: readonly [Side, Side], spans: readonly Span[]):
 export const SPAN_WORDS =
   "Where the two are split into different tokens, the sums over the same characters are compared (of flow, the largest value).";
 
-/** Which predictions two sides explain, where these differ; "" elsewhere. */
+/** Which predictions two sides explain, if they differ; otherwise "". */
 export function targetsApart(sides: readonly [Side, Side]): string {
   const words = sides.map(({ report, method }) => {
-    const target = report.mixing.needs === "gradients" || isScore(method) ? report.document.target : undefined;
+    const target = hasTarget(report.mixing) || isScore(method) ? report.document.target : undefined;
     return target ? targetWords(report, target) : "no prediction";
   });
   return words[0] === words[1] ? "" : `A explains ${words[0]}; B explains ${words[1]}.`;
 }
 
-/** How layers stand beside each other where the models have different numbers of them; "" elsewhere. */
+/** How layers correspond if the models' numbers of layers differ; otherwise "". */
 export function depthWords([{ report: a, layer: ours }, { report: b, layer: theirs }]: readonly [Side, Side]): string {
   if (a.model.layers === b.model.layers || !a.model.layers || !b.model.layers) return "";
   const beside = heldLayerBeside(a, b, ours) === theirs;
@@ -131,12 +132,12 @@ export function depthWords([{ report: a, layer: ours }, { report: b, layer: thei
   }.`;
 }
 
-/** Another report as it was made. */
+/** Another report with its own recipe. */
 export const explanationOf = (other: Report): Explanation => new Explanation(other, recipeOf(other));
 
 /**
- * The side of another report: the counterpart of the output token, or the token that it is about where it knows nothing
- * of the counterpart.
+ * The side of another report: the counterpart of the output token or, without values for that, the report's own output
+ * token.
  */
 export function otherSide(
   theirs: Explanation,

@@ -1,4 +1,4 @@
-// The minimum cut of a pair's flow: of its many arcs one band in each layer that they cross, with their capacity.
+// The minimum cut of a pair's flow: its many arcs drawn as one band per layer that they cross, with their capacity.
 import { textWidth, unit } from "../components/measure";
 import type { PairFlow } from "../compute/max_flow";
 import { format, percent } from "../report/text";
@@ -8,14 +8,14 @@ export interface CutBand {
   layer: number;
   arcs: number;
   capacity: number;
-  /** of the whole cut */
+  /** share of the whole cut */
   share: number;
-  /** where the arcs cross the middle between two rows, in tokens */
+  /** the extent, in tokens, over which the arcs cross the middle between two rows */
   from: number;
   to: number;
 }
 
-/** One band a layer, from the top down. */
+/** One band per layer, from the top down. */
 export function cutBands({ cut, cutValue }: PairFlow): CutBand[] {
   const bands = new Map<number, CutBand>();
   for (const { layer, from, to, capacity } of cut) {
@@ -33,7 +33,7 @@ export function cutBands({ cut, cutValue }: PairFlow): CutBand[] {
   return [...bands.values()].sort((a, b) => b.layer - a.layer);
 }
 
-/** "70% in layer 6, 16% in layer 4, 14% in other layers": where a cut lies, all of it. @param shares of each layer */
+/** "70% in layer 6, 16% in layer 4, 14% in other layers": where the whole cut lies. @param shares of each layer */
 export function cutWords(shares: ReadonlyMap<number, number>): string {
   const sorted = [...shares].sort((a, b) => b[1] - a[1]);
   const few = sorted.length > 4 ? 3 : 4;
@@ -52,7 +52,7 @@ interface CutProps {
   width: number;
 }
 
-/** Bands, thicker for more. */
+/** Bands; larger capacities are thicker. */
 export function Cut({ bands, x, y, width }: CutProps) {
   const u = unit();
   return (
@@ -63,7 +63,7 @@ export function Cut({ bands, x, y, width }: CutProps) {
         const [left, right] = [x(from) - 14 * u, x(to) + 14 * u];
         const words = format(capacity) + (bands.length > 1 ? ` (${percent(share)})` : "");
         const room = textWidth(words) + 8;
-        // Beside the band; where that is too near the edge, on it.
+        // Next to the band, or on it if that is too near the edge.
         const beside = right + room < width;
         return (
           <g key={layer} data-layer={layer} data-value={capacity}>

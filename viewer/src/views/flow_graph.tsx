@@ -1,6 +1,6 @@
 // The graph of information flow from layer l down to layer m: layers as rows, input tokens at the bottom. Arcs show the
-// share of the chosen output token that passes (rollout) or the layers' weights, both as in attnflow's figures, or what
-// carries the maximum flow of a pair, with its minimum cut.
+// share of the chosen output token's rollout that passes, the layers' weights (both as in attnflow's figures), or the
+// arcs that carry a pair's maximum flow, with its minimum cut.
 import { Fragment } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { walkWithKeys } from "../components/arrow_keys";
@@ -30,9 +30,9 @@ import { Cut, cutBands, cutWords } from "./flow_cut";
 import { TokenLabel, tokenTicks, useFound, useWidth, widest } from "./picture";
 import "../styles/pictures.css";
 
-/** More tokens are drawn on canvas, without a name for each. */
+/** Above this many tokens, they are drawn on canvas, without individual names. */
 const MOST_NAMED = 64;
-/** Numbers touched that nobody notices. */
+/** A number of reads whose time is not noticeable. */
 const CHEAP = 3e6;
 
 const KINDS: { kind: GraphKind; label: string; title: string }[] = [
@@ -44,7 +44,7 @@ const KINDS: { kind: GraphKind; label: string; title: string }[] = [
 interface Found extends GraphArcs {
   kind: GraphKind;
   pair: PairFlow | null;
-  /** relative error of the attention that it was made of; 0: exact */
+  /** relative error of the attention that it was made from; 0: exact */
   error: number;
 }
 
@@ -73,7 +73,7 @@ export function FlowGraph() {
     : !flowFits(n, steps)
       ? `A maximum flow of ${n} tokens and ${steps} layers takes too long in the browser; ${viewer.askServer.value ? "the method flow shows its value" : `attnflow explain --certificate ${token},${choices.input.value ?? 0} computes it`}.`
       : null;
-  // The pair's input token: the one chosen, else what the output token draws on most.
+  // The pair's input token: the chosen one, or else the one the output token draws on most.
   const input = useMemo(() => {
     if (choices.input.value !== null && choices.input.value < n) return choices.input.value;
     const method = explanation.value.row("rollout", layer, token) ? "rollout" : "raw";
@@ -81,7 +81,7 @@ export function FlowGraph() {
   }, [choices.input.value, explanation.value, layer, token, counts.value]);
   const from = fromAll(report, kind) ? null : token;
   const [own, perNode] = [choices.graphOwn.value, choices.graphArcs.value];
-  // The output token has arcs even where it is excluded: everything begins there.
+  // The output token has arcs even if it is excluded: everything begins there.
   const allows = (i: number) => counts.value[i] || i === token;
   const floor = Math.max(WEAKEST_ARC, choices.threshold.value);
   const sparse = Boolean(report.graphValues()?.add);
@@ -127,7 +127,7 @@ export function FlowGraph() {
   const pitch = named ? Math.max((printing.value ? 13 : 20) * u, Math.min(300 * u, room / n)) : room / n;
   const level = named && labelWidth + 8 <= pitch;
   const rise = u * Math.max(30, Math.min(58, 520 / Math.max(1, steps)));
-  // Above, too, the tokens have their names.
+  // The tokens are named above as well.
   const top = named ? (level ? 30 * u : labelWidth + 20 * u) : 14;
   const x = (i: number) => left + (i + 0.5) * pitch;
   const y = (l: number) => top + (layer - l) * rise;
@@ -318,7 +318,7 @@ export function FlowGraph() {
   );
 }
 
-/** What widths of lines mean. */
+/** Legend of line widths. */
 function LineLegend({
   strongest,
   stroke,
@@ -343,10 +343,10 @@ function LineLegend({
   );
 }
 
-/** What lines say; a flow is a share, too. */
+/** What lines show; a flow is a share, too. */
 const arcKind = (kind: GraphKind): ArcKind => (kind === "attention" ? "weight" : "share");
 
-/** As in attnflow's figures of a report of all output tokens, weights are those on the paths of any. */
+/** As in attnflow's figures of a report of all output tokens, weights cover the paths of all of them. */
 const fromAll = ({ document }: Report, kind: GraphKind): boolean =>
   kind === "attention" && document.all_output_tokens === true;
 
@@ -395,7 +395,7 @@ interface NodesProps extends Places {
   radius: (mass: number) => number;
 }
 
-/** Nodes of many tokens: those that little passes are a line together. */
+/** Nodes of many tokens; those with little mass are combined into one line. */
 function Nodes({ n, layer, toLayer, masses, radius, x, y }: NodesProps) {
   let lines = "";
   let nodes = "";
@@ -417,13 +417,13 @@ function Nodes({ n, layer, toLayer, masses, radius, x, y }: NodesProps) {
 
 interface TracedProps extends Places {
   arcs: readonly GraphArc[];
-  /** arcs from a token to itself are among them */
+  /** whether arcs from a token to itself are included */
   own: boolean;
   stroke: (share: number) => { width: number; opacity: number };
   toLayer: number;
 }
 
-/** The paths through the node pointed at, up and down; of a token pointed at elsewhere, those that end there. */
+/** The paths through the node pointed at, up and down; for a token pointed at elsewhere, those that end there. */
 function Traced({ arcs, own, stroke, x, y, toLayer }: TracedProps) {
   const { pointed } = useViewer().state;
   if (!pointed.value) return null;
@@ -452,7 +452,7 @@ interface StrongLabelsProps {
   pitch: number;
 }
 
-/** Names of the strongest input tokens, as many as there is room for; positions where none is strong. */
+/** Names of as many of the strongest input tokens as fit; positions where none is strong. */
 function StrongLabels({ labels, mass, always, x, y, pitch }: StrongLabelsProps) {
   const { report } = useViewer();
   const chosen = useMemo(() => {
@@ -545,7 +545,7 @@ interface GraphReadoutProps {
   input: number;
 }
 
-/** How much of the output token's rollout, or of the flow, passes the node that is pointed at. */
+/** How much of the output token's rollout, or of the flow, passes the node pointed at. */
 function GraphTip({ found, layer }: Pick<GraphReadoutProps, "found" | "layer">) {
   const viewer = useViewer();
   const { pointed, choices } = viewer.state;

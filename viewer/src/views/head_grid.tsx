@@ -1,4 +1,4 @@
-// Raw attention of every head: layers by heads in small, one of them large.
+// Raw attention of every head: layers by heads as thumbnails, one of them enlarged.
 import { useMemo, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
@@ -22,17 +22,17 @@ import { Sheet, stepImage, useFound, useWidth, withSheets } from "./picture";
 import "../styles/pictures.css";
 
 const GAP = 4;
-/** Pixels of a small picture. */
+/** Most pixels along a thumbnail's side. */
 const MOST_PIXELS = 64;
 
-/** Largest values of squares of a head's matrix. */
+/** The largest value in each square block of a head's matrix. */
 interface Thumbnail {
   values: Float32Array;
   side: number;
   scale: EndsOf;
 }
 
-/** Largest values of squares of every head's matrix. */
+/** Thumbnails of every head's matrix. */
 function* thumbnailsOf(report: Report, used: readonly boolean[]): Work<Thumbnail[]> {
   const result: Thumbnail[] = [];
   if (!report.hasHeads) return result;
@@ -62,7 +62,7 @@ function* thumbnailsOf(report: Report, used: readonly boolean[]): Work<Thumbnail
   return result;
 }
 
-/** The small pictures, and the ends of their scales: of all, and of each. */
+/** The thumbnails, and the ends of their scales: the common one, and each one's own. */
 function useThumbnails() {
   const viewer = useViewer();
   const { report, state } = viewer;
@@ -73,7 +73,7 @@ function useThumbnails() {
     [report, counts.value],
     model.layers * model.heads * n * n < 1.5e6,
   );
-  // The first token would leave all others blank in a decoder's heads, too: the scales end as those of rows do.
+  // In a decoder's heads, too, the first token would leave all others blank: scales are capped as for rows.
   const { all, each } = useMemo(
     () => ({
       all: (thumbnails ?? []).reduce((sum, one) => sum.include(one.scale), new EndsOf()).ends,
@@ -96,12 +96,12 @@ function useThumbnails() {
   return { thumbnails: thumbnails ?? [], busy, all, each, endsAt, images };
 }
 
-/** Where the small pictures stand. */
+/** Layout of the thumbnails. */
 function gridOf(layers: number, heads: number, outer: number) {
   const u = unit();
   const head = 20 * u;
   const left = 12 + textWidth(`Layer ${layers}`);
-  // Beside a square of the same height: wide where there are more heads than layers.
+  // Next to a square of the same height: wider if there are more heads than layers.
   const part = Math.max(0.45, Math.min(0.6, heads / (heads + layers)));
   const width = outer < 760 ? outer : Math.min(outer * part, left + heads * 72 * u);
   const thumb = Math.max(16, Math.min(64 * u, Math.floor((width - left) / heads) - GAP));
@@ -121,7 +121,7 @@ interface GridProps {
   small: ReturnType<typeof useThumbnails>;
 }
 
-/** Every head in small: layers by heads. */
+/** Every head as a thumbnail: layers by heads. */
 function Grid({ layer, head, choose, width, svg, small: { thumbnails, busy, all, each, endsAt, images } }: GridProps) {
   const viewer = useViewer();
   const { report, state } = viewer;
@@ -132,7 +132,7 @@ function Grid({ layer, head, choose, width, svg, small: { thumbnails, busy, all,
   const side = thumbnails[0]?.side ?? 1;
   const pixel = thumb / side;
   const marked = pixel >= MARKED;
-  /** Of squares above the scale. */
+  /** Corner marks of squares above the scale. */
   const corners = () =>
     thumbnails
       .flatMap(({ values }, k) => {
@@ -149,7 +149,7 @@ function Grid({ layer, head, choose, width, svg, small: { thumbnails, busy, all,
       at: () => ({ column: head, row: layer }),
       move({ column, row }) {
         choose(row, column);
-        // What is chosen comes into sight.
+        // Scrolls to the chosen head.
         const { clientWidth = 0, clientHeight = 0 } = box.current ?? {};
         const [x, y] = [left + (column + 0.5) * pitch, top(row) + pitch / 2];
         box.current?.scrollTo({ left: x - clientWidth / 2, top: y - clientHeight / 2 });
@@ -166,7 +166,7 @@ function Grid({ layer, head, choose, width, svg, small: { thumbnails, busy, all,
     context.clearRect(0, 0, heads * pitch, depth * pitch);
     images?.forEach((image, k) => {
       const [l, h] = [1 + Math.floor(k / heads), k % heads];
-      // Few pixels stay sharp, many are evened out.
+      // Few pixels stay sharp; many are smoothed.
       context.imageSmoothingEnabled = image.width > thumb * ratio;
       context.drawImage(image, h * pitch, top(l) - labelled, thumb, thumb);
     });
@@ -275,7 +275,7 @@ function Large({ layer, head, width, outputs, svg }: LargeProps) {
         busy={busy}
         layer={layer}
         marking={marking}
-        // A new function each time: the picture is drawn with what is pointed at before the tip looks for its place.
+        // A new function each time: the picture is redrawn with what is pointed at before the tip is positioned.
         onChoose={(query) => (choices.token.value = query)}
         most={u * Math.max(420, Math.min(900, (width / u) * 0.4))}
       />
@@ -301,7 +301,7 @@ export function HeadGrid() {
   const box = useRef<HTMLDivElement>(null);
   const svgs = [useRef<SVGSVGElement>(null), useRef<SVGSVGElement>(null)];
   const width = useWidth(box);
-  // A layer that has no values of its own can be looked at, too.
+  // A layer without values of its own can be shown, too.
   const own = useSignal<number | null>(null);
   const layer = own.value ?? choices.layer.value;
   const head = Math.min(choices.head.value, report.model.heads - 1);

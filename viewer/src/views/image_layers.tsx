@@ -1,4 +1,4 @@
-// The chosen output token after each layer, as small pictures.
+// The chosen output token after each layer, as thumbnails.
 import { movesAlong } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { CheckControl } from "../components/check_box";
@@ -17,7 +17,7 @@ const STRIP_SIDE = 220;
 interface Strip {
   method: Method;
   maps: (Numbers | null)[];
-  /** of all layers, and of each */
+  /** one for all layers, and one for each */
   scale: MapScale;
   scales: MapScale[];
 }

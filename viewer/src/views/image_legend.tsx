@@ -1,4 +1,4 @@
-// How the map lies over the picture: the choice, and what colours and lines mean.
+// How the map is laid over the picture: the choice, and the meaning of colors and lines.
 import { barCss, barStops, BEHIND, type Overlay } from "../color/overlay";
 import { Radios } from "../components/fields";
 import { useViewer } from "../context";
@@ -27,7 +27,7 @@ export const EXPLAINED: Record<Overlay, string> = {
   beside: "The map without the picture has exactly its bar's colors.",
 };
 
-/** Whether the picture is shown without its colours. */
+/** Whether the picture is shown in grayscale. */
 export const isGrey = ({ overlay, grey }: ChoiceSignals): boolean => grey.value || overlay.value === "opacity";
 
 export function OverlayChoice() {
@@ -45,7 +45,7 @@ export function OverlayChoice() {
   );
 }
 
-/** What is drawn over the picture, as it is drawn. @param map of one map, whose patches are counted */
+/** Legend of the map, drawn the same way. @param map for a single map, whose patches are counted */
 export function MapLegend({ scale: ends, map = null }: { scale: MapScale; map?: Numbers | null }) {
   const { scale, differenceScale, state } = useViewer();
   const { low, top, above, signed } = ends;
@@ -72,7 +72,7 @@ export function MapLegend({ scale: ends, map = null }: { scale: MapScale; map?: 
   );
 }
 
-/** The outlines' lines over white to black, and how many patches each holds. */
+/** The outlines' lines over white to black, and the number of patches inside each. */
 function LineLegend({ map }: { map: Numbers | null }) {
   const held = map && heldBy(map);
   return (

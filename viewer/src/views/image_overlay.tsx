@@ -1,4 +1,4 @@
-// What the chosen output token draws on, over the picture; where a patch or a special token is chosen.
+// A map of what the chosen output token draws on, over the picture; also used to choose a patch or special token.
 import { effect, signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
@@ -21,13 +21,13 @@ import { exportedStages, type StageLook } from "../export/stages";
 import { EXPLAINED, isGrey, MapLegend, OverlayChoice } from "./image_legend";
 import { aspectOf, bitmapOf, placeIn, Stage } from "./image_stage";
 
-/** The method whose map the pointer is over, where several are shown. */
+/** The method whose map the pointer is over, if several are shown. */
 const pointedMethod = signal<Method | null>(null);
 
 export const shownMethods = ({ report, state }: Viewer): Method[] =>
   state.choices.sideBySide.value ? report.methods : [state.choices.method.value];
 
-/** Map and scale of the chosen output token in a layer. */
+/** The chosen output token's map and scale in a layer. */
 export function mapIn(viewer: Viewer, method: Method, layer: number) {
   const { report, state, explanation } = viewer;
   const token = state.choices.token.value;
@@ -35,7 +35,7 @@ export function mapIn(viewer: Viewer, method: Method, layer: number) {
   return row && pictureIn(report).mapOf(row);
 }
 
-/** When a map's scale begins at the least value: as chosen, or where flows lie close together. */
+/** Whether a map's scale begins at the smallest value: by choice, or if flows lie close together. */
 export const fromLeastIn = ({ state }: Viewer, method: Method) =>
   state.choices.fromLeast.value ?? (method === "flow" ? "close" : false);
 
@@ -45,10 +45,10 @@ const scaleIn = (viewer: Viewer, method: Method, map: Numbers | null): MapScale 
     ? pictureIn(viewer.report).signedScale(map)
     : pictureIn(viewer.report).scale([map], viewer.state.choices.token.value, fromLeastIn(viewer, method));
 
-/** “rollout, layer 3”; a method beside the graph has no layer. */
+/** "rollout, layer 3"; a score method has no layer. */
 export const mapTitle = (method: Method, layer: number) => (isScore(method) ? method : `${method}, layer ${layer}`);
 
-/** How maps are drawn into files: as they are here. */
+/** How maps are drawn in files: as they are on the page. */
 export function stageLook({ state: { choices }, scale, differenceScale }: Viewer): Omit<StageLook, "pair"> {
   return {
     token: choices.token.value,
@@ -74,7 +74,7 @@ export function ImageOverlay() {
     const card = root.current?.closest("section");
     if (card && (bitmap.image.value || bitmap.problem.value)) card.dataset.ready = "";
   }, [bitmap.image.value, bitmap.problem.value]);
-  // The whole picture is on the first screen, whatever stands above it once the page is drawn.
+  // The whole picture fits on the first screen, whatever is above it once the page is drawn.
   useEffect(() => {
     const measure = () => {
       const top = root.current?.querySelector(".stage")?.getBoundingClientRect().top;
@@ -113,7 +113,7 @@ export function ImageOverlay() {
     },
     rows: () => {
       const held = overlay === "outline" ? maps.map(({ map }) => map && heldBy(map)) : [];
-      /** The least of the outlined shares that a patch is in. */
+      /** The smallest outlined share that contains a patch. */
       const within = (p: number) => held.map((shares) => shares?.find(({ inside }) => inside[p])?.share ?? null);
       const names = maps.map(({ method }) => method);
       return {
@@ -174,7 +174,7 @@ export function ImageOverlay() {
   );
 }
 
-/** Tokens that stand for no part of the picture. */
+/** Tokens that represent no part of the picture. */
 function Specials({ picture }: { picture: Picture }) {
   const { report, state } = useViewer();
   const { token } = state.choices;
@@ -270,21 +270,21 @@ function Figure({ picture, method, map, scale }: FigureProps) {
   );
 }
 
-/** The patch that is pointed at, here or in another view. */
+/** The patch pointed at, here or in another view. */
 function PointedPatch({ picture }: { picture: Picture }) {
   const at = useViewer().state.pointed.value;
   if (!at || !picture.isPatch(at.input)) return null;
   return <div class="pointed-patch" style={placeIn(picture, picture.placeOf(at.input))} />;
 }
 
-/** Elements for the patches, for keyboards and for those who do not see the picture. Made once, painted in place. */
+/** Elements for the patches, for keyboards and screen readers. Created once, then painted in place. */
 function PatchGrid({ picture }: { picture: Picture }) {
   const viewer = useViewer();
   const { report, state, explanation } = viewer;
   const { choices, pointed } = state;
   const { rows, columns, first } = picture;
   const grid = useRef<HTMLDivElement>(null);
-  // The patch that the arrow keys start from, also while a special token is chosen.
+  // The patch where the arrow keys start, even while a special token is chosen.
   const focus = useRef(picture.isPatch(choices.token.value) ? choices.token.value : first);
   useLayoutEffect(() => {
     const cells = [...(grid.current?.querySelectorAll<HTMLElement>(".cell") ?? [])];
@@ -347,7 +347,7 @@ function PatchGrid({ picture }: { picture: Picture }) {
   );
 }
 
-/** Says a value in words. */
+/** States a value in words. */
 function PictureReadout({ picture }: { picture: Picture }) {
   const viewer = useViewer();
   const { report, state, explanation } = viewer;

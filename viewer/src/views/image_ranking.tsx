@@ -1,4 +1,4 @@
-// How much lies on patches and on special tokens, and which patches are strongest, with what they show.
+// How much lies on patches and on special tokens, and the strongest patches with thumbnails.
 import { Bar, Degenerate } from "../components/bar";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
@@ -15,7 +15,7 @@ export function ImageShares() {
   const { report, state } = viewer;
   const picture = pictureIn(report);
   const row = viewer.row();
-  // Numbers with signs are parts of no whole.
+  // Signed numbers are not parts of a whole.
   if (viewer.inLogits()) return null;
   const flow = state.choices.method.value === "flow";
   const { all, patches } = row ? picture.sums(row) : { all: 0, patches: 0 };

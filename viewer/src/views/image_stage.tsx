@@ -1,4 +1,4 @@
-// A picture with a map of values over it: one patch a colour, or smooth.
+// A picture with a map of values over it: one color per patch, or smooth.
 import { signal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
@@ -9,10 +9,10 @@ import { type Box, type MapScale, type Picture, SMALL_PICTURE, smoothMap } from 
 import type { Numbers } from "../report/values";
 import "../styles/image.css";
 
-/** A smooth map has about this many pixels a side; the browser smoothes the rest. */
+/** Approximate pixels along a smooth map's side; the browser interpolates further. */
 const SMOOTH_SIDE = 480;
 
-/** The decoded pixels, or why there are none. */
+/** The decoded pixels, or why they are missing. */
 export interface Bitmap {
   image: Signal<HTMLImageElement | null>;
   problem: Signal<string>;
@@ -20,7 +20,7 @@ export interface Bitmap {
 
 const bitmaps = new WeakMap<Picture, Bitmap>();
 
-/** Decoded once for all views. */
+/** The decoded picture, shared by all views. */
 export function bitmapOf(picture: Picture): Bitmap {
   const known = bitmaps.get(picture);
   if (known) return known;
@@ -37,7 +37,7 @@ export function bitmapOf(picture: Picture): Bitmap {
   return bitmap;
 }
 
-/** Where a part of the picture lies in what is shown, as CSS. */
+/** The position of a part of the picture within what is shown, as CSS. */
 export function placeIn({ shown }: Picture, { left, top, right, bottom }: Box) {
   const width = shown.right - shown.left;
   const height = shown.bottom - shown.top;
@@ -56,7 +56,7 @@ export interface MapLook {
   overlay: Overlay;
   colours: MapColours;
   smooth: boolean;
-  /** values below this share of the top stay empty */
+  /** values below this share of the top are not drawn */
   threshold: number;
 }
 
@@ -65,19 +65,19 @@ interface StageProps {
   scale: MapScale;
   /** values of the patches; null: none */
   map: Numbers | null;
-  /** outlined */
+  /** the outlined token */
   token: number;
-  /** pixels of a smooth map's side */
+  /** pixels along a smooth map's side */
   side?: number;
-  /** pixels of the photo's side, at most */
+  /** most pixels along the photo's side */
   photoSide?: number;
-  /** the picture alone, or all that is chosen */
+  /** only the picture, without the map */
   only?: "photo";
-  /** over the map */
+  /** drawn over the map */
   children?: ComponentChildren;
 }
 
-/** Looks as is chosen. */
+/** The picture and its map, drawn according to the choices. */
 export function Stage(props: StageProps) {
   const { picture, map, scale, token, side = SMOOTH_SIDE, photoSide = Infinity, only, children } = props;
   const viewer = useViewer();
@@ -124,7 +124,7 @@ export function Stage(props: StageProps) {
   );
 }
 
-/** The picture, at most `most` pixels a side. */
+/** Draws the picture, at most `most` pixels per side. */
 function paintPhoto(canvas: HTMLCanvasElement, image: HTMLImageElement, most: number) {
   const part = Math.min(1, most / Math.max(image.width, image.height));
   canvas.width = Math.max(1, Math.round(image.width * part));
@@ -136,7 +136,7 @@ function paintPhoto(canvas: HTMLCanvasElement, image: HTMLImageElement, most: nu
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
 }
 
-/** A pixel for each patch, or many. What has no value stays empty. */
+/** Draws one pixel per patch, or many. Missing values stay empty. */
 export function paintMap(
   canvas: HTMLCanvasElement,
   picture: Picture,
@@ -194,7 +194,7 @@ function Contours({ picture, map, side }: { picture: Picture; map: Numbers; side
   );
 }
 
-/** What a patch covers, cut from the picture (whose pixels may be fewer than the original's). */
+/** The area of a patch, cut from the picture (which may have fewer pixels than the original). */
 export function Thumbnail({ picture, token }: { picture: Picture; token: number }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const image = bitmapOf(picture).image.value;

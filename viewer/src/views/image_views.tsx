@@ -1,4 +1,4 @@
-// What a report of a picture shows instead of a text.
+// Views that a picture's report shows instead of a text.
 import type { ComponentChildren } from "preact";
 import { mapOpacity } from "../color/overlay";
 import { useViewer } from "../context";
@@ -8,11 +8,11 @@ import { isGrey } from "./image_legend";
 import { ImageOverlay } from "./image_overlay";
 import { ImageRanking, ImageShares } from "./image_ranking";
 
-/** How maps lie over pictures, here and in every layer. */
+/** How maps are laid over pictures, here and in every layer. */
 function Look({ of, children }: { of: string; children: ComponentChildren }) {
   const { choices } = useViewer().state;
   const { overlay, opacity, gridLines } = choices;
-  // One colour is told from the picture's where that has none.
+  // A single color stands out if the picture itself has none.
   const classes = [of, isGrey(choices) && "grey", gridLines.value && "lines"].filter(Boolean);
   return (
     <div
@@ -24,7 +24,7 @@ function Look({ of, children }: { of: string; children: ComponentChildren }) {
   );
 }
 
-/** Beside the matrix, which is as high. */
+/** Next to the matrix, with the same height. */
 export const LayersOfImage = () => (
   <Look of="pile">
     <ImageLayers />
@@ -33,7 +33,7 @@ export const LayersOfImage = () => (
 
 const lookOf = (sideBySide: boolean) => (sideBySide ? "image-views wide beside" : "image-views wide");
 
-/** In one column the picture stands before the controls, everything else after them. */
+/** In one column the picture comes before the controls, everything else after them. */
 export function ImageLead() {
   return (
     <Look of={lookOf(useViewer().state.choices.sideBySide.value)}>

@@ -1,4 +1,4 @@
-// The layer x token picture of the chosen output token: what it draws on after each layer, the last on top.
+// The layers x tokens picture of the chosen output token: what it draws on after each layer, the last on top.
 import { useMemo } from "preact/hooks";
 import { endsOf, EndsOf, endsOfEach, type Ends } from "../color/ends";
 import { CheckControl } from "../components/check_box";
@@ -11,19 +11,19 @@ import type { Numbers } from "../report/values";
 import { CellCard } from "./cell_card";
 import { useFound } from "./picture";
 
-/** Numbers touched that nobody notices. */
+/** A number of reads whose time is not noticeable. */
 const CHEAP = 4e6;
 
 const NO_ENDS = new EndsOf().ends;
 
 interface Found {
   values: (Numbers | null)[];
-  /** of each row, and of all */
+  /** ends of each row, and of all */
   own: Ends[];
   all: Ends;
 }
 
-/** What the output token draws on after each layer that is above the one looked down to. */
+/** The output token's rows after each layer above the start layer. */
 function useRows() {
   const { report, state, explanation } = useViewer();
   const { choices, counts } = state;

@@ -1,4 +1,4 @@
-// All pairs of the chosen layer: a row for each output token, a column for each input token.
+// All pairs in the chosen layer: a row for each output token, a column for each input token.
 import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import { AskFor } from "../components/ask_for";
@@ -12,7 +12,7 @@ import { standalone } from "../export/picture";
 import { blockOf, MatrixPicture } from "./matrix_picture";
 import { useFound, withSheets } from "./picture";
 
-/** Numbers touched that nobody notices, and those that even slices should not touch. */
+/** Number of reads whose time is not noticeable, and the most that are done even in slices. */
 const CHEAP = 6e6;
 const MOST = 3e9;
 
@@ -90,7 +90,7 @@ export function Matrix() {
   );
 }
 
-/** In the matrix's place while it would have one row or none. */
+/** Shown in place of a matrix that would have at most one row. */
 function MissingPairs({ outputs }: { outputs: readonly number[] }) {
   const viewer = useViewer();
   const { state, explanation } = viewer;

@@ -1,5 +1,5 @@
-// A matrix of all pairs, zoomable: cells on canvas, labels (where they fit) as text around it. The matrix of a layer and
-// that of a head are both drawn with it.
+// A zoomable matrix of all pairs: cells on canvas, labels (where they fit) as text around it. Used for the matrix of a
+// layer and for that of a head.
 import { select, type Selection as Selected } from "d3-selection";
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -31,7 +31,7 @@ import "../styles/pictures.css";
 
 /** The values of all rows, and the ends of the scale of those that count. */
 export interface Block {
-  /** [rows, columns]; NaN where there is none */
+  /** [rows, columns]; NaN where there is no value */
   values: Float32Array;
   rows: number;
   columns: number;
@@ -59,14 +59,17 @@ export function* blockOf(
   return { values, rows: outputs.length, columns, ends: ends.ends };
 }
 
-/** Steps of the colour scale. */
+/** Steps of the color scale. */
 interface Raster {
   steps: Int16Array;
   rows: number;
   columns: number;
 }
 
-/** A raster and coarser ones in which a pixel is the largest of four, so that peaks stay when pixels are few. */
+/**
+ * A raster, and coarser ones in which a pixel is the maximum of four, so that peaks remain visible when there are few
+ * pixels.
+ */
 interface Drawing {
   canvas: HTMLCanvasElement;
   /** which of the rasters */
@@ -78,34 +81,34 @@ interface Drawing {
 
 type Selection<Element extends SVGSVGElement> = Selected<Element, unknown, null, undefined>;
 
-/** Larger rasters are made in slices. */
+/** Rasters with more values are made in slices. */
 const AT_ONCE = 5e5;
 
 export interface MatrixPictureProps {
-  /** of the view */
+  /** id of the view */
   id: string;
   outputs: readonly number[];
-  /** drawn where it is of these outputs */
+  /** drawn if it is for these outputs */
   block: Block | null;
   busy: boolean;
-  /** said with what is pointed at */
+  /** named in the readout */
   layer: number;
   onChoose: (output: number) => void;
   svg: RefObject<SVGSVGElement>;
   /** largest height in pixels */
   most?: number;
-  /** whether what lies above the scale has a corner, for the legend */
+  /** whether values above the scale have a corner mark, for the legend */
   marking: Signal<boolean>;
 }
 
-/** Labels go beside cells that are at least so wide, numbers into wider ones. */
+/** Cells at least this wide get labels, and wider ones their numbers. */
 const LABELLED = 13;
 const PRINTED = 44;
 
 const range = ([begin, end]: readonly number[]) =>
   Array.from({ length: Math.max(0, end - begin) }, (_, at) => begin + at);
 
-/** Where everything stands before it is zoomed. */
+/** Layout before zooming. */
 interface Frame {
   rows: number;
   n: number;
@@ -113,7 +116,7 @@ interface Frame {
   head: number;
   cell: number;
   height: number;
-  /** of the cells together */
+  /** size of all cells together */
   plot: { width: number; height: number };
   size: { width: number; height: number };
 }
@@ -121,22 +124,22 @@ interface Frame {
 /** @param most largest height */
 function frameOf(rows: number, n: number, labelWidth: number, width: number, most: number): Frame {
   const u = unit();
-  // Wide enough for labels, which show when there is room after zooming.
+  // Wide enough for labels, which appear if there is room after zooming.
   const margin = Math.min(labelWidth + 14, Math.max(40, width * 0.22));
   const cell = Math.max(0.01, Math.min(64 * u, (width - margin - 4) / n, rows < 6 ? Infinity : (most - margin) / rows));
   const height = rows < 6 ? Math.max(18 * u, Math.min(48 * u, cell)) : cell;
-  // On a narrow screen, whose cells have no room for names, these would stand in an empty strip until one zooms.
+  // On a narrow screen whose cells are too small for names, the strip for them would be empty until one zooms in.
   const head = width < 480 * u && cell < LABELLED * u ? Math.min(margin, 42 * u) : margin;
   const plot = { width: n * cell, height: rows * height };
   const size = { width: margin + plot.width + 4, height: head + plot.height + 4 };
   return { rows, n, margin, head, cell, height, plot, size };
 }
 
-/** Where it stands zoomed. */
+/** Layout after zooming. */
 class Place {
   readonly pitchX: number;
   readonly pitchY: number;
-  /** [begin, end) of those in sight */
+  /** [begin, end) of the visible ones */
   readonly columns: readonly [number, number];
   readonly rows: readonly [number, number];
 
@@ -161,7 +164,7 @@ class Place {
     return this.transform.applyY(this.frame.head + row * this.frame.height);
   }
 
-  /** Of a row or column that is cut off, the name would stand beside the picture. */
+  /** Whether a row is in view; if it is cut off, its name would be outside the picture. */
   hasRow(row: number): boolean {
     const y = this.top(row + 0.5) - this.frame.head;
     return y >= 0 && y <= this.frame.plot.height;
@@ -172,7 +175,7 @@ class Place {
     return x >= 0 && x <= this.frame.plot.width;
   }
 
-  /** Column and row at a point of the picture; -1 beside the cells. */
+  /** Column and row at a point of the picture; -1 outside the cells. */
   at(event: MouseEvent): { column: number; row: number } {
     const { margin, head, cell, height, plot } = this.frame;
     const { left, top } = (event.currentTarget as Element).getBoundingClientRect();
@@ -184,7 +187,7 @@ class Place {
   }
 }
 
-/** Zooms an element with wheel, fingers and buttons. @param width on the screen: another one is whole again */
+/** Zooms an element with wheel, fingers and buttons. @param width on the screen; a new one resets the zoom */
 function useZoom(
   svg: RefObject<SVGSVGElement>,
   { margin, head, cell, height, plot, n, rows }: Frame,
@@ -205,7 +208,7 @@ function useZoom(
       .scaleExtent([1, Math.max(2, (56 * unit()) / Math.min(cell, height))])
       .filter((event: Event) => {
         const scaled = (behaviour.current && element.classList.contains("zoomed")) ?? false;
-        // The page scrolls over a picture that nobody has turned to.
+        // The page scrolls over a picture that is neither focused nor zoomed.
         if (event instanceof WheelEvent)
           return event.ctrlKey || event.metaKey || scaled || document.activeElement === element;
         if (event instanceof MouseEvent) return event.button === 0 && scaled;
@@ -223,7 +226,7 @@ function useZoom(
     if (svg.current && behaviour.current) does(behaviour.current, select(svg.current));
   };
   const whole = () => act((zooming, on) => zooming.transform(on, zoomIdentity));
-  // Another report, another width: whole again.
+  // A new report or width resets the zoom.
   useEffect(whole, [n, rows, width]);
   return {
     zoomed: zoomed.k > 1,
@@ -233,7 +236,7 @@ function useZoom(
   };
 }
 
-/** Steps of all values, and coarser ones, each of half as many. */
+/** Steps of all values, and coarser rasters with half the side length each. */
 function* rastersOf(block: Block | null, shading: Shades, used: readonly boolean[]): Work<Raster[]> {
   if (!block) return [];
   const { values, columns } = block;
@@ -265,18 +268,18 @@ function* rastersOf(block: Block | null, shading: Shades, used: readonly boolean
   return all;
 }
 
-/** What is painted below the labels. @param pitch pixels of a cell */
+/** What is painted under the labels. @param pitch pixels per cell */
 function useDrawing(block: Block | null, pitch: number): Drawing | null {
   const viewer = useViewer();
   const { counts, choices } = viewer.state;
   const scale = viewer.scale.value;
   const { found: rasters } = useFound<Raster[]>(
     () => rastersOf(block, viewer.shades(block?.ends ?? new EndsOf().ends), counts.value),
-    // The steps of all scales are alike.
+    // The steps are the same for all palettes.
     [block, counts.value, choices.threshold.value, choices.fromLeast.value, choices.log.value],
     (block?.values.length ?? 0) <= AT_ONCE,
   );
-  // The finest raster whose cells are no smaller than a pixel; its colours only.
+  // The finest raster whose cells are at least a pixel; only its colors are computed.
   let finest = 0;
   const pixel = pitch * (devicePixelRatio || 1);
   while (rasters && finest + 1 < rasters.length && pixel * 2 ** finest < 1) ++finest;
@@ -313,7 +316,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const most = props.most ?? Math.max(560 * u, Math.min(1100 * u, width));
   const frame = frameOf(rows, n, labelWidth, width, most);
   const { margin, head, cell, height, plot, size } = frame;
-  // Paper shows all of it; the screen's zoom is there again afterwards.
+  // Paper shows all of it; the screen's zoom is restored afterwards.
   const place = new Place(frame, printing.value ? zoomIdentity : zooming[0]);
   const { zoomed, whole, zoomBy: zoomAt, bring } = useZoom(svg, frame, zooming, onScreen.current);
   const pitch = Math.min(place.pitchX, place.pitchY);
@@ -345,7 +348,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
         const name = (i: number) => report.tokens[i].label;
         const value = format(block?.values[row * n + column]);
         viewer.announcement.value = `${name(outputs[row])} depends on ${name(column)}: ${value}`;
-        // What is read stays in sight.
+        // Keeps the cell being read in view.
         if (!place.hasColumn(column) || !place.hasRow(row))
           bring(margin + (column + 0.5) * cell, head + (row + 0.5) * height);
       },
@@ -419,7 +422,7 @@ interface NamesProps {
   outputs: readonly number[];
 }
 
-/** Names, or positions, of the columns above and of the rows at the left. */
+/** Names, or positions, of the columns above and the rows on the left. */
 function Names({ place, labels, outputs }: NamesProps) {
   const u = unit();
   const { margin, head } = place.frame;
@@ -428,7 +431,7 @@ function Names({ place, labels, outputs }: NamesProps) {
   const columns = namedX
     ? range(place.columns).map((i) => ({ at: i, words: labels[i] }))
     : tokenTicks(report, place.columns, place.pitchX, 44 * u);
-  // Rows of some tokens alone are counted as they come.
+  // If only some tokens have rows, rows are numbered consecutively.
   const rows = namedY
     ? range(place.rows).map((r) => ({ at: r, words: labels[outputs[r]] }))
     : outputs.length === report.n
@@ -480,7 +483,7 @@ interface MarksProps extends Pick<MatrixPictureProps, "id" | "outputs" | "block"
   marked: boolean;
 }
 
-/** Over the cells: numbers where they have room, corners above the scale, the chosen row, what is pointed at. */
+/** Drawn over the cells: numbers where they fit, corner marks above the scale, the chosen row, what is pointed at. */
 function Marks({ id, outputs, block, place, marked }: MarksProps) {
   const viewer = useViewer();
   const { choices, counts: counted } = viewer.state;
@@ -547,7 +550,7 @@ interface CrosshairProps {
   place: Place;
 }
 
-/** The cell pointed at with its row and column; of what is pointed at elsewhere, what this picture has of it. */
+/** Marks the cell pointed at with its row and column; for something pointed at elsewhere, the parts in this picture. */
 function Crosshair({ id, outputs, place }: CrosshairProps) {
   const { pointed } = useViewer().state;
   if (!pointed.value) return null;

@@ -1,4 +1,4 @@
-// All methods at once, for the chosen output token and layers: a strip each, on a scale of its own.
+// All methods at once for the chosen output token and layers: one strip each, on its own scale.
 import { Card } from "../components/card";
 import { ValueStrip } from "../components/value_strip";
 import { Readout } from "../components/readout";
@@ -8,12 +8,12 @@ import type { Shown, Table } from "../export/exporter";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { isScore, METHODS, type Method } from "../report/document";
 
-/** Longer texts are looked at one method at a time. */
+/** Longer texts show one method at a time. */
 const MOST_TOKENS = 160;
 const SCALES = "on its own color scale; flow values do not sum to 1.";
 const UNITS = "on a scale of its own, in units of its own.";
 
-/** The methods that stand side by side; none where the card is not there. */
+/** The methods shown side by side; none if there is no card. */
 function methodsOf(viewer: Viewer): readonly Method[] {
   const { report, state } = viewer;
   if (viewer instanceof GenerationViewer) {
@@ -77,7 +77,7 @@ export function Methods() {
   );
 }
 
-/** What a picture of these methods says of itself. */
+/** The caption of a picture of these methods. */
 export function methodsShown(viewer: Viewer, methods: readonly Method[]): Shown {
   const { choices } = viewer.state;
   const { explanation } = viewer;
@@ -89,7 +89,7 @@ export function methodsShown(viewer: Viewer, methods: readonly Method[]): Shown 
     return { ...shown, file: [`layer${choices.layer.value}`, `token${choices.token.value}`] };
   }
   const spans = methods.map((method) => viewer.layersText(method).replace(/^layer /, ""));
-  // Flow is of fewer layers, perhaps.
+  // Flow may have fewer layers.
   const alike = new Set(spans).size < 2;
   const layers = alike ? spans[0] : methods.map((method, k) => `${method}: ${spans[k]}`).join(", ");
   return { ...shown, layers, file: [`position${choices.token.value}`] };

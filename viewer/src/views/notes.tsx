@@ -1,18 +1,18 @@
-// What the report notes about what is shown.
+// The report's notes about what is shown.
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
 import { isOfDegenerateFlow, isOfValues, notesHere, type NotePlace, type ShownNote } from "../report/notes";
 import { GenerationReport } from "../report/generation_report";
 import { WordReport } from "../report/words";
 
-/** Methods whose values stand in views of their own, not only beside others. */
+/** Methods with values in views of their own, not only next to others. */
 export function methodsShown({ state, report }: Viewer): Method[] {
   const { method, comparison, sideBySide } = state.choices;
   if (report.document.input.kind === "image" && sideBySide.value) return report.methods;
   return [...new Set([method.value, ...(comparison.value ? [comparison.value.method] : [])])];
 }
 
-/** Notes of the report, and of the server's answer where its values are shown. */
+/** The report's notes, and those of the server's answer if its values are shown. */
 export function notesShown(viewer: Viewer): ShownNote[] {
   const { report, state, explanation, askServer } = viewer;
   const { choices } = state;
@@ -20,7 +20,7 @@ export function notesShown(viewer: Viewer): ShownNote[] {
   const merged = report instanceof WordReport;
   const place: NotePlace = {
     methods,
-    // Pieces merged in the page have other values than the pieces that the notes are about.
+    // Words merged in the page have other values than the tokens that the notes are about.
     asWritten: explanation.value.asComputed && !merged,
     ownToken: report.document.generation !== undefined || choices.token.value === report.document.output_token,
     words: report.ofWords,
@@ -42,7 +42,7 @@ export function Notes() {
   const viewer = useViewer();
   const notes = notesShown(viewer);
   if (notes.length === 0) return null;
-  // The head says already what holds of the flow that is shown; beside another method the note may be of what is compared.
+  // The head already covers the flow shown; with another method, the note may be about the comparison.
   const folded = viewer.degenerate() !== null;
   return (
     <ul id="notes" class="wide">

@@ -1,4 +1,4 @@
-// What pictures share: their width, labels of tokens, rasters on canvas.
+// Shared by pictures: their width, token labels, rasters on canvas.
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, RefObject } from "preact";
 import { finish, useWork, type Work } from "../compute/slices";
@@ -8,7 +8,7 @@ import type { Report } from "../report/report";
 import { graphemes } from "../report/text";
 import { printing } from "../theme";
 
-/** The room in an element, followed while it changes; 0 before the first layout. */
+/** The size of an element's content box, kept up to date; 0 before the first layout. */
 export function useRoom(element: RefObject<HTMLElement>): { width: number; height: number } {
   const [room, setRoom] = useState({ width: 0, height: 0 });
   useLayoutEffect(() => {
@@ -23,13 +23,13 @@ export function useRoom(element: RefObject<HTMLElement>): { width: number; heigh
   return room;
 }
 
-/** Its width; on paper that of a page. */
+/** The element's width; on paper, the page's. */
 export function useWidth(element: RefObject<HTMLElement>): number {
   const { width } = useRoom(element);
   return printing.value && width > 0 ? PAPER : width;
 }
 
-/** The widest of some labels; of many, of the longest. */
+/** The width of the widest label; only the longest are measured. */
 export function widest(labels: readonly string[]): number {
   const longest = [...labels].sort((a, b) => b.length - a.length).slice(0, 60);
   return Math.max(0, ...longest.map((label) => textWidth(label)));
@@ -39,9 +39,9 @@ interface TokenLabelProps {
   x: number;
   y: number;
   label: string;
-  /** all labels of the picture fit upright */
+  /** all labels of the picture fit horizontally */
   level: boolean;
-  /** over the point, not under it */
+  /** above the point instead of below */
   above?: boolean;
   class?: string;
   title?: string;
@@ -49,7 +49,7 @@ interface TokenLabelProps {
   children?: ComponentChildren;
 }
 
-/** Upright when it fits or is one character (emoji and Han characters read badly on their side), else turned. */
+/** Horizontal if it fits or is one character (emoji and Han characters are hard to read sideways), otherwise turned. */
 export function TokenLabel({ x, y, label, level, above = false, class: name, title, children }: TokenLabelProps) {
   const upright = level || graphemes(label).length === 1;
   const place = upright
@@ -66,7 +66,7 @@ export function TokenLabel({ x, y, label, level, above = false, class: name, tit
   );
 }
 
-/** Positions to name where labels do not fit: round ones, at least `apart` units from each other. */
+/** Positions to name where labels do not fit: round numbers at least `apart` units from each other. */
 export function ticks(begin: number, end: number, unit: number, apart: number): number[] {
   const least = apart / unit;
   const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
@@ -81,7 +81,7 @@ export interface Tick {
   words: string;
 }
 
-/** Tokens to name where labels do not fit: by position; of a picture the first patch of a row. */
+/** Tokens to name where labels do not fit: by position; for a picture, the first patch of a row. */
 export function tokenTicks(
   report: Report,
   [begin, end]: readonly [number, number],
@@ -97,12 +97,12 @@ export function tokenTicks(
     .map((at) => ({ at, words: report.tokens[at].short }));
 }
 
-/** What is excluded from the colour scale. */
+/** Color of what is excluded from the color scale. */
 export const blankColour = (dark: boolean): readonly number[] => (dark ? [52, 56, 66] : [226, 228, 233]);
 
 /**
- * What work finds: at once when it is cheap, else in slices. While slices run, what was found before stays, and `busy`
- * says so.
+ * The result of some work: at once if it is cheap, otherwise in slices. While slices run, the previous result is kept
+ * and `busy` is set.
  */
 export function useFound<T>(
   make: () => Work<T>,
@@ -118,7 +118,7 @@ export function useFound<T>(
   return { found: current ?? last.current, busy: current === null };
 }
 
-/** A canvas that is drawn on in device pixels; the drawing is done again when `inputs` change. */
+/** A canvas drawn in device pixels, redrawn when `inputs` change. */
 export function Sheet({
   width,
   height,
@@ -152,7 +152,7 @@ export function Sheet({
   return <canvas ref={canvas} class="sheet" aria-hidden="true" style={style} />;
 }
 
-/** A picture's canvas as an image in its SVG, for export: what stands under the SVG comes first. */
+/** A picture's canvas as an image in its SVG, for export: content under the SVG comes first. */
 export function withSheets(svg: string, box: Element | null): string {
   if (!box) return svg;
   const images = [...box.querySelectorAll<HTMLCanvasElement>("canvas.sheet")].map((canvas) => {
@@ -162,13 +162,13 @@ export function withSheets(svg: string, box: Element | null): string {
     );
     return `<image ${place.join(" ")} preserveAspectRatio="none" href="${canvas.toDataURL()}"/>`;
   });
-  // After the ground that standalone() draws.
+  // After the background that standalone() draws.
   const at = /<svg[^>]*>(<rect[^>]*\/>|<rect[^>]*><\/rect>)?/.exec(svg);
   const end = at ? at.index + at[0].length : 0;
   return svg.slice(0, end) + images.join("") + svg.slice(end);
 }
 
-/** A step of what is not drawn at all. */
+/** The step of cells that are not drawn at all. */
 export const NO_STEP = -2;
 
 /** Pixels of `rows` by `columns` steps of the scale; other negative steps are blank. */
@@ -185,7 +185,7 @@ export function* stepImageWork(
   const colour = ([r, g, b]: readonly number[]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
   const ramp = Uint32Array.from(scale.ramp, colour);
   const blank = colour(blankColour(scale.dark));
-  // In bands, each a slice's work.
+  // In bands, each the work of one slice.
   const band = Math.max(1, Math.min(rows, Math.floor(200_000 / columns)));
   for (let begin = 0; begin < rows; begin += band) {
     const height = Math.min(band, rows - begin);

@@ -1,5 +1,5 @@
-// The strongest input tokens of the chosen output token, with every method's values; of a generation, with what is
-// normalised beside what is not, and shares of the prompt's part.
+// The chosen output token's strongest input tokens, with every method's values; for a generation, with both normalized
+// and plain values, and shares of the prompt's part.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
@@ -21,18 +21,18 @@ import { AGAINST, FOR, formatOf, percent } from "../report/text";
 import type { Numbers } from "../report/values";
 import { clickToken } from "../shortcuts";
 
-/** How many lines a table shows at most. A longer one, with every method's values, would make each choice slow. */
+/** The most lines in a table. A longer one, with every method's values, would make each choice slow. */
 export const mostLines = ({ document: { input } }: Report) =>
   input.kind === "generation" || input.kind === "image" ? Infinity : 500;
 
 /** A column of numbers. */
 interface Column {
-  /** "" where it is no method's own */
+  /** "" if it belongs to no method */
   method: Method | "";
   title: string;
   row: Numbers | null;
   words(value: number | undefined): string;
-  /** the ranking goes by it */
+  /** the ranking is sorted by it */
   by: boolean;
 }
 
@@ -70,14 +70,14 @@ export function whyEmpty(viewer: Viewer): string {
     : "Only excluded tokens have values other than 0.";
 }
 
-/** What the ranking says of itself. */
+/** Explanation below the ranking. */
 export function helpOf(viewer: Viewer): string {
   const { report, state, ranking, explanation } = viewer;
   const method = state.choices.method.value;
   const all = ranking.value;
   if (viewer.carriesNothing) return whyEmpty(viewer);
   const help: string[] = [];
-  // Normalised flow has no enclosures and is a share.
+  // Normalized flow has no enclosures and is a share.
   const flow = explanation.value.arrayOf(method) === "flow";
   const tied = all.some((entry, at) => entry.rank !== at + 1);
   const rounded = (explanation.value.result(method, viewer.layersOf(method), viewer.output)?.error ?? 0) > 0;
@@ -85,14 +85,14 @@ export function helpOf(viewer: Viewer): string {
   else if (tied && flow) help.push("Flow values whose certified intervals overlap share a rank.");
   if (viewer.inLogits() && !viewer.scored) help.push(`${method} is in logits of the prediction.`);
   else if (flow && report.document.generation && all.length > 0) help.push("Flow values are not shares of a whole.");
-  // Counted as below the headline; flags stand beside other methods' values, too.
+  // Counted as below the headline; flags also appear next to other methods' values.
   const flags = all.some(({ degenerate }) => degenerate)
     ? explanation.value.degenerate(viewer.layersOf("flow"), viewer.output)
     : null;
   const repeated = degenerateIn(flags, viewer.row("flow"), state.counts.value);
   if (repeated) help.push(`° (${repeated.count} of ${repeated.all} values): ${DEGENERATE_WORDS}.`);
   if (viewer.scored && all.length > 0) help.push(`Above 0: ${FOR} ${viewer.targetText()}; below 0: ${AGAINST}.`);
-  // Beside the ranking of a generation the readout says which tokens have values.
+  // For a generation's ranking, the readout says which tokens have values.
   if (all.length === 0 && (viewer.row() || !report.document.generation)) help.push(whyEmpty(viewer));
   if (all.some(({ token }) => token >= report.m)) {
     help.push("Prompt positions count from 0, generated tokens from 1.");
@@ -100,7 +100,7 @@ export function helpOf(viewer: Viewer): string {
   return help.join(" ");
 }
 
-/** The numbers behind the table. */
+/** The table's numbers. */
 function tableOf(viewer: Viewer, columns: readonly Column[]): Table {
   const { report, ranking } = viewer;
   if (!(viewer instanceof GenerationViewer)) {
@@ -138,7 +138,7 @@ interface RankTableProps<T extends { token: number }> {
   children: ComponentChildren;
 }
 
-/** A ranking as a card: its first lines, or all; below it what it says of itself. */
+/** A ranking as a card: its first lines, or all of them, with an explanation below. */
 export function RankTable<T extends { token: number }>(props: RankTableProps<T>) {
   const { title, exporter, heads, ranking, line, children } = props;
   const viewer = useViewer();
@@ -227,7 +227,7 @@ export function Ranking() {
         <Line key={entry.token} entry={entry} largest={Math.abs(ranking[0].value)} columns={columns} mass={mass} />
       )}
     >
-      {/* It answers to no pointer: the whole table would be drawn again wherever one moves. */}
+      {/* It does not follow the pointer: otherwise the whole table would be redrawn on each move. */}
       {ranking.length === 0 && generation && !viewer.row() && readoutOf(viewer, "rank", null)}
       {helpOf(viewer)}
     </RankTable>
@@ -238,7 +238,7 @@ interface LineProps {
   entry: Ranked;
   largest: number;
   columns: readonly Column[];
-  /** what lies on the prompt; null where values are no shares of it */
+  /** mass on the prompt; null if values are not shares of it */
   mass: number | null;
 }
 

@@ -1,4 +1,4 @@
-// The weights of the chosen output token on the words that were asked for, layer by layer, as in the terminal's table.
+// The chosen output token's weights on the requested words, layer by layer, as in the terminal's table.
 import { Degenerate } from "../components/bar";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
@@ -13,12 +13,12 @@ import { format } from "../report/text";
 
 export interface Weight {
   value: number;
-  /** of the sum over the referents; null where there is none */
+  /** share of the sum over the referents; null if that is 0 */
   share: number | null;
   degenerate: boolean;
 }
 
-/** What each referent is called: its text, with its position where two have the same. */
+/** Each referent's name: its text, with its position if two have the same. */
 function namesOf(report: Report): string[] {
   const referents = report.document.referents ?? [];
   return referents.map(({ text, tokens }) =>
@@ -27,8 +27,8 @@ function namesOf(report: Report): string[] {
 }
 
 /**
- * Weights of one method, [layer][referent], or null where there are none: the method lacks the row, or it is flow and a
- * referent has several tokens (the flow to a word is not the sum of the flows to its pieces).
+ * Weights of one method, [layer][referent], or null if there are none: the method lacks the row, or it is flow and a
+ * referent has several tokens (the flow to a word is not the sum of the flows to its tokens).
  */
 function weightsOf(explanation: Explanation, method: Method, token: number): Weight[][] | null {
   const { report } = explanation;
@@ -53,7 +53,7 @@ function weightsOf(explanation: Explanation, method: Method, token: number): Wei
   return layers;
 }
 
-/** "Among the candidates: his 62.0%, her 38.0%."; "" without candidates at the output token. */
+/** "Among the candidates: his 62.0%, her 38.0%."; "" if the output token has no candidates. */
 function candidateShares(report: Report, token: number): string {
   const at = report.document.predictions?.find((p) => p.position === token && (p.candidates ?? []).length > 0);
   const sum = at?.candidates.reduce((all, { probability }) => all + probability, 0) ?? 0;

@@ -1,4 +1,5 @@
-// How the numbers that are shown were made, in words, and where that is not how the report was made.
+// How the numbers shown were made, in words, and how that differs from the report's settings.
+import { hasTarget } from "../report/mixings";
 import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
 import { arrayName } from "../report/document";
@@ -35,7 +36,7 @@ const discardText = (report: Report, discard: number) =>
     ? `${discardWords(discard)}${report.settings.discard_keep_special ? ", except those of special tokens" : ""}`
     : "nothing";
 
-/** How many digits the values that are shown have. */
+/** The precision of the values shown. */
 function precision({ report, state, explanation }: Viewer): string {
   const { choices } = state;
   const result = explanation.value.result(choices.method.value, choices.layer.value, choices.token.value);
@@ -57,7 +58,7 @@ function precision({ report, state, explanation }: Viewer): string {
   return array?.dtype === "f16" ? "3 digits" : "";
 }
 
-/** Of a report of a picture. */
+/** Rows for a picture's report. */
 function pictureRows(report: Report): [string, string][] {
   if (!report.document.input.image) return [];
   const { fields, seen, rows, columns } = pictureIn(report);
@@ -76,13 +77,13 @@ function pictureRows(report: Report): [string, string][] {
 export interface Setting {
   term: string;
   text: string;
-  /** how the report was made, where that is something else */
+  /** the report's setting, if it differs */
   report?: string;
-  /** takes the page back to that */
+  /** restores the report's setting */
   back?: () => void;
 }
 
-/** Where the values of the chosen method come from. */
+/** Where the chosen method's values come from. */
 function source(viewer: Viewer): string {
   const { report, explanation, state } = viewer;
   const { method, layer, token } = state.choices;
@@ -93,7 +94,7 @@ function source(viewer: Viewer): string {
   return `none: ${viewer.whyNoRow() || "the page is computing them"}`;
 }
 
-/** Largest distance of a flow that is shown below its true maximum. */
+/** Largest distance of a flow shown below its true maximum. */
 function flowText(viewer: Viewer): string {
   const { report, state, explanation } = viewer;
   if (!methodsShown(viewer).includes("flow")) return "";
@@ -107,7 +108,7 @@ function flowText(viewer: Viewer): string {
   return result && gap !== undefined ? `certified lower ends, at most ${format(gap)} below the true maximum` : "";
 }
 
-/** Of values that are no shares. */
+/** Units of values that are not shares. */
 function unitsText(viewer: Viewer): string {
   const methods = methodsShown(viewer).filter((method) => viewer.inLogits(method));
   return methods.length > 0
@@ -115,7 +116,7 @@ function unitsText(viewer: Viewer): string {
     : "";
 }
 
-/** What is excluded from rankings and colours, which changes no number. */
+/** The exclusions from rankings and colors, which change no number. */
 function excludedText({ state }: Viewer): string {
   const counts = state.counts.value;
   const left = counts.filter((count) => !count).length;
@@ -125,7 +126,7 @@ function excludedText({ state }: Viewer): string {
 const telling = (rows: readonly Setting[]) => rows.filter(({ text }) => text !== "");
 const plain = ([term, text]: readonly [string, string]): Setting => ({ term, text });
 
-/** Of a generation, whose numbers are all as its report was made. */
+/** Settings of a generation, whose numbers are all as its report was made. */
 export function generationSettings(report: GenerationReport): Setting[] {
   const { document, fields, settings, methods, mixing } = report;
   const ends: Record<string, string> = {
@@ -148,8 +149,7 @@ export function generationSettings(report: GenerationReport): Setting[] {
     ["Methods", settings.method.join(", ")],
     [
       "Mixing",
-      mixingWords(report) &&
-        `${mixing.weights}${mixing.needs === "gradients" ? ", for each token against its runner-up" : ""}`,
+      mixingWords(report) && `${mixing.weights}${hasTarget(mixing) ? ", for each token against its runner-up" : ""}`,
     ],
     ["Heads", mixing.needs === "attention" ? headsWords(settings.heads) : ""],
     ["Residual", mixing.rule === "convex" ? residualWords(settings.residual) : ""],
@@ -164,7 +164,7 @@ export function generationSettings(report: GenerationReport): Setting[] {
   return telling(rows.map(plain));
 }
 
-/** Term and description of what is shown; but for those with nothing to say. */
+/** Terms and descriptions of what is shown, without empty ones. */
 export function settingsShown(viewer: Viewer): Setting[] {
   if (viewer instanceof GenerationViewer) return generationSettings(viewer.report);
   const { report, state, explanation } = viewer;
@@ -174,7 +174,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
   const made = recipeOf(report);
   const [method, layer, token] = [choices.method.value, choices.layer.value, choices.token.value];
   const raw = methodsShown(viewer).every((name) => name === "raw");
-  /** A setting of the recipe, beside the report's. */
+  /** A setting of the recipe, next to the report's. */
   const setting = <K extends keyof Recipe>(
     term: string,
     name: K,
@@ -255,7 +255,7 @@ export function SettingsCard() {
       rows: rows.map(({ term, text, report }) => [term, text, report ?? text].map(undirected)),
     }),
   };
-  /** The button goes with what it takes back; the keyboard stays in the list. */
+  /** The button disappears together with what it reverts; the keyboard focus stays in the list. */
   const goBack = (settings: readonly Setting[]) => {
     for (const { back } of settings) back?.();
     requestAnimationFrame(() => document.getElementById("settings")?.focus());

@@ -1,4 +1,4 @@
-// The user's own text, coloured by what the chosen output token draws on.
+// The user's text, colored by what the chosen output token draws on.
 import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
 import { Legend, LogCheck } from "../components/legend";
@@ -19,7 +19,7 @@ export function Strip() {
   const { choices, pointed } = state;
   const { scored } = viewer;
   const method = choices.method.value;
-  // Where the keyboard is while no output token is chosen in the text.
+  // The keyboard's position while no output token is chosen in the text.
   const place = useSignal(choices.token.peek());
   const row = viewer.row();
   const reasons = state.reasons.value;

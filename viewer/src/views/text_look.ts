@@ -1,14 +1,14 @@
-// How each token of a text looks: coloured by what the chosen output token draws on.
+// The look of each token of a text: colored by what the chosen output token draws on.
 import type { Look } from "../components/painted_text";
 import type { Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { formatOf } from "../report/text";
 
-/** Reads signals: for an effect. */
+/** Reads signals: call it inside an effect. */
 export function lookIn(viewer: Viewer): (token: number) => Look {
   const { report, state, output } = viewer;
   const generation = viewer instanceof GenerationViewer;
-  // What is scored of an explanation is one prediction, of no output token here.
+  // An explanation's scores are for one prediction, not for an output token here.
   const chosen = viewer.scored && !generation ? -1 : report.namedBy(output);
   const words = formatOf(state.choices.method.value);
   const row = viewer.row();

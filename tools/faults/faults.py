@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Breaks the product on purpose, one fault at a time, and says which stage of ./dev test finds each.
+
+    tools/faults/faults.py [--seed N] [--count N] [--only NUMBER,...] [--list] [--results FILE]
+
+Faults are single edits of a line, chosen at random by the seed among all places where they are possible: a sign
+(+ becomes -), an index (+ 1 goes), a bound (< becomes <=), a condition (== becomes !=, && becomes ||), a message (a word
+of it goes), an option (a letter of its name changes) and a style (a declaration goes). A fault that does not compile is
+replaced by the next, since the compiler finds it. For each fault the build is brought up to date, and the stages that
+can see it run in the order of their cost until one fails. The file is put back in any case.
+
+Results are added to FILE (JSON lines), so that an interrupted run goes on where it was: faults that are in it are not
+tried again. At the end, a table counts them by stage, and the faults that no stage found are listed with their edits:
+those are either equivalent to the original or a gap in the tests.
+
+Run it in a clone without changes, after ./dev test.
+"""
+
+import argparse
+import collections
+import dataclasses
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LOG = ROOT / "build" / "faults.log"
+
+# Of fifty faults, how many are in which language.
+SHARES = {"c++": 29, "typescript": 11, "python": 5, "css": 3, "rust": 2}
+FILES = {
+    "c++": ("attnflow/**/*.cc", r"_(test|benchmark|fuzz|for_test)\.cc$|/page/|command_runner|bare_forward"),
+    "typescript": ("viewer/src/**/*.ts*", r"\.d\.ts$"),
+    "python": ("python/attnflow/*.py", r"$^"),
+    "css": ("viewer/src/styles/*.css", r"print\.css"),
+    "rust": ("rust/src/*.rs", r"tests\.rs$"),
+}
+# The stages that can see a fault, the cheapest first. The first of C++ is the test program of the fault's module.
+STAGES = {
+    "c++": ["release", "cli", "oracle", "serve", "python", "mutate", "capture"],
+    "typescript": ["viewer", "browser"],
+    "python": ["python", "capture"],
+    "css": ["viewer", "browser"],
+    "rust": ["release", "cli", "oracle"],
+}
+TIMEOUT = 1500  # seconds of a stage: a fault may make a loop endless
+
+
+@dataclasses.dataclass(frozen=True)
+class Edit:
+    kind: str  # sign, index, bound, condition, message, option, style
+    language: str
+    file: str
+    line: int  # from 1
+    before: str
+    after: str
+
+
+CODE_RULES = (
+    ("sign", r"(?<=[\w\)\]] )\+(?= [\w\(])", "-"),
+    ("sign", r"(?<=[\w\)\]] )-(?= [\w\(])", "+"),
+    ("sign", r"(?<=[\w\)\]] )\+=(?= )", "-="),
+    ("index", r"(?<=[\w\)\]]) \+ 1\b(?!\.)", ""),
+    ("index", r"(?<=[\w\)\]]) - 1\b(?!\.)", ""),
+    ("bound", r"(?<=[\w\)\]] )<(?= [\w\(])", "<="),
+    ("bound", r"(?<=[\w\)\]] )<=(?= [\w\(])", "<"),
+    ("bound", r"(?<=[\w\)\]] )>(?= [\w\(])", ">="),
+    ("bound", r"(?<=[\w\)\]] )>=(?= [\w\(])", ">"),
+    ("condition", r"(?<= )==(?= )", "!="),
+    ("condition", r"(?<= )&&(?= )", "||"),
+    ("condition", r"(?<= )\|\|(?= )", "&&"),
+)
+COMMENT = {"c++": "//", "typescript": "//", "python": "#", "rust": "//", "css": "/*"}
+
+
+def code_of(line: str, language: str) -> str:
+    """The line with strings and comments blanked, so that places in it keep their columns."""
+    blanked = re.sub(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\'(?:[^\'\\]|\\.)\'', lambda found: "\0" * len(found[0]), line)
+    comment = blanked.find(COMMENT[language])
+    return blanked if comment < 0 else blanked[:comment]
+
+
+def edits_of(file: Path, language: str) -> list[Edit]:
+    name = str(file.relative_to(ROOT))
+    edits = []
+
+    def add(kind, number, before, after):
+        edits.append(Edit(kind, language, name, number, before, after))
+
+    in_docstring = False
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        if language == "python" and line.count('"""') % 2:
+            in_docstring = not in_docstring
+        if in_docstring or line.lstrip().startswith(("#", "//", "*", "/*", "import ", "from ", "template")):
+            continue
+        if language == "css":
+            if re.fullmatch(r"\s+[a-z-]+: [^;]+;", line):
+                add("style", number, line, "")
+            continue
+        code = code_of(line, language)
+        if "static_assert" in code or "<<" in code:
+            continue
+        for kind, pattern, text in CODE_RULES:
+            for found in re.finditer(pattern, code):
+                add(kind, number, line, line[: found.start()] + text + line[found.end() :])
+        for found in re.finditer(r'"--([a-z][a-z-]+)"', line):
+            if language == "c++" and "add_" in line:
+                add("option", number, line, line[: found.end() - 2] + "x" + line[found.end() - 1 :])
+        words = re.search(r'"[^"]*\bexpected ([a-z]{4,}) ', line)
+        if words:
+            add("message", number, line, line[: words.start(1)] + line[words.end(1) + 1 :])
+    return edits
+
+
+def choose(seed: int) -> "collections.abc.Iterator[Edit]":
+    """Edits without end: each language by its share, each kind in it alike, and no line twice."""
+    generator = random.Random(seed)
+    by_kind: dict[str, dict[str, list[Edit]]] = {}
+    for language, (pattern, leave_out) in FILES.items():
+        kinds = by_kind.setdefault(language, {})
+        for file in sorted(ROOT.glob(pattern)):
+            if not re.search(leave_out, str(file)):
+                for edit in edits_of(file, language):
+                    kinds.setdefault(edit.kind, []).append(edit)
+    languages = [language for language, share in SHARES.items() for _ in range(share)]
+    seen: set[tuple[str, int]] = set()
+    while True:
+        generator.shuffle(languages)
+        for language in languages:
+            kinds = by_kind[language]
+            edit = generator.choice(kinds[generator.choice(sorted(kinds))])
+            if (edit.file, edit.line) not in seen:
+                seen.add((edit.file, edit.line))
+                yield edit
+
+
+def run(command: list[str], timeout: float = TIMEOUT) -> int:
+    """The exit status; what was printed goes to the log. A command that takes too long has found the fault, too."""
+    with LOG.open("ab") as log:
+        log.write(f"\n== {' '.join(command)}\n".encode())
+        log.flush()
+        with subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True) as process:
+            try:
+                return process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                return 124
+
+
+def module_test(edit: Edit) -> list[str]:
+    """The test program of the module that the fault is in, if it has one."""
+    folders = Path(edit.file).parts[1:-1]
+    names = ["_".join(folders), folders[0]] if edit.language == "c++" else ["text"]
+    found = [name for name in names if list((ROOT / "build/release").rglob(f"{name}_test"))]
+    return found[:1]
+
+
+def finder(edit: Edit) -> str | None:
+    """The stage that finds the fault; "build" if it does not compile; None if none does."""
+    if edit.language in ("c++", "rust"):
+        if run(["ninja", "-C", "build/release"]) != 0:
+            return "build"
+        for name in module_test(edit):
+            if run(["ctest", "--test-dir", "build/release", "--tests-regex", f"^{name}$", "--timeout", "300"]) != 0:
+                return "release"
+    if edit.language == "typescript" and run(["npx", "--prefix", "viewer", "tsc", "--noEmit", "-p", "viewer"]) != 0:
+        return "build"
+    for stage in STAGES[edit.language]:
+        if run(["./dev", "test", stage]) != 0:
+            return stage
+    return None
+
+
+def attempt(edit: Edit) -> tuple[str | None, float]:
+    file = ROOT / edit.file
+    original = file.read_text()
+    lines = original.splitlines()
+    if lines[edit.line - 1] != edit.before:
+        raise SystemExit(f"faults: {edit.file}:{edit.line} has changed since the faults were chosen")
+    lines[edit.line - 1] = edit.after
+    began = time.monotonic()
+    try:
+        file.write_text("\n".join(lines) + "\n")
+        return finder(edit), time.monotonic() - began
+    finally:
+        file.write_text(original)
+
+
+def show(number: int, edit: Edit) -> str:
+    return f"{number}. {edit.kind}, {edit.file}:{edit.line}\n   - {edit.before.strip()}\n   + {edit.after.strip()}"
+
+
+def summary(results: dict[int, dict]) -> str:
+    stages = collections.Counter(one["stage"] or "none" for one in results.values())
+    found = sum(count for stage, count in stages.items() if stage != "none")
+    lines = [f"{found} of {len(results)} found: " + ", ".join(f"{name} {count}" for name, count in stages.most_common())]
+    lines += [show(number, Edit(**one["edit"])) for number, one in sorted(results.items()) if one["stage"] is None]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=44)
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--only", default="", help="numbers of faults, such as 3,17")
+    parser.add_argument("--list", action="store_true", help="show the edits and run nothing")
+    parser.add_argument("--results", type=Path, default=ROOT / "build" / "faults.jsonl")
+    arguments = parser.parse_args()
+    only = {int(number) for number in arguments.only.split(",") if number}
+    results: dict[int, dict] = {}
+    if arguments.results.exists() and not only:
+        for line in arguments.results.read_text().splitlines():
+            one = json.loads(line)
+            results[one["number"]] = one
+    if not arguments.list and subprocess.run(["git", "diff", "--quiet"], cwd=ROOT, check=False).returncode != 0:
+        raise SystemExit("faults: expected a clone without changes, found some; commit them first")
+    compiled = 0
+    for number, edit in enumerate(choose(arguments.seed)):
+        if compiled == arguments.count:
+            break
+        if arguments.list:
+            print(show(number, edit))
+            compiled += 1
+            continue
+        if only and number not in only:
+            if number > max(only):
+                break
+            continue
+        if number not in results:
+            stage, seconds = attempt(edit)
+            print(f"{show(number, edit)}\n   {stage or 'NOT FOUND'}, {seconds:.0f} s", flush=True)
+            one = {"number": number, "stage": stage, "seconds": round(seconds), "edit": dataclasses.asdict(edit)}
+            results[number] = one
+            with arguments.results.open("a") as file:
+                file.write(json.dumps(one) + "\n")
+        compiled += results[number]["stage"] != "build"
+    if not arguments.list:
+        print(summary({number: one for number, one in results.items() if one["stage"] != "build"}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
