@@ -23,6 +23,7 @@ export default defineConfig({
     },
   },
   test: {
+    maxWorkers: "100%",
     projects: [
       { extends: true, test: { name: "numbers", include: ["test/*.test.ts", "test/*.test.tsx"] } },
       {
