@@ -22,5 +22,20 @@ export default defineConfig({
       },
     },
   },
-  test: { include: ["test/**/*.test.ts", "test/**/*.test.tsx"] },
+  test: {
+    maxWorkers: "100%",
+    projects: [
+      { extends: true, test: { name: "numbers", include: ["test/*.test.ts", "test/*.test.tsx"] } },
+      {
+        extends: true,
+        test: {
+          name: "components",
+          include: ["test/dom/*.test.ts"],
+          environment: "happy-dom",
+          setupFiles: "test/dom/setup.ts",
+          testTimeout: 30_000,
+        },
+      },
+    ],
+  },
 });

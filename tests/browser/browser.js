@@ -1,6 +1,5 @@
 // Starts Chromium and opens pages from files, watching that they behave.
 
-import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -23,26 +22,6 @@ const ARGUMENTS = [
 /** Waits until what was chosen is drawn and has the focus. */
 export const drawn = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-
-/** The contents of an element once they do not change any more. */
-export async function still(page, selector) {
-  const element = page.locator(selector);
-  for (let before = ""; ;) {
-    const now = await element.innerHTML();
-    if (now && now === before) return now;
-    before = now;
-    await page.waitForTimeout(200);
-  }
-}
-
-/** A number as pages write it, with a minus sign. */
-export const numberOf = (text) => Number(text.replaceAll("−", "-"));
-
-/** That a tip says a value: a percentage, or a number, with at least two digits that count. */
-export function assertSaid(said, value) {
-  const number = numberOf(said.replace(/%| logits/u, "")) / (said.endsWith("%") ? 100 : 1);
-  assert.ok(Math.abs(number - value) <= 0.051 * Math.abs(value) + 1e-12, `${said} is not ${value}`);
-}
 
 export async function startBrowser() {
   if (!existsSync(CHROMIUM)) {
@@ -81,6 +60,20 @@ export async function open(browser, file, options = {}) {
   await page.evaluate(() => document.querySelector("#recompute")?.setAttribute("open", ""));
   await drawn(page);
   return { page, watch, close: () => context.close() };
+}
+
+export const choose = (page, method) => page.locator(`#methods input[value="${method}"]`).check({ force: true });
+export const boxOf = (page, selector) => page.locator(selector).first().boundingBox();
+export const pageWidth = (page) => page.evaluate(() => document.documentElement.scrollWidth);
+
+/** Opens the menu of a card and saves a file of it. */
+export async function saved(page, card, kind) {
+  await page.locator(`#${card}-card .export button`).first().click();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.locator(`#${card}-card [data-kind="${kind}"]`).click(),
+  ]);
+  return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
 }
 
 let axe = "";

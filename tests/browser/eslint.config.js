@@ -10,7 +10,7 @@ export default [
     languageOptions: {
       globals: {
         ...names(
-          "atob addEventListener clearInterval document getComputedStyle Event HTMLElement Image ImageData innerWidth matchMedia " +
+          "AbortController addEventListener clearInterval document getComputedStyle Event HTMLElement Image ImageData innerWidth matchMedia " +
             "setInterval TextDecoder TextEncoder",
         ),
         ...names(

@@ -4,16 +4,15 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { drawn, startBrowser } from "./browser.js";
+import { boxOf, drawn } from "./browser.js";
+import { browser } from "./viewer_pages.js";
 
 const PROGRAM = process.env.ATTNFLOW ?? fileURLToPath(new URL("../../build/release/bin/attnflow", import.meta.url));
 
-let browser;
 let server;
 let address;
 
 before(async () => {
-  browser = await startBrowser();
   server = spawn(PROGRAM, ["serve", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
   address = await new Promise((resolve, reject) => {
     let said = "";
@@ -27,10 +26,7 @@ before(async () => {
   });
 });
 
-after(async () => {
-  server?.kill();
-  await browser?.close();
-});
+after(() => server?.kill());
 
 async function words(page, step) {
   await page.waitForFunction(
@@ -42,31 +38,25 @@ async function words(page, step) {
   return page.locator("#tour-words").textContent();
 }
 
-/** Every step, by keys alone: its heading, its words and the way on are on the screen. */
-for (const [width, height, reducedMotion] of [
-  [1440, 900, "no-preference"],
-  [390, 844, "reduce"],
-]) {
-  test(`the tour stays in sight, ${width} pixels wide`, async () => {
-    const context = await browser.newContext({ viewport: { width, height }, reducedMotion });
-    const page = await context.newPage();
-    await page.goto(address);
-    await page.focus("#tour-begin");
-    for (let step = 1; step <= 6; ++step) {
-      await page.keyboard.press("Enter");
-      await words(page, step);
-      const next = step < 6 ? "#tour-next" : "#tour-end";
-      await page.waitForFunction((button) => document.activeElement?.matches(button), next);
-      await drawn(page);
-      await drawn(page);
-      for (const part of ["#tour h2", "#tour-words", next]) {
-        const { y, height: size } = await page.locator(part).boundingBox();
-        assert.ok(y >= 0 && y + size <= height, `step ${step}: ${part} lies at ${y} to ${y + size}`);
-      }
+test("the tour stays in sight on a phone: every step, by keys alone", async () => {
+  const viewport = { width: 390, height: 844 };
+  const page = await browser.newPage({ viewport, reducedMotion: "reduce" });
+  await page.goto(address);
+  await page.focus("#tour-begin");
+  for (let step = 1; step <= 6; ++step) {
+    await page.keyboard.press("Enter");
+    await words(page, step);
+    const next = step < 6 ? "#tour-next" : "#tour-end";
+    await page.waitForFunction((button) => document.activeElement?.matches(button), next);
+    await drawn(page);
+    await drawn(page);
+    for (const part of ["#tour h2", "#tour-words", next]) {
+      const { y, height } = await boxOf(page, part);
+      assert.ok(y >= 0 && y + height <= viewport.height, `step ${step}: ${part} lies at ${y} to ${y + height}`);
     }
-    await context.close();
-  });
-}
+  }
+  await page.close();
+});
 
 test("the tour finds the token that decides, and which methods miss it", async () => {
   const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });

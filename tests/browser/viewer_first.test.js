@@ -3,17 +3,13 @@
 // What is asserted is what makes the page quick: the text is coloured before the last card is drawn.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { startBrowser } from "./browser.js";
 import { largeReport, withHeads } from "./large_report.js";
-import { makePage, samplePages } from "./viewer_pages.js";
+import { browser, pageOf, samplePage } from "./viewer_pages.js";
 
 /** Milliseconds from the start of the navigation. */
-async function opened(browser, html) {
+async function opened(html) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
   const page = await context.newPage();
   const session = await page.context().newCDPSession(page);
@@ -42,45 +38,30 @@ async function opened(browser, html) {
 }
 
 /** The least of three: other processes only add. */
-async function best(browser, html) {
+async function best(html) {
   const found = [];
-  for (let k = 0; k < 3; ++k) found.push(await opened(browser, html));
+  for (let k = 0; k < 3; ++k) found.push(await opened(html));
   const least = (name) => Math.min(...found.map((one) => one[name]));
   const waiting = Math.max(...found.map((one) => one.waiting));
   return { first: least("first"), all: least("all"), work: least("work"), cards: found[0].cards, waiting };
 }
 
-describe("opening", () => {
-  let browser, folder;
-  const numbers = [];
-  before(async () => {
-    folder = mkdtempSync(join(tmpdir(), "attnflow-first-"));
-    browser = await startBrowser();
-  });
-  after(async () => {
-    console.log(numbers.join("\n"));
-    await browser?.close();
-    if (folder) rmSync(folder, { recursive: true });
-  });
-  const told = (name, { first, all, work }) =>
-    numbers.push(
-      `${name}: first paint ${first.toFixed(0)} ms, all drawn ${all.toFixed(0)} ms, main thread ${work.toFixed(0)} ms`,
-    );
+const numbers = [];
+after(() => console.log(numbers.join("\n")));
+const told = (name, { first, all, work }) =>
+  numbers.push(
+    `${name}: first paint ${first.toFixed(0)} ms, all drawn ${all.toFixed(0)} ms, main thread ${work.toFixed(0)} ms`,
+  );
 
-  test("128 tokens: every card is drawn", async () => {
-    const page = samplePages("").find(({ name }) => name === "long");
-    const found = await best(browser, page.html);
-    told("128 tokens", found);
-    assert.ok(found.cards >= 7, `${found.cards} cards`);
-  });
+test("128 tokens: every card is drawn", async () => {
+  const found = await best(samplePage("", "long").html);
+  told("128 tokens", found);
+  assert.ok(found.cards >= 7, `${found.cards} cards`);
+});
 
-  test("512 tokens by 12 layers with heads: the text is coloured while cards are still to come", async () => {
-    const [json, html] = [join(folder, "heads.json"), join(folder, "heads.html")];
-    writeFileSync(json, JSON.stringify(withHeads(largeReport({ n: 512, layers: 12, most: 32 }), 12)));
-    makePage(json, html);
-    const found = await best(browser, html);
-    told("512 tokens, 12 layers, 12 heads", found);
-    assert.ok(found.cards >= 7, `${found.cards} cards`);
-    assert.ok(found.waiting > 0, "no card was left to draw when the text was first seen");
-  });
+test("512 tokens by 12 layers with heads: the text is coloured while cards are still to come", async () => {
+  const found = await best(pageOf(withHeads(largeReport({ n: 512, layers: 12, most: 32 }), 12)));
+  told("512 tokens, 12 layers, 12 heads", found);
+  assert.ok(found.cards >= 7, `${found.cards} cards`);
+  assert.ok(found.waiting > 0, "no card was left to draw when the text was first seen");
 });

@@ -5,9 +5,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { open, startBrowser } from "./browser.js";
 import { largeGeneration, largeReport } from "./large_report.js";
-import { pageOf } from "./viewer_pages.js";
+import { open, pageOf } from "./viewer_pages.js";
 
 const MOST_MS = 75;
 const median = (times) => [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)];
@@ -62,13 +61,12 @@ async function checkIn(page, numbers, name, act, times = 15) {
 }
 
 describe("2,048 tokens by 30 layers", () => {
-  let browser, page, watch, close, sample;
+  let page, watch, close;
   const numbers = [];
   before(async () => {
-    sample = pageOf(largeReport());
-    browser = await startBrowser();
+    const html = pageOf(largeReport());
     const begin = performance.now();
-    ({ page, watch, close } = await open(browser, sample.html));
+    ({ page, watch, close } = await open(html));
     await page.locator("#matrix canvas").waitFor();
     await page.locator("#graph .lines line").first().waitFor({ state: "attached" });
     numbers.push(`opened in ${(performance.now() - begin).toFixed(0)} ms`);
@@ -78,8 +76,6 @@ describe("2,048 tokens by 30 layers", () => {
   after(async () => {
     console.log(numbers.join("\n"));
     await close?.();
-    await browser?.close();
-    sample?.remove();
   });
 
   const check = (name, act, times) => checkIn(page, numbers, name, act, times);
@@ -146,21 +142,18 @@ describe("2,048 tokens by 30 layers", () => {
 });
 
 describe("a continuation of 2,048 + 200 tokens by 30 layers", () => {
-  let browser, page, watch, close, sample;
+  let page, watch, close;
   const numbers = [];
   before(async () => {
-    sample = pageOf(largeGeneration());
-    browser = await startBrowser();
+    const html = pageOf(largeGeneration());
     const begin = performance.now();
-    ({ page, watch, close } = await open(browser, sample.html));
+    ({ page, watch, close } = await open(html));
     await page.locator("#map canvas").waitFor();
     numbers.push(`opened in ${(performance.now() - begin).toFixed(0)} ms`);
   });
   after(async () => {
     console.log(numbers.join("\n"));
     await close?.();
-    await browser?.close();
-    sample?.remove();
   });
   const check = (name, act, times) => checkIn(page, numbers, `continuation: ${name}`, act, times);
 

@@ -1,63 +1,61 @@
-// Where the pages of tests come from.
+// A test file's browser, and where its pages come from: samples (viewer/test/dom/samples.js), and reports that attnflow
+// does not write.
 
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
+import { samplePage } from "../../viewer/test/dom/samples.js";
+import { open as openIn, startBrowser } from "./browser.js";
+
+export {
+  fixture,
+  Numbers,
+  numbersOf,
+  reportOf,
+  samplePage,
+  samplePages,
+  withWords,
+} from "../../viewer/test/dom/samples.js";
+
+export let browser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser?.close());
+
+export const NARROW = { width: 360, height: 900 };
+export const WIDE = { width: 1200, height: 900 };
+
+export const open = (file, options) => openIn(browser, file, options);
+
+/** Runs with a page that is closed afterwards, and that must have behaved. */
+export async function withPage(file, options, run) {
+  const opened = await open(file, options);
+  try {
+    await run(opened.page, opened);
+    assert.deepEqual(opened.watch, { requests: [], messages: [] });
+  } finally {
+    await opened.close();
+  }
+}
+
+export const short = () => samplePage("", "short").html;
+export const usual = () => samplePage("generation", "usual").html;
 
 const assemble = fileURLToPath(new URL("../../viewer/assemble.mjs", import.meta.url));
+const made = [];
+process.on("exit", () => made.forEach((folder) => rmSync(folder, { recursive: true })));
 
-/** A page with the report of a .json file, for tests whose reports attnflow does not write. */
-export function makePage(json, html) {
-  execFileSync(process.execPath, [assemble, json, html]);
-}
-
-/** A page of a report, in a folder of its own. */
+/** The file of a report's page; it goes when the tests end. */
 export function pageOf(report) {
   const folder = mkdtempSync(join(tmpdir(), "attnflow-page-"));
+  made.push(folder);
   const [json, html] = [join(folder, "report.json"), join(folder, "report.html")];
   writeFileSync(json, JSON.stringify(report));
-  makePage(json, html);
-  return { html, remove: () => rmSync(folder, { recursive: true }) };
-}
-
-/** The report of a sample page, whose pieces say which words they belong to. */
-export function withWords(json) {
-  const report = JSON.parse(readFileSync(json, "utf8"));
-  let word = -1;
-  for (const token of report.input.tokens) {
-    if (token.special) continue;
-    token.word = token.text.startsWith("##") ? word : ++word;
-  }
-  return report;
-}
-
-/**
- * The pages of a folder of $ATTNFLOW_HTML ("generation", "image"; "" for texts) as attnflow wrote them, each with its
- * report in full precision.
- * @param {string} kind
- * @returns {{name: string, json: string, html: string}[]}
- */
-export function samplePages(kind) {
-  const root = process.env.ATTNFLOW_HTML;
-  if (!root) throw new Error("expected ATTNFLOW_HTML to name a folder of pages; see tests/browser/run");
-  const folder = join(root, kind);
-  const pages = readdirSync(folder)
-    .filter((file) => file.endsWith(".json"))
-    .map((file) => {
-      const name = file.replace(/\.json$/u, "");
-      return { name, json: join(folder, file), html: join(folder, `${name}.html`) };
-    });
-  if (pages.length === 0) throw new Error(`expected pages in ${folder}, found none`);
-  for (const { html } of pages) if (!existsSync(html)) throw new Error(`expected ${html}, found none`);
-  return pages;
-}
-
-/** The largest relative error of the numbers in a page: those of its arrays' type. */
-export function relativeError(html) {
-  const text = readFileSync(html, "utf8").match(/<script type="application\/json" id="report">([^]*?)<\/script>/u)[1];
-  const exactness = { f16: 2 ** -11, f32: 2 ** -23, f64: 2 ** -52, u8: 0 };
-  const errors = Object.values(JSON.parse(text).arrays).map(({ dtype, error }) => error ?? exactness[dtype]);
-  return Math.max(2 ** -52, ...errors);
+  execFileSync(process.execPath, [assemble, json, html]);
+  return html;
 }

@@ -169,9 +169,18 @@ stage_capture() {
   PYTHON="$interpreter" unittest_folder python/tests/capture
 }
 
-# The numbers of the html page, without a browser.
+# sample_pages FOLDER: the pages that tests of the viewer open, with their reports.
+sample_pages() {
+  build_preset release attnflow_sample_html
+  rm -rf "$1" && mkdir -p "$1"
+  build/release/attnflow/draw/attnflow_sample_html "$1"
+}
+
+# The numbers of the html page, and the page itself, without a browser.
 stage_viewer() {
   local log="$RESULTS/$STAGE.json" status=0 tally
+  sample_pages "$ROOT/$RESULTS/$STAGE.pages"
+  export ATTNFLOW_HTML="$ROOT/$RESULTS/$STAGE.pages"
   (cd viewer && npm test --silent -- --reporter=default --reporter=json --outputFile.json="$ROOT/$log") || status=1
   tally="$("$PYTHON" -c 'import json, sys
 report = json.load(open(sys.argv[1], encoding="utf-8"))
@@ -187,11 +196,10 @@ print(report["numPassedTests"], report["numFailedTests"] + unread, pending)' "$l
 # "ℹ pass N".
 stage_browser() {
   local log="$RESULTS/$STAGE.output" pages="$RESULTS/$STAGE.pages" status=0
-  local -a numbers
-  build_preset release attnflow_sample_html
-  rm -rf "$pages" && mkdir -p "$pages"
-  build/release/attnflow/draw/attnflow_sample_html "$pages"
-  ATTNFLOW_VIEWER="$ROOT/build/release/viewer" tests/browser/run "$pages" 2>&1 | tee "$log" || status=1
+  local -a numbers tier=()
+  if runs_all; then tier=(--all); fi
+  sample_pages "$pages"
+  ATTNFLOW_VIEWER="$ROOT/build/release/viewer" tests/browser/run "${tier[@]}" "$pages" 2>&1 | tee "$log" || status=1
   mapfile -t numbers < <(awk '($1 == "#" || $1 == "ℹ") && $3 ~ /^[0-9]+$/ { n[$2] += $3 }
     END { print n["pass"] + 0; print n["fail"] + n["cancelled"]; print n["skipped"] + n["todo"] }' "$log")
   # What passed when it was run again has passed.
@@ -323,7 +331,7 @@ command_test() {
   local -a groups=(build)
   for stage in "${stages[@]}"; do
     case "$stage" in
-      cli | training | serve | oracle | families | mutate | python | capture | browser | release) groups+=(test) ;;
+      cli | training | serve | oracle | families | mutate | python | capture | viewer | browser | release) groups+=(test) ;;
       lint) groups+=(lint) ;;
       dev) groups+=(test dev) ;;
     esac

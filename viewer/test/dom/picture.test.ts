@@ -1,0 +1,204 @@
+// The page of a picture: what its patches show, how they are chosen, ranked and pointed at. What is painted is looked at in
+// a browser.
+import { describe, expect, test } from "vitest";
+import {
+  all,
+  cells,
+  choose,
+  click,
+  fill,
+  has,
+  idle,
+  near,
+  numberOf,
+  one,
+  open,
+  openWhole,
+  point,
+  press,
+  saved,
+  share,
+  sum,
+  text,
+  tokens,
+  until,
+} from "./page";
+import { embeddedOf, Numbers, precisionOf, reportOf } from "./samples";
+
+function sampleOf(name: string) {
+  const numbers = new Numbers(reportOf("image", name));
+  const { input, settings } = numbers.report;
+  const { rows, columns, first_patch: first } = input.image!;
+  const patches = Array.from({ length: rows * columns }, (_, p) => first + p);
+  const specials = [...input.tokens.keys()].filter((i) => !patches.includes(i));
+  const document = embeddedOf("image", name);
+  const map = (method: string, token: number, layer: number) => {
+    const row = numbers.row(method, token, [layer]);
+    return row && patches.map((patch) => row[patch]);
+  };
+  const { layers } = settings;
+  return { numbers, rows, columns, first, patches, specials, document, map, layers, last: layers[layers.length - 1] };
+}
+
+const patchValues = () => all("#stages .cell").map(({ dataset }) => (dataset.value ? Number(dataset.value) : null));
+const selected = () => tokens('#stages .cell[aria-selected="true"]');
+const chooseToken = (token: number) =>
+  click(`#stages .cell[data-token="${token}"], #specials button[data-token="${token}"]`);
+
+describe.each(["small", "around", "least"])("%s", (name) => {
+  const { numbers, patches, specials, document, map, layers, last } = sampleOf(name);
+  const { report } = numbers;
+  const precision = precisionOf(document);
+  const first = numbers.methods.includes("rollout") ? "rollout" : numbers.methods[0];
+
+  test("its numbers are those of the report, for every method and layer; shares lie on special tokens", async () => {
+    await openWhole(document);
+    for (const method of numbers.methods) {
+      await choose(method);
+      const token = numbers.rows(method).at(-1)!;
+      await chooseToken(token);
+      for (const layer of new Set([layers[0], last])) {
+        await fill("#layer", layers.indexOf(layer));
+        near(patchValues(), map(method, token, layer), precision);
+      }
+      const row = numbers.row(method, token, [last])!;
+      const shares = [patches, ...specials.map((special) => [special])].map((part) => sum(part.map((j) => row[j])));
+      const said = all("#shares li").map(({ lastChild }) => share(lastChild?.textContent ?? ""));
+      expect(said.length).toBe(shares.length);
+      for (const [k, part] of shares.entries()) expect(Math.abs(said[k] - part / sum(row))).toBeLessThanOrEqual(0.0061);
+    }
+  });
+
+  test("patches are ranked, and lead to each other", async () => {
+    await openWhole(document);
+    await chooseToken(report.output_token);
+    if (has("#rank-all")) await click("#rank-all");
+    const values = numbers.row(first, report.output_token, [last])!;
+    const shown = all("#rank tbody tr").map(({ dataset }) => Number(dataset.token));
+    expect(shown.toSorted((a, b) => a - b)).toEqual(patches);
+    const numbersShown = all("#rank tbody tr [data-value]").map(({ dataset }) => Number(dataset.value));
+    near(numbersShown, shown.map((token) => values[token]), precision); // prettier-ignore
+    expect(numbersShown).toEqual(numbersShown.toSorted((a, b) => b - a));
+    expect(all("#rank .thumbnail").length).toBe(patches.length);
+    await click(`#rank tr[data-token="${shown[1]}"] button`);
+    expect(selected()).toEqual([shown[1]]);
+    // Special tokens are buttons, by their names.
+    expect(tokens("#specials button")).toEqual(specials);
+    for (const token of specials) {
+      await chooseToken(token);
+      expect([tokens('#specials [aria-pressed="true"]'), selected()]).toEqual([[token], []]);
+    }
+  });
+});
+
+describe("of a picture", () => {
+  const { numbers, first, rows, columns, document, map, layers, last } = sampleOf("small");
+  const { report } = numbers;
+  const output = report.output_token;
+
+  test("the page says what the model was given and predicted", async () => {
+    await open(document);
+    const { width, height } = report.input.image!;
+    const given = `${4 * columns} × ${4 * rows} pixels, gray`;
+    expect(text("#model")).toContain(` · ${given} · `);
+    expect(text("#settings")).toContain(`${width} × ${height} pixels; given to the model as ${given}`);
+    const { choices } = report.predictions[0];
+    expect(all("#predictions li").map(({ firstChild }) => firstChild?.textContent)).toEqual(
+      choices.map(({ label }) => label),
+    );
+    for (const [k, { lastChild }] of all("#predictions li").entries()) {
+      const [, bound, number] = /^(over |under |)([\d.]+)%$/u.exec(lastChild?.textContent ?? "") ?? [];
+      const apart = 100 * choices[k].probability - Number(number);
+      if (bound) expect(apart > 0).toBe(bound === "over ");
+      else expect(Math.abs(apart)).toBeLessThan(0.0501);
+    }
+  });
+
+  test("patches are walked through with the keyboard", async () => {
+    await openWhole(document);
+    const at = (row: number, column: number) => first + row * columns + column;
+    const middle = Math.floor(rows / 2);
+    await chooseToken(at(middle, 3));
+    for (const [key, token] of [
+      ["Home", at(middle, 0)],
+      ["End", at(middle, columns - 1)],
+      ["ArrowLeft", at(middle, columns - 2)],
+      ["ArrowUp", at(middle - 1, columns - 2)],
+      ["PageDown", at(rows - 1, columns - 2)],
+      ["ArrowDown", at(rows - 1, columns - 2)],
+      ["PageUp", at(0, columns - 2)],
+      ["ArrowRight", at(0, columns - 1)],
+      ["ArrowRight", at(0, columns - 1)],
+    ] as const) {
+      await press(key);
+      expect([selected(), (window.document.activeElement as HTMLElement).dataset.token], key).toEqual([
+        [token],
+        String(token),
+      ]);
+    }
+    expect(all('#stages .cell[tabindex="0"]').length).toBe(1);
+  });
+
+  test("a layer is chosen in the strip, by click and by key", async () => {
+    await openWhole(document);
+    const strip = '#strips figure[data-method="rollout"]';
+    expect(all(`${strip} .layer`).length).toBe(layers.length);
+    await click(`${strip} .layer`);
+    one(`${strip} .layer`).focus();
+    for (const [key, layer] of [
+      ["", layers[0]],
+      ["ArrowRight", layers[1]],
+      ["End", last],
+    ] as const) {
+      if (key) await press(key);
+      near(patchValues(), map("rollout", output, layer));
+    }
+    expect([all(`${strip} [aria-selected="true"]`).length, all(`${strip} [tabindex="0"]`).length]).toEqual([1, 1]);
+  });
+
+  test("methods stand side by side", async () => {
+    await open(document);
+    expect(all("#stages figure").length).toBe(1);
+    await click("#side");
+    expect(all("#stages figure").map(({ dataset }) => dataset.method)).toEqual(numbers.methods);
+    await click("#side");
+    // Maps of one method have no more to stand beside.
+    await open(embeddedOf("image", "least"));
+    expect(has("#side")).toBe(sampleOf("least").numbers.methods.length > 1);
+  });
+
+  test("pointing at a patch points at it in the table, and the other way", async () => {
+    await openWhole(document);
+    await point("#rank tbody tr[data-token] th, #rank tbody tr[data-token] td");
+    const line = Number(one<HTMLElement>("#rank tbody tr").dataset.token);
+    expect(has(".pointed-patch")).toBe(true);
+    const said = numberOf(text("#picture-readout b"));
+    expect(said).toBeCloseTo(numbers.row("rollout", output, [last])![line], 3);
+  });
+
+  test("a file has the patches' numbers", async () => {
+    await openWhole(document);
+    const lines = cells(await saved("picture", "csv"));
+    near(lines.map((line) => Number(Object.values(line).at(-1))), map("rollout", output, last)); // prettier-ignore
+  });
+
+  test("flow of a token that the report does not hold is computed in the page", async () => {
+    const { numbers, patches } = sampleOf("tokens");
+    const missing = patches.find((token) => !numbers.rows("flow").includes(token))!;
+    await openWhole(reportOf("image", "tokens"));
+    await choose("flow");
+    // All pairs are not there: their place says how to get them.
+    expect(text("#matrix-missing")).toContain("flow was computed for the output token “[CLS]” only");
+    expect(text("#matrix-missing code")).toContain("--output-token all");
+    await chooseToken(missing);
+    await until(() => text("#recipe-source").startsWith("Recomputed"));
+    await idle();
+    expect(patchValues()).not.toContain(null);
+    expect(all("#rank tbody tr").length).toBeGreaterThan(0);
+  });
+});
+
+test("nothing of the texts becomes an element", async () => {
+  await open(embeddedOf("image", "markup"));
+  expect(all("#page img, #page script, #page iframe")).toEqual([]);
+});
