@@ -404,6 +404,36 @@ std::string comparison_markdown(const CorrelationReport& report, const std::stri
          text + '\n';
 }
 
+std::string accuracy_markdown(const CorrelationReport& report, const std::string& confidence) {
+  if (report.accuracy.empty()) return "";
+  const std::string caveat = report.data.caveat.empty() ? "" : ": " + escaped(report.data.caveat);
+  std::string text =
+      fmt::format("## Accuracy\n\n| samples | accuracy | {} interval (Wilson) |\n| --- | ---: | ---: |\n", confidence);
+  for (const Accuracy& one : report.accuracy) {
+    text += fmt::format("| {} ({}) | {:.3f}{} | {:.3f} to {:.3f} |\n", one.group.empty() ? "all" : escaped(one.group),
+                        one.count, static_cast<double>(one.correct) / static_cast<double>(one.count), caveat,
+                        one.interval.low, one.interval.high);
+  }
+  return text + '\n';
+}
+
+std::string degeneracy_markdown(const CorrelationReport& report) {
+  if (report.degeneracy.empty()) return "";
+  const auto rows = degeneracy_rows(report);
+  std::vector<std::string> names;
+  for (const auto& [mixing, counts] : rows) {
+    const std::string over = rows.size() == 1 ? "" : to_text(mixing) + ": ";
+    names.push_back(over + "set by the first layer");
+    names.push_back(over + "set by the last layer");
+  }
+  return "## Flow values set by the first or last layer alone\n\nShare of the values that repeat the first layer's "
+         "attention, or equal the most that the last layer lets through (degenerate):\n\n" +
+         layer_table(report, names, [&](std::size_t row, std::size_t l) {
+           const DegeneracyCounts& one = rows[row / 2].second[l];
+           return internal::percent_of(row % 2 == 0 ? one.first_layer_column : one.top_row, one.values);
+         });
+}
+
 }  // namespace
 
 std::string correlations_table(const CorrelationReport& report, std::size_t width) {
@@ -488,17 +518,7 @@ std::string correlations_markdown(const CorrelationReport& report) {
       "tokens are to model {}, over {} samples. Every table is given twice, with and without special tokens, because "
       "their weight alone explains part of the change with depth.\n\n",
       escaped(report.model.name), report.data.used);
-  if (!report.accuracy.empty()) {
-    const std::string caveat = report.data.caveat.empty() ? "" : ": " + escaped(report.data.caveat);
-    text += fmt::format("## Accuracy\n\n| samples | accuracy | {} interval (Wilson) |\n| --- | ---: | ---: |\n",
-                        confidence);
-    for (const Accuracy& one : report.accuracy) {
-      text += fmt::format("| {} ({}) | {:.3f}{} | {:.3f} to {:.3f} |\n", one.group.empty() ? "all" : escaped(one.group),
-                          one.count, static_cast<double>(one.correct) / static_cast<double>(one.count), caveat,
-                          one.interval.low, one.interval.high);
-    }
-    text += '\n';
-  }
+  text += accuracy_markdown(report, confidence);
   const auto scored = [](const Summary& one) { return fmt::format("{} ({})", one.count, one.left_out); };
   each_question(report, [&](const std::string& relevance, const ScoreName& score) {
     text += fmt::format("## {}\n\n{}.\n\n",
@@ -546,22 +566,7 @@ std::string correlations_markdown(const CorrelationReport& report) {
     text += layer_table(report, layered,
                         [&](std::size_t m, std::size_t l) { return three_places(own_share(report, m, l)); });
   }
-  if (!report.degeneracy.empty()) {
-    text +=
-        "## Flow values set by the first or last layer alone\n\nShare of the values that repeat the first layer's "
-        "attention, or equal the most that the last layer lets through (degenerate):\n\n";
-    const auto rows = degeneracy_rows(report);
-    std::vector<std::string> names;
-    for (const auto& [mixing, counts] : rows) {
-      const std::string over = rows.size() == 1 ? "" : to_text(mixing) + ": ";
-      names.push_back(over + "set by the first layer");
-      names.push_back(over + "set by the last layer");
-    }
-    text += layer_table(report, names, [&](std::size_t row, std::size_t l) {
-      const DegeneracyCounts& one = rows[row / 2].second[l];
-      return internal::percent_of(row % 2 == 0 ? one.first_layer_column : one.top_row, one.values);
-    });
-  }
+  text += degeneracy_markdown(report);
   if (!report.impossible.empty()) {
     text += "## Mixings that this model does not support\n\n";
     for (const std::string& line : impossible_texts(report.impossible)) text += "- " + escaped(line) + '\n';

@@ -399,6 +399,103 @@ void drop_values(Report& report) {
   report.flow_layers.clear();
 }
 
+Report new_report(const ModelInfo& info, const std::string& text, const GenerateOptions& options) {
+  Report report;
+  report.settings = options.settings;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.input.kind = "generation";
+  report.input.text = text;
+  report.generation.emplace().sampling = {options.sampling.temperature, options.sampling.top_p, options.sampling.seed};
+  report.generation->chat = options.chat;
+  return report;
+}
+
+void check_encoder_decoder_options(const GenerateOptions& options, const ModelInfo& info) {
+  check_encoder_decoder_settings(options.settings, info);
+  if (options.check_tokens.empty()) return;
+  throw Error(ErrorKind::kUsage, fmt::format("check_tokens: expected a decoder, found {}, an encoder-decoder, whose "
+                                             "generated tokens have no check by blank-out yet; leave it out",
+                                             info.name));
+}
+
+// Everything that can be refused before the text is made, which may take minutes.
+void check_request(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt) {
+  const ModelInfo& info = decoder.info();
+  check_room(info, info.target ? prompt.source : prompt.ids.size());
+  check_decoder_head(info);
+  check_methods(options.settings, decoder, options.integration_steps);
+  check_given(options.begin_with, info);
+  const bool blanks = options.settings.wants(Method::kBlankOut) || options.settings.wants(Method::kIntegratedGradients);
+  if (blanks || !options.check_tokens.empty()) find_blank_token(codec, info);
+}
+
+// Which layers the report has, once the mixing is known.
+void choose_layers(const GenerateOptions& options, Decoder& decoder, Report& report) {
+  const ModelInfo& info = decoder.info();
+  const Settings& settings = options.settings;
+  std::vector<std::size_t> asked_layers = settings.layers;
+  if (info.target && asked_layers.empty()) asked_layers = decoder_layers(*info.target, settings.start_layer);
+  report.settings.layers = resolve_layers(asked_layers, settings.start_layer, info.layers);
+  // A prediction is read from the last layer; values of lower layers, or their mean, do not explain it.
+  if (settings.has_target() && settings.layers.empty()) report.settings.layers = {info.layers};
+  if (settings.has_target()) note_preparation(gradients_of(decoder), report.notes);
+  if (settings.wants(Method::kFlow)) {
+    report.flow_layers = options.flow_layers.empty()
+                             ? std::vector<std::size_t>{report.settings.layers.back()}
+                             : resolve_layers(options.flow_layers, settings.start_layer, info.layers);
+  }
+}
+
+// Raw attention, rollout and flow of each generated token. The text is kept when a target's values cannot be had.
+void fill_values(Decoder& decoder, const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt,
+                 bool by_default, Report& report) {
+  using FirstShare = decltype(GenerationQuestion::first_share);
+  const FirstShare first_share = [&](std::size_t layer, std::size_t position) {
+    return sink.first_share(layer, position);
+  };
+  const bool has_target = options.settings.has_target();
+  try {
+    fill_generation(report, {.prompt_tokens = prompt.ids.size(),
+                             .words = prompt.words,
+                             .sources = sources_of(decoder, options, sink, prompt, report),
+                             .first_share = decoder.info().target ? FirstShare() : first_share,
+                             .generated_columns = options.generated_columns,
+                             .flow_tokens = options.flow_tokens,
+                             .threads = options.threads,
+                             .progress = options.progress,
+                             .stop_token = options.stop_token});
+  } catch (const Cancelled&) {
+    if (!has_target) throw;
+    drop_values(report);
+    report.notes.emplace_back(NoteCode::kValuesInterrupted);
+  } catch (const std::exception& error) {  // the user did not ask for the mixing that failed
+    if (!has_target || !by_default) throw;
+    drop_values(report);
+    report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
+  }
+}
+
+// The scores of methods outside the graph, and the check. A failure here must not lose the text.
+void fill_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
+                 Report& report) {
+  try {
+    internal::add_generation_scores(decoder, codec, options, prompt.ids,
+                                    options.settings.words ? prompt.words : single_tokens(prompt.ids.size()), report);
+  } catch (const std::exception& error) {
+    report.scores.clear();
+    report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
+  }
+}
+
+void add_closing_notes(const ModelInfo& info, const RuledSampler& sampler, std::size_t prompt_tokens, Report& report) {
+  const Generation& generation = *report.generation;
+  const std::size_t generated = generation.tokens.size();
+  for (Note& note : sampler.notes(generated, generation.stopped == "length")) report.notes.push_back(std::move(note));
+  if (generation.given > 0) report.notes.push_back({NoteCode::kTokensGiven, {{"tokens", generation.given}}});
+  for (Note& note : info.notes_for(prompt_tokens + generated)) report.notes.push_back(std::move(note));
+  if (generation.stopped == "interrupted") report.notes.push_back({NoteCode::kInterrupted, {{"tokens", generated}}});
+}
+
 }  // namespace
 
 void check_generate_options(const GenerateOptions& options) {
@@ -419,32 +516,15 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   GenerateOptions options = given;
   const ModelInfo& info = decoder.info();
   check_vocabulary(codec, info);
-  Report report;
-  report.settings = options.settings;
-  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
-  report.input.kind = "generation";
-  report.input.text = text;
-  report.generation.emplace().sampling = {options.sampling.temperature, options.sampling.top_p, options.sampling.seed};
-  report.generation->chat = options.chat;
+  Report report = new_report(info, text, options);
   if (info.target) {
-    check_encoder_decoder_settings(options.settings, info);
-    if (!options.check_tokens.empty()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("check_tokens: expected a decoder, found {}, an encoder-decoder, whose "
-                              "generated tokens have no check by blank-out yet; leave it out",
-                              info.name));
-    }
+    check_encoder_decoder_options(options, info);
     options.generated_columns = true;
   }
   const Prompt prompt = read_prompt(codec, info, options, report);
   if (options.chat && !options.system) note_own_system_turn(report, codec, text);
   const std::size_t m = prompt.ids.size();
-  check_room(info, info.target ? prompt.source : m);
-  check_decoder_head(info);
-  check_methods(options.settings, decoder, options.integration_steps);
-  check_given(options.begin_with, info);
-  const bool blanks = options.settings.wants(Method::kBlankOut) || options.settings.wants(Method::kIntegratedGradients);
-  if (blanks || !options.check_tokens.empty()) find_blank_token(codec, info);  // before the text is made
+  check_request(decoder, codec, options, prompt);
   RuledSampler sampler = ruled_sampler(info, codec, options, prompt);
   const std::size_t room = info.target ? info.target->max_tokens - info.target->begin.size() : info.max_tokens - m;
   const std::size_t most = std::min(options.tokens, room + 1);
@@ -453,79 +533,30 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
                 {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs}, report.notes);
   check_generation_settings(options.settings);
   report.settings.mixing = options.settings.mixing;
-  const Settings& settings = options.settings;
-  std::vector<std::size_t> asked_layers = settings.layers;
-  if (info.target && asked_layers.empty()) asked_layers = decoder_layers(*info.target, settings.start_layer);
-  report.settings.layers = resolve_layers(asked_layers, settings.start_layer, info.layers);
-  // A prediction is read from the last layer: what lower ones hold of it is no answer yet, and no mean of them is one.
-  if (settings.has_target() && settings.layers.empty()) report.settings.layers = {info.layers};
-  if (settings.has_target()) note_preparation(gradients_of(decoder), report.notes);
-  if (settings.wants(Method::kFlow)) {
-    report.flow_layers = options.flow_layers.empty()
-                             ? std::vector<std::size_t>{report.settings.layers.back()}
-                             : resolve_layers(options.flow_layers, settings.start_layer, info.layers);
-  }
+  choose_layers(options, decoder, report);
   report.generation->excluded = excluded_tokens(report.input, options.filter);
   if (!prompt.written.empty() && !options.keep_template) {
     report.generation->excluded.push_back(template_tokens(report.input, prompt.written));
   }
 
   const GenerationSinkOptions keep = sink_options(options, prompt, info, most);
-  // The model's own memory first, so that what is left counts for the rows.
+  // The model reserves its memory first, so that the check sees what is left for the rows.
   decoder.clear();
   decoder.reserve(m + most - 1);
   check_generation_memory(keep, options, report.settings.layers.size(), m, most);
   GenerationSink sink(keep);
   continue_prompt(decoder, codec, options, prompt, most, sampler, sink, report);
   place_outputs(report);
-  using FirstShare = decltype(GenerationQuestion::first_share);
-  const FirstShare first_share = [&](std::size_t layer, std::size_t position) {
-    return sink.first_share(layer, position);
-  };
-  try {
-    fill_generation(report, {.prompt_tokens = prompt.ids.size(),
-                             .words = prompt.words,
-                             .sources = sources_of(decoder, options, sink, prompt, report),
-                             .first_share = info.target ? FirstShare() : first_share,
-                             .generated_columns = options.generated_columns,
-                             .flow_tokens = options.flow_tokens,
-                             .threads = options.threads,
-                             .progress = options.progress,
-                             .stop_token = options.stop_token});
-  } catch (const Cancelled&) {  // a generation keeps its text
-    if (!settings.has_target()) throw;
-    drop_values(report);
-    report.notes.emplace_back(NoteCode::kValuesInterrupted);
-  } catch (const std::exception& error) {  // nobody asked for what went wrong
-    if (!settings.has_target() || !by_default) throw;
-    drop_values(report);
-    report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
-  }
+  fill_values(decoder, options, sink, prompt, by_default, report);
   if (info.target) {
     report.notes.push_back({NoteCode::kJointLayers,
                             {{"source_tokens", source_tokens(report)},  // words, where they are merged
                              {"encoder_layers", info.target->encoder_layers},
                              {"decoder_layers", info.target->decoder_layers}}});
-  } else if (by_default || settings.explains_prediction() || !options.check_tokens.empty()) {
-    try {
-      internal::add_generation_scores(decoder, codec, options, prompt.ids,
-                                      settings.words ? prompt.words : single_tokens(m), report);
-    } catch (const std::exception& error) {  // the text took longer than what went wrong
-      report.scores.clear();
-      report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
-    }
+  } else if (by_default || options.settings.explains_prediction() || !options.check_tokens.empty()) {
+    fill_scores(decoder, codec, options, prompt, report);
   }
-  const std::size_t generated = report.generation->tokens.size();
-  for (Note& note : sampler.notes(generated, report.generation->stopped == "length")) {
-    report.notes.push_back(std::move(note));
-  }
-  if (report.generation->given > 0) {
-    report.notes.push_back({NoteCode::kTokensGiven, {{"tokens", report.generation->given}}});
-  }
-  for (Note& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));
-  if (report.generation->stopped == "interrupted") {
-    report.notes.push_back({NoteCode::kInterrupted, {{"tokens", generated}}});
-  }
+  add_closing_notes(info, sampler, m, report);
   return report;
 }
 
