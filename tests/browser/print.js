@@ -36,7 +36,8 @@ const onPaper = (page) =>
       scroll: Math.max(0, document.documentElement.scrollWidth - width),
       controls: boxes.filter((one) => one.matches("button:not(#rank button), input, select, .card-tools")).map(name),
       legends: boxes.filter((element) => element.matches(".ramp")).length,
-      pictures: boxes.filter((element) => element.matches("canvas, .picture svg, .cells-picture svg:not(.stuck)")).length,
+      pictures: boxes.filter((element) => element.matches("canvas, .picture svg, .cells-picture svg:not(.stuck)"))
+        .length,
       facts: document.getElementById("print-facts")?.innerText ?? "",
       ground: getComputedStyle(document.querySelector(".card")).backgroundColor,
     };
