@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/suggestion.h"
+#include "attnflow/words/lists.h"
 
 namespace attnflow {
 namespace {
@@ -35,9 +37,7 @@ std::string mixings_that_need(MixingNeeds needs) {
   for (const MixingInfo& info : kMixings) {
     if (info.needs == needs && info.mixing != Mixing::kAuto) names.emplace_back(info.name);
   }
-  const std::string last = names.back();
-  names.pop_back();
-  return names.empty() ? last : fmt::format("{} or {}", fmt::join(names, ", "), last);
+  return internal::listed(std::move(names), "or");
 }
 
 Mixing parse_mixing(std::string_view text) {

@@ -7,6 +7,7 @@
 #include <cassert>
 
 #include "attnflow/attribution/note_texts.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow {
 namespace {
@@ -19,7 +20,7 @@ std::string field_text(std::size_t value, const std::string& format) {
   return fmt::vformat("{:" + format + "}", fmt::make_format_args(value));
 }
 std::string field_text(double value, const std::string& format) {
-  if (format == "%") return fmt::format("{:.0f}%", 100.0 * value);
+  if (format == "%") return internal::percent(value);
   return fmt::vformat("{:" + format + "}", fmt::make_format_args(value));
 }
 std::string field_text(const std::string& value, const std::string& /*format*/) { return value; }

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "attnflow/attribution/methods.h"
+#include "attnflow/words/lists.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow {
 namespace {
@@ -27,31 +29,12 @@ const std::vector<std::size_t>& counts_in(const Note& note, std::string_view nam
   return note_value<std::vector<std::size_t>>(note, name);
 }
 
-// "a", "a and b", "a, b and c".
-std::string listed(std::vector<std::string> parts) {
-  if (parts.size() == 1) return parts.front();
-  const std::string last = std::move(parts.back());
-  parts.pop_back();
-  return fmt::format("{} and {}", fmt::join(parts, ", "), last);
-}
-
-// "1 to 4" and "6": ascending numbers, those that follow each other joined by `to`.
-std::vector<std::string> ranges(const std::vector<std::size_t>& numbers, std::string_view to) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0, end = 0; begin < numbers.size(); begin = end) {
-    end = begin + 1;
-    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
-    const std::size_t first = numbers[begin];
-    parts.push_back(end == begin + 1 ? fmt::format("{}", first) : fmt::format("{}{}{}", first, to, numbers[end - 1]));
-  }
-  return parts;
-}
-
 std::string zero_rows_text(const Note& note) {
   const std::size_t count = count_in(note, "count");
   const auto named = [&](const char* what, std::string_view name) {
     const std::vector<std::size_t>& numbers = counts_in(note, name);
-    return fmt::format("{}{} {}", what, numbers.size() == 1 ? "" : "s", listed(ranges(numbers, " to ")));
+    return fmt::format("{}{} {}", what, numbers.size() == 1 ? "" : "s",
+                       internal::listed(internal::ranges(numbers, " to ")));
   };
   return fmt::format("{} attention held zeros alone ({}, {}, {}): {} keeps only itself there.",
                      count == 1 ? "A row of the" : fmt::format("{} rows of the", count), named("layer", "layers"),
@@ -92,7 +75,7 @@ std::string unknown_words_text(const Note& note) {
 std::string special_twice_text(const Note& note) {
   const std::vector<std::string>& tokens = texts_in(note, "tokens");
   return fmt::format("{} stand{} in the text, and the tokenizer adds {}, too: the model sees {} twice in a row.",
-                     listed(tokens), tokens.size() == 1 ? "s" : "", tokens.size() == 1 ? "it" : "them",
+                     internal::listed(tokens), tokens.size() == 1 ? "s" : "", tokens.size() == 1 ? "it" : "them",
                      tokens.size() == 1 ? "it" : "each");
 }
 
@@ -134,13 +117,13 @@ std::string generation_rules_text(const Note& note) {
   return fmt::format(
       "As {} asks, {} changed the choice of {} of {} tokens. Probabilities, and what tokens depend on, are those of "
       "the model's own logits.",
-      text_in(note, "file"), listed(texts_in(note, "settings")), changed, count_in(note, "of"));
+      text_in(note, "file"), internal::listed(texts_in(note, "settings")), changed, count_in(note, "of"));
 }
 
 std::string generation_left_text(const Note& note) {
   return fmt::format(
       "{} also asks for {}, which attnflow does not follow here: each token {}.", text_in(note, "file"),
-      listed(texts_in(note, "settings")),
+      internal::listed(texts_in(note, "settings")),
       count_in(note, "sampled") == 0 ? "is the most probable one" : "is drawn as --temperature and --top-p say");
 }
 
@@ -172,16 +155,9 @@ std::string system_turn_text(const Note& note) {
 // "layer 4", "layers 4-6 and 9", or their number where that would be a long list; `layers` is increasing.
 std::string layer_ranges(const std::vector<std::size_t>& layers) {
   constexpr std::size_t kMostRanges = 3;
-  std::vector<std::string> parts = ranges(layers, "-");
+  std::vector<std::string> parts = internal::ranges(layers, "-");
   if (parts.size() > kMostRanges) return fmt::format("{} layers", layers.size());
-  return (layers.size() == 1 ? "layer " : "layers ") + listed(std::move(parts));
-}
-
-// "7%", or "7% to 12%".
-std::string percent_range(double low, double high) {
-  const std::string least = fmt::format("{:.0f}%", 100.0 * low);
-  const std::string most = fmt::format("{:.0f}%", 100.0 * high);
-  return least == most ? least : least + " to " + most;
+  return (layers.size() == 1 ? "layer " : "layers ") + internal::listed(std::move(parts));
 }
 
 // How many values the network's ends decide, and which end, where nearly all values are decided by one of them.
@@ -208,7 +184,7 @@ std::string degenerate_text(const Note& note) {
                            : only_last ? std::string("the last layer")
                                        : first + " or the last layer";
   return fmt::format("{}, {} of {}{} are set by {} alone.", where,
-                     percent_range(share_in(note, "least"), share_in(note, "most")), values, shown, ends);
+                     internal::percent_range(share_in(note, "least"), share_in(note, "most")), values, shown, ends);
 }
 
 std::string degenerate_advice(const Note& note) {
@@ -290,11 +266,11 @@ std::string largest_kept_text(const Note& note) {
   return fmt::format(
       "Not all values fit here: only the largest in each row are kept, on average {}, and the others are replaced by "
       "their mean.",
-      listed(std::move(shares)));
+      internal::listed(std::move(shares)));
 }
 
 std::string undefined_text(const Note& note) {
-  return fmt::format("Undefined values of {} are shown as 0 here.", listed(array_names(note)));
+  return fmt::format("Undefined values of {} are shown as 0 here.", internal::listed(array_names(note)));
 }
 
 std::string left_out_text(const Note& note) {
@@ -302,7 +278,7 @@ std::string left_out_text(const Note& note) {
   if (note.find("layers") != nullptr) {
     parts.push_back(fmt::format("{} of the {} layers", count_in(note, "layers_left_out"), count_in(note, "layers")));
   }
-  return fmt::format("Left out here to save space: {}.", listed(std::move(parts)));
+  return fmt::format("Left out here to save space: {}.", internal::listed(std::move(parts)));
 }
 
 using internal::NoteRow;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attnflow/cli/common_options.h"
-#include "attnflow/report/report_text.h"
+#include "attnflow/words/wrap.h"
 
 namespace attnflow {
 namespace {
@@ -25,7 +25,7 @@ std::string wrapped(const std::string& text, std::size_t width) {
     if (line.size() <= width) {
       lines.push_back(line);
     } else {
-      for (std::string& part : internal::wrapped_lines(line, width, "...")) lines.push_back(std::move(part));
+      for (std::string& part : internal::wrapped_lines(line, width)) lines.push_back(std::move(part));
     }
   }
   return fmt::format("{}", fmt::join(lines, "\n"));

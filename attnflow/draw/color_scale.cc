@@ -130,6 +130,4 @@ ColorScale ScaleBuilder::scale(bool of_flow) const {
   return scale;
 }
 
-std::string short_number(double value) { return fmt::format("{:.3g}", value); }
-
 }  // namespace attnflow::internal

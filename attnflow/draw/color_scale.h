@@ -66,9 +66,6 @@ class ScaleBuilder {
   double aside_ = 0.0;
 };
 
-// Three significant digits: "0.0123", "1", "1.2e-05".
-std::string short_number(double value);
-
 }  // namespace attnflow::internal
 
 #endif  // ATTNFLOW_DRAW_COLOR_SCALE_H_

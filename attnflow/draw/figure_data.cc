@@ -9,6 +9,7 @@
 #include "attnflow/draw/running_text.h"
 #include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_ranking.h"
+#include "attnflow/words/lists.h"
 
 namespace attnflow::internal {
 namespace {
@@ -129,22 +130,13 @@ std::vector<const MethodScores*> choose_scores(const Report& report, const Figur
   return chosen;
 }
 
-std::string listed(const std::vector<std::size_t>& numbers) {
-  constexpr std::size_t kMost = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, numbers.size()); ++i) {
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", numbers[i]);
-  }
-  return numbers.size() > kMost ? fmt::format("{}, ... {}", text, numbers.back()) : text;
-}
-
 void check_layers(const FigureData& data) {
   for (const std::size_t layer : data.options.layers) {
     for (const Method method : data.methods) {
       const std::vector<std::size_t>& layers = *method_values(data.report, method).layers;
       if (row_index(layers, layer)) continue;
       bad_option(fmt::format("the figure was asked for layer {}; this report holds {} of layers {}", layer,
-                             to_text(method), listed(layers)));
+                             to_text(method), abridged(layers)));
     }
   }
 }
@@ -164,7 +156,7 @@ void check_generated_token(const FigureData& data) {
     std::vector<std::size_t> tokens;
     for (const std::size_t position : outputs) tokens.push_back(chosen_token(data.report, position));
     bad_option(fmt::format("token: expected one for which {} was computed ({}), found {}", to_text(method),
-                           listed(tokens), t));
+                           abridged(tokens), t));
   }
 }
 
@@ -295,7 +287,7 @@ std::string FigureData::span(Method method) const {
   if (layers.size() == 1) return fmt::format("layer {}", layers.front());
   const bool contiguous = layers.back() - layers.front() + 1 == layers.size();
   if (contiguous) return fmt::format("mean over layers {}\u2013{}", layers.front(), layers.back());
-  return "mean over layers " + listed(layers);
+  return "mean over layers " + abridged(layers);
 }
 
 FigureData make_figure_data(const Report& report, const FigureOptions& options, const TextMeasurer& measure,

@@ -21,6 +21,7 @@
 #include "attnflow/draw/views.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/report_ranking.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow::figure_generation_test {
 namespace {

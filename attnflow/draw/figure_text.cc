@@ -16,6 +16,7 @@
 #include "attnflow/draw/running_text.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow::internal {
 namespace {
@@ -26,7 +27,7 @@ std::string prediction_line(const ReportPrediction& prediction, const FigureData
     std::string text;
     for (std::size_t i = 0; i < std::min(kMost, choices.size()); ++i) {
       text += fmt::format("{}{} {}", i == 0 ? "" : ", ", isolated(clean_text(choices[i].label)),
-                          percent_text(choices[i].probability));
+                          probability_percent(choices[i].probability));
     }
     return text;
   };
@@ -125,10 +126,6 @@ Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
               fmt::format("--width: expected at least {} for this figure and text of {:.3g} points, found {}; choose a "
                           "wider figure, smaller text, or a view with less in it",
                           to_text(least), size.scale * kLabelPoints, to_text(size.width)));
-}
-
-std::string counted(std::size_t count, const char* one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
 std::string settings_line(const ReportModel& model, const Settings& settings, const std::string& size,
@@ -236,12 +233,6 @@ Scene generation_title(const FigureData& data) {
   }
   title.line(shown + ".", kPlainStyle);
   return title.take();
-}
-
-std::string share_percent(double share) {
-  if (share > 0.0 && share < 0.005) return "less than 1%";
-  if (share < 1.0 && share >= 0.995) return "more than 99%";
-  return fmt::format("{:.0f}%", 100.0 * share);
 }
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }

@@ -37,9 +37,6 @@ Scene notes_block(const std::vector<std::string>& notes, double width, const Tex
 // " Of the attention itself 3% (layer 1) to 62% (layer 9) falls on the first token."; "" if there is no generation.
 std::string sink_sentence(const FigureData& data, Method method);
 
-// "3 tokens".
-std::string counted(std::size_t count, const char* one);
-
 // "bert · 6 layers · mean of 12 heads · 8 tokens · residual 0.5"; `size` is the input's length in words. With gradient
 // mixing "gradient-adjusted attention for class “positive”, identity added" replaces the residual.
 std::string settings_line(const ReportModel& model, const Settings& settings, const std::string& size,

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "attnflow/words/numbers.h"
+
 namespace attnflow::internal {
 namespace {
 

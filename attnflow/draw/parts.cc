@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "attnflow/words/numbers.h"
+
 namespace attnflow::internal {
 namespace {
 

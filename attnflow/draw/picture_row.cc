@@ -9,6 +9,7 @@
 
 #include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/parts.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow::internal {
 namespace {

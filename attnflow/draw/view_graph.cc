@@ -11,6 +11,7 @@
 #include "attnflow/base/figures.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/views.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow::internal {
 namespace {

@@ -10,6 +10,7 @@
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/views.h"
 #include "attnflow/report/report_referents.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow::internal {
 namespace {
@@ -36,8 +37,6 @@ constexpr std::array<Color, 8> kReferentColors{{{0x00, 0x72, 0xb2},
                                                 {0x1a, 0x1a, 0x1a},
                                                 {0xf0, 0xe4, 0x42}}};
 
-std::string referent_percent(double share) { return fmt::format("{:.0f}%", 100.0 * share); }
-
 constexpr TextStyle kTickStyle{.size = kSmallSize, .color = kGrey};
 constexpr double kTickStep = 0.25;
 
@@ -53,7 +52,7 @@ void draw_axes(const std::string& title, double left, double width, Scene* scene
     const double y = y_of(tick);
     scene->line({left, y}, {left + width, y}, stroked(tick == 0.0 ? kGrey : kLightGrey, tick == 0.0 ? 1.0 : 0.6));
     scene->text({.at = {left - kAxisGap, y + 0.35 * kSmallSize},
-                 .text = referent_percent(tick),
+                 .text = percent(tick),
                  .style = kTickStyle,
                  .anchor = Anchor::kEnd});
   }

@@ -10,6 +10,7 @@
 #include "attnflow/draw/running_text.h"
 #include "attnflow/draw/views.h"
 #include "attnflow/report/report_ranking.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow::internal {
 namespace {

@@ -101,8 +101,8 @@ ContributionArrays read_contribution_arrays(const std::string& path, const std::
 
 Error unnamed_contributions(const std::string& path) {
   return {ErrorKind::kUsage,
-          fmt::format("{}: expected --mixing to say what the contributions are ({}), since there is no attention",
-                      path, mixings_that_need(MixingNeeds::kTerms))};
+          fmt::format("{}: expected --mixing to say what the contributions are ({}), since there is no attention", path,
+                      mixings_that_need(MixingNeeds::kTerms))};
 }
 
 AttentionGraph graph_of_arrays(const ContributionArrays& arrays, TensorView<const float> attention,

@@ -13,6 +13,8 @@
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_text.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/numbers.h"
+#include "attnflow/words/wrap.h"
 
 namespace attnflow::internal {
 namespace {
@@ -128,8 +130,7 @@ std::vector<std::string> closing_lines(const Report& report, const std::vector<C
     const bool shares = !methods_present(report).empty();
     lines.push_back(fmt::format(
         "Excluded from the rankings: {}{}.", rules,
-        shares ? fmt::format("; they hold {:.0f}% of the prompt's share", 100.0 * contents.front().excluded_share)
-               : ""));
+        shares ? fmt::format("; they hold {} of the prompt's share", percent(contents.front().excluded_share)) : ""));
   }
   for (const Note& note : report.notes) lines.push_back("Note: " + clean_line(note_text(note, names)));
   return lines;
@@ -143,7 +144,7 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
   const std::vector<Content> contents = contents_of(report);
   std::string out;
   const auto paragraph = [&](const std::string& text) {
-    for (const std::string& line : wrapped_lines(text, width, ellipsis)) out += line + "\n";
+    for (const std::string& line : wrapped_lines(text, width, {.ellipsis = ellipsis})) out += line + "\n";
   };
   paragraph(model_line(report));
   for (const Content& content : contents) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow {
 namespace {
@@ -24,7 +25,7 @@ std::string token_name(const Report& report, std::size_t token, std::string_view
 std::string cut_percent(double share) {
   if (share <= 0.0 || share >= 1.0) return share <= 0.0 ? "0%" : "100%";
   if (share < 0.0005) return "under 0.1%";
-  return share > 0.9995 ? "over 99.9%" : fmt::format("{:.1f}%", 100.0 * share);
+  return share > 0.9995 ? "over 99.9%" : internal::percent(share, 1);
 }
 
 }  // namespace

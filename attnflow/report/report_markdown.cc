@@ -13,6 +13,7 @@
 #include "attnflow/report/report_table.h"
 #include "attnflow/report/report_text.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow {
 namespace {
@@ -86,7 +87,7 @@ void append_referents(std::string& out, const Report& report) {
       for (const internal::ReferentWeight& weight : method.layers[layer]) {
         degenerate = degenerate || weight.degenerate != 0;
         out += fmt::format(" {:.6g}{} | {} |", weight.value, weight.degenerate != 0 ? "\u00B0" : "",
-                           weight.share ? fmt::format("{:.1f}%", 100.0 * *weight.share) : std::string("-"));
+                           weight.share ? internal::percent(*weight.share, 1) : std::string("-"));
       }
     }
     out += "\n";

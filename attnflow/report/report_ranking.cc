@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow {
 namespace {
@@ -20,13 +21,9 @@ std::string choice_list(const std::vector<ReportChoice>& choices, std::size_t co
   std::string text;
   for (std::size_t i = 0; i < std::min(count, choices.size()); ++i) {
     if (i != 0) text += ", ";
-    text += clean_line(choices[i].label) + " " + percent_text(choices[i].probability);
+    text += clean_line(choices[i].label) + " " + internal::probability_percent(choices[i].probability);
   }
   return text;
-}
-
-std::string plural(std::size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::vector<std::size_t> all_or(const std::vector<std::size_t>& layers, std::size_t count) {
@@ -37,12 +34,6 @@ std::vector<std::size_t> all_or(const std::vector<std::size_t>& layers, std::siz
 }
 
 }  // namespace
-
-std::string percent_text(double share) {
-  const double value = 100.0 * share;
-  if (value > 0.0 && value < 0.01) return "<0.01%";
-  return fmt::format("{:.{}f}%", value, value > 0.0 && value < 0.1 ? 2 : 1);
-}
 
 std::vector<std::size_t> usual_layers(const Report& report, std::size_t count) {
   if (report.settings.mixing == Mixing::kAttention) return all_or({}, count);
@@ -285,13 +276,13 @@ std::string model_line(const Report& report) {
   std::string line = model.name.empty() ? "attention from an array" : clean_line(model.name);
   line += " (";
   if (!model.architecture.empty()) line += clean_line(model.architecture) + ", ";
-  line += plural(model.layers, "layer") + ", " + plural(model.heads, "head");
+  line += internal::counted(model.layers, "layer") + ", " + internal::counted(model.heads, "head");
   if (model.causal) line += ", causal";
   line += "), ";
   const std::size_t tokens = report.input.tokens.size();
-  if (!report.generation) return line + plural(tokens, "token");
+  if (!report.generation) return line + internal::counted(tokens, "token");
   const std::size_t source = source_tokens(report);
-  return line + (source > 0 ? plural(source, "source token") : plural(tokens, "prompt token")) +
+  return line + (source > 0 ? internal::counted(source, "source token") : internal::counted(tokens, "prompt token")) +
          fmt::format(", {} generated", report.generation->tokens.size());
 }
 

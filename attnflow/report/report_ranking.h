@@ -88,9 +88,6 @@ std::string method_title(const Report& report, Method method, std::size_t layer)
 // Of a generation by an encoder-decoder: tokens (or words) of its source, the first of the input. 0: by a decoder.
 std::size_t source_tokens(const Report& report);
 
-// "97.5%", "0.04%", "<0.01%".
-std::string percent_text(double share);
-
 // "MiniLM (bert, 6 layers, 12 heads), 12 tokens"; of a generation "12 prompt tokens, 5 generated"
 std::string model_line(const Report& report);
 // "both.png, 224 x 224 pixels, given to the model as 28 x 28, grayscale"; "" where the input is no picture.

@@ -7,6 +7,7 @@
 
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow::internal {
 namespace {
@@ -19,9 +20,7 @@ std::size_t number_of(const std::vector<std::string>& texts, const std::string& 
   return static_cast<std::size_t>(std::count(texts.begin(), texts.end(), text));
 }
 
-std::string share_text(const std::optional<double>& share) {
-  return share ? fmt::format("{:.0f}%", 100.0 * *share) : std::string("-");
-}
+std::string share_text(const std::optional<double>& share) { return share ? percent(*share) : std::string("-"); }
 
 // Some columns of one method, side by side under its name.
 struct Panel {

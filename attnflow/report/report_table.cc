@@ -15,6 +15,7 @@
 #include "attnflow/report/report_referents.h"
 #include "attnflow/report/report_text.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/wrap.h"
 
 namespace attnflow {
 namespace {
@@ -100,7 +101,7 @@ class TableWriter {
 
   // Text broken at spaces into lines of at most width_ cells; later lines are indented.
   void paragraph(std::string_view text, std::string_view style = {}) {
-    for (const std::string& line : internal::wrapped_lines(text, width_, marks_.ellipsis)) {
+    for (const std::string& line : internal::wrapped_lines(text, width_, {.ellipsis = marks_.ellipsis})) {
       out_ += style.empty() ? line : styled(line, style);
       out_ += '\n';
     }

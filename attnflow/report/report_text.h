@@ -11,10 +11,6 @@
 
 namespace attnflow::internal {
 
-// Clean text (clean_line) broken at spaces into lines of at most `width` cells, later lines indented. Words that run
-// from right to left are isolated; a word that fits on no line is shortened.
-std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width, std::string_view ellipsis);
-
 // Text that Markdown shows as it is: no emphasis, link, html, formula or end of a table cell comes out of it.
 std::string markdown_escaped(std::string_view text);
 // The same at the start of a line, where "- x" and "1. x" would begin a list.

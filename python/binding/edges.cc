@@ -236,8 +236,9 @@ void bind_edges(nb::module_& module) {
   module.def("chosen_mixing", chosen_mixing, nb::arg("options"), nb::arg("causal"), nb::arg("predicts"),
              nb::arg("parameters"), nb::arg("has_terms"), nb::arg("tokens"), nb::arg("notes"));
   nb::class_<MixingInfo>(module, "MixingInfo")
-      .def_prop_ro("needs", [](const MixingInfo& info) { return needs_name(info.needs); },
-                   "attention, terms, gradients or relevance")
+      .def_prop_ro(
+          "needs", [](const MixingInfo& info) { return needs_name(info.needs); },
+          "attention, terms, gradients or relevance")
       .def_ro("norms_after", &MixingInfo::norms_after)
       .def_ro("by_head", &MixingInfo::by_head);
   module.def(

@@ -55,7 +55,7 @@ check_packages() {
   ((EUID == 0)) || die 'package --check needs root'
   apt_install mmdebstrap
   clean="$(mktemp -d)"
-  # the folder's current value
+  # shellcheck disable=SC2064  # the folder's current value
   trap "umount '$clean/proc' 2>/dev/null; rm -rf '$clean'" EXIT
   say 'making a clean root'
   local -a sources=()

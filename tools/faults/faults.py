@@ -199,7 +199,9 @@ def show(number: int, edit: Edit) -> str:
 def summary(results: dict[int, dict]) -> str:
     stages = collections.Counter(one["stage"] or "none" for one in results.values())
     found = sum(count for stage, count in stages.items() if stage != "none")
-    lines = [f"{found} of {len(results)} found: " + ", ".join(f"{name} {count}" for name, count in stages.most_common())]
+    lines = [
+        f"{found} of {len(results)} found: " + ", ".join(f"{name} {count}" for name, count in stages.most_common())
+    ]
     lines += [show(number, Edit(**one["edit"])) for number, one in sorted(results.items()) if one["stage"] is None]
     return "\n".join(lines)
 

@@ -12,9 +12,10 @@
 
 #include "attnflow/analysis/evaluate/evaluate_output.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
-#include "attnflow/analysis/evaluate/paragraph.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/numbers.h"
+#include "attnflow/words/wrap.h"
 
 namespace attnflow {
 namespace {
@@ -45,11 +46,6 @@ std::string three_places(double value) { return fixed(value, 3); }
 
 std::string interval_text(double low, double high) {
   return std::isnan(low) ? "-" : fmt::format("{} to {}", three_places(low), three_places(high));
-}
-
-std::string percent(std::size_t part, std::size_t whole) {
-  if (whole == 0) return "-";
-  return fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string p_text(double p) {
@@ -254,7 +250,7 @@ std::string summary_title(const CorrelationReport& report, const std::string& re
 std::string summary_lines(const CorrelationReport& report, std::size_t width) {
   constexpr std::size_t kMost = 12;  // methods
   const char* const tokens = report.data.special_tokens > 0 ? "without-special" : "all";
-  std::string text = paragraph(
+  std::string text = internal::paragraph(
       fmt::format("Summary: do methods rank tokens as they matter to the model? Mean and median over {} text{} of the "
                   "rank correlation (1: the same order, 0: unrelated orders){}. Tables of every layer are below.",
                   report.data.used, report.data.used == 1 ? "" : "s",
@@ -285,7 +281,7 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
       left_out = places.size() - kMost;
       places.resize(kMost);
     }
-    text += '\n' + paragraph(fmt::format("with {}{}", title, at_layer(last)), width);
+    text += '\n' + internal::paragraph(fmt::format("with {}{}", title, at_layer(last)), width);
     const std::size_t indent = name_cells(names);
     text += fmt::format("{:<{}}{:>{}}{:>{}}  {}\n", "", indent, "mean", 7, "median", 9, "best layer");
     for (const std::size_t s : places) {
@@ -298,16 +294,16 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
       text += line + '\n';
     }
     if (left_out > 0) {
-      text += paragraph(
+      text += internal::paragraph(
           fmt::format("and {} {}", left_out,
                       left_out == 1 ? "other, whose best layer agrees less" : "others, whose best layers agree less"),
           width);
     }
     if (!best_layers[best]) return;
-    text +=
-        paragraph(fmt::format("Best: {}{} ({}).", names[best], at_layer(report.series[best].layers[*best_layers[best]]),
-                              two_places(agreement(best))),
-                  width);
+    text += internal::paragraph(
+        fmt::format("Best: {}{} ({}).", names[best], at_layer(report.series[best].layers[*best_layers[best]]),
+                    two_places(agreement(best))),
+        width);
   });
   return text;
 }
@@ -413,19 +409,21 @@ std::string comparison_markdown(const CorrelationReport& report, const std::stri
 std::string correlations_table(const CorrelationReport& report, std::size_t width) {
   const std::vector<SeriesGroup> groups = series_groups(report);
   const SampleCounts& data = report.data;
-  std::string text = paragraph(fmt::format("{}: {} of {} samples from {}, model {}", report.task, data.used, data.found,
-                                           clean_line(data.source), clean_line(report.model.name)),
-                               width);
+  std::string text =
+      internal::paragraph(fmt::format("{}: {} of {} samples from {}, model {}", report.task, data.used, data.found,
+                                      clean_line(data.source), clean_line(report.model.name)),
+                          width);
   for (const Accuracy& one : report.accuracy) {
-    text += paragraph(fmt::format("accuracy{}: {}{}", one.group.empty() ? "" : ", " + clean_line(one.group),
-                                  accuracy_words(one), data.caveat.empty() ? "" : "; " + clean_line(data.caveat)),
-                      width);
+    text +=
+        internal::paragraph(fmt::format("accuracy{}: {}{}", one.group.empty() ? "" : ", " + clean_line(one.group),
+                                        accuracy_words(one), data.caveat.empty() ? "" : "; " + clean_line(data.caveat)),
+                            width);
   }
   text += '\n' + summary_lines(report, width);
   each_question(report, [&](const std::string& relevance, const ScoreName& score) {
-    text += '\n' +
-            paragraph(fmt::format("Correlation of {} with {}", relevance_title(relevance), score_title(score)), width);
-    text += paragraph(fmt::format("({})", score_words(score)), width);
+    text += '\n' + internal::paragraph(
+                       fmt::format("Correlation of {} with {}", relevance_title(relevance), score_title(score)), width);
+    text += internal::paragraph(fmt::format("({})", score_words(score)), width);
     for (const char* const tokens : {"all", "without-special"}) {
       const Block block(report, relevance, score, tokens, "spearman");
       for (const SeriesGroup& group : groups) {
@@ -437,24 +435,25 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
     }
   });
   const double widest = widest_interval(report);
-  text += '\n' + paragraph(fmt::format("Mean and standard deviation over samples of Spearman's rank correlation: 1 if "
-                                       "both put the tokens in the same order, 0 if the orders are unrelated. "
-                                       "{:g}% intervals of the means: {}.",
-                                       100.0 * report.options.confidence,
-                                       std::isnan(widest) ? "-" : fmt::format("at most ±{:.3f}", widest)),
-                           width);
+  text += '\n' + internal::paragraph(
+                     fmt::format("Mean and standard deviation over samples of Spearman's rank correlation: 1 if "
+                                 "both put the tokens in the same order, 0 if the orders are unrelated. "
+                                 "{:g}% intervals of the means: {}.",
+                                 100.0 * report.options.confidence,
+                                 std::isnan(widest) ? "-" : fmt::format("at most ±{:.3f}", widest)),
+                     width);
   if (const std::size_t most = most_left_out(report); most > 0) {
-    text +=
-        paragraph(fmt::format("Up to {} of {} samples are left out of a cell, because all of their values are the same "
-                              "and rank no token.",
-                              most, data.used),
-                  width);
+    text += internal::paragraph(
+        fmt::format("Up to {} of {} samples are left out of a cell, because all of their values are the same "
+                    "and rank no token.",
+                    most, data.used),
+        width);
   }
   for (const SeriesGroup& group : groups) {
     if (!group.mixing) continue;
-    text += '\n' + paragraph(fmt::format("Weight of the output token on itself{} (mean over samples)",
-                                         group_words(report, group)),
-                             width);
+    text += '\n' + internal::paragraph(fmt::format("Weight of the output token on itself{} (mean over samples)",
+                                                   group_words(report, group)),
+                                       width);
     text += terminal_rows(report, group.methods, width, [&](std::size_t m, std::size_t l) {
       return two_places(own_share(report, group.places[m], l));
     });
@@ -463,16 +462,16 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
     const auto rows = degeneracy_rows(report);
     std::vector<std::string> names;
     for (const auto& [mixing, counts] : rows) names.push_back(rows.size() == 1 ? "flow" : to_text(mixing));
-    text += '\n' + paragraph("Flow values set by the first or last layer alone (degenerate)", width);
+    text += '\n' + internal::paragraph("Flow values set by the first or last layer alone (degenerate)", width);
     text += terminal_rows(report, names, width, [&](std::size_t row, std::size_t l) {
       const DegeneracyCounts& one = rows[row].second[l];
-      return percent(one.degenerate(), one.values);
+      return internal::percent_of(one.degenerate(), one.values);
     });
   }
   if (!report.impossible.empty()) text += '\n';
-  for (const std::string& line : impossible_texts(report.impossible)) text += paragraph(line, width);
+  for (const std::string& line : impossible_texts(report.impossible)) text += internal::paragraph(line, width);
   if (!report.notes.empty()) text += '\n';
-  for (const Note& note : report.notes) text += paragraph("note: " + clean_line(note_text(note)), width);
+  for (const Note& note : report.notes) text += internal::paragraph("note: " + clean_line(note_text(note)), width);
   return text;
 }
 
@@ -560,7 +559,7 @@ std::string correlations_markdown(const CorrelationReport& report) {
     }
     text += layer_table(report, names, [&](std::size_t row, std::size_t l) {
       const DegeneracyCounts& one = rows[row / 2].second[l];
-      return percent(row % 2 == 0 ? one.first_layer_column : one.top_row, one.values);
+      return internal::percent_of(row % 2 == 0 ? one.first_layer_column : one.top_row, one.values);
     });
   }
   if (!report.impossible.empty()) {

@@ -9,11 +9,11 @@
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
-#include "attnflow/analysis/evaluate/paragraph.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json_parts.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/wrap.h"
 
 namespace attnflow {
 namespace {
@@ -160,8 +160,9 @@ std::string evidence_table(const EvidenceReport& report, std::size_t width) {
   const std::vector<TableRow> rows = table_rows(report);
   std::size_t name_cells = 10;
   for (const TableRow& row : rows) name_cells = std::max(name_cells, row.name.size());
-  std::string out = paragraph(evidence_about(report), width) + "\n" +
-                    paragraph("Mean reciprocal rank of the deciding word (1: always first), 95% interval", width);
+  std::string out =
+      internal::paragraph(evidence_about(report), width) + "\n" +
+      internal::paragraph("Mean reciprocal rank of the deciding word (1: always first), 95% interval", width);
   out += fmt::format("{:<{}}  {:<24}  {:<24}  {}\n", "ranked by", name_cells, "mean over layers", "last layer",
                      "above position alone");
   for (const TableRow& row : rows) {
@@ -170,7 +171,7 @@ std::string evidence_table(const EvidenceReport& report, std::size_t width) {
     while (line.back() == ' ') line.pop_back();
     out += line + "\n";
   }
-  for (const std::string& line : remarks(report)) out += paragraph(line, width);
+  for (const std::string& line : remarks(report)) out += internal::paragraph(line, width);
   return out;
 }
 

@@ -9,11 +9,11 @@
 #include "attnflow/analysis/evaluate/evaluate_image.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
-#include "attnflow/analysis/evaluate/paragraph.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json_parts.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/wrap.h"
 
 namespace attnflow {
 namespace {
@@ -161,13 +161,13 @@ std::string image_evaluation_table(const ImageEvaluationReport& report, std::siz
   const auto row = [&](const std::string& name, const std::string& deletion, const std::string& insertion) {
     return fmt::format("{:<{}}  {:<26}  {}\n", name, name_cells, deletion, insertion);
   };
-  std::string out = fmt::format("{}\n{}{}", paragraph(image_evaluation_about(report), width), paragraph(kWhat, width),
-                                row("ordered by", "deletion", "insertion"));
+  std::string out = fmt::format("{}\n{}{}", internal::paragraph(image_evaluation_about(report), width),
+                                internal::paragraph(kWhat, width), row("ordered by", "deletion", "insertion"));
   for (const ImageOrderCurves& curve : report.curves) {
     out += row(order_name(report, curve), area_text(curve.deletion.area), area_text(curve.insertion.area));
   }
   if (compares_with_gradient(report)) {
-    out += fmt::format("\n{}{}", paragraph(kFromGradient, width), row("ordered by", "deletion", "insertion"));
+    out += fmt::format("\n{}{}", internal::paragraph(kFromGradient, width), row("ordered by", "deletion", "insertion"));
     for (const ImageOrderCurves& curve : report.curves) {
       if (!curve.deletion.from_gradient) continue;
       out += row(order_name(report, curve), difference_text(*curve.deletion.from_gradient),
@@ -175,7 +175,7 @@ std::string image_evaluation_table(const ImageEvaluationReport& report, std::siz
     }
     out += '\n';
   }
-  for (const std::string& line : remarks_of(report)) out += paragraph(line, width);
+  for (const std::string& line : remarks_of(report)) out += internal::paragraph(line, width);
   return out;
 }
 

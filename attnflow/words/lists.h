@@ -1,0 +1,23 @@
+// Lists in sentences. Not part of the library's interface.
+#ifndef ATTNFLOW_WORDS_LISTS_H_
+#define ATTNFLOW_WORDS_LISTS_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attnflow::internal {
+
+// "a", "a and b", "a, b and c"; with another last word, "a, b or c". `parts` is not empty.
+std::string listed(std::vector<std::string> parts, std::string_view last_word = "and");
+
+// Ascending numbers, those that follow each other joined by `to`: {1, 2, 3, 6} becomes "1 to 3" and "6".
+std::vector<std::string> ranges(const std::vector<std::size_t>& numbers, std::string_view to);
+
+// The first numbers, and the last after "..." where there are many: "1, 2, 3, 4, 5, 6, 7, 8, ... 30".
+std::string abridged(const std::vector<std::size_t>& numbers);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_WORDS_LISTS_H_

@@ -1,0 +1,38 @@
+#include "attnflow/words/numbers.h"
+
+#include <fmt/format.h>
+
+namespace attnflow::internal {
+
+std::string percent(double share, int decimals) { return fmt::format("{:.{}f}%", 100.0 * share, decimals); }
+
+std::string percent_of(std::size_t part, std::size_t whole) {
+  if (whole == 0) return "-";
+  return percent(static_cast<double>(part) / static_cast<double>(whole), 1);
+}
+
+std::string probability_percent(double probability) {
+  const double value = 100.0 * probability;
+  if (value > 0.0 && value < 0.01) return "<0.01%";
+  return percent(probability, value > 0.0 && value < 0.1 ? 2 : 1);
+}
+
+std::string share_percent(double share) {
+  if (share > 0.0 && share < 0.005) return "less than 1%";
+  if (share < 1.0 && share >= 0.995) return "more than 99%";
+  return percent(share);
+}
+
+std::string percent_range(double low, double high) {
+  const std::string least = percent(low);
+  const std::string most = percent(high);
+  return least == most ? least : least + " to " + most;
+}
+
+std::string short_number(double value) { return fmt::format("{:.3g}", value); }
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace attnflow::internal

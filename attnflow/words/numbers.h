@@ -1,0 +1,37 @@
+// Numbers as users read them: in tables, figures, notes and messages. Not part of the library's interface.
+//
+// One function for each form, so that a share looks the same wherever it is shown. The page follows the same rules
+// (viewer/src/report/words.ts).
+#ifndef ATTNFLOW_WORDS_NUMBERS_H_
+#define ATTNFLOW_WORDS_NUMBERS_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace attnflow::internal {
+
+// A share from 0 to 1 as a percentage with so many decimals: "7%", "7.4%".
+std::string percent(double share, int decimals = 0);
+
+// A share of a whole that is counted: "12.5%"; "-" of nothing.
+std::string percent_of(std::size_t part, std::size_t whole);
+
+// A probability: one decimal, two below 0.1%, and "<0.01%" for what would look like 0.
+std::string probability_percent(double probability);
+
+// A share in a sentence: whole percent, and "less than 1%" or "more than 99%" for what would look like none or all.
+std::string share_percent(double share);
+
+// "7%", or "7% to 12%" where the ends differ.
+std::string percent_range(double low, double high);
+
+// Three significant digits: "0.0123", "1", "1.2e-05".
+std::string short_number(double value);
+
+// "1 token", "3 tokens". `noun` is a regular one, in the singular.
+std::string counted(std::size_t count, std::string_view noun);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_WORDS_NUMBERS_H_
