@@ -81,7 +81,7 @@ const set = (selector, value, event) => `const field = document.querySelector("$
   field.dispatchEvent(new Event("${event}", { bubbles: true }))`;
 const click = (selector) => `document.querySelector(${selector}).click()`;
 
-/** What an action changed: an element says it, or a token is chosen. */
+/** An action has changed an element's text, or which token is chosen. */
 const says = (selector, pattern) => async (page) =>
   assert.match(await page.locator(selector).first().textContent(), pattern);
 const chose = (strip, token) => async (page) =>
