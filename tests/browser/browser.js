@@ -78,7 +78,7 @@ export async function saved(page, card, kind) {
 
 let axe = "";
 
-/** What axe finds wrong with a page's accessibility, a line each. @param {import("playwright-core").Page} page */
+/** Lists what axe finds wrong with a page's accessibility, a line each. @param {import("playwright-core").Page} page */
 export async function violations(page) {
   axe ||= readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   await page.evaluate(axe);

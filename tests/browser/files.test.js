@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { choose, saved } from "./browser.js";
 import { fixture, pageOf, reportOf, samplePage, short, usual, withPage } from "./viewer_pages.js";
 
-/** What a browser's XML parser says of a document: its marks, its words, or its mistake. */
+/** Reads a saved picture with the browser's XML parser: its marks, its words, or its mistake. */
 const parsed = (page, svg) =>
   page.evaluate((source) => {
     const document = new DOMParser().parseFromString(source, "image/svg+xml");

@@ -1,11 +1,11 @@
-// What the page of a picture paints, and where: the picture, the maps over it, their legends, thumbnails.
+// The page of a picture paints the picture, maps over it, their legends and thumbnails in the right places.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { boxOf, choose, saved } from "./browser.js";
 import { Numbers, reportOf, samplePage, withPage } from "./viewer_pages.js";
 
-/** What is drawn on a canvas: its size and pixels [r, g, b, a], read from a copy; of many, every so many. */
+/** A canvas's size and pixels [r, g, b, a], read from a copy; of many pixels one in `every`. */
 const pixelsOf = (page, selector, every = 1) =>
   page.$eval(
     selector,

@@ -55,7 +55,7 @@ test("of too large a text the page says the limit and the command, which can be 
     const copied = await page.evaluate(() => navigator.clipboard.readText());
     assert.equal(copied, await command.textContent());
     assert.match(copied, /--model 'path\/to\/synthetic' --method raw,rollout,flow .*--residual 0\.3/);
-    // What is not computed here is not chosen: each control goes back, and the command is that of what was asked.
+    // Each control goes back, because its choice is not computed here; the command is for what was asked.
     const row = () => page.locator("#normalize").selectOption("row");
     for (const [choose, asked] of [
       [() => page.locator("#residual").fill("0.7"), "--residual 0.7"],
@@ -69,7 +69,7 @@ test("of too large a text the page says the limit and the command, which can be 
     }
     await page.locator(source).getByText("Close", { exact: true }).click();
     await command.filter({ hasNotText: "--normalize" }).waitFor();
-    // Of fewer layers it is there.
+    // The flow of fewer layers is there.
     await page.evaluate(() => (location.hash = "#v=1&m=flow&r=0.3&l=8"));
     await painted(page);
     await page.waitForFunction(() => document.querySelector("#heat-card").textContent.includes("Gray rows are still"));

@@ -140,7 +140,7 @@ test("the matrix has the colours of the values", async () => {
 test("small pictures of heads show tokens beside the one that takes most, and mark what lies above", async () => {
   const { report } = fixture("causal");
   const n = report.input.tokens.length;
-  // Of whose values the first token takes nine tenths.
+  // The first token takes nine tenths of the values.
   const array = report.arrays.attention;
   const weights = new Float32Array(new Uint8Array(Buffer.from(array.data, "base64")).buffer);
   const sunk = weights.map((value, at) => 0.1 * value + (at % n === 0 ? 0.9 : 0));

@@ -1,4 +1,4 @@
-// Whether a page fits paper: nothing is wider than it, no controls, but legends; light, whatever the page is.
+// A page fits paper if nothing is wider, controls are left out, legends stay, and all is light, whatever the screen is.
 
 import assert from "node:assert/strict";
 
@@ -10,7 +10,7 @@ const SIZES = [
   { width: 794, height: 1123 },
 ];
 
-/** What of the page is wider than it, and what of it is for the screen only. */
+/** Lists what is wider than the page, and what is for the screen only. */
 const onPaper = (page) =>
   page.evaluate(() => {
     const width = document.documentElement.clientWidth;
@@ -21,7 +21,7 @@ const onPaper = (page) =>
     const name = (element) => `${element.closest("[id]")?.id} ${element.nodeName}.${element.getAttribute("class")}`;
     const html = boxes.filter((element) => element instanceof HTMLElement);
     return {
-      // What is cut by its picture's border is no content: arcs and frames of a zoomed picture.
+      // Arcs and frames of a zoomed picture are cut by its border: they are no content.
       wide: boxes
         .filter((element) => element instanceof HTMLElement || element.nodeName === "svg")
         .filter((element) => {
@@ -36,13 +36,14 @@ const onPaper = (page) =>
       scroll: Math.max(0, document.documentElement.scrollWidth - width),
       controls: boxes.filter((one) => one.matches("button:not(#rank button), input, select, .card-tools")).map(name),
       legends: boxes.filter((element) => element.matches(".ramp")).length,
-      pictures: boxes.filter((element) => element.matches("canvas, .picture svg, .cells-picture svg:not(.stuck)")).length,
+      pictures: boxes.filter((element) => element.matches("canvas, .picture svg, .cells-picture svg:not(.stuck)"))
+        .length,
       facts: document.getElementById("print-facts")?.innerText ?? "",
       ground: getComputedStyle(document.querySelector(".card")).backgroundColor,
     };
   });
 
-/** Of a dark page on a wide screen: fits A4, upright and across, and goes back to the screen. */
+/** Asserts that a page on a wide screen fits A4, upright and across, and goes back to the screen. */
 export async function assertFitsPaper(page) {
   await page.waitForFunction(() => !document.querySelector('[aria-busy="true"]'));
   const screen = await onPaper(page);

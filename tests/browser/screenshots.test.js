@@ -13,9 +13,9 @@ const folder = fileURLToPath(new URL("screenshots/", import.meta.url));
 const writes = process.env.ATTNFLOW_SCREENSHOTS === "write";
 
 const WIDTH = 240;
-// Of 255: a block of 4 by 4 small pixels that differs by more looks different.
+// A block of 4 by 4 small pixels that differs by more, of 255, looks different.
 const MOST_APART = 28;
-// Of all blocks: other fonts break lines elsewhere.
+// This share of all blocks may look different: other fonts break lines elsewhere.
 const MOST_BLOCKS = 0.02;
 
 const STATES = [

@@ -1,5 +1,5 @@
-// What is wider than its card scrolls in it, says so at its sides, and is reached with the keyboard. Labels of pictures
-// are cut neither there nor by their pictures.
+// Contents wider than their card scroll in it, say so at their sides, and are reached with the keyboard. Labels of
+// pictures are cut neither there nor by their pictures.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ const settled = async (page) => {
   await page.evaluate(() => Promise.allSettled(document.getAnimations().map((one) => one.finished)));
 };
 
-/** Of each box: how much it hides at its sides, and at which of them signs can be seen within it. */
+/** Says of each box how much it hides at its sides, and at which of them signs can be seen within it. */
 async function boxes(page) {
   await settled(page);
   const found = await page.$$eval(".scroller", (all) =>
@@ -111,7 +111,7 @@ test("labels have room in a continuation's maps, and stay there while rows scrol
     for (const key of ["Home", "PageUp", "PageDown"]) await page.keyboard.press(key);
     const [cell, stuck] = [await boxOf(page, "#map .pointing .cell"), await boxOf(page, "#map .stuck")];
     assert.ok(cell.y + cell.height <= stuck.y + 1, `${cell.y} is below ${stuck.y}`);
-    // What they hide is not clicked through them.
+    // A click on them does not reach what they hide.
     await page.$eval("#map", (box) => (box.scrollTop = 0));
     const before = await page.locator("#step").textContent();
     await page.locator("#map .stuck").click({ position: { x: 100, y: 30 } });

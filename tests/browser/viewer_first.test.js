@@ -1,6 +1,6 @@
 // How soon a page is there: 128 tokens are to paint within a second, and 512 tokens by 12 layers with all heads (7 MB)
 // to have all cards drawn within two. Times are printed, not asserted: a machine with other things to do misses them.
-// What is asserted is what makes the page quick: the text is coloured before the last card is drawn.
+// The tests assert what makes the page quick: the text is coloured before the last card is drawn.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";

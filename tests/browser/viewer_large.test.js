@@ -4,9 +4,9 @@
 // or slow takes longer, so a time fails nothing.
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { test } from "node:test";
 import { largeGeneration, largeReport } from "./large_report.js";
-import { open, pageOf } from "./viewer_pages.js";
+import { pageOf, withPage } from "./viewer_pages.js";
 
 const MOST_MS = 75;
 const median = (times) => [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)];
@@ -25,7 +25,7 @@ async function measure(page, act, times) {
   const found = { wall: [], work: [] };
   for (let k = 0; k < times; ++k) {
     // Work of the time before does not count here: it has its own turn.
-    await page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
+    await idle(page);
     const before = await worked();
     found.wall.push(
       await page.evaluate(
@@ -48,141 +48,82 @@ async function measure(page, act, times) {
   return found;
 }
 
-const idleIn = (page) => page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
+const idle = (page) => page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
 
-/** Measures an action, and keeps what was found in `numbers`. */
-async function checkIn(page, numbers, name, act, times = 15) {
-  await idleIn(page);
-  const { wall, work } = await measure(page, act, times);
-  const text = (all) => `${median(all).toFixed(0)} ms (at most ${Math.max(...all).toFixed(0)})`;
-  const slow = Math.min(median(work), median(wall)) < MOST_MS ? "" : `: more than ${MOST_MS} ms`;
-  numbers.push(`${name}: ${text(work)} of work, painted after ${text(wall)}${slow}`);
-  await idleIn(page);
+/** Opens a page, does one thing after the other, each several times, and prints how long that took. */
+async function measured(title, report, ready, actions) {
+  const numbers = [];
+  await withPage(pageOf(report), {}, async (page) => {
+    for (const selector of ready) await page.locator(selector).first().waitFor({ state: "attached" });
+    await idle(page);
+    for (const [name, act, times, changed] of actions) {
+      const { wall, work } = await measure(page, act, times);
+      const text = (all) => `${median(all).toFixed(0)} ms (at most ${Math.max(...all).toFixed(0)})`;
+      const slow = Math.min(median(work), median(wall)) < MOST_MS ? "" : `: more than ${MOST_MS} ms`;
+      numbers.push(`${title}: ${name}: ${text(work)} of work, painted after ${text(wall)}${slow}`);
+      await idle(page);
+      await changed?.(page);
+    }
+  });
+  console.log(numbers.join("\n"));
 }
 
-describe("2,048 tokens by 30 layers", () => {
-  let page, watch, close;
-  const numbers = [];
-  before(async () => {
-    const html = pageOf(largeReport());
-    const begin = performance.now();
-    ({ page, watch, close } = await open(html));
-    await page.locator("#matrix canvas").waitFor();
-    await page.locator("#graph .lines line").first().waitFor({ state: "attached" });
-    numbers.push(`opened in ${(performance.now() - begin).toFixed(0)} ms`);
-    await idleIn(page);
-    numbers.push(`all drawn after ${(performance.now() - begin).toFixed(0)} ms`);
-  });
-  after(async () => {
-    console.log(numbers.join("\n"));
-    await close?.();
-  });
+const over = (selector) => `document.querySelector('${selector} [data-token="' + (7 + 13 * k) + '"]')
+  .dispatchEvent(new PointerEvent("pointerover", { bubbles: true }))`;
+const move = (selector) => `
+  const picture = document.querySelector("${selector}");
+  const box = picture.getBoundingClientRect();
+  picture.dispatchEvent(new PointerEvent("pointermove", {
+    bubbles: true, clientX: box.left + box.width * (0.3 + 0.02 * k), clientY: box.top + box.height * (0.5 + 0.01 * k),
+  }))`;
+const set = (selector, value, event) => `const field = document.querySelector("${selector}");
+  field.value = ${value};
+  field.dispatchEvent(new Event("${event}", { bubbles: true }))`;
+const click = (selector) => `document.querySelector(${selector}).click()`;
 
-  const check = (name, act, times) => checkIn(page, numbers, name, act, times);
+/** An action has changed an element's text, or which token is chosen. */
+const says = (selector, pattern) => async (page) =>
+  assert.match(await page.locator(selector).first().textContent(), pattern);
+const chose = (strip, token) => async (page) =>
+  assert.equal(await page.locator(`${strip} [aria-selected=true]`).getAttribute("data-token"), String(token));
 
-  test("pointing at tokens of the text", async () => {
-    const act = `document.querySelector('#strip [data-token="' + (7 + 13 * k) + '"]')
-      .dispatchEvent(new PointerEvent("pointerover", { bubbles: true }))`;
-    await check("point in the text", act);
-    assert.equal(await page.locator("#strip .token.pointed").count(), 1);
-    assert.match(await page.locator("#strip-readout").textContent(), / ← /);
-  });
+test("2,048 tokens by 30 layers", () =>
+  measured(
+    "text",
+    largeReport(),
+    ["#matrix canvas", "#graph .lines line"],
+    [
+      ["point in the text", over("#strip"), 15, says("#strip-readout", / ← /)],
+      ["point in the matrix", move("#matrix svg"), 15, says("#matrix-readout", /rollout, layer 30/)],
+      ["point in the layer map", move("#heat svg"), 15, says("#heat-readout", / ← /)],
+      ["point in the graph", move("#graph svg"), 15, says("#graph-tip", /passes/)],
+      ["choose a token", click(`'#strip [data-token="' + (40 + 97 * k) + '"]'`), 15, chose("#strip", 40 + 97 * 14)],
+      ["choose a layer", set("#layer", "String(28 - k)", "input"), 15, says("#layer-name", /15 of 30/)],
+      ["zoom", click(`"#matrix-closer"`), 10, (page) => page.locator("#matrix-whole:enabled").click()],
+      [
+        "another residual",
+        set("#residual", "String(0.3 + 0.02 * k)", "input"),
+        9,
+        says("#recipe-source", /Recomputed/),
+      ],
+    ],
+  ));
 
-  const move = (selector) => `
-    const picture = document.querySelector("${selector}");
-    const box = picture.getBoundingClientRect();
-    picture.dispatchEvent(new PointerEvent("pointermove", {
-      bubbles: true, clientX: box.left + box.width * (0.3 + 0.02 * k), clientY: box.top + box.height * (0.5 + 0.01 * k),
-    }))`;
-
-  test("pointing into pictures", async () => {
-    await check("point in the matrix", move("#matrix svg"));
-    assert.equal(await page.locator("#matrix .pointing .cell").count(), 1);
-    assert.match(await page.locator("#matrix-readout").textContent(), /rollout, layer 30/);
-    await check("point in the layer map", move("#heat svg"));
-    assert.equal(await page.locator("#heat .pointing .cell").count(), 1);
-    await check("point in the graph", move("#graph svg"));
-    assert.match(await page.locator("#graph-tip").textContent(), /passes/);
-  });
-
-  test("choosing tokens", async () => {
-    const act = `document.querySelector('#strip [data-token="' + (40 + 97 * k) + '"]').click()`;
-    await check("choose a token", act);
-    assert.equal(await page.locator("#strip [aria-selected=true]").getAttribute("data-token"), String(40 + 97 * 14));
-  });
-
-  test("choosing layers", async () => {
-    const act = `const slider = document.querySelector("#layer");
-      slider.value = String(28 - k);
-      slider.dispatchEvent(new Event("input", { bubbles: true }))`;
-    await check("choose a layer", act);
-    assert.match(await page.locator("#layer-name").textContent(), /15 of 30/);
-    assert.match(await page.locator("#matrix-readout").textContent(), /layer 15/);
-  });
-
-  test("zooming into the matrix", async () => {
-    await check("zoom", `document.querySelector("#matrix-closer").click()`, 10);
-    assert.equal(await page.locator("#matrix-whole").isEnabled(), true);
-    // Names of tokens have come in sight.
-    assert.ok((await page.locator("#matrix svg .label").count()) > 5);
-    await page.locator("#matrix-whole").click();
-  });
-
-  test("another residual", async () => {
-    const act = `const slider = document.querySelector("#residual");
-      slider.value = String(0.3 + 0.02 * k);
-      slider.dispatchEvent(new Event("input", { bubbles: true }))`;
-    await check("another residual", act, 9);
-    assert.match(await page.locator("#recipe-source").textContent(), /Recomputed in the browser/);
-    await page.locator("#recipe-reset").click();
-    await idleIn(page);
-  });
-
-  test("asked for nothing, reported nothing", () => assert.deepEqual(watch, { requests: [], messages: [] }));
-});
-
-describe("a continuation of 2,048 + 200 tokens by 30 layers", () => {
-  let page, watch, close;
-  const numbers = [];
-  before(async () => {
-    const html = pageOf(largeGeneration());
-    const begin = performance.now();
-    ({ page, watch, close } = await open(html));
-    await page.locator("#map canvas").waitFor();
-    numbers.push(`opened in ${(performance.now() - begin).toFixed(0)} ms`);
-  });
-  after(async () => {
-    console.log(numbers.join("\n"));
-    await close?.();
-  });
-  const check = (name, act, times) => checkIn(page, numbers, `continuation: ${name}`, act, times);
-
-  test("token by token", async () => {
-    await check("the next token", `document.querySelector("#next").click()`);
-    const chosen = page.locator('#generated [aria-selected="true"]');
-    assert.equal(await chosen.getAttribute("data-token"), "15");
-    const painted = await page.$$eval("#prompt .token", (all) => all.filter((one) => one.style.backgroundColor).length);
-    assert.equal(painted, 2047); // all but the first, which is set aside as an attention sink
-    const act = `document.querySelector('#generated [data-token="' + (30 + 9 * k) + '"]').click()`;
-    await check("choose a token", act);
-    assert.equal(await chosen.getAttribute("data-token"), String(30 + 9 * 14));
-  });
-
-  test("pointing", async () => {
-    const act = `document.querySelector('#prompt [data-token="' + (7 + 13 * k) + '"]')
-      .dispatchEvent(new PointerEvent("pointerover", { bubbles: true }))`;
-    await check("point in the prompt", act);
-    assert.equal(await page.locator("#prompt .token.pointed").count(), 1);
-    assert.match(await page.locator("#text-readout").textContent(), / ← /);
-  });
-
-  test("other layers, another method", async () => {
-    const act = `const span = document.querySelector("#layers");
-      span.value = k % 2 ? "all" : "last";
-      span.dispatchEvent(new Event("change", { bubbles: true }))`;
-    await check("choose layers", act, 8);
-    await check("choose a method", `document.querySelectorAll("#methods input")[k % 2].click()`, 8);
-  });
-
-  test("asked for nothing, reported nothing", () => assert.deepEqual(watch, { requests: [], messages: [] }));
-});
+test("a continuation of 2,048 + 200 tokens by 30 layers", () =>
+  measured(
+    "continuation",
+    largeGeneration(),
+    ["#map canvas"],
+    [
+      ["the next token", click(`"#next"`), 15, chose("#generated", 15)],
+      [
+        "choose a token",
+        click(`'#generated [data-token="' + (30 + 9 * k) + '"]'`),
+        15,
+        chose("#generated", 30 + 9 * 14),
+      ],
+      ["point in the prompt", over("#prompt"), 15, says("#text-readout", / ← /)],
+      ["choose layers", set("#layers", `k % 2 ? "all" : "last"`, "change"), 8],
+      ["choose a method", `document.querySelectorAll("#methods input")[k % 2].click()`, 8],
+    ],
+  ));

@@ -130,12 +130,6 @@ test("stand in the link, where the report holds them", async () => {
   expect(readLink("v=1&m=logit", report, state.initial).method).toBe("rollout");
 });
 
-test("can be all that a report holds", async () => {
-  const { report, state } = await viewerOf(false);
-  expect(report.methods).toEqual(["attnlrp", "blank-out"]);
-  expect(state.initial.method).toBe("attnlrp");
-});
-
 test("of a word are the sum of its pieces', but not those of blanking them", async () => {
   const viewer = await viewerOf();
   const words = WordReport.of(viewer.report);

@@ -7,7 +7,6 @@ import { alignTokens } from "../src/compute/align";
 import { toCsv, toJson } from "../src/export/tables";
 import { excludedOf, isPunctuation, isStopWord, LONGEST_PATTERN, readPattern, wholeOf } from "../src/filters";
 import { misreadOf, readLink, writeLink } from "../src/link";
-import type { Method } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { WordReport } from "../src/report/words";
 import { readEvents } from "../src/server/events";
@@ -15,8 +14,8 @@ import type { Client } from "../src/server/client";
 import { readAsk, writeTextAsk } from "../src/server/ask";
 import { ServerState } from "../src/server/server_state";
 import { initialChoices, State } from "../src/state";
-import { missingSides, unlikeWords } from "../src/views/compare_difference";
-import { explanationOf, inUnitsOf, otherSide, sideOf, unitsDiffer } from "../src/views/compare_sides";
+import { unlikeWords } from "../src/views/compare_difference";
+import { explanationOf, inUnitsOf, otherSide, unitsDiffer } from "../src/views/compare_sides";
 
 const floats = (numbers: number[]) =>
   btoa(Array.from(new Uint8Array(Float32Array.from(numbers).buffer), (byte) => String.fromCharCode(byte)).join(""));
@@ -454,51 +453,6 @@ describe("what is asked of the server", () => {
     );
     vi.unstubAllGlobals();
   });
-
-  test("whole words are asked for as words, and their numbers join those of words", async () => {
-    const { document } = await report(["[CLS]", "un", "known", "c"]);
-    const tokens = document.input.tokens.map((token, i) => ({ ...token, word: [null, 0, 0, 1][i] }));
-    const { settings } = document;
-    const asked: Record<string, unknown>[] = [];
-    const post = (_: string, body: Record<string, unknown>) => {
-      asked.push(body);
-      const words = body.words === true;
-      const input = { ...document.input, tokens: words ? [tokens[0], tokens[1], tokens[3]] : tokens };
-      const n = input.tokens.length;
-      const flow = { shape: [3, n, n], dtype: "f32", encoding: "base64", data: floats(Array(3 * n * n).fill(n)) };
-      const rows = input.tokens.map((_, i) => i);
-      const made = { ...settings, words, residual: body.residual ?? 0.5 };
-      return Promise.resolve({
-        ...document,
-        settings: made,
-        input,
-        flow_output_tokens: rows,
-        arrays: words ? { flow } : {},
-      });
-    };
-    const state = new ServerState({ post, locked: { value: false } } as unknown as Client);
-    state.question.text.value = "unknown c";
-    await state.explanations.explainText();
-    const shown = state.results.shown.value;
-    if (!shown || !("viewer" in shown)) throw new Error(state.work.problem.value);
-    const merged = shown.viewer.merged.value;
-    if (!merged) throw new Error("no word has several pieces");
-    merged.state.choices.token.value = 2;
-    merged.state.choices.residual.value = 0.25;
-    expect(merged.explanation.value.row("flow", 3, 2)).toBeNull();
-    const { recipe } = merged.explanation.value;
-    merged.askServer.value?.(merged, { method: "flow", recipe, token: 2 });
-    await vi.waitFor(() => expect(merged.answers.value).toHaveLength(1));
-    // "c" is the third word and the fourth piece.
-    expect(asked.at(-1)).toMatchObject({ words: true, keep_attention: false, output_token: 3, residual: 0.25 });
-    expect([...(merged.explanation.value.row("flow", 3, 2) ?? [])]).toEqual([3, 3, 3]);
-    expect(shown.viewer.answers.value).toHaveLength(0);
-    merged.askServer.value?.(merged, { method: "flow", recipe, token: null });
-    expect(asked.at(-1)).toMatchObject({ words: true, output_token: "all" });
-    shown.viewer.askServer.value?.(shown.viewer, { method: "flow", recipe, token: 3 });
-    expect(asked.at(-1)).toMatchObject({ output_token: 3 });
-    expect(asked.at(-1)).not.toHaveProperty("words");
-  });
 });
 
 describe("two reports beside each other", () => {
@@ -552,25 +506,6 @@ describe("two reports beside each other", () => {
     const words = WordReport.of(first) as WordReport;
     expect(unitsDiffer(words, inUnitsOf(words, merged))).toBe(false);
     expect([...alignTokens(words, merged).match]).toEqual([0, 1]);
-  });
-
-  test("a side without values names its own method and layer", async () => {
-    const first = await made(["ab", "##cd", "e"], [0, 0, 1], "abcd e");
-    const second = await made(["ab", "##cd", "e"], [0, 0, 1], "abcd e", { output_tokens: [2], output_token: 2 });
-    const sides = (method: Method) => {
-      const ours = sideOf(explanationOf(first), { method: "rollout", layer: 3, token: 0, shares: false, counts: [] });
-      const theirs = otherSide(
-        explanationOf(second),
-        alignTokens(first, second).match,
-        0,
-        { method, layer: 2, shares: false },
-        false,
-      );
-      return [ours, theirs] as const;
-    };
-    expect(missingSides(sides("flow"))).toBe("B has no flow values at layer 2");
-    expect(sides("flow")[1]).toMatchObject({ token: 0, instead: null });
-    expect(sides("flow")[1].has("flow")).toBe(false);
   });
 
   test("of which one knows nothing of the output token shows another one's, and says so", async () => {

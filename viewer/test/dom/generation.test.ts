@@ -40,7 +40,7 @@ function sampleOf(name: string) {
   const numbers = new Numbers(reportOf("generation", name));
   const { report } = numbers;
   const [m, n] = [report.input.tokens.length, report.generation.tokens.length];
-  /** Of the prompt and, where the report tells of them, of the generated tokens. */
+  /** A row of the prompt's values and, where the report has them, of the generated tokens'. */
   const whole = (method: string, token: number) => [
     ...numbers.row(method, token)!,
     ...(numbers.has(`${method}_generated`) ? numbers.row(`${method}_generated`, token)! : []),

@@ -1,5 +1,5 @@
 // Layer map, matrix, graph, heads and the controls of the recipe, over small reports with the attention of all heads and
-// what attnflow computed with other settings (test/fixtures/make.py); methods beside the graph; attention sinks.
+// what attnflow computed with other settings (test/fixtures/make.py); methods beside the graph; attention sinks; comparison.
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ReportDocument } from "../../src/report/document";
 import {
@@ -288,7 +288,7 @@ describe("a decoder whose first token takes most", () => {
   for (const token of sunk.input.tokens) token.special = false;
   const numbers = new Numbers(sunk);
   const [count, layers] = [sunk.input.tokens.length, sunk.settings.layers];
-  /** Of the rows of the last token: the largest value of the first token, and of the others. */
+  /** The largest value of the others, and of the first token, in the rows of the last token. */
   const ends = (name: string, of: number[]) => {
     const rows = of.map((layer) => numbers.row(name, count - 1, [layer])!);
     return [Math.max(...rows.flatMap((row) => row.slice(1, count - 1))), Math.max(...rows.map((row) => row[0]))];

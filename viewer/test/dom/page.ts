@@ -6,7 +6,7 @@ import type { Numbers } from "./samples";
 
 const ROOT = "viewer";
 
-/** Opens the page of a report, as main.tsx does; what does not hold is how a page with this fragment opens. */
+/** Opens the page of a report, as main.tsx does, at an address with this fragment. */
 export async function open(document: unknown, fragment = "") {
   await showReport(document, begin(fragment));
   await idle();
@@ -35,17 +35,17 @@ export function close() {
   history.replaceState(null, "", "/");
 }
 
-/** Until what was chosen is drawn. */
+/** Waits until what was chosen is drawn. */
 export async function drawn() {
   for (let frame = 0; frame < 2; ++frame) await new Promise((done) => requestAnimationFrame(done));
   await new Promise((done) => setTimeout(done));
 }
 
-/** Until something holds; it is looked at again and again. */
+/** Waits until something holds, which is looked at again and again. */
 export const until = (holds: () => unknown) =>
   vi.waitFor(() => expect(holds(), String(holds)).toBeTruthy(), { timeout: 5000, interval: 5 });
 
-/** Until nothing is being computed. */
+/** Waits until nothing is being computed. */
 export async function idle() {
   await drawn();
   await until(() => !has('[aria-busy="true"], #flow-progress'));
@@ -67,7 +67,7 @@ export const checked = (selector: string) => one(selector).checked;
 export const tokens = (selector: string) => all(selector).map(({ dataset }) => Number(dataset.token));
 export const method = () => value("#methods input:checked");
 
-/** What tokens or patches show: numbers, null where there are none. */
+/** The numbers that tokens or patches show; null where there are none. */
 export function shown(selector: string): (number | null)[] {
   const found: (number | null)[] = [];
   for (const { dataset } of all(selector)) found[Number(dataset.token)] = dataset.value ? Number(dataset.value) : null;
@@ -125,7 +125,7 @@ export async function give(selector: string, ...files: File[]) {
 export const file = (content: unknown, name = "report.json") =>
   new File([typeof content === "string" ? content : JSON.stringify(content)], name);
 
-/** What a card saves. */
+/** The file that a card saves. */
 export async function saved(card: string, kind: "csv" | "json") {
   const made = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:");
   await click(`#${card}-card .export > button`);

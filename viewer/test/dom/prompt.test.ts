@@ -186,7 +186,7 @@ describe("a prompt", () => {
     expect([method(), checked('#palettes input[value="grey"]'), step(), location.hash]).toEqual([
       ...["flow", true, `2 of ${steps.length - 1}`, hash],
     ]);
-    // What an address cannot mean is not asked.
+    // The page does not ask what an address cannot mean.
     const ask = { prompt: "p", tokens: "many", method: ["x"], temperature: "hot", layers: 7 };
     server = await serve({ steps, document: answering(report) }, linkTo(ask));
     await until(() => has("#heat-card"));

@@ -123,7 +123,7 @@ describe("cards", () => {
     first.dispatchEvent(new PointerEvent("pointermove", { bubbles: true }));
     await fill("#layer", 0);
     expect([text("#layer-name"), all("#graph circle").length]).toEqual(["1 of 6", 16]);
-    // Of one layer the lines leave the chosen token only.
+    // The lines of one layer leave the chosen token only.
     expect(new Set(all("#graph line").map((line) => line.getAttribute("x1"))).size).toBe(1);
     await fill("#layer", 5);
     expect(all("#graph circle").length).toBe(7 * 8);
@@ -201,7 +201,7 @@ describe("cards", () => {
     await choose("flow");
     await idle();
     expect(text("#notes")).toMatch(/At layer 6, \d+% of the flow values/);
-    // What is ranked is counted once.
+    // Both places count the same ranked values.
     const counts = (id: string) => /(\d+ of \d+) (?:ranked values|values)/u.exec(text(id))?.[1];
     const whole = counts("#flow-belief");
     expect(counts("#rank-help")).toBe(whole);

@@ -89,7 +89,7 @@ export function evaluation() {
   };
 }
 
-/** What a request's answer is; what it throws is how the server refuses. */
+/** Answers a request; the server refuses with what this throws. */
 export function answer(path, body) {
   if (path === "evaluate") {
     if (body.model !== "classifier") return evaluation();

@@ -21,11 +21,11 @@ export async function serve(options: Parameters<typeof served>[0] = {}, fragment
 export const linkTo = (ask: object | string, choices = "") =>
   `#v=1&ask=${encodeURIComponent(typeof ask === "string" ? ask : JSON.stringify(ask))}${choices}`;
 
-/** What the address asks. */
+/** The question that the address holds. */
 export const asked = () =>
   JSON.parse(new URLSearchParams(location.hash.slice(1)).get("ask") ?? "null") as Record<string, unknown> | null;
 
-/** Until the answer is there and drawn, and the address says what was asked. */
+/** Waits until the answer is there and drawn, and the address says what was asked. */
 export async function answered() {
   await until(() => !has("#status-text") && has("#page") && asked());
   await idle();

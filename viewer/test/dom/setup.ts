@@ -1,4 +1,4 @@
-// What happy-dom lacks and pages need: room for pictures (nothing is laid out), popovers, and a clean tab for each test.
+// Gives pages what happy-dom lacks: room for pictures (nothing is laid out), popovers, and a clean tab for each test.
 import { afterEach, vi } from "vitest";
 import { followTheme } from "../../src/theme";
 import { close } from "./page";
@@ -29,7 +29,7 @@ Object.defineProperty(HTMLSelectElement.prototype, "value", {
   },
 });
 
-// It says so when a page writes its address itself, which browsers do not.
+// happy-dom announces an address that the page writes itself, which browsers do not.
 addEventListener("hashchange", (event) => event.stopImmediatePropagation());
 
 afterEach(() => {
