@@ -3,7 +3,7 @@ gradients with captum.
 
 ATTNFLOW is the program (default: the release build's), ATTNFLOW_TORCH_PYTHON a Python with PyTorch, transformers and
 captum (`./dev test oracle` makes one), ATTNFLOW_LXT_PYTHON one with lxt, which needs a 2025 version of transformers: 5
-GB, so it is meant for maintainers of these methods (pip install torch transformers==4.57.1 lxt matplotlib).
+GB, so only `./dev test --all oracle` makes it.
 """
 
 import os

@@ -12,6 +12,8 @@ NODE_WHEEL_VERSION=24.19.0
 SCHEMATHESIS_VERSION=4.32.5
 # The last version that runs on Debian's PyTorch (1.13), which installs in seconds; PyPI's takes minutes and gigabytes.
 TORCH_ORACLE=(transformers==4.44.2 tokenizers==0.19.1 'numpy<2' captum==0.7.0)
+# The authors' package of AttnLRP with the transformers it patches: 5 GB, only for ./dev test --all.
+LXT_ORACLE=(torch==2.9.1 transformers==4.57.1 lxt==2.1 matplotlib==3.10.8)
 # For building the Python package, checking its types and testing its values; the last versions compatible with Debian's
 # NumPy (1.24).
 PACKAGE_TESTS=(scikit-build-core==1.1.2 nanobind==3.1.0 mypy==2.4.1 tqdm==4.67.1 pandas==2.3.3 pyarrow==17.0.0)
@@ -246,6 +248,9 @@ serve_python() { echo "$(python_venv serve "schemathesis==$SCHEMATHESIS_VERSION"
 
 # The Python for the gradients' oracle: PyTorch and transformers.
 torch_python() { echo "$(python_venv --system torch "${TORCH_ORACLE[@]}")/bin/python"; }
+
+# The Python for the oracle of AttnLRP.
+lxt_python() { echo "$(python_venv lxt "${LXT_ORACLE[@]}")/bin/python"; }
 
 # The Python into which the package is installed, with Debian's NumPy, SciPy and PyTorch.
 package_python() { echo "$(python_venv --system package "${PACKAGE_TESTS[@]}")/bin/python"; }

@@ -105,6 +105,10 @@ stage_serve() {
 stage_oracle() {
   ATTNFLOW_TORCH_PYTHON="$(torch_python)" || return 1
   export ATTNFLOW_TORCH_PYTHON
+  if runs_all; then
+    ATTNFLOW_LXT_PYTHON="$(lxt_python)" || return 1
+    export ATTNFLOW_LXT_PYTHON
+  fi
   unittest_folder tests/oracle
 }
 
