@@ -8,7 +8,8 @@
 
 #include "attnflow/draw/viewer_page.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/serve/api_error.h"
+#include "attnflow/http/api_error.h"
+#include "attnflow/serve/analysis_error.h"
 
 namespace attnflow {
 namespace {

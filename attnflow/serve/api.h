@@ -17,14 +17,14 @@
 #include <string_view>
 #include <vector>
 
+#include "attnflow/http/http_message.h"
+#include "attnflow/http/http_server.h"
+#include "attnflow/http/request_guard.h"
+#include "attnflow/http/stop_table.h"
+#include "attnflow/http/work_queue.h"
 #include "attnflow/model/model.h"
 #include "attnflow/serve/api_work.h"
-#include "attnflow/serve/http_message.h"
-#include "attnflow/serve/http_server.h"
 #include "attnflow/serve/model_shelf.h"
-#include "attnflow/serve/request_guard.h"
-#include "attnflow/serve/stop_table.h"
-#include "attnflow/serve/work_queue.h"
 
 namespace attnflow {
 

@@ -13,7 +13,7 @@
 #include "attnflow/analysis/evaluate/evaluate_text.h"
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/generate/generate.h"
-#include "attnflow/serve/http_message.h"
+#include "attnflow/http/http_message.h"
 
 namespace attnflow {
 

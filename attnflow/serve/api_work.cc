@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "attnflow/serve/api_error.h"
-#include "attnflow/serve/event_stream.h"
+#include "attnflow/http/api_error.h"
+#include "attnflow/http/event_stream.h"
+#include "attnflow/serve/analysis_error.h"
 
 namespace attnflow {
 namespace {

@@ -10,8 +10,9 @@
 #include <string_view>
 
 #include "attnflow/base/progress.h"
-#include "attnflow/serve/http_server.h"
-#include "attnflow/serve/work_queue.h"
+#include "attnflow/http/http_server.h"
+#include "attnflow/http/work_queue.h"
+#include "attnflow/serve/analysis_error.h"
 
 namespace attnflow {
 

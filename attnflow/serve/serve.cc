@@ -9,8 +9,8 @@
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
-#include "attnflow/serve/api_error.h"
-#include "attnflow/serve/request_guard.h"
+#include "attnflow/http/api_error.h"
+#include "attnflow/http/request_guard.h"
 
 namespace attnflow {
 namespace {

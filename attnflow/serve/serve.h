@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/http/http_server.h"
 #include "attnflow/serve/api.h"
-#include "attnflow/serve/http_server.h"
 
 namespace attnflow {
 

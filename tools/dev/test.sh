@@ -67,7 +67,7 @@ stage_release() {
 
 # The address and undefined-behavior sanitizers: over what reads files and requests from anywhere, and over flow, which
 # follows pointers in hot loops; with --all over everything but libtorch.
-SANITIZED=(base files flow image model report serve text unicode)
+SANITIZED=(base files flow http image model report text unicode)
 stage_dev() {
   if runs_all; then
     build_preset dev && has_llama build/dev && ctest_folder build/dev --label-regex fast --parallel 2

@@ -1,4 +1,4 @@
-#include "attnflow/serve/event_stream.h"
+#include "attnflow/http/event_stream.h"
 
 #include <gtest/gtest.h>
 

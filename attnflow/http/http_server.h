@@ -23,8 +23,8 @@
 // Shutdown. stop() stops accepting connections and closes idle ones. Open exchanges have the grace period to be
 // answered; then they are stopped, and answered 503. run() returns when the last connection is closed, at most two
 // seconds later.
-#ifndef ATTNFLOW_SERVE_HTTP_SERVER_H_
-#define ATTNFLOW_SERVE_HTTP_SERVER_H_
+#ifndef ATTNFLOW_HTTP_HTTP_SERVER_H_
+#define ATTNFLOW_HTTP_HTTP_SERVER_H_
 
 #include <chrono>
 #include <cstddef>
@@ -35,7 +35,7 @@
 #include <stop_token>
 #include <string>
 
-#include "attnflow/serve/http_message.h"
+#include "attnflow/http/http_message.h"
 
 namespace attnflow {
 
@@ -124,4 +124,4 @@ bool is_loopback_host(const std::string& host);
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_SERVE_HTTP_SERVER_H_
+#endif  // ATTNFLOW_HTTP_HTTP_SERVER_H_

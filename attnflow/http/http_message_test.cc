@@ -1,8 +1,8 @@
-#include "attnflow/serve/http_message.h"
+#include "attnflow/http/http_message.h"
 
 #include <gtest/gtest.h>
 
-#include "attnflow/serve/api_error.h"
+#include "attnflow/http/api_error.h"
 
 namespace attnflow::http_message_test {
 namespace {

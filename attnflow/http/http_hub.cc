@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "attnflow/serve/http_connection.h"
+#include "attnflow/http/http_connection.h"
 
 namespace attnflow {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "attnflow/serve/http_message.h"
-#include "attnflow/serve/request_guard.h"
+#include "attnflow/http/http_message.h"
+#include "attnflow/http/request_guard.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "attnflow/serve/http_connection.h"
+#include "attnflow/http/http_connection.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // Formats server-sent events (HTML Living Standard, section 9.2), for responses that arrive in parts.
-#ifndef ATTNFLOW_SERVE_EVENT_STREAM_H_
-#define ATTNFLOW_SERVE_EVENT_STREAM_H_
+#ifndef ATTNFLOW_HTTP_EVENT_STREAM_H_
+#define ATTNFLOW_HTTP_EVENT_STREAM_H_
 
 #include <string>
 #include <string_view>
@@ -14,4 +14,4 @@ std::string sse_event(std::string_view name, std::string_view data);
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_SERVE_EVENT_STREAM_H_
+#endif  // ATTNFLOW_HTTP_EVENT_STREAM_H_

@@ -1,4 +1,4 @@
-#include "attnflow/serve/stop_table.h"
+#include "attnflow/http/stop_table.h"
 
 namespace attnflow {
 

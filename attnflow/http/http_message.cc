@@ -1,4 +1,4 @@
-#include "attnflow/serve/http_message.h"
+#include "attnflow/http/http_message.h"
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 // A connection reads a request, waits for its response, writes it, and starts over. One read is always pending (unless
 // a client has sent too much ahead), and at most one write. Everything here runs on the server's single thread, except
 // for the HttpExchange that a connection hands out.
-#ifndef ATTNFLOW_SERVE_HTTP_CONNECTION_H_
-#define ATTNFLOW_SERVE_HTTP_CONNECTION_H_
+#ifndef ATTNFLOW_HTTP_HTTP_CONNECTION_H_
+#define ATTNFLOW_HTTP_HTTP_CONNECTION_H_
 
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
@@ -24,7 +24,7 @@
 #include <set>
 #include <string>
 
-#include "attnflow/serve/http_server.h"
+#include "attnflow/http/http_server.h"
 
 namespace attnflow {
 
@@ -158,4 +158,4 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_SERVE_HTTP_CONNECTION_H_
+#endif  // ATTNFLOW_HTTP_HTTP_CONNECTION_H_

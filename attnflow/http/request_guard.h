@@ -16,8 +16,8 @@
 //   Authorization   Bearer with the token, if there is one.
 //
 // All functions are pure functions of the request and the settings.
-#ifndef ATTNFLOW_SERVE_REQUEST_GUARD_H_
-#define ATTNFLOW_SERVE_REQUEST_GUARD_H_
+#ifndef ATTNFLOW_HTTP_REQUEST_GUARD_H_
+#define ATTNFLOW_HTTP_REQUEST_GUARD_H_
 
 #include <cstdint>
 #include <optional>
@@ -25,8 +25,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/serve/api_error.h"
-#include "attnflow/serve/http_message.h"
+#include "attnflow/http/api_error.h"
+#include "attnflow/http/http_message.h"
 
 namespace attnflow {
 
@@ -57,4 +57,4 @@ bool equal_in_constant_time(std::string_view given, std::string_view secret);
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_SERVE_REQUEST_GUARD_H_
+#endif  // ATTNFLOW_HTTP_REQUEST_GUARD_H_

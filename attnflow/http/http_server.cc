@@ -1,4 +1,4 @@
-#include "attnflow/serve/http_server.h"
+#include "attnflow/http/http_server.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
-#include "attnflow/serve/http_connection.h"
+#include "attnflow/http/http_connection.h"
 
 namespace attnflow {
 namespace {

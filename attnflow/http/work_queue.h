@@ -10,8 +10,8 @@
 //
 // Cancellation. A job whose stop token is triggered while it waits never runs: it is destroyed, which notifies its
 // owner. A running job must check its token itself.
-#ifndef ATTNFLOW_SERVE_WORK_QUEUE_H_
-#define ATTNFLOW_SERVE_WORK_QUEUE_H_
+#ifndef ATTNFLOW_HTTP_WORK_QUEUE_H_
+#define ATTNFLOW_HTTP_WORK_QUEUE_H_
 
 #include <condition_variable>
 #include <cstddef>
@@ -71,4 +71,4 @@ class WorkQueue {
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_SERVE_WORK_QUEUE_H_
+#endif  // ATTNFLOW_HTTP_WORK_QUEUE_H_

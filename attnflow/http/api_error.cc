@@ -1,15 +1,11 @@
-#include "attnflow/serve/api_error.h"
+#include "attnflow/http/api_error.h"
 
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "attnflow/analysis/explain/memory_check.h"
-#include "attnflow/attribution/option_names.h"
-#include "attnflow/base/error.h"
 #include "attnflow/unicode/escape_text.h"
 
 namespace attnflow {
@@ -51,39 +47,6 @@ HttpResponse queue_full_response(std::size_t waiting, std::size_t retry_after) {
 
 HttpResponse error_response(const ApiError& error) {
   return error_response(error.status(), error.kind(), error.what());
-}
-
-std::string without_path(std::string message, const std::string& path, const std::string& name) {
-  if (path.empty()) return message;
-  for (std::size_t at = message.find(path); at != std::string::npos; at = message.find(path, at + name.size())) {
-    message.replace(at, path.size(), name);
-  }
-  return message;
-}
-
-ApiError api_error_of(const std::exception& error, bool input_is_file) {
-  if (const auto* api = dynamic_cast<const ApiError*>(&error)) return *api;
-  const std::string message = with_field_names(error.what());
-  if (dynamic_cast<const NotEnoughMemory*>(&error) != nullptr) return {413, "too_large", message};
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    return {413, "too_large", "out of memory for this input; shorten it or request less"};
-  }
-  if (const auto* known = dynamic_cast<const Error*>(&error)) {
-    switch (known->kind()) {
-      case ErrorKind::kUsage:
-        return {400, "bad_request", message};
-      case ErrorKind::kInputTooLong:
-        return {422, "input_too_long", message};
-      case ErrorKind::kUnsupportedModel:
-        return {422, "unsupported_model", message};
-      case ErrorKind::kBadFile:
-        if (input_is_file) return {422, "bad_input", message};
-        break;
-      case ErrorKind::kOther:
-        break;
-    }
-  }
-  return {500, "internal", message};
 }
 
 }  // namespace attnflow

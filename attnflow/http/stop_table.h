@@ -1,6 +1,6 @@
 // Generations that a client may stop early, by the name that it gave them.
-#ifndef ATTNFLOW_SERVE_STOP_TABLE_H_
-#define ATTNFLOW_SERVE_STOP_TABLE_H_
+#ifndef ATTNFLOW_HTTP_STOP_TABLE_H_
+#define ATTNFLOW_HTTP_STOP_TABLE_H_
 
 #include <map>
 #include <memory>
@@ -26,4 +26,4 @@ class StopTable {
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_SERVE_STOP_TABLE_H_
+#endif  // ATTNFLOW_HTTP_STOP_TABLE_H_

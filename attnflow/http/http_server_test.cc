@@ -1,4 +1,4 @@
-#include "attnflow/serve/http_server.h"
+#include "attnflow/http/http_server.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

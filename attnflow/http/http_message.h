@@ -1,6 +1,6 @@
 // Requests and responses, as passed between the server's parts. Nothing here depends on the network.
-#ifndef ATTNFLOW_SERVE_HTTP_MESSAGE_H_
-#define ATTNFLOW_SERVE_HTTP_MESSAGE_H_
+#ifndef ATTNFLOW_HTTP_HTTP_MESSAGE_H_
+#define ATTNFLOW_HTTP_HTTP_MESSAGE_H_
 
 #include <cstddef>
 #include <optional>
@@ -44,4 +44,4 @@ std::optional<NamedTexts> parse_query(std::string_view query);
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_SERVE_HTTP_MESSAGE_H_
+#endif  // ATTNFLOW_HTTP_HTTP_MESSAGE_H_

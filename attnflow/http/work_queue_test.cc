@@ -1,4 +1,4 @@
-#include "attnflow/serve/work_queue.h"
+#include "attnflow/http/work_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "attnflow/serve/request_guard.h"
+#include "attnflow/http/request_guard.h"
 
 #include <fmt/format.h>
 

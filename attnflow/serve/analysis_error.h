@@ -1,0 +1,29 @@
+// Failures of analyses, as errors of the API.
+#ifndef ATTNFLOW_SERVE_ANALYSIS_ERROR_H_
+#define ATTNFLOW_SERVE_ANALYSIS_ERROR_H_
+
+#include <exception>
+#include <string>
+
+#include "attnflow/http/api_error.h"
+
+namespace attnflow {
+
+// Converts the failure of an analysis to a client error:
+//
+//   wrong options or input (usage)        400 bad_request
+//   more tokens than positions            422 input_too_long
+//   a model that does not support it      422 unsupported_model
+//   an invalid image, bad_input           422 bad_input (`input_is_file`: the client sent the file that was read)
+//   not enough memory                     413 too_large
+//   anything else                         500 internal
+//
+// Command-line options in messages become fields: "--flow-tolerance: expected ..." is "flow_tolerance: ...".
+ApiError api_error_of(const std::exception& error, bool input_is_file = false);
+
+// Replaces the path that a model was read from, which is private to this machine, with the model's name.
+std::string without_path(std::string message, const std::string& path, const std::string& name);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_SERVE_ANALYSIS_ERROR_H_
