@@ -13,7 +13,7 @@ import type { Report } from "../report/report";
 import type { Comparison as Chosen } from "../state";
 import { acceptDrops, CompareBar, nameOf } from "./compare_bar";
 import { differenceColours, endsOfSides, sideColours } from "./compare_colours";
-import { mapTitle } from "./image_overlay";
+import { mapTitle } from "./image_maps";
 import {
   CompareReadout,
   difference,
