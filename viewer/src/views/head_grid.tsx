@@ -13,7 +13,8 @@ import { panels } from "../export/frame";
 import { standalone } from "../export/picture";
 import { percentage } from "../report/text";
 import { Grid, useThumbnails } from "./head_thumbnails";
-import { blockOf, MatrixPicture, type Block } from "./matrix_picture";
+import { MatrixPicture } from "./matrix_picture";
+import { blockOf, type Block } from "./matrix_raster";
 import { useFound, useWidth, withSheets } from "./picture";
 import "../styles/pictures.css";
 
