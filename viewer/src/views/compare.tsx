@@ -136,7 +136,7 @@ function useComparison() {
     targets: foreign ? targetsApart(sides) : "",
     units: [foreign ? depthWords(sides) : "", spans.length > 0 ? SPAN_WORDS : ""].filter(Boolean),
     titles: [titleA, [titleB, without].filter(Boolean).join(", ")],
-    /** what a file is called after */
+    /** both sides, for captions */
     method: `${titleA}, and ${titleB}${without ? ` ${without}` : foreign ? ` of ${quoted(nameOf(b.report))}` : ""}`,
     unmatched: match.some((j) => j < 0) ? "Hatched tokens have no counterpart in the other report." : "",
   };

@@ -45,7 +45,7 @@ export interface ShownGraph {
   noFlow: string | null;
 }
 
-/** What lines show; a flow is a share, too. */
+/** The quantity that lines show; a flow is a share, too. */
 export const arcKind = (kind: GraphKind): ArcKind => (kind === "attention" ? "weight" : "share");
 
 /** As in attnflow's figures of a report of all output tokens, weights cover the paths of all of them. */
