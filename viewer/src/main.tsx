@@ -5,7 +5,11 @@ import { ServerApp } from "./server/server_app";
 import { ServerState } from "./server/server_state";
 import { showReport } from "./show_report";
 import { followTheme } from "./theme";
+// After the views' own rules, which their modules import; these override each other in this order.
 import "./styles/page.css";
+import "./styles/controls.css";
+import "./styles/cards.css";
+import "./styles/screens.css";
 import "./styles/print.css";
 
 function fail(error: unknown) {

@@ -28,7 +28,7 @@ const systemDark = matching("(prefers-color-scheme: dark)");
 const onPaper = matching("print");
 const announced = signal(false);
 
-/** Cards are stacked in one column (page.css): the most informative come first. */
+/** Cards are stacked in one column (screens.css): the most informative come first. */
 export const oneColumn = matching("screen and (max-width: 52rem)");
 
 if (typeof addEventListener === "function") {

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Exporter } from "../export/exporter";
 import { ExportMenu } from "./export_menu";
 
-/** Pages with more tokens than this draw their cards only when they come into view (page.css, .large). */
+/** Pages with more tokens than this draw their cards only when they come into view (cards.css, .large). */
 export const MOST_DRAWN = 600;
 
 export interface CardProps {

@@ -19,8 +19,8 @@ const Item = (attributes: ButtonHTMLAttributes) => (
   <button type="button" role="menuitem" tabIndex={-1} {...attributes} />
 );
 
-export function ExportMenu({ card, title, exporter }: { card: string; title: string; exporter: Exporter }) {
-  const viewer = useContext(ViewerContext);
+/** A menu that a button opens: its keys, and what closes it. */
+function useMenu() {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -48,6 +48,50 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
     if (event.key !== "Tab") event.preventDefault();
     event.stopPropagation();
   };
+  return { open, setOpen, root, button, close, onKeyDown };
+}
+
+interface ExportMenuProps {
+  card: string;
+  title: string;
+  exporter: Exporter;
+}
+
+export function ExportMenu(props: ExportMenuProps) {
+  const { open, setOpen, root, button, close, onKeyDown } = useMenu();
+  const label = `Save ${props.title}`;
+  return (
+    <div class="export" ref={root}>
+      <button
+        type="button"
+        class="quiet"
+        ref={button}
+        aria-haspopup="menu"
+        aria-expanded={open}
+        aria-label={label}
+        title="Save as a file"
+        onClick={() => setOpen(!open)}
+        onKeyDown={(event) => {
+          if (event.key !== "ArrowDown" || open) return;
+          event.preventDefault();
+          setOpen(true);
+        }}
+      >
+        <span aria-hidden="true">⤓</span>
+      </button>
+      {open && (
+        <div class="menu" role="menu" aria-label={label} onKeyDown={onKeyDown}>
+          <Files {...props} close={close} />
+          {props.exporter.svg && <PaperChoices />}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The items that save and copy. */
+function Files({ card, title, exporter, close }: ExportMenuProps & { close: () => void }) {
+  const viewer = useContext(ViewerContext);
   const choose = async (kind: ExportKind) => {
     close();
     if (!viewer) return;
@@ -64,59 +108,40 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
     if (viewer) viewer.announcement.value = said;
   };
   return (
-    <div class="export" ref={root}>
-      <button
-        type="button"
-        class="quiet"
-        ref={button}
-        aria-haspopup="menu"
-        aria-expanded={open}
-        aria-label={`Save ${title}`}
-        title="Save as a file"
-        onClick={() => setOpen(!open)}
-        onKeyDown={(event) => {
-          if (event.key !== "ArrowDown" || open) return;
-          event.preventDefault();
-          setOpen(true);
-        }}
-      >
-        <span aria-hidden="true">⤓</span>
-      </button>
-      {open && (
-        <div class="menu" role="menu" aria-label={`Save ${title}`} onKeyDown={onKeyDown}>
-          {kindsOf(exporter).map((kind) => (
-            <Item key={kind} data-kind={kind} onClick={() => void choose(kind)}>
-              {kind.toUpperCase()}
-            </Item>
-          ))}
-          {exporter.svg && viewer && copiesPictures() && (
-            <Item onClick={() => void copy("picture", copyPicture({ card, title }, exporter, viewer))}>Copy PNG</Item>
-          )}
-          {exporter.rows && <Item onClick={() => void copy("table", copyLatex(exporter))}>Copy LaTeX table</Item>}
-          {exporter.svg && (
-            <>
-              <hr />
-              <Item
-                role="menuitemcheckbox"
-                aria-checked={paper.captions.value}
-                onClick={() => (paper.captions.value = !paper.captions.value)}
-              >
-                Title and caption
-              </Item>
-              {WIDTHS.map(({ inches, words }) => (
-                <Item
-                  role="menuitemradio"
-                  aria-checked={paper.inches.value === inches}
-                  key={words}
-                  onClick={() => (paper.inches.value = inches)}
-                >
-                  {words}
-                </Item>
-              ))}
-            </>
-          )}
-        </div>
+    <>
+      {kindsOf(exporter).map((kind) => (
+        <Item key={kind} data-kind={kind} onClick={() => void choose(kind)}>
+          {kind.toUpperCase()}
+        </Item>
+      ))}
+      {exporter.svg && viewer && copiesPictures() && (
+        <Item onClick={() => void copy("picture", copyPicture({ card, title }, exporter, viewer))}>Copy PNG</Item>
       )}
-    </div>
+      {exporter.rows && <Item onClick={() => void copy("table", copyLatex(exporter))}>Copy LaTeX table</Item>}
+    </>
   );
 }
+
+/** The items that choose how pictures are saved. */
+const PaperChoices = () => (
+  <>
+    <hr />
+    <Item
+      role="menuitemcheckbox"
+      aria-checked={paper.captions.value}
+      onClick={() => (paper.captions.value = !paper.captions.value)}
+    >
+      Title and caption
+    </Item>
+    {WIDTHS.map(({ inches, words }) => (
+      <Item
+        role="menuitemradio"
+        aria-checked={paper.inches.value === inches}
+        key={words}
+        onClick={() => (paper.inches.value = inches)}
+      >
+        {words}
+      </Item>
+    ))}
+  </>
+);

@@ -1,7 +1,8 @@
 // Running text whose tokens are painted in place: elements are created once, and choices change only their colors and
 // labels, so that thousands of tokens can follow a player or a pointer.
 import { effect } from "@preact/signals";
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useLayoutEffect, useMemo, useRef, type MutableRef } from "preact/hooks";
 import type { Report } from "../report/report";
 import { graphemes } from "../report/text";
 import { movesAlong } from "./arrow_keys";
@@ -47,26 +48,34 @@ export interface PaintedTextProps {
 const MANY = 200;
 const LOOKS = ["excluded", "above", "degenerate", "later"];
 
-export function PaintedText(props: PaintedTextProps) {
-  const root = useRef<HTMLDivElement>(null);
-  const latest = useRef(props);
-  latest.current = props;
+/** A text's elements, by the tokens they show. */
+function tokensIn(root: HTMLElement | null): HTMLElement[] {
+  const elements: HTMLElement[] = [];
+  for (const element of root?.querySelectorAll<HTMLElement>(".token") ?? []) {
+    elements[Number(element.dataset.token)] = element;
+  }
+  return elements;
+}
+
+/** Changes only what differs from how the element looks already. */
+function paint(element: HTMLElement, next: Look, before: Look | undefined) {
+  const { background = "", ink = "", value } = next;
+  if (background !== (before?.background ?? "")) element.style.backgroundColor = background;
+  if (ink !== (before?.ink ?? "")) element.style.color = ink;
+  if (value !== before?.value || !before) element.dataset.value = value === undefined ? "" : String(value);
+  for (const name of LOOKS) {
+    const on = next.classes.includes(name);
+    if (on !== Boolean(before?.classes.includes(name))) element.classList.toggle(name, on);
+  }
+  if (next.selected !== before?.selected) element.setAttribute("aria-selected", String(next.selected));
+}
+
+/** Paints the tokens of a text, counted from `first`, as signals change. */
+function usePainting(root: RefObject<HTMLElement>, latest: MutableRef<PaintedTextProps>, first: number, text: unknown) {
   // Elements outlive a growing report, so their looks are stored per element.
   const painted = useRef(new WeakMap<HTMLElement, Look>());
-  const { report, segment } = props;
-  const first = segment ? report.beginOfSecond : 0;
-  const n = segment === 0 ? report.beginOfSecond : report.n - first;
-  // A generation's prompt outlives each report that adds a token: it is neither rebuilt nor renamed.
-  const text = report.textOf(segment);
-  const elementsOf = () => {
-    const elements: HTMLElement[] = [];
-    for (const element of root.current?.querySelectorAll<HTMLElement>(".token") ?? []) {
-      elements[Number(element.dataset.token)] = element;
-    }
-    return elements;
-  };
   useLayoutEffect(() => {
-    const elements = elementsOf();
+    const elements = tokensIn(root.current);
     const looks: Look[] = [];
     // Screen reader names are updated once tokens stop playing.
     const names: string[] = [];
@@ -86,22 +95,14 @@ export function PaintedText(props: PaintedTextProps) {
     });
     const stopPainting = effect(() => {
       const { look, current, follow } = latest.current;
-      const paint = look();
+      const lookOf = look();
       const at = current() - first;
       for (const [token, element] of elements.entries()) {
-        const next = paint(first + token);
+        const next = lookOf(first + token);
         const before = painted.current.get(element);
         painted.current.set(element, next);
         looks[token] = next;
-        const { background = "", ink = "", value } = next;
-        if (background !== (before?.background ?? "")) element.style.backgroundColor = background;
-        if (ink !== (before?.ink ?? "")) element.style.color = ink;
-        if (value !== before?.value || !before) element.dataset.value = value === undefined ? "" : String(value);
-        for (const name of LOOKS) {
-          const on = next.classes.includes(name);
-          if (on !== Boolean(before?.classes.includes(name))) element.classList.toggle(name, on);
-        }
-        if (next.selected !== before?.selected) element.setAttribute("aria-selected", String(next.selected));
+        paint(element, next, before);
         const tab = token === at ? 0 : -1;
         if (element.tabIndex !== tab || !before) element.tabIndex = tab;
       }
@@ -116,15 +117,13 @@ export function PaintedText(props: PaintedTextProps) {
       clearTimeout(naming);
     };
   }, [text]);
+}
 
-  // The elements stay the same as long as the text does.
-  const tokens = useMemo(() => <Tokens report={report} segment={segment} first={first} />, [text]);
-  const tokenOf = (event: Event) => {
-    const element = (event.target as Element).closest<HTMLElement>(".token");
-    return element ? first + Number(element.dataset.token) : null;
-  };
-  // Focus moves at the next frame: focusing now would force a layout, and another for what is drawn next. Until then
-  // keys refer to the token about to get the focus; nothing happens if the focus has left the text meanwhile.
+/**
+ * Focus moves at the next frame: focusing now would force a layout, and another for what is drawn next. Until then keys
+ * refer to the token about to get the focus; nothing happens if the focus has left the text meanwhile.
+ */
+function useFocus(root: RefObject<HTMLElement>, first: number) {
   const focusing = useRef<number | null>(null);
   const focus = (token: number) => {
     if (focusing.current === null) {
@@ -133,11 +132,31 @@ export function PaintedText(props: PaintedTextProps) {
         const next = focusing.current;
         focusing.current = null;
         const at = document.activeElement;
-        if (next !== null && (at === from || root.current?.contains(at))) elementsOf()[next - first]?.focus();
+        if (next !== null && (at === from || root.current?.contains(at))) tokensIn(root.current)[next - first]?.focus();
       });
     }
     focusing.current = token;
   };
+  return { focus, focusing };
+}
+
+export function PaintedText(props: PaintedTextProps) {
+  const root = useRef<HTMLDivElement>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const { report, segment } = props;
+  const first = segment ? report.beginOfSecond : 0;
+  const n = segment === 0 ? report.beginOfSecond : report.n - first;
+  // A generation's prompt outlives each report that adds a token: it is neither rebuilt nor renamed.
+  const text = report.textOf(segment);
+  usePainting(root, latest, first, text);
+  // The elements stay the same as long as the text does.
+  const tokens = useMemo(() => <Tokens report={report} segment={segment} first={first} />, [text]);
+  const tokenOf = (event: Event) => {
+    const element = (event.target as Element).closest<HTMLElement>(".token");
+    return element ? first + Number(element.dataset.token) : null;
+  };
+  const { focus, focusing } = useFocus(root, first);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const { onMove, onChoose, onToggle, current } = latest.current;

@@ -65,38 +65,14 @@ const NORMALISATIONS: readonly Option<Normalize>[] = [
   ["receptive-field", "by receptive field"],
 ];
 
-export function RecipeControls() {
+/** Applies settings, or refuses those that cannot be computed here: then the control reverts, and a line says how. */
+function useRecipe() {
   const viewer = useViewer();
   const { report, state } = viewer;
   const { choices } = state;
-  const { settings, model } = report;
   const { recipe } = viewer.explanation.value;
-  const { pieces } = report;
-  const { fusing, afterFusing } = useFusing(pieces, recipe);
-  const can = (change: Partial<Recipe>) => typeof mixingOf(pieces, { ...recipe, ...change }) !== "string";
-  const anything = report.hasGraph || report.hasHeads;
   const refused = useSignal<Refused | null>(null);
-  const folded = useRef<HTMLDetailsElement>(null);
-  const changed = !viewer.explanation.value.asComputed;
-  // Changed settings are opened once; the user may still fold them away.
-  useLayoutEffect(() => {
-    if (changed && folded.current) folded.current.open = true;
-  }, [changed]);
-  const single = Array.from({ length: model.heads }, (_, h): Option<string> => [String(h), `head ${h}`]);
-  const fusions = [["mean"], ["max"], ["min"], ...single].filter(
-    ([heads]) => heads === settings.heads || can({ heads }),
-  ) as Option<string>[];
-  const masks = ["none", "first", ...(report.hasSpecial ? ["special"] : [])].filter((mask) =>
-    can({ mask_columns: mask }),
-  );
-  for (const mask of [settings.mask_columns, recipe.mask_columns]) if (!masks.includes(mask)) masks.push(mask);
-  const hasWords = report instanceof WordReport || viewer.merged.value !== null;
-  const mixes = mixingsOf(viewer).length > 0;
-  if (!anything && !hasWords && !mixes) return null;
-  if (viewer.scored) return hasWords ? <WordsOnly /> : null;
-  const lowest = Math.max(0, Math.min(...report.layers) - 1);
-  const highest = Math.max(lowest, (report.layers.at(-1) ?? 1) - 1);
-  /** A setting that cannot be computed here is not applied: the control reverts, and a line says how to get it. */
+  const { fusing, afterFusing } = useFusing(report.pieces, recipe);
   const choose = (change: Partial<Recipe>, apply: (now: () => void) => void = (now) => now()) => {
     const wanted = { ...recipe, ...change };
     // Layers at or below the start layer have no explanation.
@@ -106,8 +82,33 @@ export function RecipeControls() {
     refused.value = possible ? null : { recipe: wanted, layer };
     if (possible) apply(() => state.restore({ ...state.snapshot(), ...change, layer }));
   };
-  /** Applies a change after its matrices have been fused. */
-  const chooseFused = (change: Partial<Recipe>) => choose(change, (now) => afterFusing(change, now));
+  return {
+    recipe,
+    fusing,
+    refused,
+    can: (change: Partial<Recipe>) => typeof mixingOf(report.pieces, { ...recipe, ...change }) !== "string",
+    choose,
+    /** Applies a change after its matrices have been fused. */
+    chooseFused: (change: Partial<Recipe>) => choose(change, (now) => afterFusing(change, now)),
+  };
+}
+
+export function RecipeControls() {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const controls = useRecipe();
+  const { fusing, refused } = controls;
+  const folded = useRef<HTMLDetailsElement>(null);
+  const changed = !viewer.explanation.value.asComputed;
+  // Changed settings are opened once; the user may still fold them away.
+  useLayoutEffect(() => {
+    if (changed && folded.current) folded.current.open = true;
+  }, [changed]);
+  const anything = report.hasGraph || report.hasHeads;
+  const hasWords = report instanceof WordReport || viewer.merged.value !== null;
+  const mixes = mixingsOf(viewer).length > 0;
+  if (!anything && !hasWords && !mixes) return null;
+  if (viewer.scored) return hasWords ? <WordsOnly /> : null;
   return (
     <form
       id="recipe"
@@ -121,67 +122,7 @@ export function RecipeControls() {
         <details id="recompute" ref={folded}>
           <summary>Recompute with…</summary>
           <div class="row">
-            {report.mixing.rule === "convex" && (
-              <Share
-                id="residual"
-                label="Residual weight"
-                share={choices.residual.value}
-                choose={(residual) => choose({ residual })}
-                words={choices.residual.value.toFixed(2)}
-                max={1}
-                step={0.01}
-                disabled={!can({})}
-              />
-            )}
-            {fusions.length > 1 && (
-              <Choice
-                id="head-fusion"
-                label="Heads"
-                value={choices.heads.value}
-                disabled={fusing}
-                options={fusions}
-                choose={(heads) => chooseFused({ heads })}
-              />
-            )}
-            {highest > 0 && (
-              <Choice
-                id="to-layer"
-                label="Start layer"
-                value={choices.start_layer.value}
-                disabled={!can({})}
-                options={Array.from({ length: highest + 1 }, (_, m) => [m, downToWords(m)])}
-                choose={(start_layer) => choose({ start_layer })}
-              />
-            )}
-            {masks.length > 1 && (
-              <Choice
-                id="mask-columns"
-                label="Mask columns"
-                value={choices.mask_columns.value}
-                disabled={fusing}
-                options={masks.map((mask) => [mask, maskText(report, mask)])}
-                choose={(mask) => chooseFused({ mask_columns: mask })}
-              />
-            )}
-            {can({ discard: 0.5 }) && (
-              <Share
-                id="discard"
-                label="Discard smallest"
-                share={choices.discard.value}
-                choose={(discard) => choose({ discard })}
-                words={`${(100 * choices.discard.value).toFixed(0)}%`}
-                max={0.95}
-                step={0.05}
-              />
-            )}
-            <Choice
-              id="normalize"
-              label="Normalize"
-              value={choices.normalize.value}
-              disabled={!can({})}
-              options={NORMALISATIONS}
-              choose={(normalize) => choose({ normalize })}
-            />
+            <Settings {...controls} />
             <button
               type="button"
               id="recipe-reset"
@@ -196,6 +137,94 @@ export function RecipeControls() {
       )}
       <Source fusing={fusing} refused={refused.value} forget={() => (refused.value = null)} />
     </form>
+  );
+}
+
+/** The heads that can be chosen: fused, or one alone. */
+function fusionsOf({ settings, model }: Report, can: (change: Partial<Recipe>) => boolean): Option<string>[] {
+  const single = Array.from({ length: model.heads }, (_, h): Option<string> => [String(h), `head ${h}`]);
+  const all: Option<string>[] = [["mean"], ["max"], ["min"], ...single];
+  return all.filter(([heads]) => heads === settings.heads || can({ heads }));
+}
+
+/** The columns that can be masked. */
+function masksOf({ settings, hasSpecial }: Report, recipe: Recipe, can: (change: Partial<Recipe>) => boolean) {
+  const masks = ["none", "first", ...(hasSpecial ? ["special"] : [])].filter((mask) => can({ mask_columns: mask }));
+  return [...new Set([...masks, settings.mask_columns, recipe.mask_columns])];
+}
+
+/** A control for each setting that can be changed here. */
+function Settings({ recipe, fusing, can, choose, chooseFused }: ReturnType<typeof useRecipe>) {
+  const { report, state } = useViewer();
+  const { choices } = state;
+  const fusions = fusionsOf(report, can);
+  const masks = masksOf(report, recipe, can);
+  const lowest = Math.max(0, Math.min(...report.layers) - 1);
+  const highest = Math.max(lowest, (report.layers.at(-1) ?? 1) - 1);
+  return (
+    <>
+      {report.mixing.rule === "convex" && (
+        <Share
+          id="residual"
+          label="Residual weight"
+          share={choices.residual.value}
+          choose={(residual) => choose({ residual })}
+          words={choices.residual.value.toFixed(2)}
+          max={1}
+          step={0.01}
+          disabled={!can({})}
+        />
+      )}
+      {fusions.length > 1 && (
+        <Choice
+          id="head-fusion"
+          label="Heads"
+          value={choices.heads.value}
+          disabled={fusing}
+          options={fusions}
+          choose={(heads) => chooseFused({ heads })}
+        />
+      )}
+      {highest > 0 && (
+        <Choice
+          id="to-layer"
+          label="Start layer"
+          value={choices.start_layer.value}
+          disabled={!can({})}
+          options={Array.from({ length: highest + 1 }, (_, m) => [m, downToWords(m)])}
+          choose={(start_layer) => choose({ start_layer })}
+        />
+      )}
+      {masks.length > 1 && (
+        <Choice
+          id="mask-columns"
+          label="Mask columns"
+          value={choices.mask_columns.value}
+          disabled={fusing}
+          options={masks.map((mask) => [mask, maskText(report, mask)])}
+          choose={(mask) => chooseFused({ mask_columns: mask })}
+        />
+      )}
+      {can({ discard: 0.5 }) && (
+        <Share
+          id="discard"
+          label="Discard smallest"
+          share={choices.discard.value}
+          choose={(discard) => choose({ discard })}
+          words={`${(100 * choices.discard.value).toFixed(0)}%`}
+          max={0.95}
+          step={0.05}
+        />
+      )}
+      <Choice
+        id="normalize"
+        label="Normalize"
+        value={choices.normalize.value}
+        disabled={!can({})}
+        options={NORMALISATIONS}
+        choose={(normalize) => choose({ normalize })}
+      />
+    </>
   );
 }
 

@@ -45,109 +45,136 @@ function ramp(image: string, definitions: Definitions): string {
   return definitions.add(image, (id) => `<linearGradient id="${id}">${stops.join("")}</linearGradient>`);
 }
 
+interface Point {
+  x: number;
+  y: number;
+}
+
+/** An element, and the rest that its marks are made from. */
+interface Marked {
+  element: HTMLElement;
+  style: CSSStyleDeclaration;
+  /** from page to picture coordinates */
+  shift: Point;
+  definitions: Definitions;
+  /** radius of its corners */
+  rx: string;
+}
+
+type Attributes = Record<string, string | undefined>;
+
+function rect({ shift }: Marked, r: DOMRect, attributes: Attributes, title = ""): string {
+  const all: Attributes = {
+    x: short(r.left + shift.x),
+    y: short(r.top + shift.y),
+    width: short(r.width),
+    height: short(r.height),
+    ...attributes,
+  };
+  const written = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const list = written.map(([name, value]) => `${name}="${xmlText(value)}"`).join(" ");
+  return title ? `<rect ${list}><title>${xmlText(title)}</title></rect>` : `<rect ${list}/>`;
+}
+
+/** The color behind the words, with the element's number and name in its first box; hatching, a ramp, an underline. */
+function* grounds(marked: Marked, r: DOMRect, first: boolean, ramped: boolean): Iterable<string> {
+  const { element, style, definitions, rx } = marked;
+  const { value, token } = element.dataset;
+  const filled = opaque(style.backgroundColor);
+  if (filled || value) {
+    const data = first ? { "data-value": value || undefined, "data-token": token } : {};
+    const title = first ? (element.getAttribute("aria-label") ?? "") : "";
+    yield rect(marked, r, { fill: filled ? style.backgroundColor : "none", ...data, rx }, title);
+  }
+  const stripes = stripesOf(style);
+  if (stripes) yield rect(marked, r, { fill: hatch(stripes, definitions), rx, "data-mark": "excluded" });
+  if (ramped) yield rect(marked, r, { fill: ramp(style.backgroundImage, definitions), rx, "data-mark": "ramp" });
+  // Underlines are drawn as shadows, so that they shift nothing.
+  const line = /^(.*?\)) 0px -([\d.]+)px 0px 0px inset/.exec(style.boxShadow);
+  if (line) {
+    yield rect(marked, new DOMRect(r.left, r.bottom - Number(line[2]), r.width, Number(line[2])), { fill: line[1] });
+  }
+}
+
+/** Signs of a token: it continues a word, its value lies above the scale, its row is degenerate. */
+function* signs(marked: Marked, r: DOMRect, first: boolean): Iterable<string> {
+  const { element, style, shift } = marked;
+  const is = (name: string) => element.classList.contains(name);
+  if (is("continues") && first) {
+    // Below the letters, without cutting them.
+    const height = parseFloat(style.paddingBottom);
+    const at = style.direction === "rtl" ? r.right - 2 : r.left;
+    yield rect(marked, new DOMRect(at, r.bottom - height, 2, height), {
+      fill: style.color,
+      "fill-opacity": "0.75",
+      "data-mark": "continues",
+    });
+  }
+  const [x, y] = [r.right + shift.x, r.top + shift.y];
+  const size = parseFloat(style.fontSize);
+  if (is("above") || is("corner")) {
+    const side = is("corner") ? 0.32 * size : 0.38 * size;
+    yield `<path d="M${short(x - side)} ${short(y)}h${short(side)}v${short(side)}z" fill="${rule("--corner")}" data-mark="above"/>`;
+  }
+  if (is("degenerate")) {
+    const cx = is("above") ? r.left + shift.x + 0.26 * size : x - 0.26 * size;
+    yield `<circle cx="${short(cx)}" cy="${short(y + 0.24 * size)}" r="${short(0.12 * size)}" fill="none" stroke="${style.color}" stroke-width="${short(0.06 * size)}" data-mark="degenerate"/>`;
+  }
+}
+
+/** The outline, and the border: on all sides, below, or above. */
+function* edges(marked: Marked, r: DOMRect): Iterable<string> {
+  const { style, shift, rx } = marked;
+  const outline = style.outlineStyle !== "none" ? parseFloat(style.outlineWidth) : 0;
+  if (outline > 0) {
+    const by = parseFloat(style.outlineOffset) + outline / 2;
+    const around = new DOMRect(r.left - by, r.top - by, r.width + 2 * by, r.height + 2 * by);
+    const look = { stroke: style.outlineColor, "stroke-width": short(outline), "data-mark": "frame" };
+    yield rect(marked, around, { fill: "none", ...look });
+  }
+  const { borderTopWidth, borderBottomWidth, borderLeftWidth } = style;
+  const [top, bottom, left] = [borderTopWidth, borderBottomWidth, borderLeftWidth].map(parseFloat);
+  if (top > 0 && bottom > 0 && left > 0 && style.borderTopStyle !== "none") {
+    // A border lies inside its box; a stroke extends to both sides of its path.
+    const inner = new DOMRect(r.left + top / 2, r.top + top / 2, r.width - top, r.height - top);
+    yield rect(marked, inner, { fill: "none", stroke: style.borderTopColor, "stroke-width": short(top), rx });
+  } else if (bottom > 0 && style.borderBottomStyle !== "none") {
+    yield rect(marked, new DOMRect(r.left, r.bottom - bottom, r.width, bottom), { fill: style.borderBottomColor });
+  } else if (top > 0 && style.borderTopStyle !== "none") {
+    const y = short(r.top + shift.y + top / 2);
+    const dashes = style.borderTopStyle === "dashed" ? ' stroke-dasharray="3 3"' : "";
+    yield `<path d="M${short(r.left + shift.x)} ${y}h${short(r.width)}" fill="none" stroke="${style.borderTopColor}" stroke-width="${short(top)}"${dashes}/>`;
+  }
+}
+
+/** A hatched background, possibly under a ring. */
+const stripesOf = (style: CSSStyleDeclaration) =>
+  /repeating-linear-gradient\(135deg.*\)$/.exec(style.backgroundImage)?.[0];
+
 /** @param shift from page to picture coordinates */
 export function marksOf(
   element: HTMLElement,
   style: CSSStyleDeclaration,
-  shift: { x: number; y: number },
+  shift: Point,
   definitions: Definitions,
 ): string[] {
-  const marks: string[] = [];
-  const rect = (r: DOMRect, attributes: Record<string, string | undefined>, title = "") => {
-    const all = {
-      x: short(r.left + shift.x),
-      y: short(r.top + shift.y),
-      width: short(r.width),
-      height: short(r.height),
-      ...attributes,
-    };
-    const written = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    const list = written.map(([name, value]) => `${name}="${xmlText(value)}"`).join(" ");
-    marks.push(title ? `<rect ${list}><title>${xmlText(title)}</title></rect>` : `<rect ${list}/>`);
-  };
-  const { value, token } = element.dataset;
-  const data = { "data-value": value || undefined, "data-token": token };
-  const boxes = [...element.getClientRects()];
-  const size = parseFloat(style.fontSize);
-  const image = style.backgroundImage;
-  const share = parseFloat(style.getPropertyValue("--share"));
-  // Possibly under a ring.
-  const stripes = /repeating-linear-gradient\(135deg.*\)$/.exec(image)?.[0];
-  const striped = stripes !== undefined;
-  const barred = !striped && image !== "none" && share > 0;
-  if (barred) {
-    for (const r of boxes)
-      rect(new DOMRect(r.left, r.top, r.width * Math.min(1, share), r.height), {
-        fill: rule("--blue"),
-        "fill-opacity": "0.26",
-      });
-  }
-  const filled = opaque(style.backgroundColor);
-  const ramped = !barred && image.startsWith("linear-gradient(to right");
-  // Underlines are drawn as shadows, so that they shift nothing.
-  const line = /^(.*?\)) 0px -([\d.]+)px 0px 0px inset/.exec(style.boxShadow);
-  const continues = element.classList.contains("continues");
-  const outline = style.outlineStyle !== "none" ? parseFloat(style.outlineWidth) : 0;
-  const sides = [style.borderTopWidth, style.borderBottomWidth, style.borderLeftWidth].map(parseFloat);
-  const [top, bottom, left] = sides;
   const rx = short(Math.min(8, parseFloat(style.borderTopLeftRadius) || 0));
-  for (const [k, r] of boxes.entries()) {
-    const title = k === 0 ? (element.getAttribute("aria-label") ?? "") : "";
-    if (filled || data["data-value"] !== undefined) {
-      rect(r, { fill: filled ? style.backgroundColor : "none", ...(k === 0 ? data : {}), rx }, title);
-    }
-    if (striped) rect(r, { fill: hatch(stripes, definitions), rx, "data-mark": "excluded" });
-    if (ramped) rect(r, { fill: ramp(image, definitions), rx, "data-mark": "ramp" });
-    if (line) rect(new DOMRect(r.left, r.bottom - Number(line[2]), r.width, Number(line[2])), { fill: line[1] });
-    if (continues && k === 0) {
-      // Below the letters, without cutting them.
-      const height = parseFloat(style.paddingBottom);
-      const at = style.direction === "rtl" ? r.right - 2 : r.left;
-      rect(new DOMRect(at, r.bottom - height, 2, height), {
-        fill: style.color,
-        "fill-opacity": "0.75",
-        "data-mark": "continues",
-      });
-    }
-    const [x, y] = [r.right + shift.x, r.top + shift.y];
-    if (element.classList.contains("above") || element.classList.contains("corner")) {
-      const side = element.classList.contains("corner") ? 0.32 * size : 0.38 * size;
-      marks.push(
-        `<path d="M${short(x - side)} ${short(y)}h${short(side)}v${short(side)}z" fill="${rule("--corner")}" data-mark="above"/>`,
-      );
-    }
-    if (element.classList.contains("degenerate")) {
-      const [cx, radius] = [
-        element.classList.contains("above") ? r.left + shift.x + 0.26 * size : x - 0.26 * size,
-        0.12,
-      ];
-      marks.push(
-        `<circle cx="${short(cx)}" cy="${short(y + 0.24 * size)}" r="${short(radius * size)}" fill="none" stroke="${style.color}" stroke-width="${short(0.06 * size)}" data-mark="degenerate"/>`,
-      );
-    }
-    if (outline > 0) {
-      const by = parseFloat(style.outlineOffset) + outline / 2;
-      const around = new DOMRect(r.left - by, r.top - by, r.width + 2 * by, r.height + 2 * by);
-      rect(around, { fill: "none", stroke: style.outlineColor, "stroke-width": short(outline), "data-mark": "frame" });
-    }
-    if (top > 0 && bottom > 0 && left > 0 && style.borderTopStyle !== "none") {
-      // A border lies inside its box; a stroke extends to both sides of its path.
-      const inner = new DOMRect(r.left + top / 2, r.top + top / 2, r.width - top, r.height - top);
-      rect(inner, {
-        fill: "none",
-        stroke: style.borderTopColor,
-        "stroke-width": short(top),
-        rx,
-      });
-    } else if (bottom > 0 && style.borderBottomStyle !== "none") {
-      rect(new DOMRect(r.left, r.bottom - bottom, r.width, bottom), { fill: style.borderBottomColor });
-    } else if (top > 0 && style.borderTopStyle !== "none") {
-      const y1 = short(r.top + shift.y + top / 2);
-      const dashes = style.borderTopStyle === "dashed" ? ' stroke-dasharray="3 3"' : "";
-      marks.push(
-        `<path d="M${short(r.left + shift.x)} ${y1}h${short(r.width)}" fill="none" stroke="${style.borderTopColor}" stroke-width="${short(top)}"${dashes}/>`,
-      );
-    }
-  }
-  return marks;
+  const marked: Marked = { element, style, shift, definitions, rx };
+  const boxes = [...element.getClientRects()];
+  const share = parseFloat(style.getPropertyValue("--share"));
+  const barred = !stripesOf(style) && style.backgroundImage !== "none" && share > 0;
+  const bar = (r: DOMRect) =>
+    rect(marked, new DOMRect(r.left, r.top, r.width * Math.min(1, share), r.height), {
+      fill: rule("--blue"),
+      "fill-opacity": "0.26",
+    });
+  const ramped = !barred && style.backgroundImage.startsWith("linear-gradient(to right");
+  return [
+    ...(barred ? boxes.map(bar) : []),
+    ...boxes.flatMap((r, k) => [
+      ...grounds(marked, r, k === 0, ramped),
+      ...signs(marked, r, k === 0),
+      ...edges(marked, r),
+    ]),
+  ];
 }

@@ -8,7 +8,8 @@ import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
-import { CellPicture, exportedCells, type CellPictureProps } from "./cell_picture";
+import type { CellPictureProps } from "./cell_layout";
+import { CellPicture, exportedCells } from "./cell_picture";
 
 type Own = "columns" | "seen" | "divider" | "marking" | "pointed" | "onPoint" | "describedby" | "ends";
 

@@ -6,13 +6,14 @@ import { Predictions } from "../components/predictions";
 import { alignTokens, heldLayerBeside, spanText, type Span } from "../compute/align";
 import { useViewer } from "../context";
 import { pictureOf } from "../export/element_picture";
+import type { Exporter } from "../export/exporter";
 import { quoted } from "../export/name";
 import { isScore } from "../report/document";
 import type { Report } from "../report/report";
 import type { Comparison as Chosen } from "../state";
 import { acceptDrops, CompareBar, nameOf } from "./compare_bar";
 import { differenceColours, endsOfSides, sideColours } from "./compare_colours";
-import { mapTitle } from "./image_overlay";
+import { mapTitle } from "./image_maps";
 import {
   CompareReadout,
   difference,
@@ -45,6 +46,8 @@ export function Compare() {
   if (!state.choices.comparison.value && !other.value) return null;
   return <Comparison />;
 }
+
+const COLOURS = "Red: B is smaller than A; blue: larger.";
 
 const says = ({ document }: Report) => (document.predictions ?? []).length > 0;
 
@@ -104,47 +107,64 @@ function useSides() {
   };
 }
 
-function Comparison() {
+/** The values of both sides, and what they say together. */
+function useComparison() {
   const viewer = useViewer();
-  const { sides, match, spans, chosen, unlike, gone, without } = useSides();
-  const { report, state, other, problem } = viewer;
-  const { choices } = state;
+  const compared = useSides();
+  const { sides, match, spans, chosen, without } = compared;
   const [a, b] = sides;
   const [first, second] = [a.row(a.layer), b.row(b.layer)];
-  const apart = first && second ? difference(first, second, match) : null;
   const repeats = new Set(spans.flatMap(({ ours }) => ours.slice(1)));
-  const ranks = first && second ? rankAgreement(sides, first, second, match, repeats) : null;
   // Whether the values of the two mean the same.
-  const signs = [a, b].map(({ method }) => isScore(method));
   const alike = a.method === b.method && a.report.mixing === b.report.mixing;
-  const common = (alike || chosen.shares || signs[0]) && signs[0] === signs[1];
-  const [endsA, endsB] = endsOfSides(sides, [[first], [second]], common);
-  const foreign = b.report !== report;
-  const targets = foreign ? targetsApart(sides) : "";
-  const depths = foreign ? depthWords(sides) : "";
+  const [signedA, signedB] = sides.map(({ method }) => isScore(method));
+  const foreign = b.report !== viewer.report;
   const another = !foreign && a.token !== b.token;
-  const titles = [a, b].map(
+  const [titleA, titleB] = sides.map(
     (side) => mapTitle(side.method, side.layer) + (another ? `, output token ${viewer.plainName(side.token)}` : ""),
   );
-  const secondTitle = [titles[1], without].filter(Boolean).join(", ");
+  return {
+    ...compared,
+    first,
+    second,
+    apart: first && second ? difference(first, second, match) : null,
+    ranks: first && second ? rankAgreement(sides, first, second, match, repeats) : null,
+    /** they have one scale */
+    common: (alike || chosen.shares || signedA) && signedA === signedB,
+    /** the second side is another report */
+    foreign,
+    targets: foreign ? targetsApart(sides) : "",
+    units: [foreign ? depthWords(sides) : "", spans.length > 0 ? SPAN_WORDS : ""].filter(Boolean),
+    titles: [titleA, [titleB, without].filter(Boolean).join(", ")],
+    /** both sides, for captions */
+    method: `${titleA}, and ${titleB}${without ? ` ${without}` : foreign ? ` of ${quoted(nameOf(b.report))}` : ""}`,
+    unmatched: match.some((j) => j < 0) ? "Hatched tokens have no counterpart in the other report." : "",
+  };
+}
+
+type Compared = ReturnType<typeof useComparison>;
+
+function exporterOf({ sides, match, spans, chosen, first, second, apart, ...said }: Compared): Exporter {
+  const [a, b] = sides;
   const otherLabel = (index: number, j: number) => {
     const span = spans.find(({ ours }) => ours.includes(index));
     return span ? spanText(b.report, span.theirs) : b.report.tokens[j].label;
   };
-  const exporter = {
+  return {
     svg: () => pictureOf("compare"),
     shown: () => ({
       title: "Compared",
-      method: `${titles[0]}, and ${titles[1]}${without ? ` ${without}` : foreign ? ` of ${quoted(nameOf(b.report))}` : ""}`,
+      method: said.method,
       layers: null,
       notes: [
-        "Red: B is smaller than A; blue: larger.",
-        ...(chosen.shares ? ["Each side is normalized to sum to 1 over the tokens that are not excluded."] : []),
-        ...(ranks ? [rankWords(ranks)] : []),
-        ...(match.some((j) => j < 0) ? ["Hatched tokens have no counterpart in the other report."] : []),
-        ...[targets, depths, spans.length > 0 ? SPAN_WORDS : ""].filter(Boolean),
-        ...(unlike ? [`A and B use different settings: ${unlike}.`] : []),
-      ],
+        COLOURS,
+        chosen.shares ? "Each side is normalized to sum to 1 over the tokens that are not excluded." : "",
+        said.ranks ? rankWords(said.ranks) : "",
+        said.unmatched,
+        said.targets,
+        ...said.units,
+        said.unlike && `A and B use different settings: ${said.unlike}.`,
+      ].filter(Boolean),
       file: [
         a.method,
         `layer${a.layer}`,
@@ -156,7 +176,7 @@ function Comparison() {
     }),
     rows: () => ({
       columns: ["input_token", "token", "first", "other_input_token", "other_token", "second", "second_minus_first"],
-      rows: report.tokens.map(({ index, label }) => {
+      rows: a.report.tokens.map(({ index, label }) => {
         const j = match[index];
         return [
           index,
@@ -170,25 +190,65 @@ function Comparison() {
       }),
     }),
   };
-  const image = report.document.input.kind === "image" && b.report.document.input.kind === "image";
-  const close = (
-    <button
-      type="button"
-      class="quiet icon"
-      id="compare-close"
-      aria-label="Stop comparing"
-      onClick={() => {
-        choices.comparison.value = null;
-        other.value = null;
-        document.getElementById("compare-button")?.focus();
-      }}
-    >
+}
+
+function Comparison() {
+  const compared = useComparison();
+  const { sides, titles, chosen, foreign, without, ranks, unmatched } = compared;
+  const [a, b] = sides;
+  const { report } = a;
+  return (
+    <Card id="compare" title="Compare" wide exporter={exporterOf(compared)} tools={<StopComparing />}>
+      <CompareBar title={titles[0]} sides={sides} chosen={chosen} foreign={foreign} without={without} />
+      <Cautions {...compared} />
+      <Halves {...compared} />
+      {ranks && (
+        <p class="readout" id="compare-ranks" title="1: the same order, 0: no relation, −1: the reverse">
+          {rankWords(ranks)}
+        </p>
+      )}
+      <CompareReadout {...compared} />
+      {!sides.some(({ method }) => isScore(method)) &&
+        (a.method !== b.method || a.token !== b.token || foreign) &&
+        report.layers.length > 1 && <LayerMaps {...compared} />}
+      {foreign && (says(report) || says(b.report)) && (
+        <div class="compare predictions-pair">
+          <Predictions report={report} heading="Prediction (A)" />
+          <Predictions
+            report={b.report}
+            heading={without ? `Prediction ${without}` : "Prediction (B)"}
+            beside={report}
+          />
+        </div>
+      )}
+      <p class="help key">
+        {COLOURS}
+        {unmatched && ` ${unmatched}`}
+      </p>
+    </Card>
+  );
+}
+
+function StopComparing() {
+  const { state, other } = useViewer();
+  const close = () => {
+    state.choices.comparison.value = null;
+    other.value = null;
+    document.getElementById("compare-button")?.focus();
+  };
+  return (
+    <button type="button" class="quiet icon" id="compare-close" aria-label="Stop comparing" onClick={close}>
       <span aria-hidden="true">×</span>
     </button>
   );
+}
+
+/** Says where the two sides are not alike. */
+function Cautions({ sides: [, b], match, targets, units, unlike }: Compared) {
+  const viewer = useViewer();
+  const { problem } = viewer;
   return (
-    <Card id="compare" title="Compare" wide exporter={exporter} tools={close}>
-      <CompareBar title={titles[0]} sides={sides} chosen={chosen} foreign={foreign} without={without} />
+    <>
       {problem.value && (
         <p class="problem" role="alert" id="compare-problem">
           {problem.value}
@@ -199,9 +259,9 @@ function Comparison() {
           {targets}
         </p>
       )}
-      {(depths || spans.length > 0) && (
+      {units.length > 0 && (
         <p class="help key" id="compare-units">
-          {[depths, spans.length > 0 ? SPAN_WORDS : ""].filter(Boolean).join(" ")}
+          {units.join(" ")}
         </p>
       )}
       {unlike && (
@@ -216,63 +276,49 @@ function Comparison() {
           .
         </p>
       )}
-      <div id="compare" class="compare">
-        <Half
-          name="first"
-          title={titles[0]}
-          side={a}
-          values={first}
-          missing={missingValues(a)}
-          image={image}
-          colours={sideColours(viewer.shades(endsA, a.method), endsA)}
-          back={null}
-        />
-        <Half
-          name="second"
-          title={secondTitle}
-          gone={gone}
-          side={b}
-          values={second}
-          missing={missingValues(b)}
-          image={image}
-          colours={sideColours(viewer.shades(endsB, b.method), endsB)}
-          back={match}
-        />
-        <Half
-          name="difference"
-          title="B − A"
-          side={a}
-          values={apart}
-          missing={`No difference: ${missingSides(sides)}.`}
-          image={image}
-          colours={differenceColours(viewer, sides, match, [apart])}
-          back={null}
-        />
-      </div>
-      {ranks && (
-        <p class="readout" id="compare-ranks" title="1: the same order, 0: no relation, −1: the reverse">
-          {rankWords(ranks)}
-        </p>
-      )}
-      <CompareReadout sides={sides} first={first} second={second} apart={apart} match={match} spans={spans} />
-      {!signs[0] &&
-        !signs[1] &&
-        (a.method !== b.method || a.token !== b.token || foreign) &&
-        report.layers.length > 1 && <LayerMaps sides={sides} match={match} common={common} />}
-      {foreign && (says(report) || says(b.report)) && (
-        <div class="compare predictions-pair">
-          <Predictions report={report} heading="Prediction (A)" />
-          <Predictions
-            report={b.report}
-            heading={without ? `Prediction ${without}` : "Prediction (B)"}
-            beside={report}
-          />
-        </div>
-      )}
-      <p class="help key">
-        Red: B is smaller than A; blue: larger.
-        {match.some((j) => j < 0) && " Hatched tokens have no counterpart in the other report."}
-      </p>
-    </Card>
+    </>
+  );
+}
+
+/** Both sides, and their difference. */
+function Halves({ sides, match, first, second, apart, common, titles, gone }: Compared) {
+  const viewer = useViewer();
+  const [a, b] = sides;
+  const [endsA, endsB] = endsOfSides(sides, [[first], [second]], common);
+  const image = sides.every(({ report }) => report.document.input.kind === "image");
+  return (
+    <div id="compare" class="compare">
+      <Half
+        name="first"
+        title={titles[0]}
+        side={a}
+        values={first}
+        missing={missingValues(a)}
+        image={image}
+        colours={sideColours(viewer.shades(endsA, a.method), endsA)}
+        back={null}
+      />
+      <Half
+        name="second"
+        title={titles[1]}
+        gone={gone}
+        side={b}
+        values={second}
+        missing={missingValues(b)}
+        image={image}
+        colours={sideColours(viewer.shades(endsB, b.method), endsB)}
+        back={match}
+      />
+      <Half
+        name="difference"
+        title="B − A"
+        side={a}
+        values={apart}
+        missing={`No difference: ${missingSides(sides)}.`}
+        image={image}
+        colours={differenceColours(viewer, sides, match, [apart])}
+        back={null}
+      />
+    </div>
   );
 }

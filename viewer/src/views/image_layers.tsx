@@ -9,7 +9,7 @@ import { pictureIn, type MapScale } from "../report/picture";
 import { layersWords } from "../report/setting_words";
 import type { Numbers } from "../report/values";
 import { MapLegend } from "./image_legend";
-import { fromLeastIn, mapIn, shownMethods, stageLook } from "./image_overlay";
+import { fromLeastIn, mapIn, shownMethods, stageLook } from "./image_maps";
 import { bitmapOf, Stage } from "./image_stage";
 
 const STRIP_SIDE = 220;

@@ -7,6 +7,7 @@ import { cutOf, type MapScale } from "../report/picture";
 import { AGAINST, FOR, format, formatSigned } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { ChoiceSignals } from "../state";
+import "../styles/image.css";
 
 const KINDS: { overlay: Overlay; label: string; title: string }[] = [
   { overlay: "colour", label: "Color", title: "The scale's colors over the picture" },

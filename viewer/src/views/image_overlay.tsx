@@ -1,80 +1,36 @@
 // A map of what the chosen output token draws on, over the picture; also used to choose a patch or special token.
-import { effect, signal } from "@preact/signals";
-import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { walkWithKeys, type Cell } from "../components/arrow_keys";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { Card } from "../components/card";
-import { Own } from "../components/own_text";
 import { CheckControl, inOtherForm } from "../components/check_box";
 import { Slider } from "../components/fields";
+import { Own } from "../components/own_text";
 import { Tip } from "../components/tip";
 import { useViewer, type Viewer } from "../context";
+import type { Exporter } from "../export/exporter";
+import { exportedStages } from "../export/stages";
 import { listen } from "../listen";
-import { isScore, type Method } from "../report/document";
-import { pictureIn, type MapScale, type Picture } from "../report/picture";
-import { targetWords } from "../report/setting_words";
-import { AGAINST, FOR, format, formatOf, formatSigned, percent } from "../report/text";
-import { sum, type Numbers } from "../report/values";
-import { clickToken } from "../shortcuts";
 import { heldBy } from "../report/contours";
-import { exportedStages, type StageLook } from "../export/stages";
-import { EXPLAINED, isGrey, MapLegend, OverlayChoice } from "./image_legend";
-import { aspectOf, bitmapOf, placeIn, Stage } from "./image_stage";
+import { isScore } from "../report/document";
+import { pictureIn, type Picture } from "../report/picture";
+import { targetWords } from "../report/setting_words";
+import { AGAINST, FOR, format, formatSigned, percent } from "../report/text";
+import { sum } from "../report/values";
+import { Figure, pointedMethod } from "./image_figure";
+import { EXPLAINED, isGrey, OverlayChoice } from "./image_legend";
+import { mapIn, mapTitle, scaleIn, shownMaps, stageLook, type ShownMap } from "./image_maps";
+import { bitmapOf, type Bitmap } from "./image_stage";
 
-/** The method whose map the pointer is over, if several are shown. */
-const pointedMethod = signal<Method | null>(null);
-
-export const shownMethods = ({ report, state }: Viewer): Method[] =>
-  state.choices.sideBySide.value ? report.methods : [state.choices.method.value];
-
-/** The chosen output token's map and scale in a layer. */
-export function mapIn(viewer: Viewer, method: Method, layer: number) {
-  const { report, state, explanation } = viewer;
-  const token = state.choices.token.value;
-  const row = explanation.value.row(method, layer, token);
-  return row && pictureIn(report).mapOf(row);
-}
-
-/** Whether a map's scale begins at the smallest value: by choice, or if flows lie close together. */
-export const fromLeastIn = ({ state }: Viewer, method: Method) =>
-  state.choices.fromLeast.value ?? (method === "flow" ? "close" : false);
-
-/** The scale of a method's map. */
-const scaleIn = (viewer: Viewer, method: Method, map: Numbers | null): MapScale =>
-  isScore(method)
-    ? pictureIn(viewer.report).signedScale(map)
-    : pictureIn(viewer.report).scale([map], viewer.state.choices.token.value, fromLeastIn(viewer, method));
-
-/** "rollout, layer 3"; a score method has no layer. */
-export const mapTitle = (method: Method, layer: number) => (isScore(method) ? method : `${method}, layer ${layer}`);
-
-/** How maps are drawn in files: as they are on the page. */
-export function stageLook({ state: { choices }, scale, differenceScale }: Viewer): Omit<StageLook, "pair"> {
-  return {
-    token: choices.token.value,
-    overlay: choices.overlay.value,
-    colours: scale.value,
-    signed: differenceScale.value,
-    smooth: choices.smooth.value,
-    threshold: choices.threshold.value,
-    opacity: choices.opacity.value,
-    grey: isGrey(choices),
-  };
-}
-
-export function ImageOverlay() {
-  const viewer = useViewer();
-  const { report, state } = viewer;
-  const { choices } = state;
-  const picture = pictureIn(report);
-  const bitmap = bitmapOf(picture);
-  const token = choices.token.value;
-  const root = useRef<HTMLDivElement>(null);
+/** Marks the card as ready when the picture is there, or cannot be read. */
+function useReady(root: RefObject<HTMLElement>, { image, problem }: Bitmap) {
   useEffect(() => {
     const card = root.current?.closest("section");
-    if (card && (bitmap.image.value || bitmap.problem.value)) card.dataset.ready = "";
-  }, [bitmap.image.value, bitmap.problem.value]);
-  // The whole picture fits on the first screen, whatever is above it once the page is drawn.
+    if (card && (image.value || problem.value)) card.dataset.ready = "";
+  }, [image.value, problem.value]);
+}
+
+/** The whole picture fits on the first screen, whatever is above it once the page is drawn. */
+function useAbove(root: RefObject<HTMLElement>) {
   useEffect(() => {
     const measure = () => {
       const top = root.current?.querySelector(".stage")?.getBoundingClientRect().top;
@@ -87,39 +43,33 @@ export function ImageOverlay() {
       stop();
     };
   }, []);
-  const layer = choices.layer.value;
-  const overlay = choices.overlay.value;
-  const maps = shownMethods(viewer).map((method) => {
-    const map = mapIn(viewer, method, layer);
-    return { method, map, scale: scaleIn(viewer, method, map) };
-  });
-  const exporter = {
+}
+
+function exporterOf(viewer: Viewer, picture: Picture, bitmap: Bitmap, maps: ShownMap[]): Exporter {
+  const { choices } = viewer.state;
+  const [layer, token, overlay] = [choices.layer.value, choices.token.value, choices.overlay.value];
+  const methods = maps.map(({ method }) => method);
+  const alone = viewer.scored && methods.length === 1;
+  return {
     svg: () =>
       exportedStages(
         picture,
         bitmap.image.value,
-        maps.map(({ method, map, scale }) => ({ title: mapTitle(method, layer), map, scale })),
-        {
-          ...stageLook(viewer),
-          pair: overlay === "beside",
-        },
+        maps.map(({ method, ...shown }) => ({ title: mapTitle(method, layer), ...shown })),
+        { ...stageLook(viewer), pair: overlay === "beside" },
       ),
-    shown: () => {
-      const methods = maps.map(({ method }) => method);
-      return {
-        ...(viewer.scored && methods.length === 1 ? {} : { method: methods.join(", ") }),
-        file: viewer.scored && methods.length === 1 ? methods : [...methods, `layer${layer}`, `token${token}`],
-      };
-    },
+    shown: () => ({
+      ...(alone ? {} : { method: methods.join(", ") }),
+      file: alone ? methods : [...methods, `layer${layer}`, `token${token}`],
+    }),
     rows: () => {
       const held = overlay === "outline" ? maps.map(({ map }) => map && heldBy(map)) : [];
       /** The smallest outlined share that contains a patch. */
       const within = (p: number) => held.map((shares) => shares?.find(({ inside }) => inside[p])?.share ?? null);
-      const names = maps.map(({ method }) => method);
       return {
         columns: [
-          ...["layer", "output_token", "input_token", "row", "column", ...names],
-          ...(held.length > 0 ? names.map((name) => `${name}_within`) : []),
+          ...["layer", "output_token", "input_token", "row", "column", ...methods],
+          ...(held.length > 0 ? methods.map((name) => `${name}_within`) : []),
         ],
         rows: Array.from({ length: picture.patches }, (_, p) => {
           const { row, column } = picture.patchOf(picture.first + p);
@@ -129,12 +79,24 @@ export function ImageOverlay() {
       };
     },
   };
+}
+
+export function ImageOverlay() {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const { choices } = state;
+  const picture = pictureIn(report);
+  const bitmap = bitmapOf(picture);
+  const root = useRef<HTMLDivElement>(null);
+  useReady(root, bitmap);
+  useAbove(root);
+  const maps = shownMaps(viewer);
   return (
     <Card
       id="picture"
-      title={overlay === "beside" ? "Beside the picture" : "Over the picture"}
+      title={choices.overlay.value === "beside" ? "Beside the picture" : "Over the picture"}
       tools={<OverlayChoice />}
-      exporter={exporter}
+      exporter={exporterOf(viewer, picture, bitmap, maps)}
     >
       <div ref={root}>
         {bitmap.problem.value && (
@@ -157,20 +119,29 @@ export function ImageOverlay() {
         </div>
         <PictureReadout picture={picture} />
         <Options />
-        <p class="help" id="picture-help">
-          {overlay === "outline" ? "Lines" : "Color"}:{" "}
-          {viewer.scored
-            ? `how much each patch ${FOR} ${targetWords(report)} (blue) or ${AGAINST} it (red).`
-            : "how much the chosen output token depends on each patch."}{" "}
-          {viewer.scored && overlay === "outline"
-            ? "Outlined: the fewest patches that together hold 50, 80 and 95% of what argues for it."
-            : EXPLAINED[overlay]}{" "}
-          {!viewer.scored && "Click a patch to explain it"}
-          {!viewer.scored && picture.specials.length > 0 && ", or the special token above the picture"}
-          {!viewer.scored && "."}
-        </p>
+        <Help picture={picture} />
       </div>
     </Card>
+  );
+}
+
+/** How to read the map, and what can be clicked. */
+function Help({ picture }: { picture: Picture }) {
+  const { report, state, scored } = useViewer();
+  const overlay = state.choices.overlay.value;
+  return (
+    <p class="help" id="picture-help">
+      {overlay === "outline" ? "Lines" : "Color"}:{" "}
+      {scored
+        ? `how much each patch ${FOR} ${targetWords(report)} (blue) or ${AGAINST} it (red).`
+        : "how much the chosen output token depends on each patch."}{" "}
+      {scored && overlay === "outline"
+        ? "Outlined: the fewest patches that together hold 50, 80 and 95% of what argues for it."
+        : EXPLAINED[overlay]}{" "}
+      {!scored && "Click a patch to explain it"}
+      {!scored && picture.specials.length > 0 && ", or the special token above the picture"}
+      {!scored && "."}
+    </p>
   );
 }
 
@@ -197,152 +168,6 @@ function Specials({ picture }: { picture: Picture }) {
       <span id="chosen-patch" class="help">
         {picture.isPatch(token.value) && `Chosen: ${report.tokens[token.value].label}`}
       </span>
-    </div>
-  );
-}
-
-interface FigureProps {
-  picture: Picture;
-  method: Method;
-  map: Numbers | null;
-  scale: MapScale;
-}
-
-function Figure({ picture, method, map, scale }: FigureProps) {
-  const viewer = useViewer();
-  const { choices, pointed } = viewer.state;
-  const at = (event: JSX.TargetedMouseEvent<HTMLElement>) => {
-    const area = event.currentTarget.getBoundingClientRect();
-    return picture.patchAt((event.clientX - area.left) / area.width, (event.clientY - area.top) / area.height);
-  };
-  const isChosen = method === choices.method.value;
-  const beside = choices.overlay.value === "beside";
-  const box = (only: "photo" | undefined, over: ComponentChildren) => (
-    <div
-      class="stage-box"
-      onClick={(event) => {
-        const cell = (event.target as Element).closest<HTMLElement>(".cell");
-        const token = cell ? Number(cell.dataset.token) : at(event);
-        if (token === null) return;
-        clickToken(viewer, token, event, (one) => viewer.explain(one));
-        cell?.focus();
-      }}
-      onPointerMove={(event) => {
-        const token = at(event);
-        pointedMethod.value = method;
-        pointed.value = token === null ? null : { input: token, view: "picture" };
-      }}
-      onPointerLeave={() => {
-        pointedMethod.value = null;
-        pointed.value = null;
-      }}
-    >
-      <Stage picture={picture} map={map} scale={scale} token={isScore(method) ? -1 : choices.token.value} only={only}>
-        <PointedPatch picture={picture} />
-        {over}
-      </Stage>
-    </div>
-  );
-  return (
-    <figure
-      data-method={method}
-      style={{
-        maxWidth: `calc(max(14rem, 100svh - var(--above) - 0.75rem) * ${(beside ? 2 : 1) * aspectOf(picture)})`,
-      }}
-    >
-      <h3>{mapTitle(method, choices.layer.value)}</h3>
-      <div class={beside ? "stage-pair" : undefined}>
-        {beside && box("photo", null)}
-        {box(
-          undefined,
-          <>
-            {map === null && (
-              <div class="missing">
-                <span>No {method} values here</span>
-              </div>
-            )}
-            {isChosen && <PatchGrid picture={picture} />}
-          </>,
-        )}
-      </div>
-      {map && <MapLegend scale={scale} map={map} />}
-    </figure>
-  );
-}
-
-/** The patch pointed at, here or in another view. */
-function PointedPatch({ picture }: { picture: Picture }) {
-  const at = useViewer().state.pointed.value;
-  if (!at || !picture.isPatch(at.input)) return null;
-  return <div class="pointed-patch" style={placeIn(picture, picture.placeOf(at.input))} />;
-}
-
-/** Elements for the patches, for keyboards and screen readers. Created once, then painted in place. */
-function PatchGrid({ picture }: { picture: Picture }) {
-  const viewer = useViewer();
-  const { report, state, explanation } = viewer;
-  const { choices, pointed } = state;
-  const { rows, columns, first } = picture;
-  const grid = useRef<HTMLDivElement>(null);
-  // The patch where the arrow keys start, even while a special token is chosen.
-  const focus = useRef(picture.isPatch(choices.token.value) ? choices.token.value : first);
-  useLayoutEffect(() => {
-    const cells = [...(grid.current?.querySelectorAll<HTMLElement>(".cell") ?? [])];
-    return effect(() => {
-      const token = choices.token.value;
-      if (picture.isPatch(token)) focus.current = token;
-      const row = explanation.value.row(choices.method.value, choices.layer.value, token);
-      for (const [p, cell] of cells.entries()) {
-        const value = row?.[first + p];
-        const words = formatOf(choices.method.value);
-        cell.setAttribute("aria-label", `${report.tokens[first + p].label}, ${row ? words(value) : "not computed"}`);
-        cell.setAttribute("aria-selected", String(first + p === token));
-        cell.tabIndex = first + p === focus.current ? 0 : -1;
-        cell.dataset.value = value === undefined ? "" : String(value);
-      }
-    });
-  }, [picture]);
-  const choose = ({ row, column }: Cell) => {
-    const token = picture.tokenOf(row, column);
-    choices.token.value = token;
-    grid.current?.querySelector<HTMLElement>(`[data-token="${token}"]`)?.focus();
-  };
-  const onKeyDown = (event: KeyboardEvent) =>
-    void walkWithKeys(event, {
-      columns,
-      rows: [rows - 1, 0],
-      pages: true,
-      at: () => picture.patchOf(focus.current),
-      move: choose,
-      choose,
-    });
-  const cells = useMemo(
-    () =>
-      Array.from({ length: rows }, (_, row) => (
-        <div class="grid-row" role="row" key={row}>
-          {Array.from({ length: columns }, (_, column) => (
-            <div class="cell" role="gridcell" key={column} data-token={picture.tokenOf(row, column)} />
-          ))}
-        </div>
-      )),
-    [picture],
-  );
-  return (
-    <div
-      class="grid"
-      role="grid"
-      ref={grid}
-      aria-label={`${rows} by ${columns} patches`}
-      aria-describedby="picture-help"
-      style={placeIn(picture, picture.seen)}
-      onKeyDown={onKeyDown}
-      onFocusIn={({ target }) => {
-        const cell = target as HTMLElement;
-        if (cell.matches(":focus-visible")) pointed.value = { input: Number(cell.dataset.token), view: "picture" };
-      }}
-      onFocusOut={() => (pointed.value = null)}
-    >
-      {cells}
     </div>
   );
 }

@@ -9,7 +9,8 @@ import { Readout } from "../components/readout";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
 import { standalone } from "../export/picture";
-import { blockOf, MatrixPicture } from "./matrix_picture";
+import { MatrixPicture } from "./matrix_picture";
+import { blockOf } from "./matrix_raster";
 import { useFound, withSheets } from "./picture";
 
 /** Number of reads whose time is not noticeable, and the most that are done even in slices. */
