@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "tools"))  # for the module reference
+sys.path.append(str(ROOT / "tools"))  # for tools/reference
 PROGRAM = os.environ.get("ATTNFLOW", str(ROOT / "build" / "release" / "bin" / "attnflow"))
 
 

@@ -66,7 +66,7 @@ class Checker:
         self.failures.append(f"{what}, {place}: {found}; {detail}")
 
     def compare(self, name, pair, low, high):
-        """`low` and `high`: what the solver `name` encloses the pair's flow with."""
+        """`low` and `high` are the bounds that the solver `name` gives for the flow of the pair."""
         index, row, token = pair
         self.width = max(self.width, high - low)
         found_low = self.flow[index, row, token]

@@ -16,7 +16,7 @@ from pathlib import Path
 import results
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "tools"))  # for the module reference
+sys.path.append(str(ROOT / "tools"))  # for tools/reference
 PROGRAM = Path(os.environ.get("ATTNFLOW", ROOT / "build" / "release" / "bin" / "attnflow"))
 GOLDEN = ROOT / "tests" / "golden"
 

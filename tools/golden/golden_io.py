@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).resolve().parent.parent))  # for the module reference
+sys.path.append(str(Path(__file__).resolve().parent.parent))  # for tools/reference
 
 
 def write_npz(path, arrays):
