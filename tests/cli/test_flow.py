@@ -9,13 +9,9 @@ from fractions import Fraction
 import numpy as np
 from support import MODELS, OTHER, PROGRAM, USAGE, CommandTest, random_attention
 
+from reference.attention_graph import AttentionGraph
+
 BERT = str(MODELS / "bert_masked_lm")
-
-
-def mixing(weights: np.ndarray) -> np.ndarray:
-    """A_l with the default options: mean over heads, residual 0.5."""
-    mean = weights.astype(np.float64).mean(axis=1)
-    return 0.5 * mean + 0.5 * np.eye(mean.shape[-1])
 
 
 class CertificateTest(CommandTest):
@@ -78,7 +74,7 @@ class CertificateTest(CommandTest):
                 with np.load(self.folder / "a.npz") as made:
                     flow, gap = made["flow"][-1], made["flow_gap"][-1]
                 for certificate in report["certificates"]:
-                    self.check(certificate, mixing(weights))
+                    self.check(certificate, AttentionGraph(weights).top)
                     at = certificate["output_token"], certificate["input_token"]
                     self.assertLessEqual(certificate["flow"], flow[at] + gap[at])
                     self.assertLessEqual(flow[at], certificate["flow"] + certificate["flow_gap"])
@@ -88,7 +84,7 @@ class CertificateTest(CommandTest):
         self.run_program(*arguments, "--keep-attention", "-o", "a.json", "-o", "a.npz")
         report = json.loads((self.folder / "a.json").read_text())
         weights = np.load(self.folder / "a.npz")["attention"]
-        self.check(report["certificates"][0], mixing(weights))
+        self.check(report["certificates"][0], AttentionGraph(weights).top)
         table = self.run_program(*arguments).stdout
         self.assertIn("Flow from output token 0", table)
         self.assertIn("Checked: a flow on", table)
@@ -106,7 +102,7 @@ class CertificateTest(CommandTest):
         done = self.run_program("explain", "--attention", path, "--method", "raw", "--certificate", "0,1", "--json")
         report = json.loads(done.stdout)
         self.assertNotIn("flow", report["arrays"])
-        self.check(report["certificates"][0], mixing(random_attention()))
+        self.check(report["certificates"][0], AttentionGraph(random_attention()).top)
 
     def test_same_bytes_whatever_the_threads(self):
         path = self.save_attention(random_attention(layers=5, tokens=30))

@@ -11,6 +11,8 @@ import unittest
 import numpy as np
 from support import BAD_FILE, OTHER, PROGRAM, ROOT, TOO_LONG, UNSUPPORTED, USAGE, CommandTest
 
+from reference.attention_graph import AttentionGraph
+
 DECODERS = ROOT / "tests" / "golden" / "decoders"
 LLAMA = str(DECODERS / "llama_grouped")
 GPT2 = str(DECODERS / "gpt2_tied")
@@ -23,16 +25,6 @@ COLOSSEUM = (
     "The Colosseum is built of travertine limestone, volcanic rock and brick-faced concrete. It could hold fifty to "
     "eighty thousand spectators, and was used for contests of gladiators and for public spectacles."
 )
-
-
-def rollout_rows(attention, residual=0.5):
-    """Rollout of the last position at each layer, from [layer, head, query, key]: [layer, key]."""
-    product = np.eye(attention.shape[-1])
-    rows = []
-    for layer in attention.astype(np.float64).mean(axis=1):
-        product = ((1 - residual) * layer + residual * np.eye(len(layer))) @ product
-        rows.append(product[-1])
-    return np.array(rows)
 
 
 class ThreadsTest(CommandTest):
@@ -94,7 +86,8 @@ class GenerateTest(CommandTest):
                 np.testing.assert_allclose(made["rollout"][0].T, explained["rollout"][:, -1], atol=1e-12)
                 np.testing.assert_allclose(made["raw"][0].T, explained["raw"][:, -1], atol=1e-12)
                 np.testing.assert_allclose(made["flow"][0, :, 0], explained["flow"][-1, -1], atol=1e-9)
-                np.testing.assert_allclose(made["rollout"][0].T, rollout_rows(explained["attention"]), atol=1e-9)
+                expected = AttentionGraph(explained["attention"]).rollout()[:, -1]
+                np.testing.assert_allclose(made["rollout"][0].T, expected, atol=1e-9)
 
     def test_one_row_without_matrices_is_that_of_the_matrices(self):
         for model in (LLAMA, GPT2, GGUF):

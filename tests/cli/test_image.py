@@ -10,6 +10,8 @@ import zlib
 import numpy as np
 from support import BAD_FILE, ROOT, USAGE, CommandTest, png
 
+from reference.attention_graph import AttentionGraph
+
 VISION = ROOT / "tests" / "golden" / "vision"
 KINDS = ("png", "svg", "pdf", "html", "json", "csv", "npz", "safetensors", "md", "txt")
 
@@ -48,13 +50,10 @@ class ImageTest(CommandTest):
                 model = self.model(name)
                 self.image("--keep-attention", "--residual", "0.4", "-o", "a.npz", "-o", "a.json", model=model)
                 made = np.load(self.folder / "a.npz")
-                attention = made["attention"].astype(np.float64)
-                n = attention.shape[-1]
-                product = np.eye(n)
-                for at, layer in enumerate(attention.mean(axis=1)):
-                    product = (0.6 * layer + 0.4 * np.eye(n)) @ product
-                    np.testing.assert_allclose(made["rollout"][at], product, atol=1e-12)
-                    np.testing.assert_allclose(made["raw"][at], layer, atol=1e-12)
+                n = made["attention"].shape[-1]
+                graph = AttentionGraph(made["attention"], residual=0.4)
+                np.testing.assert_allclose(made["rollout"], graph.rollout(), atol=1e-12)
+                np.testing.assert_allclose(made["raw"], graph.weights, atol=1e-12)
                 report = json.loads((self.folder / "a.json").read_text())
                 image = report["input"]["image"]
                 self.assertEqual((image["width"], image["height"]), (47, 33))

@@ -31,9 +31,8 @@ import torch
 import transformers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path += [str(ROOT / "tools" / "golden"), str(ROOT / "python" / "tests")]
-from joint_graph import joined  # noqa: E402
-from laws import mixed  # noqa: E402
+sys.path.append(str(ROOT / "tools"))
+from reference.attention_graph import AttentionGraph, joint_attention  # noqa: E402
 
 PROGRAM = Path(os.environ.get("ATTNFLOW", ROOT / "build" / "release" / "bin" / "attnflow"))
 DEVICE = os.environ.get("ATTNFLOW_DEVICE", "cpu")
@@ -603,7 +602,8 @@ def written_by(family: Family, *options: str) -> Written:
     for (word,) in family.given.get("bad_words_ids", []):
         likely[:, word] = -torch.inf
     likely = torch.softmax(likely, -1).gather(1, target[begin:, None])[:, 0]
-    return Written(report, arrays, target[begin:].tolist(), joined(output), likely.numpy(), len(source) + begin - 1)
+    joint = np.stack(joint_attention(output))[:, 0]
+    return Written(report, arrays, target[begin:].tolist(), joint, likely.numpy(), len(source) + begin - 1)
 
 
 def outcome_of_writer(family: Family) -> Outcome:
@@ -618,7 +618,7 @@ def outcome_of_writer(family: Family) -> Outcome:
         joint = found.joint.astype(np.float64)
         expected = {
             "raw": joint.mean(1) if head == "mean" else joint[:, int(head)],
-            "rollout": rollout(joint),
+            "rollout": AttentionGraph(joint).rollout(),
         }
         for method in methods:
             difference = found.rows(method) - expected[method][:, found.first :]
@@ -626,15 +626,6 @@ def outcome_of_writer(family: Family) -> Outcome:
         said = [token["probability"] for token in found.report["generation"]["tokens"]]
         outcome.prediction = max(outcome.prediction, float(np.abs(said - found.probabilities).max()))
     return outcome
-
-
-def rollout(joint: np.ndarray) -> np.ndarray:
-    """Rollout after every layer."""
-    product, layers = np.eye(joint.shape[-1]), []
-    for matrix in mixed(joint):
-        product = matrix @ product
-        layers.append(product)
-    return np.stack(layers)
 
 
 def last_read(model: Any, read: torch.Tensor) -> int:

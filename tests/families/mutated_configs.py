@@ -31,6 +31,8 @@ import torch
 import transformers
 from families import Family
 
+from reference.attention_graph import AttentionGraph, joint_attention
+
 TOLERANCE = 2e-5
 REFUSED = {3, 4, 5}
 
@@ -325,7 +327,7 @@ def difference_of_writer(family: Family, model: Any, report: dict[str, Any], arr
     target = torch.tensor([begin + ids])
     with torch.no_grad():
         output = model(input_ids=read, decoder_input_ids=target[:, :-1], output_attentions=True)
-    joint = families.joined(output).astype(np.float64)
+    graph = AttentionGraph(np.stack(joint_attention(output))[:, 0])
     logits = output.logits[0, len(begin) - 1 :]
     forbidden = [word for (word,) in family.given.get("bad_words_ids", [])]
     logits[:, forbidden] = -torch.inf
@@ -333,8 +335,8 @@ def difference_of_writer(family: Family, model: Any, report: dict[str, Any], arr
     likely = torch.softmax(logits, -1).gather(1, torch.tensor(ids)[:, None])[:, 0].numpy()
     first = len(source) + len(begin) - 1
     both = np.concatenate([arrays["rollout"], arrays["rollout_generated"]], axis=1)
-    rows = both[:, : joint.shape[-1]].transpose(2, 0, 1)
-    expected = families.rollout(joint)[:, first:]
+    rows = both[:, : graph.top.shape[-1]].transpose(2, 0, 1)
+    expected = graph.rollout()[:, first:]
     if rows.shape != expected.shape:
         return np.inf
     return float(max(np.abs(rows - expected).max(), np.abs(said - likely).max()))

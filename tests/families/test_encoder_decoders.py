@@ -1,12 +1,13 @@
-"""Source and target of an encoder-decoder as one graph: the program's output compared with NumPy's rollout and SciPy's
-flow."""
+"""Source and target of an encoder-decoder as one graph: the program's output compared with tools/reference."""
 
 import unittest
 
 import families
 import numpy as np
 import transformers
-from laws import STEP, maximum_flow, mixed
+
+from reference.attention_graph import AttentionGraph
+from reference.max_flow import Network
 
 transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
@@ -24,22 +25,23 @@ class JointGraphTest(unittest.TestCase):
                 # The decoder's, after three of the encoder.
                 self.assertEqual(report["settings"]["layers"], [4, 5, 6, 7])
                 np.testing.assert_allclose(found.rows("raw"), joint.mean(1)[3:, first:], atol=1e-6)
-                rollout = families.rollout(joint)
+                graph = AttentionGraph(joint)
+                rollout = graph.rollout()
                 np.testing.assert_allclose(found.rows("rollout"), rollout[3:, first:], atol=1e-6)
                 self.assertGreater(rollout[6, -1, :first].min(), 0.0)
-                matrices = mixed(joint)
                 n = joint.shape[-1]
-                low = found.rows("flow")
+                flow = found.rows("flow")
                 gap = found.arrays["flow_gap"].transpose(2, 0, 1)
                 for at, layer in enumerate((5, 7)):
                     for t, source in ((0, 0), (0, first), (2, 3), (6, 5), (6, first), (6, first + 2)):
                         # Among the tokens that the output sees.
                         seen = first + t + 1
-                        expected = maximum_flow(matrices[:layer, :seen, :seen], first + t, source)
+                        network = Network(graph.matrices(layer)[:, :seen, :seen])
+                        low, high = network.enclosure(first + t, source)
                         # Float32 weights that differ by 1e-7, in a cut of at most 4 n arcs.
-                        self.assertLessEqual(low[at, t, source], expected + 4 * n * (STEP + 1e-7))
+                        self.assertLessEqual(flow[at, t, source], high + 4 * n * 1e-7)
                         width = gap[at, t, source] if source < gap.shape[-1] else 1e-6
-                        self.assertGreaterEqual(low[at, t, source] + width, expected - 4 * n * 1e-7)
+                        self.assertGreaterEqual(flow[at, t, source] + width, low - 4 * n * 1e-7)
 
     def test_source_and_target_are_named(self):
         found = families.written_by(families.FAMILIES["mbart"], "--method", "rollout")

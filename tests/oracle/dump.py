@@ -1,14 +1,19 @@
 """The input of the oracles: the .npz written by `attnflow explain --keep-attention -o dump.npz`.
 
-The mixing matrices are recomputed here, in float64 from the raw attention, so that only the raw attention is taken from
-the program under test.
+The matrices of the graph are recomputed in float64 from the raw attention (tools/reference), so that only the raw
+attention is taken from the program under test.
 """
 
 import argparse
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parent.parent.parent / "tools"))
+from reference.attention_graph import AttentionGraph
+from reference.max_flow import SolverError
 
 
 class OracleError(Exception):
@@ -17,30 +22,22 @@ class OracleError(Exception):
 
 @dataclass
 class Dump:
-    """Arrays by their names in the file, and the mixing matrices.
+    """Arrays by their names in the file, and the graph of the attention among them.
 
-    attention      float32 [L, H, n, n]
     layers         the l of the first dimension of raw, rollout and flow
     output_tokens  positions of the rows of raw and rollout; flow_output_tokens: of flow
-    below          float64 [L, n, n]: A_k of the layers below the one looked at (index k - 1)
-    top            float64 [L, n, n]: A_l of the layer looked at; differs from `below` for one head
-    weights        float64 [L, n, n]: W_l of the layer looked at, without the residual
     """
 
     path: str
     arrays: dict
-    attention: np.ndarray
     layers: list
     output_tokens: list
     flow_output_tokens: list
-    start_layer: int
-    weights: np.ndarray
-    below: np.ndarray
-    top: np.ndarray
+    graph: AttentionGraph
 
     @property
     def tokens(self):
-        return self.attention.shape[-1]
+        return self.graph.top.shape[-1]
 
 
 def add_arguments(parser):
@@ -48,24 +45,6 @@ def add_arguments(parser):
     parser.add_argument("--residual", type=float, default=0.5, help="rho that the file was made with (%(default)s)")
     parser.add_argument("--heads", default="mean", help="mean, max, min or a head, as the file was made (%(default)s)")
     parser.add_argument("--start-layer", type=int, default=0, help="m that the file was made with (%(default)s)")
-
-
-def fuse(attention, heads):
-    """[L, H, n, n] -> [L, n, n] float64; rows renormalized after max and min."""
-    values = attention.astype(np.float64)
-    if heads == "mean":
-        return values.mean(axis=1)
-    if heads in ("max", "min"):
-        fused = values.max(axis=1) if heads == "max" else values.min(axis=1)
-        return fused / fused.sum(axis=-1, keepdims=True)
-    head = int(heads) if heads.isdecimal() else -1
-    if not 0 <= head < attention.shape[1]:
-        raise OracleError(f"--heads {heads}: expected mean, max, min or a head below {attention.shape[1]}")
-    return values[:, head]
-
-
-def mixing(fused, residual):
-    return (1.0 - residual) * fused + residual * np.eye(fused.shape[-1])
 
 
 def positions(arrays, key, default):
@@ -88,7 +67,9 @@ def load(arguments):
         raise OracleError("attention: expected finite values of at least 0")
     if not 0.0 <= arguments.residual <= 1.0:
         raise OracleError(f"--residual {arguments.residual}: expected 0 to 1")
-    layer_count, _, n, _ = attention.shape
+    layer_count, heads, n, _ = attention.shape
+    if arguments.heads not in ("mean", "max", "min", *map(str, range(heads))):
+        raise OracleError(f"--heads {arguments.heads}: expected mean, max, min or a head below {heads}")
     if not 0 <= arguments.start_layer < layer_count:
         raise OracleError(f"--start-layer {arguments.start_layer}: expected 0 to {layer_count - 1}")
     layers = positions(arrays, "layers", None)
@@ -100,20 +81,8 @@ def load(arguments):
         if not 0 <= token < n:
             raise OracleError(f"output token {token}: expected 0 to {n - 1}")
 
-    one_head = arguments.heads.isdecimal()
-    weights = fuse(attention, arguments.heads)
-    return Dump(
-        path=arguments.dump,
-        arrays=arrays,
-        attention=attention,
-        layers=layers,
-        output_tokens=output_tokens,
-        flow_output_tokens=flow_output_tokens,
-        start_layer=arguments.start_layer,
-        weights=weights,
-        below=mixing(fuse(attention, "mean") if one_head else weights, arguments.residual),
-        top=mixing(weights, arguments.residual),
-    )
+    graph = AttentionGraph(attention, arguments.heads, arguments.residual, arguments.start_layer)
+    return Dump(arguments.dump, arrays, layers, output_tokens, flow_output_tokens, graph)
 
 
 def require(dump, key, rows):
@@ -139,7 +108,7 @@ def run(check, description, more_arguments=None):
     try:
         dump = load(arguments)
         summary, failures = check(arguments, dump)
-    except OracleError as error:
+    except (OracleError, SolverError) as error:
         print(f"cannot check: {error}", file=sys.stderr)
         return 2
     for failure in failures[:20]:

@@ -5,11 +5,8 @@
 
 Checks every pair up to 24 tokens, otherwise --pairs pairs chosen by --seed (0: every pair), evenly over the layers.
 
-SciPy uses int32 capacities, so they are floor(A * scale), with a scale of at most 2^30. Its maximum flow / scale is a
-lower bound on the true flow; the true capacities across the minimum cut in its residual network are an upper bound. The
-two differ by less than (number of arcs across that cut) / scale, which is checked for each pair; the summary gives the
-largest difference. The program's [flow, flow + flow_gap] must overlap this enclosure. NetworkX does the same on a few
-pairs with scale 2^50 in Python integers.
+The program's [flow, flow + flow_gap] must overlap SciPy's enclosure and contain NetworkX's exact flow of a few pairs
+(tools/reference/max_flow.py). The summary gives the largest width of an enclosure.
 
 Also checked: one layer down, flow is A itself; rollout <= flow + gap; gaps are within the requested tolerance; a pair
 flagged as degenerate equals the end cut it names, and one that is not flagged equals neither. Exits with 0 if all
@@ -17,87 +14,21 @@ agree, 1 if not, 2 if nothing can be checked.
 """
 
 import sys
-from dataclasses import dataclass
 
 import dump as dumps
-import networkx
 import numpy as np
-import scipy.sparse as sparse
-from scipy.sparse import csgraph
 
-# Differences of float64 arithmetic: sums of at most a few thousand terms of size 1.
-ROUNDING = 1e-12
-
-
-@dataclass
-class Network:
-    """Arcs of layers l..m as one graph; node (k, p) is number (l - k) n + p."""
-
-    tail: np.ndarray
-    head: np.ndarray
-    capacity: np.ndarray  # float64
-    nodes: int
-    matrix: sparse.csr_matrix  # int32 capacities
-    scale: int
-
-
-def build_network(dump, layer):
-    n = dump.tokens
-    blocks = [dump.top[layer - 1], *(dump.below[k - 1] for k in range(layer - 1, dump.start_layer, -1))]
-    tail, head, capacity = [], [], []
-    for depth, block in enumerate(blocks):
-        query, key = np.nonzero(block)
-        tail.append(depth * n + query)
-        head.append((depth + 1) * n + key)
-        capacity.append(block[query, key])
-    tail, head, capacity = np.concatenate(tail), np.concatenate(head), np.concatenate(capacity)
-    largest = max(1.0, float(max(block.sum(axis=1).max() for block in blocks)))
-    scale = int(2**30 / largest)
-    nodes = n * (len(blocks) + 1)
-    integers = np.floor(capacity * scale).astype(np.int32)
-    kept = integers > 0
-    matrix = sparse.csr_matrix((integers[kept], (tail[kept], head[kept])), shape=(nodes, nodes))
-    return Network(tail, head, capacity, nodes, matrix, scale)
-
-
-def scipy_enclosure(network, source, sink):
-    """Lower and upper bound on the true maximum flow, and how far apart they may be."""
-    result = csgraph.maximum_flow(network.matrix, source, sink)
-    flow = result.flow if hasattr(result, "flow") else result.residual
-    residual = network.matrix - flow
-    residual.eliminate_zeros()
-    if residual.nnz and residual.data.min() < 0:
-        raise dumps.OracleError("SciPy's flow exceeds a capacity")
-    reached = np.zeros(network.nodes, bool)
-    reached[csgraph.breadth_first_order(residual, source, return_predecessors=False)] = True
-    if reached[sink]:
-        raise dumps.OracleError("SciPy's flow is not a maximum: its residual network has a path left")
-    across = reached[network.tail] & ~reached[network.head]
-    return result.flow_value / network.scale, float(network.capacity[across].sum()), across.sum() / network.scale
-
-
-def networkx_enclosure(network, source, sink):
-    """The same in exact Python integers."""
-    scale = 2**50
-    graph = networkx.DiGraph()
-    graph.add_nodes_from((source, sink))
-    for tail, head, capacity in zip(network.tail, network.head, network.capacity, strict=True):
-        graph.add_edge(int(tail), int(head), capacity=int(capacity * scale))
-    value, (reached, _) = networkx.minimum_cut(graph, source, sink)
-    inside = np.zeros(network.nodes, bool)
-    inside[list(reached)] = True
-    across = inside[network.tail] & ~inside[network.head]
-    return value / scale, float(network.capacity[across].sum()), across.sum() / scale
+from reference.max_flow import ROUNDING, Network
 
 
 def end_cuts(dump, layer):
     """Two cuts for every pair: the arcs into j from nodes that i reaches, and those out of i to nodes that reach j."""
     n = dump.tokens
-    first = dump.below[dump.start_layer]
-    top = dump.top[layer - 1]
+    matrices = dump.graph.matrices(layer)
+    first, top = matrices[0], matrices[-1]
     between = np.eye(n, dtype=bool)  # from nodes after layer l - 1 to nodes after layer m + 1
-    for k in range(layer - 1, dump.start_layer + 1, -1):
-        between = between.astype(int) @ (dump.below[k - 1] > 0).astype(int) > 0
+    for matrix in matrices[-2:0:-1]:
+        between = between.astype(int) @ (matrix > 0).astype(int) > 0
     reach_down = (top > 0).astype(int) @ between.astype(int) > 0  # [i, node after layer m + 1]
     reach_up = between.astype(int) @ (first > 0).astype(int) > 0  # [node after layer l - 1, j]
     return reach_down.astype(float) @ first, top @ reach_up.astype(float)
@@ -134,14 +65,9 @@ class Checker:
         found = f"flow {self.flow[index, row, token]!r} + gap {self.gap[index, row, token]:.3g}"
         self.failures.append(f"{what}, {place}: {found}; {detail}")
 
-    def compare(self, solver, name, network, pair):
+    def compare(self, name, pair, low, high):
+        """`low` and `high` are the bounds that the solver `name` gives for the flow of the pair."""
         index, row, token = pair
-        layer, n = self.dump.layers[index], self.dump.tokens
-        source, sink = self.rows[row], (layer - self.dump.start_layer) * n + token
-        low, high, apart = solver(network, source, sink)
-        # Properties of the oracle itself that the docstring promises.
-        if not (-ROUNDING <= high - low <= apart + ROUNDING):
-            raise dumps.OracleError(f"{name}: the enclosure [{low!r}, {high!r}] is wider than {apart:.3g}")
         self.width = max(self.width, high - low)
         found_low = self.flow[index, row, token]
         found_high = found_low + self.gap[index, row, token]
@@ -157,9 +83,9 @@ class Checker:
     def check_one_layer(self):
         checked = 0
         for index, layer in enumerate(self.dump.layers):
-            if layer != self.dump.start_layer + 1:
+            if layer != self.dump.graph.start_layer + 1:
                 continue
-            expected = self.dump.top[layer - 1][self.rows]
+            expected = self.dump.graph.top[layer - 1][self.rows]
             checked += expected.size
             for row, token in np.argwhere(~(np.abs(self.flow[index] - expected) <= 1e-15)):
                 self.fail("one layer", index, row, token, f"expected {expected[row, token]!r}")
@@ -190,7 +116,7 @@ class Checker:
             flags = self.flags[index]
             high = self.flow[index] + self.gap[index]
             column, row_mass = (cut[self.rows] for cut in end_cuts(self.dump, layer))
-            several = layer - self.dump.start_layer > 1
+            several = layer - self.dump.graph.start_layer > 1
             for what, wrong, cut in (
                 (
                     "flag 1 (first layer's column)",
@@ -215,16 +141,17 @@ def check(arguments, dump):
     pairs = choose_pairs(arguments, dump, checker.rows)
     if not pairs:
         raise dumps.OracleError("there was no pair to check")
-    networks = {index: build_network(dump, layer) for index, layer in enumerate(dump.layers)}
+    networks = [Network(dump.graph.matrices(layer)) for layer in dump.layers]
     for pair in pairs:
-        checker.compare(scipy_enclosure, "SciPy", networks[pair[0]], pair)
-    scipy_width = checker.width
+        index, row, token = pair
+        checker.compare("SciPy", pair, *networks[index].enclosure(checker.rows[row], token))
 
     few = arguments.networkx if dump.tokens <= 24 else 0
     random = np.random.RandomState(arguments.seed)
     for place in random.choice(len(pairs), min(few, len(pairs)), replace=False):
-        pair = pairs[int(place)]
-        checker.compare(networkx_enclosure, "NetworkX", networks[pair[0]], pair)
+        index, row, token = pair = pairs[int(place)]
+        exact = networks[index].exact(checker.rows[row], token)
+        checker.compare("NetworkX", pair, exact, exact)
     few = min(few, len(pairs))
 
     checker.check_enclosures()
@@ -233,7 +160,7 @@ def check(arguments, dump):
     flagged = checker.check_flags()
     summary = (
         f"flow_oracle: n = {dump.tokens}, layers {dump.layers[0]} to {dump.layers[-1]}: {len(pairs)} of "
-        f"{checker.flow.size} pairs by SciPy (known within {scipy_width:.2g}), {few} by NetworkX, {exact} one layer "
+        f"{checker.flow.size} pairs by SciPy (known within {checker.width:.2g}), {few} by NetworkX, {exact} one layer "
         f"down exactly, {above} not below rollout, {checker.flags.size} flags ({flagged} degenerate); largest distance "
         f"from the oracle {max(0.0, checker.outside):.2g}, largest gap {checker.gap.max():.2g}"
     )

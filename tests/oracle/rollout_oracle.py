@@ -13,34 +13,25 @@ import dump as dumps
 import numpy as np
 
 
-def rollout(dump, layer):
-    """A_l A_(l-1) ... A_(m+1), the layer nearer the output on the left."""
-    product = np.eye(dump.tokens)
-    for below in range(dump.start_layer, layer - 1):
-        product = dump.below[below] @ product
-    return dump.top[layer - 1] @ product
-
-
 def check(arguments, dump):
     failures = []
     worst = {}
     compared = 0
     rows = dump.output_tokens
-    for name, expected in (
-        ("raw", lambda layer: dump.weights[layer - 1]),
-        ("rollout", lambda layer: rollout(dump, layer)),
-    ):
+    start = dump.graph.start_layer
+    for name, values in (("raw", dump.graph.weights[start:]), ("rollout", dump.graph.rollout())):
         found = dumps.require(dump, name, rows)
         worst[name] = 0.0
         for index, layer in enumerate(dump.layers):
-            error = np.abs(found[index] - expected(layer)[rows])
+            expected = values[layer - start - 1, rows]
+            error = np.abs(found[index] - expected)
             worst[name] = max(worst[name], float(error.max()))
             compared += error.size
             # Written so that NaN fails.
             for row, column in np.argwhere(~(error <= arguments.tolerance)):
                 failures.append(
                     f"{name} of layer {layer}, output token {rows[row]}, input token {column}: expected "
-                    f"{expected(layer)[rows[row], column]!r}, found {found[index, row, column]!r}"
+                    f"{expected[row, column]!r}, found {found[index, row, column]!r}"
                 )
     if compared == 0:
         raise dumps.OracleError("there was nothing to compare")

@@ -1,16 +1,37 @@
-"""Random small stacks and options: the program's raw attention, rollout and flow compared with reference.py."""
+"""Random small stacks and options: the program's raw attention, rollout and flow compared with tools/reference."""
 
 import functools
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
-from reference import Ambiguous, Reference, Settings, exact_flow, flow_bounds
 from running import DONE, Runner, wrong
 from samples import npy_bytes, npz_bytes, stack
+
+from reference.attention_graph import Ambiguous, AttentionGraph, divide_rows
+from reference.max_flow import Network
 
 # Float64 sums of at most a few hundred terms near 1, through at most four products.
 ROUNDING = 1e-12
 EXACT_PAIRS = 3
+
+
+@dataclass
+class Settings:
+    heads: str
+    residual: float
+    discard: float
+    keep_special: bool
+    masked: tuple[int, ...]
+    start_layer: int
+    renormalize: bool
+    normalize: str
+
+    def graph(self, attention: np.ndarray, special: np.ndarray) -> AttentionGraph:
+        return AttentionGraph(
+            attention, self.heads, self.residual, self.start_layer, mask_columns=self.masked, discard=self.discard,
+            discard_keeps=np.flatnonzero(special) if self.keep_special else (), renormalize=self.renormalize,
+        )  # fmt: skip
 
 
 def settings_of(random: Random, shape: tuple, any_weights: bool) -> Settings:
@@ -59,26 +80,26 @@ def at_worst(found: np.ndarray, expected: np.ndarray) -> str:
     return f"output token {place[0]}, input token {place[1]}: expected {expected[place]!r}, found {found[place]!r}"
 
 
-def check_flow(random: Random, reference: Reference, layer: int, found: np.ndarray, gap: np.ndarray) -> None:
-    blocks = reference.blocks(layer)
-    low, below = flow_bounds(blocks)
-    scale = np.ones((len(found), 1))
-    if reference.settings.normalize == "row":
+def check_flow(
+    random: Random, matrices: np.ndarray, normalize: str, layer: int, found: np.ndarray, gap: np.ndarray
+) -> None:
+    network = Network(matrices)
+    low, high = network.enclosures()
+    if normalize == "row":
         # The row's sum is the program's own, by which the finished values were divided.
-        sums = low.sum(axis=1, keepdims=True)
-        expected = np.divide(low, sums, out=np.zeros_like(low), where=sums > 0)
-        slack = 4 * below * len(found) / np.maximum(sums, 1e-3)
+        expected = divide_rows(low)
+        slack = 4 * (high - low).max() * len(found) / np.maximum(low.sum(axis=1, keepdims=True), 1e-3)
         if differs(found, expected, slack + gap + ROUNDING):
             raise wrong(f"flow of layer {layer}, divided by rows: {at_worst(found, expected)}")
         return
-    if (found + gap < low - ROUNDING).any() or (found > low + below + ROUNDING).any():
+    if not ((found + gap >= low - ROUNDING) & (found <= high + ROUNDING)).all():
         raise wrong(f"flow of layer {layer}: {at_worst(found, low)}")
-    if len(blocks) == 1 and differs(found, blocks[0], 2.0**-59 * scale):
-        raise wrong(f"flow of one layer, {layer}: {at_worst(found, blocks[0])}")
+    if len(matrices) == 1 and differs(found, matrices[0], 2.0**-59):
+        raise wrong(f"flow of one layer, {layer}: {at_worst(found, matrices[0])}")
     n = len(found)
     for _ in range(EXACT_PAIRS):
         i, j = random.randrange(n), random.randrange(n)
-        exact = exact_flow(blocks, i, j)
+        exact = network.exact(i, j)
         if not (found[i, j] - ROUNDING <= exact <= found[i, j] + gap[i, j] + ROUNDING):
             raise wrong(
                 f"flow of layer {layer}, output token {i}, input token {j}: exactly {exact!r}, found {found[i, j]!r}"
@@ -97,7 +118,7 @@ def case(random: Random, runner: Runner) -> None:
     runner.write("a.npz", npz_bytes(
         {"attention.npy": npy_bytes(attention), "special.npy": npy_bytes(special)}, random.random() < 0.5))  # fmt: skip
     try:
-        reference = Reference(attention, settings, special)
+        graph = settings.graph(attention, special)
     except Ambiguous:
         return case(random, runner)
     threads = random.choice((1, 2, 3))
@@ -112,9 +133,11 @@ def case(random: Random, runner: Runner) -> None:
     if layers != list(range(settings.start_layer + 1, len(attention) + 1)) or arrays["flow"].shape[1:] != (n, n):
         raise wrong(f"found layers {layers} and flow of shape {arrays['flow'].shape}")
     largest = functools.reduce(max, (float(np.abs(arrays[name]).max()) for name in ("raw", "rollout")), 1.0)
+    by_name = {"raw": graph.weights[settings.start_layer :], "rollout": graph.rollout()}
     for index, layer in enumerate(layers):
-        for name in ("raw", "rollout"):
-            found, expected = arrays[name][index], getattr(reference, name)(layer)
-            if differs(found, expected, ROUNDING * largest):
-                raise wrong(f"{name} of layer {layer}: {at_worst(found, expected)}")
-        check_flow(random, reference, layer, arrays["flow"][index], arrays["flow_gap"][index])
+        for name, values in by_name.items():
+            expected = divide_rows(values[index]) if settings.normalize == "row" else values[index]
+            if differs(arrays[name][index], expected, ROUNDING * largest):
+                raise wrong(f"{name} of layer {layer}: {at_worst(arrays[name][index], expected)}")
+        flow, gap = arrays["flow"][index], arrays["flow_gap"][index]
+        check_flow(random, graph.matrices(layer), settings.normalize, layer, flow, gap)

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import results
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(ROOT / "tools"))  # for tools/reference
 PROGRAM = Path(os.environ.get("ATTNFLOW", ROOT / "build" / "release" / "bin" / "attnflow"))
 GOLDEN = ROOT / "tests" / "golden"
 

@@ -9,11 +9,12 @@ from random import Random
 import campaign_server
 import mutations
 import numpy as np
-import reference
 import results
 import running
 import samples
 import seeds
+
+from reference import attention_graph, max_flow
 
 
 class Judged(unittest.TestCase):
@@ -113,19 +114,20 @@ class Numbers(unittest.TestCase):
     def test_two_layers_in_closed_form(self):
         for seed in range(5):
             attention = samples.stack(Random(seed), layers=2, heads=2, tokens=5)
-            found = reference.Reference(attention, reference.Settings())
-            top, first = found.blocks(2)
+            graph = attention_graph.AttentionGraph(attention)
+            first, top = graph.matrices(2)
             expected = np.minimum(top[:, :, None], first[None]).sum(axis=1)
-            low, below = reference.flow_bounds([top, first])
-            self.assertTrue((np.abs(low - expected) <= below).all())
-            self.assertAlmostEqual(reference.exact_flow([top, first], 1, 3), expected[1, 3], delta=1e-15)
-            np.testing.assert_allclose(found.rollout(2), top @ first, atol=1e-15)
+            network = max_flow.Network(graph.matrices(2))
+            low, high = network.enclosures()
+            self.assertTrue(((low <= expected + 1e-15) & (expected <= high + 1e-15)).all())
+            self.assertAlmostEqual(network.exact(1, 3), expected[1, 3], delta=1e-15)
+            np.testing.assert_allclose(graph.rollout()[1], top @ first, atol=1e-15)
 
     def test_what_is_discarded_first(self):
         even = np.full((2, 2), 0.5)
-        np.testing.assert_array_equal(reference.discarded(even, 0.5, np.zeros(2, bool), True), [[0.5, 0.5], [0, 0]])
-        with self.assertRaises(reference.Ambiguous):
-            reference.discarded(even, 0.5, np.zeros(2, bool), False)
+        np.testing.assert_array_equal(attention_graph.discard_smallest(even, 0.5), [[0.5, 0.5], [0, 0]])
+        with self.assertRaises(attention_graph.Ambiguous):
+            attention_graph.discard_smallest(even, 0.5, exact=False)
 
 
 class Seeds(unittest.TestCase):

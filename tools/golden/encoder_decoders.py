@@ -8,8 +8,9 @@ import small_tokenizers
 import torch
 import transformers
 from golden_io import write_json, write_npz
-from joint_graph import joined
 from random_models import fill, load
+
+from reference.attention_graph import joint_attention
 
 POSITIONS = 40
 TEXT = "the author talk about the key on her table"
@@ -90,7 +91,7 @@ def run(model, source, target):
         output = model(
             input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target]), output_attentions=True
         )
-    return {"attention": joined(output), "logits": output.logits[0].numpy()}
+    return {"attention": np.stack(joint_attention(output))[:, 0], "logits": output.logits[0].numpy()}
 
 
 def make_cases(recipe, model, backend, vocabulary, seed):

@@ -5,8 +5,9 @@ import tokenizers
 import torch
 import transformers
 from golden_io import cut_to, describe, mask_predictions, write_json, write_npz
-from rollout import fuse, rollout
 from texts import AUTHOR, CABINETS, CAT, ORIGIN, PAIR, REACTIONS, SCRIPTS
+
+from reference.attention_graph import AttentionGraph, fuse_heads
 
 # Cases up to this many tokens keep all their attention; longer ones a sample, so that each file stays under 300 KB.
 FULL_TOKENS = 16
@@ -34,7 +35,7 @@ def run(model, case):
 
 def case_arrays(case, attention, seed):
     layers, heads, n, _ = attention.shape
-    values = rollout(fuse(attention))
+    values = AttentionGraph(attention).rollout()
     arrays = {"ids": np.array(case["ids"], np.int64), "type_ids": np.array(case["type_ids"], np.int64)}
     if case["attention"] == "full":
         arrays["attention"] = attention
@@ -61,20 +62,16 @@ def case_arrays(case, attention, seed):
 
 
 def rollout_variants(attention):
-    mean = fuse(attention)
-    largest = fuse(attention, "max")
-    smallest = fuse(attention, "min")
-    return {
-        "fused_mean": mean,
-        "fused_max": largest,
-        "fused_min": smallest,
-        "rollout_heads_max": rollout(largest),
-        "rollout_heads_min": rollout(smallest),
-        "rollout_heads_3": rollout(mean, top=fuse(attention, 3)),
-        "rollout_residual_30": rollout(mean, residual=0.3),
-        "rollout_residual_0": rollout(mean, residual=0.0),
-        "rollout_to_layer_2": rollout(mean, to_layer=2),
+    variants = {
+        "heads_max": {"heads": "max"},
+        "heads_min": {"heads": "min"},
+        "heads_3": {"heads": "3"},
+        "residual_30": {"residual": 0.3},
+        "residual_0": {"residual": 0.0},
+        "to_layer_2": {"start_layer": 2},
     }
+    fused = {f"fused_{heads}": fuse_heads(attention, heads) for heads in ("mean", "max", "min")}
+    return fused | {f"rollout_{name}": AttentionGraph(attention, **given).rollout() for name, given in variants.items()}
 
 
 def minilm(folder, out):

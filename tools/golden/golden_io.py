@@ -3,11 +3,14 @@
 import io
 import json
 import shutil
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))  # for tools/reference
 
 
 def write_npz(path, arrays):

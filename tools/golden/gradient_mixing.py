@@ -11,6 +11,8 @@ import transformers
 from attention_gradients import differentiate, index_of, loader
 from golden_io import write_json, write_npz
 
+from reference.attention_graph import add_residual, rollout
+
 DECODER_TEXT = "The key to Sara's café is on the table"
 # (family, model, input): the name of a text in models/index.json, a picture's size in patches, or a text.
 CASES = [
@@ -37,27 +39,6 @@ SOME_TOKEN = 5
 def gradient_weights(attention, gradient):
     """G, [L, n, n]: clipped for each head, then averaged."""
     return np.maximum(0.0, gradient * attention).mean(axis=1)
-
-
-def published_rollout(weights):
-    """R <- R + G R, starting from R = I, after each layer."""
-    product = np.eye(weights.shape[-1])
-    after = []
-    for layer in weights:
-        product = product + layer @ product
-        after.append(product)
-    return np.stack(after)
-
-
-def renormalized_rollout(weights):
-    """The product of I + G with every row divided by its sum, after each layer."""
-    product = np.eye(weights.shape[-1])
-    after = []
-    for layer in weights:
-        mixed = np.eye(len(layer)) + layer
-        product = mixed / mixed.sum(axis=-1, keepdims=True) @ product
-        after.append(product)
-    return np.stack(after)
 
 
 def text_input(entry, given):
@@ -133,11 +114,10 @@ def case_of(golden, family, entry, given, seed):
         if rounding > 2e-6:
             raise AssertionError(f"{about['name']}, target {index}: float32 alone is off by {rounding}")
         targets.append({"index": index, "logit": value})
-        arrays |= {
-            f"target{index}_raw": weights.astype(np.float32),
-            f"target{index}_rollout": published_rollout(weights).astype(np.float32),
-            f"target{index}_rollout_renormalized": renormalized_rollout(weights).astype(np.float32),
-        }
+        arrays[f"target{index}_raw"] = weights.astype(np.float32)
+        for suffix, rule in (("", "added"), ("_renormalized", "added-normalized")):
+            matrices = add_residual(weights, rule=rule)
+            arrays[f"target{index}_rollout{suffix}"] = rollout(matrices).astype(np.float32)
     return about | {"family": family, "model": name, "layers": entry["layers"], "targets": targets}, arrays
 
 

@@ -8,8 +8,10 @@ for output_attentions), or refused with a reason. What is kept has to be that of
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import attnflow.joint
@@ -17,6 +19,9 @@ import torch
 import transformers
 
 import attnflow
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "tools"))
+from reference.attention_graph import joint_attention
 
 TOLERANCE = 1e-5  # of weights of at most 1 in float32
 
@@ -160,23 +165,6 @@ class Outcome:
     reason: str = ""
 
 
-def joined(output: Any) -> list[torch.Tensor]:
-    """The attention of an encoder-decoder between source and target tokens, put together by hand."""
-    own = [(weights, 0, 0) for weights in output.encoder_attentions]
-    source, target = output.cross_attentions[0].shape[-1], output.cross_attentions[0].shape[-2]
-    for itself, cross in zip(output.decoder_attentions, output.cross_attentions, strict=True):
-        own += [(itself, source, source), (cross, source, 0)]
-    layers = []
-    for weights, row, column in own:
-        layer = torch.zeros(*weights.shape[:2], source + target, source + target)
-        for position in range(source + target):
-            if not row <= position < row + weights.shape[2]:
-                layer[:, :, position, position] = 1.0
-        layer[:, :, row : row + weights.shape[2], column : column + weights.shape[3]] = weights
-        layers.append(layer)
-    return layers
-
-
 def outcome_of(family: Family) -> Outcome:
     """Raises what is no refusal of attnflow."""
     model = family.build()
@@ -194,7 +182,8 @@ def outcome_of(family: Family) -> Outcome:
         model.set_attn_implementation("eager")
     with torch.no_grad():
         output = model(**inputs, output_attentions=True)
-    expected = joined(output) if "decoder_input_ids" in inputs else output.attentions
+    is_joint = "decoder_input_ids" in inputs
+    expected = [torch.from_numpy(layer) for layer in joint_attention(output)] if is_joint else output.attentions
     if len(found) != len(expected):
         raise AssertionError(f"{family.name}: {len(found)} layers were captured of {len(expected)}")
     padded = 4 if "attention_mask" in inputs else 0  # rows of padding mean nothing

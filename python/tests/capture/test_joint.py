@@ -9,7 +9,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import architectures
 import numpy as np
 import torch
 import transformers
@@ -17,8 +16,10 @@ import transformers
 import attnflow
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from laws import STEP, maximum_flow, mixed  # noqa: E402
 from support import ROOT, PackageTest  # noqa: E402
+
+from reference.attention_graph import AttentionGraph, joint_attention  # noqa: E402
+from reference.max_flow import Network  # noqa: E402
 
 transformers.logging.set_verbosity_error()
 BERT = ROOT / "tests" / "golden" / "models" / "bert_masked_lm"
@@ -71,7 +72,7 @@ class Joint(PackageTest):
         cls.tokenizer = transformers.AutoTokenizer.from_pretrained(BERT)
 
     def eager(self, model: Any) -> Any:
-        """[layer, head, n, n] of the model's own output, put together by hand."""
+        """[layer, head, n, n] of the model's own output."""
         ids = self.tokenizer(self.target)["input_ids"]
         given = [self.tokenizer.cls_token_id, *ids[:-1]]
         model.set_attn_implementation("eager")
@@ -82,29 +83,26 @@ class Joint(PackageTest):
                 output_attentions=True,
             )
         self.logits = output.logits
-        return torch.stack(architectures.joined(output))[:, 0].numpy()
+        return np.stack(joint_attention(output))[:, 0]
 
     def test_rollout_and_flow(self) -> None:
         for name in ("t5", "bart", "marian"):
             with self.subTest(name):
                 model = model_of(name, self.tokenizer)
                 report = attnflow.explain(model, self.tokenizer, self.source, target_text=self.target)
-                matrices = mixed(self.eager(model))
-                n = matrices.shape[-1]
+                graph = AttentionGraph(self.eager(model))
+                n = graph.top.shape[-1]
                 self.assertEqual(report.rollout.shape, (4, n, n))
-                product = np.eye(n)
-                for layer, matrix in enumerate(matrices):
-                    product = matrix @ product
-                    np.testing.assert_allclose(report.rollout[layer], product, atol=1e-6)
+                np.testing.assert_allclose(report.rollout, graph.rollout(), atol=1e-6)
                 self.assertEqual(report.output_token, n - 1)
                 for layer, output in ((0, 1), (1, n - 1), (2, n - 1), (3, n - 1), (3, n - 2), (3, 0)):
+                    network = Network(graph.matrices(layer + 1))
                     for source in range(n):
-                        expected = maximum_flow(matrices[: layer + 1], output, source)
-                        low = float(report.flow[layer, output, source])
-                        high = low + float(report.flow_gap[layer, output, source])
+                        low, high = network.enclosure(output, source)
+                        found = float(report.flow[layer, output, source])
                         # Weights of float32 that differ by 1e-7, in a cut of at most 4 n arcs.
-                        self.assertLessEqual(low, expected + 4 * n * (STEP + 1e-7))
-                        self.assertGreaterEqual(high, expected - 4 * n * 1e-7)
+                        self.assertLessEqual(found, high + 4 * n * 1e-7)
+                        self.assertGreaterEqual(found + report.flow_gap[layer, output, source], low - 4 * n * 1e-7)
 
     def test_tokens_stand_in_two_texts(self) -> None:
         model = model_of("bart", self.tokenizer)
