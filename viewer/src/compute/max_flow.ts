@@ -101,6 +101,13 @@ export function arcsInto({ n, depth, outputToken, blocks }: Capacities, sink: re
   return arcs;
 }
 
+/** The arcs of a run: their capacities, by level, and which positions they may pass. */
+interface Arcs {
+  capacity: readonly Float64Array[];
+  first: number;
+  end: number;
+}
+
 /** Finds maximum flows from a network's source to one sink after another. */
 export class FlowSolver {
   /** The flow on each arc, by level as in the network; arcs of level 1 lead to the sink. */
@@ -110,20 +117,30 @@ export class FlowSolver {
    * unreachable.
    */
   readonly distance: Int32Array;
+  private readonly source: number;
   private readonly through: Float64Array;
   private readonly current: Int32Array;
   private readonly queue: Int32Array;
+  /**
+   * The path of the depth-first search: nodes, and the slot of each step's arc. Slots 0 to n - 1 lead down, n to 2n - 1
+   * back up, where flow can be taken back.
+   */
+  private readonly path: Int32Array;
+  private readonly slots: Int32Array;
   /** arcs that carry flow, or did */
   private readonly touched: [block: number, index: number][] = [];
 
   constructor(private readonly network: Capacities) {
-    const { n, depth, blocks } = network;
+    const { n, depth, outputToken, blocks } = network;
     this.flow = blocks.map((block, d) => new Float64Array(d === 1 ? n : block.length));
     const nodes = (depth + 1) * n;
+    this.source = depth * n + outputToken;
     this.distance = new Int32Array(nodes);
     this.through = new Float64Array(nodes);
     this.current = new Int32Array(nodes);
     this.queue = new Int32Array(nodes);
+    this.path = new Int32Array(2 * nodes + 2);
+    this.slots = new Int32Array(2 * nodes + 2);
   }
 
   /**
@@ -131,159 +148,176 @@ export class FlowSolver {
    * Stops once the total is `most`, an upper bound, which saves the last search (it only proves that no more can flow).
    */
   *run(sink: Float64Array, most = Infinity, first = 0, end = this.network.n): Work<number> {
-    const { n, depth, outputToken, blocks } = this.network;
-    const { flow, distance, through, current, queue } = this;
-    const capacity = blocks.map((block, d) => (d === 1 ? sink : block));
+    const arcs = { capacity: this.network.blocks.map((block, d) => (d === 1 ? sink : block)), first, end };
     // Resets the arcs used for the last sink, a small part of a large network.
-    for (const [block, index] of this.touched) flow[block][index] = 0;
+    for (const [block, index] of this.touched) this.flow[block][index] = 0;
     this.touched.length = 0;
-    through.fill(0);
-    const source = depth * n + outputToken;
-    // Index of a node's first arc in its block. The sink is the only node below level 1.
-    const beginOf = (d: number, p: number) => (d === 1 ? p : d === depth ? 0 : p * n);
-    const firstOf = (d: number) => (d === 1 ? 0 : first);
-    const endOf = (d: number) => (d === 1 ? 1 : end);
-    // Flow that comes directly from the source never needs to be taken back.
-    const canReturn = (d: number, node: number) => d < depth - 1 && through[node] > 0;
-
-    /** The distances before any flow. Nodes that no arc leads to get one as well, but are never visited. */
-    const begin = () => {
-      current.fill(0);
-      distance.fill(-1);
-      distance[0] = depth;
-      for (let d = 1; d < depth; ++d) distance.fill(depth - d, d * n + first, d * n + end);
-      distance[source] = 0;
-      return true;
-    };
-
-    /** Distances over arcs with room, up to the sink; returns whether the sink is reached. */
-    function* search(): Work<boolean> {
-      distance.fill(-1);
-      current.fill(0);
-      distance[source] = 0;
-      queue[0] = source;
-      let [head, tail, work] = [0, 1, 0];
-      while (head < tail) {
-        const node = queue[head++];
-        const [d, p] = [Math.floor(node / n), node % n];
-        const next = distance[node] + 1;
-        if (distance[0] >= 0 && next > distance[0]) break;
-        const [below, begin, last] = [(d - 1) * n, beginOf(d, p), endOf(d)];
-        const [rooms, used] = [capacity[d], flow[d]];
-        for (let j = firstOf(d); j < last; ++j) {
-          if (distance[below + j] >= 0 || !(rooms[begin + j] > used[begin + j])) continue;
-          distance[below + j] = next;
-          // The sink has no outgoing arcs.
-          if (d > 1) queue[tail++] = below + j;
-        }
-        work += last;
-        if (canReturn(d, node)) {
-          const above = (d + 1) * n;
-          const carried = flow[d + 1];
-          for (let q = first; q < end; ++q) {
-            if (distance[above + q] >= 0 || !(carried[q * n + p] > 0)) continue;
-            distance[above + q] = next;
-            queue[tail++] = above + q;
-          }
-          work += n;
-        }
-        if (work > 2e5) {
-          work = 0;
-          yield;
-        }
-      }
-      return distance[0] >= 0;
-    }
-
-    // The path of the depth-first search: nodes, and the slot of each step's arc. Slots 0 to n - 1 lead down, n to 2n -
-    // 1 back up, where flow can be taken back.
-    const path = new Int32Array(2 * (depth + 1) * n + 2);
-    const slots = new Int32Array(path.length);
-    let [slot, to, block, index] = [0, 0, 0, 0];
-    /** Finds a node's next arc to one step further from the source; returns whether there is one. */
-    const advance = (node: number): boolean => {
-      const [d, p] = [Math.floor(node / n), node % n];
-      const want = distance[node] + 1;
-      slot = current[node];
-      if (slot < n) {
-        const [below, begin, last] = [(d - 1) * n, beginOf(d, p), endOf(d)];
-        const [rooms, used] = [capacity[d], flow[d]];
-        for (slot = Math.max(slot, firstOf(d)); slot < last; ++slot) {
-          if (distance[below + slot] === want && rooms[begin + slot] > used[begin + slot]) {
-            to = below + slot;
-            return true;
-          }
-        }
-        slot = n + first;
-      }
-      if (canReturn(d, node)) {
-        const above = d * n + n;
-        const carried = flow[d + 1];
-        for (; slot < n + end; ++slot) {
-          if (distance[above + slot - n] === want && carried[(slot - n) * n + p] > 0) {
-            to = above + slot - n;
-            return true;
-          }
-        }
-      }
-      slot = 2 * n;
-      return false;
-    };
-    const takeStep = (step: number) => {
-      const node = path[step];
-      const [d, p] = [Math.floor(node / n), node % n];
-      const back = slots[step] >= n;
-      block = back ? d + 1 : d;
-      index = back ? (slots[step] - n) * n + p : beginOf(d, p) + (d === 1 ? 0 : slots[step]);
-    };
-
+    this.through.fill(0);
     let total = 0;
-    for (let begun = false; total < most && (begun ? yield* search() : begin()); begun = true) {
-      let length = 0;
-      path[0] = source;
-      let work = 0;
-      for (;;) {
-        const node = path[length];
-        if (node === 0) {
-          let push = Infinity;
-          for (let s = 0; s < length; ++s) {
-            takeStep(s);
-            push = Math.min(push, slots[s] < n ? capacity[block][index] - flow[block][index] : flow[block][index]);
-          }
-          let full = length;
-          for (let s = length - 1; s >= 0; --s) {
-            takeStep(s);
-            const back = slots[s] >= n;
-            const room = back ? flow[block][index] : capacity[block][index] - flow[block][index];
-            if (flow[block][index] === 0) this.touched.push([block, index]);
-            flow[block][index] += back ? -push : push;
-            through[back ? path[s] : path[s + 1]] += back ? -push : push;
-            if (room === push) full = s;
-          }
-          total += push;
-          // Continue from the first arc that became full.
-          length = full;
-          continue;
-        }
-        const begin = current[node];
-        const found = advance(node);
-        current[node] = slot;
-        work += slot - begin + depth;
-        if (found) {
-          slots[length++] = slot;
-          path[length] = to;
-        } else {
-          // A dead end: nothing passes here in this phase.
-          distance[node] = -1;
-          if (length-- === 0) break;
-        }
-        if (work > 2e5) {
-          work = 0;
-          yield;
-        }
-      }
+    for (let begun = false; total < most && (begun ? yield* this.search(arcs) : this.begin(arcs)); begun = true) {
+      total += yield* this.fillPaths(arcs);
     }
     return total;
+  }
+
+  /** Index of a node's first arc in its block. The sink is the only node below level 1. */
+  private beginOf(d: number, p: number): number {
+    return d === 1 ? p : d === this.network.depth ? 0 : p * this.network.n;
+  }
+
+  /** Flow that comes directly from the source never needs to be taken back. */
+  private canReturn(d: number, node: number): boolean {
+    return d < this.network.depth - 1 && this.through[node] > 0;
+  }
+
+  /** The distances before any flow. Nodes that no arc leads to get one as well, but are never visited. */
+  private begin({ first, end }: Arcs): boolean {
+    const { distance } = this;
+    const { n, depth } = this.network;
+    this.current.fill(0);
+    distance.fill(-1);
+    distance[0] = depth;
+    for (let d = 1; d < depth; ++d) distance.fill(depth - d, d * n + first, d * n + end);
+    distance[this.source] = 0;
+    return true;
+  }
+
+  /** Distances over arcs with room, up to the sink; returns whether the sink is reached. */
+  private *search({ capacity, first, end }: Arcs): Work<boolean> {
+    const { flow, distance, queue, source } = this;
+    const { n } = this.network;
+    distance.fill(-1);
+    this.current.fill(0);
+    distance[source] = 0;
+    queue[0] = source;
+    let [head, tail, work] = [0, 1, 0];
+    while (head < tail) {
+      const node = queue[head++];
+      const [d, p] = [Math.floor(node / n), node % n];
+      const next = distance[node] + 1;
+      if (distance[0] >= 0 && next > distance[0]) break;
+      const [below, begin, last] = [(d - 1) * n, this.beginOf(d, p), d === 1 ? 1 : end];
+      const [rooms, used] = [capacity[d], flow[d]];
+      for (let j = d === 1 ? 0 : first; j < last; ++j) {
+        if (distance[below + j] >= 0 || !(rooms[begin + j] > used[begin + j])) continue;
+        distance[below + j] = next;
+        // The sink has no outgoing arcs.
+        if (d > 1) queue[tail++] = below + j;
+      }
+      work += last;
+      if (this.canReturn(d, node)) {
+        const above = (d + 1) * n;
+        const carried = flow[d + 1];
+        for (let q = first; q < end; ++q) {
+          if (distance[above + q] >= 0 || !(carried[q * n + p] > 0)) continue;
+          distance[above + q] = next;
+          queue[tail++] = above + q;
+        }
+        work += n;
+      }
+      if (work > 2e5) {
+        work = 0;
+        yield;
+      }
+    }
+    return distance[0] >= 0;
+  }
+
+  /** Fills all paths that go one step further from the source with each arc; returns what flows along them. */
+  private *fillPaths(arcs: Arcs): Work<number> {
+    const { distance, current, path, slots } = this;
+    const { n, depth } = this.network;
+    let [total, length, work] = [0, 0, 0];
+    path[0] = this.source;
+    for (;;) {
+      const node = path[length];
+      if (node === 0) {
+        const [pushed, full] = this.push(arcs, length);
+        total += pushed;
+        // Continue from the first arc that became full.
+        length = full;
+        continue;
+      }
+      const begin = current[node];
+      const slot = this.advance(arcs, node);
+      current[node] = slot;
+      work += slot - begin + depth;
+      if (slot < 2 * n) {
+        slots[length++] = slot;
+        path[length] = this.nodeAt(node, slot);
+      } else {
+        // A dead end: nothing passes here in this phase.
+        distance[node] = -1;
+        if (length-- === 0) return total;
+      }
+      if (work > 2e5) {
+        work = 0;
+        yield;
+      }
+    }
+  }
+
+  /** The slot of a node's next arc to one step further from the source; 2n: there is none. */
+  private advance({ capacity, first, end }: Arcs, node: number): number {
+    const { flow, distance } = this;
+    const { n } = this.network;
+    const [d, p] = [Math.floor(node / n), node % n];
+    const want = distance[node] + 1;
+    let slot = this.current[node];
+    if (slot < n) {
+      const [below, begin, last] = [(d - 1) * n, this.beginOf(d, p), d === 1 ? 1 : end];
+      const [rooms, used] = [capacity[d], flow[d]];
+      for (slot = Math.max(slot, d === 1 ? 0 : first); slot < last; ++slot) {
+        if (distance[below + slot] === want && rooms[begin + slot] > used[begin + slot]) return slot;
+      }
+      slot = n + first;
+    }
+    if (this.canReturn(d, node)) {
+      const above = d * n + n;
+      const carried = flow[d + 1];
+      for (; slot < n + end; ++slot) {
+        if (distance[above + slot - n] === want && carried[(slot - n) * n + p] > 0) return slot;
+      }
+    }
+    return 2 * n;
+  }
+
+  /** The node that a slot's arc leads to. */
+  private nodeAt(node: number, slot: number): number {
+    const { n } = this.network;
+    const level = node - (node % n);
+    return slot < n ? level - n + slot : level + slot;
+  }
+
+  /** The block of a step's arc, and its index there. */
+  private arcOf(step: number): [block: number, index: number] {
+    const { n } = this.network;
+    const node = this.path[step];
+    const slot = this.slots[step];
+    const [d, p] = [Math.floor(node / n), node % n];
+    return slot >= n ? [d + 1, (slot - n) * n + p] : [d, this.beginOf(d, p) + (d === 1 ? 0 : slot)];
+  }
+
+  /** Fills the path of `length` steps; returns how much flows along it, and the first step whose arc became full. */
+  private push({ capacity }: Arcs, length: number): [pushed: number, full: number] {
+    const { flow, through, path, slots } = this;
+    const { n } = this.network;
+    let pushed = Infinity;
+    for (let s = 0; s < length; ++s) {
+      const [block, index] = this.arcOf(s);
+      pushed = Math.min(pushed, slots[s] < n ? capacity[block][index] - flow[block][index] : flow[block][index]);
+    }
+    let full = length;
+    for (let s = length - 1; s >= 0; --s) {
+      const [block, index] = this.arcOf(s);
+      const back = slots[s] >= n;
+      const room = back ? flow[block][index] : capacity[block][index] - flow[block][index];
+      if (flow[block][index] === 0) this.touched.push([block, index]);
+      flow[block][index] += back ? -pushed : pushed;
+      through[back ? path[s] : path[s + 1]] += back ? -pushed : pushed;
+      if (room === pushed) full = s;
+    }
+    return [pushed, full];
   }
 }
 
