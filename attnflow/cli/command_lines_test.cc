@@ -20,7 +20,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const std::string kModels = ATTNFLOW_SOURCE_DIR "/tests/golden/models/";
+const std::string kGolden = ATTNFLOW_SOURCE_DIR "/tests/golden/";
+const std::string kModels = kGolden + "models/";
 const std::string kBert = kModels + "bert_masked_lm";
 
 // One command line that must be refused. Every word stands in the message.
@@ -75,7 +76,7 @@ TEST(CommandLines, MistakesOfAnyCommandAreAnsweredWithTheCure) {
       // A name that is wrong is answered before a value that is.
       {{"explain", "hi", "--start-lyer", "3", "--heads", "foo"}, {"did you mean --start-layer?"}},
       {{"explain", "hi", "extra", "--heads", "foo"}, {"extra"}},
-      {{"generate", "hi", "--model", ATTNFLOW_SOURCE_DIR "/tests/golden/decoders/llama_grouped", "--show", "bogus"},
+      {{"generate", "hi", "--model", kGolden + "decoders/llama_grouped", "--show", "bogus"},
        {"--show", "raw, rollout", "'bogus'"}},
   };
   for (const Refusal& refusal : refusals) expect_refused(refusal);
