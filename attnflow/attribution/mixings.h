@@ -35,7 +35,7 @@
 
 namespace attnflow {
 
-// What a model provides for a mixing.
+// The part of a model's computation that a mixing is made from.
 enum class MixingNeeds : std::uint8_t {
   kAttention,  // AttentionSink::layer()
   kTerms,      // AttentionSink::terms()

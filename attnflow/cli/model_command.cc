@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
@@ -26,6 +27,7 @@
 #include "attnflow/model/model_files.h"
 #include "attnflow/text/tokenizer.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/lists.h"
 
 namespace attnflow {
 namespace {
@@ -98,9 +100,7 @@ std::string roles_of(const ImageTokens& tokens) {
     counts.push_back(fmt::format("{} {}", end - begin, token_role_name(role)));
     begin = end;
   }
-  const std::string last = counts.back();
-  counts.pop_back();
-  return fmt::format("{} and {}", fmt::join(counts, ", "), last);
+  return internal::listed(std::move(counts));
 }
 
 void print_text_input(const Folder& folder, const ModelInfo& info) {

@@ -65,7 +65,7 @@ TEST(FlowMemory, SaysWhatIsNeededAndWhatWouldFit) {
                            "one output token on 1 thread (", "layers instead of 30"}) {
     EXPECT_NE(message.find(part), std::string::npos) << part << ": " << message;
   }
-  // What the message suggests does fit, and more threads do not.
+  // The number of threads that the message suggests fits, and more do not.
   FlowSize fewer = size;
   fewer.threads = 1;
   EXPECT_EQ(refusal(fewer, 24 * kGiB), "");

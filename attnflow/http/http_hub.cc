@@ -1,4 +1,4 @@
-// What the connections of a server share: room for responses, and places (http_connection.h).
+// The connections of a server share room for responses and a limited number of places (http_connection.h).
 
 #include <algorithm>
 #include <chrono>

@@ -10,10 +10,6 @@
 namespace attnflow {
 namespace {
 
-std::string count_of(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 // '5 "cabinets"', or '5' where tokens have no text.
 std::string token_name(const Report& report, std::size_t token, std::string_view ellipsis) {
   constexpr std::size_t kMaxCells = 24;
@@ -44,7 +40,8 @@ CertificateText certificate_text(const Report& report, const ReportCertificate& 
     text.sentences.push_back(fmt::format(
         "Checked: a flow on {} respects every capacity and is conserved; removing a cut of {} with {} capacity leaves "
         "no path.",
-        count_of(certificate.arc_flows.size(), "arc"), count_of(certificate.minimum_cut.size(), "arc"),
+        internal::counted(certificate.arc_flows.size(), "arc"),
+        internal::counted(certificate.minimum_cut.size(), "arc"),
         certificate.high - certificate.low <= 1e-12 * certificate.high ? "the same" : "nearly the same"));
   } else {
     text.sentences.push_back("Not proven: " +
@@ -60,7 +57,7 @@ CertificateText certificate_text(const Report& report, const ReportCertificate& 
   for (const CutShare& share : certificate.cut_shares) {
     if (share.arcs == 0) continue;
     shares += fmt::format("{}layer {} {} ({})", shares.empty() ? "" : ", ", share.layer, cut_percent(share.share),
-                          count_of(share.arcs, "arc"));
+                          internal::counted(share.arcs, "arc"));
   }
   text.sentences.push_back(fmt::format("{}: {}.",
                                        certificate.only_minimum_cut

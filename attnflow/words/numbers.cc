@@ -8,7 +8,7 @@ std::string percent(double share, int decimals) { return fmt::format("{:.{}f}%",
 
 std::string percent_of(std::size_t part, std::size_t whole) {
   if (whole == 0) return "-";
-  return percent(static_cast<double>(part) / static_cast<double>(whole), 1);
+  return fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string probability_percent(double probability) {

@@ -39,7 +39,7 @@ class DefaultMixingTest(CommandTest):
         for token in report["generation"]["tokens"]:
             self.assertIn("against", token["target"])
             self.assertEqual([one["method"] for one in token["agreement"]["maps"]], ["raw", "rollout"])
-        # What agreement reports for the first token is what explain reports for the prompt.
+        # agreement reports for the first token the same as explain does for the prompt.
         alone = self.report("explain", "The key", "--model", GPT2, "--method", "raw,rollout")
         first = report["generation"]["tokens"][0]["agreement"]
         self.assertAlmostEqual(first["value"], alone["agreement"]["value"], places=4)

@@ -316,7 +316,7 @@ class AttentionFileTest(CommandTest):
             with np.load(self.folder / "a.npz") as made:
                 np.testing.assert_allclose(made["raw"], exact / exact.sum(-1, keepdims=True), rtol=1e-15)
 
-        # What is kept with the results is float32, and says so.
+        # Attention kept with the results is float32, and a note says so.
         done = self.run_program("explain", "--attention", path, "--renormalize", "--keep-attention", "-o", "a.npz")
         self.assertIn("rounded to float32", done.stdout + done.stderr)
 

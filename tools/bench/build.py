@@ -5,7 +5,7 @@
 
 Copies the sources known to git (including uncommitted changes) into a temporary folder, with nothing built and an empty
 compiler cache, and runs ./dev demo there; then changes one source file, and the most included header, and rebuilds.
-What cannot be emptied from here is stated: installed Debian packages stay, and npm's and cargo's downloads come from
+The caches that it cannot empty are stated: installed Debian packages stay, and npm's and cargo's downloads come from
 their caches. Prints Markdown: seconds per stage, the slowest objects, sizes.
 """
 

@@ -60,7 +60,7 @@ has_llama() {
     die "test: $1 was built without the llama backend (its configure.log says why)"
 }
 
-# Tests that measure run alone (RUN_SERIAL).
+# Two test programs at a time: none of them measures.
 stage_release() {
   build_preset release && has_llama build/release && ctest_folder build/release --label-exclude training --parallel 2
 }

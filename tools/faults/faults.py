@@ -32,7 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOG = ROOT / "build" / "faults.log"
 
-# Of fifty faults, how many are in which language.
+# The number of faults in each language, for every fifty.
 SHARES = {"c++": 29, "typescript": 11, "python": 5, "css": 3, "rust": 2}
 FILES = {
     "c++": ("attnflow/**/*.cc", r"_(test|benchmark|fuzz|for_test)\.cc$|/page/|command_runner|bare_forward"),

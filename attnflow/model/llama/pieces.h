@@ -20,7 +20,7 @@ namespace attnflow {
 // pieces need not be. O(text + pieces) if pieces match; each one that does not match costs a search.
 std::vector<ByteRange> locate_pieces(std::string_view text, const std::vector<std::string>& pieces);
 
-// What starts a new word, in addition to white space. A word includes the single space before it.
+// Characters that start a new word, in addition to white space. A word includes the single space before it.
 enum class WordRule {
   kSpaces,   // nothing
   kClasses,  // GPT-2's rule: letters, numbers, everything else, and 's 't 're 've 'm 'll 'd are different words

@@ -4,7 +4,7 @@ import table from "../../../attnflow/attribution/mixings.json";
 /** How the residual connection enters a layer's matrix of weights W (attnflow/graph/mixing.h, ResidualRule). */
 export type ResidualRule = "convex" | "added" | "added-normalized" | "contained" | "contained-normalized";
 
-/** What a model provides for a mixing. */
+/** The part of a model's computation that a mixing is made from. */
 type Needs = "attention" | "terms" | "gradients" | "relevance";
 
 /** A name in the table. */
