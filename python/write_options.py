@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> None:
     import _core
 
     lines = [
-        '"""Written from the table in attnflow/attribution/setting_options.cc."""',
+        '"""Written from the tables of options (attnflow/attribution/option.h)."""',
         "",
         "from collections.abc import Sequence",
         "from typing import TypedDict",

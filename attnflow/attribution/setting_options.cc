@@ -9,78 +9,35 @@
 #include "attnflow/base/error.h"
 
 namespace attnflow {
-namespace {
 
-// Each type of a setting as a value, and back.
-SettingValue to_value(bool value) { return value; }
-SettingValue to_value(double value) { return value; }
-SettingValue to_value(std::size_t value) { return value; }
-SettingValue to_value(const std::string& value) { return value; }
-SettingValue to_value(const std::vector<std::size_t>& value) { return value; }
-SettingValue to_value(const std::vector<Method>& value) { return to_texts(value); }
+// Conversions for option(), which finds them by the types' namespace.
 template <typename Choice>
-SettingValue to_value(const Choice& value) {
-  return to_text(value);
+requires requires(const Choice& choice) { to_text(choice); }
+static OptionValue to_value(const Choice& value) { return to_text(value); }
+static OptionValue to_value(const std::vector<Method>& value) { return to_texts(value); }
+static void from_value(const OptionValue& from, Mixing& value) { value = parse_mixing(std::get<std::string>(from)); }
+static void from_value(const OptionValue& from, HeadChoice& value) { value = parse_heads(std::get<std::string>(from)); }
+static void from_value(const OptionValue& from, ColumnMask& value) {
+  value = parse_column_mask(std::get<std::string>(from));
 }
-
-void from_value(const SettingValue& from, Mixing& value) { value = parse_mixing(std::get<std::string>(from)); }
-void from_value(const SettingValue& from, HeadChoice& value) { value = parse_heads(std::get<std::string>(from)); }
-void from_value(const SettingValue& from, ColumnMask& value) { value = parse_column_mask(std::get<std::string>(from)); }
-void from_value(const SettingValue& from, OutputToken& value) {
+static void from_value(const OptionValue& from, OutputToken& value) {
   value = parse_output_token(std::get<std::string>(from));
 }
-void from_value(const SettingValue& from, Normalization& value) {
+static void from_value(const OptionValue& from, Normalization& value) {
   value = parse_normalization(std::get<std::string>(from));
 }
-void from_value(const SettingValue& from, std::vector<Method>& value) {
+static void from_value(const OptionValue& from, std::vector<Method>& value) {
   value = parse_methods(std::get<std::vector<std::string>>(from));
 }
-void from_value(const SettingValue& from, std::vector<std::size_t>& value) {
-  const auto* const text = std::get_if<std::string>(&from);
-  value = text != nullptr ? parse_layers(*text) : std::get<std::vector<std::size_t>>(from);
-}
-template <typename Plain>
-void from_value(const SettingValue& from, Plain& value) {
-  value = std::get<Plain>(from);
-}
 
-template <auto Member>
-SettingValue get(const Settings& settings) {
-  return to_value(settings.*Member);
-}
+namespace {
 
-template <auto Member>
-void set(Settings& settings, const SettingValue& value) {
-  from_value(value, settings.*Member);
-}
-
-// `uses` but for what is told apart in the row.
-template <auto Member>
-SettingOption row(const char* name, unsigned uses, const char* help, std::vector<const char*> words = {},
-                  SettingForm form = SettingForm::kPlain, NumberRange range = {}) {
-  return {name, uses, false, form, help, std::move(words), range, get<Member>, set<Member>};
-}
-
-template <auto Member>
-SettingOption number(const char* name, unsigned uses, const char* help, NumberRange range) {
-  return row<Member>(name, uses, help, {}, SettingForm::kPlain, range);
-}
-
-// "raw (...); rollout (...)" behind an introduction, of a table whose rows have a name and a help.
-std::string help_of(std::string_view introduction, const auto& rows) {
-  std::string help(introduction);
+// "raw (...); rollout (...)" after an introduction, from a table whose rows have a name and a help.
+const char* help_of(std::string_view introduction, const auto& rows) {
+  static std::string help;  // one for each table
+  help = introduction;
   for (const auto& row : rows) help += fmt::format("{}{} ({})", help.back() == ' ' ? "" : "; ", row.name, row.help);
-  return help;
-}
-
-const char* method_help() {
-  static const std::string kHelp = help_of("Comma-separated list of methods: ", all_methods());
-  return kHelp.c_str();
-}
-
-const char* mixing_help() {
-  static const std::string kHelp = help_of("Matrix of each layer: ", all_mixings());
-  return kHelp.c_str();
+  return help.c_str();
 }
 
 std::vector<const char*> names_of(const auto& rows) {
@@ -90,61 +47,87 @@ std::vector<const char*> names_of(const auto& rows) {
 }
 
 std::vector<SettingOption> make_table() {
-  constexpr unsigned kReport = kForExplain | kForImage;
-  constexpr unsigned kOfText = kForExplain | kForGenerate;
-  constexpr unsigned kWhole = kReport | kForText | kForCorrelations;  // all matrices are at hand
-  constexpr unsigned kGraph = kWhole | kForGenerate | kForEvidence;
+  constexpr unsigned kReport = kForExplain | kForImage | kForReports;
+  constexpr unsigned kWhole = kReport | kEvaluateRequest | kForCorrelations;  // all matrices are at hand
+  constexpr unsigned kGenerations = kForGenerate | kForGenerations;
+  constexpr unsigned kGraph = kWhole | kGenerations | kForEvidence;
   constexpr unsigned kAll = kGraph | kForImageCurves;
+  constexpr unsigned kPrediction = kForExplain | kForImage | kForModels;
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-  std::vector<SettingOption> table = {
-      row<&Settings::methods>("method", kAll, method_help(), names_of(all_methods())),
-      row<&Settings::mixing>("mixing", kReport | kForGenerate, mixing_help(), names_of(all_mixings())),
-      row<&Settings::target>("target", kReport,
-                             "Prediction to explain, for a mixing or method that explains one: a class (label or "
-                             "index), a token (a word, or id:N) or an answer (the position of its first token); "
-                             "auto: the most probable"),
-      row<&Settings::against>(
-          "against", kReport,
-          "What --target is compared with: a class or token, whose logit is subtracted; rest (all others); none (the "
-          "logit alone); auto (of tokens the next most probable, of classes all others)"),
-      row<&Settings::heads>("heads", kAll,
-                            "How to combine a layer's heads: mean, max, min, or the index of a single head", {},
-                            SettingForm::kNumberToo),
-      number<&Settings::residual>("residual", kAll, "Weight rho of the residual connection in A = (1 - rho) W + rho I",
-                                  {0.0, 1.0, false, "weight"}),
-      number<&Settings::discard>("discard", kWhole, "Fraction of each layer's weights to set to 0, the smallest first",
-                                 {0.0, 1.0, true, "share"}),
-      row<&Settings::discard_keep_special>("discard_keep_special", kWhole,
-                                           "Keep the weights of special tokens when discarding"),
-      row<&Settings::column_mask>("mask_columns", kWhole | kForGenerate | kForImageCurves,
-                                  "Mask attention to these tokens, so that nothing is attributed to them: none, first "
-                                  "(a decoder's attention sink), "
-                                  "special, registers (of images), or positions such as 0,5",
-                                  {}, SettingForm::kPositionsToo),
-      row<&Settings::layers>("layers", kAll, "Layers to explain, such as 6, 1-6 or 1,3,6 (default: all)", {},
-                             SettingForm::kRangesToo, {1.0}),
-      number<&Settings::start_layer>("start_layer", kAll, "Layer that paths are traced back to; 0 is the input", {}),
-      row<&Settings::output_token>(
-          "output_token", kWhole,
-          "auto (the mask if any, else the class token or the first; causal models: the "
-          "last), cls, mask, last, all, a position, or a word or token that occurs once (' last', with a "
-          "space, is the word)",
-          {}, SettingForm::kNumberToo),
-      row<&Settings::normalization>("normalize", kReport | kForGenerate | kForText,
-                                    "Divide values: none, row (each row by its sum), or receptive-field (each value by "
-                                    "its value under uniform attention)",
-                                    {"none", "row", "receptive-field"}),
-      row<&Settings::words>("words", kOfText, "Merge subword tokens into words"),
-      number<&Settings::flow_tolerance>(
-          "flow_tolerance", kWhole | kForGenerate,
-          "Tolerance for calling a flow degenerate (set by the first or last layer alone), 1e-12 to 1; above 1e-6, "
-          "also the widest interval allowed when flow is computed for one output token only, which is faster",
-          {1e-12, 1.0}),
-      number<&Settings::top_k>("top_k", kReport | kForGenerate | kForText, "Number of tokens in rankings",
-                               {1.0, kNoLimit}),
+  return {
+      option<&Settings::methods>({.name = "method",
+                                  .uses = kAll & ~kForValues,
+                                  .help = help_of("Comma-separated list of methods: ", all_methods()),
+                                  .words = names_of(all_methods())}),
+      option<&Settings::mixing>({.name = "mixing",
+                                 .uses = kReport | kGenerations,
+                                 .help = help_of("Matrix of each layer: ", all_mixings()),
+                                 .words = names_of(all_mixings())}),
+      option<&Settings::target>(
+          {.name = "target",
+           .uses = kPrediction,
+           .help = "Prediction to explain, for a mixing or method that explains one: a class (label or index), a token "
+                   "(a word, or id:N) or an answer (the position of its first token); auto: the most probable"}),
+      option<&Settings::against>(
+          {.name = "against",
+           .uses = kPrediction,
+           .help = "What --target is compared with: a class or token, whose logit is subtracted; rest (all others); "
+                   "none (the logit alone); auto (of tokens the next most probable, of classes all others)"}),
+      option<&Settings::heads>({.name = "heads",
+                                .uses = kAll,
+                                .help = "How to combine a layer's heads: mean, max, min, or the index of a single head",
+                                .form = OptionForm::kNumberToo}),
+      option<&Settings::residual>({.name = "residual",
+                                   .uses = kAll,
+                                   .help = "Weight rho of the residual connection in A = (1 - rho) W + rho I",
+                                   .range = {0.0, 1.0, false, "weight"}}),
+      option<&Settings::discard>({.name = "discard",
+                                  .uses = kWhole,
+                                  .help = "Fraction of each layer's weights to set to 0, the smallest first",
+                                  .range = {0.0, 1.0, true, "share"}}),
+      option<&Settings::discard_keep_special>({.name = "discard_keep_special",
+                                               .uses = kWhole,
+                                               .help = "Keep the weights of special tokens when discarding"}),
+      option<&Settings::column_mask>(
+          {.name = "mask_columns",
+           .uses = kWhole | kGenerations | kForImageCurves,
+           .help = "Mask attention to these tokens, so that nothing is attributed to them: none, first (a decoder's "
+                   "attention sink), special, registers (of images), or positions such as 0,5",
+           .form = OptionForm::kPositionsToo}),
+      option<&Settings::layers>({.name = "layers",
+                                 .uses = kAll,
+                                 .help = "Layers to explain, such as 6, 1-6 or 1,3,6 (default: all)",
+                                 .form = OptionForm::kLayers}),
+      option<&Settings::start_layer>(
+          {.name = "start_layer", .uses = kAll, .help = "Layer that paths are traced back to; 0 is the input"}),
+      option<&Settings::output_token>(
+          {.name = "output_token",
+           .uses = kWhole,
+           .help = "auto (the mask if any, else the class token or the first; causal models: the last), cls, mask, "
+                   "last, all, a position, or a word or token that occurs once (' last', with a space, is the word)",
+           .form = OptionForm::kNumberToo}),
+      option<&Settings::normalization>(
+          {.name = "normalize",
+           .uses = kReport | kGenerations | kEvaluateRequest,
+           .help = "Divide values: none, row (each row by its sum), or receptive-field (each value by its value under "
+                   "uniform attention)",
+           .words = {"none", "row", "receptive-field"}}),
+      option<&Settings::words>({.name = "words",
+                                .uses = kForExplain | kForModels | kGenerations,
+                                .help = "Merge subword tokens into words"}),
+      option<&Settings::flow_tolerance>(
+          {.name = "flow_tolerance",
+           .uses = kWhole | kGenerations,
+           .help = "Tolerance for calling a flow degenerate (set by the first or last layer alone), 1e-12 to 1; above "
+                   "1e-6, also the widest interval allowed when flow is computed for one output token only, which is "
+                   "faster",
+           .range = {1e-12, 1.0}}),
+      option<&Settings::top_k>({.name = "top_k",
+                                .uses = (kReport & ~kForValues) | kGenerations | kEvaluateRequest,
+                                .help = "Number of tokens in rankings",
+                                .group = "Output",
+                                .range = {1.0, kNoLimit}}),
   };
-  table.back().shown = true;
-  return table;
 }
 
 std::string range_words(const NumberRange& range) {
@@ -155,15 +138,17 @@ std::string range_words(const NumberRange& range) {
 
 }  // namespace
 
-std::string SettingOption::dashed() const {
-  std::string text = name;
-  std::replace(text.begin(), text.end(), '_', '-');
-  return text;
-}
-
 std::span<const SettingOption> setting_options() {
   static const std::vector<SettingOption> kTable = make_table();
   return kTable;
+}
+
+Settings default_settings(OptionUse use) {
+  Settings settings;
+  const bool generates = (use & kForGenerate) != 0;
+  if (generates || (use & kForExplain) != 0) settings.mixing = Mixing::kAuto;
+  if (generates) settings.methods = {Method::kRaw, Method::kRollout};
+  return settings;
 }
 
 void check_ranges(const Settings& settings) {

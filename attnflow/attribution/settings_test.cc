@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <set>
 #include <string>
 
@@ -11,7 +10,6 @@
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error_for_test.h"
-#include "attnflow/files/atomic_file.h"
 
 namespace attnflow::settings_test {
 namespace {
@@ -179,17 +177,6 @@ TEST(SettingOptions, EachSetsWhatItGets) {
     EXPECT_NE(option.uses, 0U) << option.name;
   }
   EXPECT_EQ(names.size(), 16U);
-  const auto layers = std::find_if(setting_options().begin(), setting_options().end(),
-                                   [](const SettingOption& option) { return option.name == std::string("layers"); });
-  layers->set(settings, std::string("4-6"));
-  EXPECT_EQ(settings.layers, (std::vector<std::size_t>{4, 5, 6}));
-}
-
-TEST(SettingOptions, AreInTheDocumentation) {
-  const std::string page = read_file(std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "docs" / "explain.md");
-  for (const SettingOption& option : setting_options()) {
-    EXPECT_NE(page.find("`--" + option.dashed()), std::string::npos) << option.name;
-  }
 }
 
 TEST(SettingOptions, SayTheirRange) {

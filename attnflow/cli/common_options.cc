@@ -7,9 +7,9 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "attnflow/analysis/write_report.h"
@@ -66,47 +66,48 @@ std::vector<Mixing> parse_mixings(const std::vector<std::string>& names) {
   return mixings;
 }
 
-ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUse use,
+void OptionArgument::add(CLI::App* command, const OptionInfo& option, OptionValue value, const char* help) {
+  value_ = std::move(value);
+  const std::string name = fmt::format("{}{}--{}", option.letter == nullptr ? "" : option.letter,
+                                       option.letter == nullptr ? "" : ",", option.dashed());
+  argument_ = std::visit(
+      [&](auto& typed) -> CLI::Option* {
+        using Value = std::decay_t<decltype(typed)>;
+        if constexpr (std::is_same_v<Value, bool>) {
+          return command->add_flag(name, typed, help);
+        } else if constexpr (std::is_same_v<Value, std::size_t>) {
+          return add_whole_number(command, name, typed, help);
+        } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+          const bool one_each = option.form == OptionForm::kOneEach || option.form == OptionForm::kPairs;
+          CLI::Option* const texts = command->add_option(name, typed, help);
+          return one_each ? repeatable(texts) : comma_list(texts);
+        } else if constexpr (std::is_same_v<Value, std::vector<std::size_t>>) {
+          if (option.form != OptionForm::kIds) return command->add_option(name, list_, help);
+          return comma_list(command->add_option(name, typed, help))->check(whole_number);
+        } else {
+          return command->add_option(name, typed, help);
+        }
+      },
+      value_);
+  if (option.group != nullptr) argument_->group(option.group);
+  if (option.type != nullptr) argument_->type_name(option.type);
+  const auto* const text = std::get_if<std::string>(&value_);
+  const auto* const texts = std::get_if<std::vector<std::string>>(&value_);
+  const bool has_default = std::holds_alternative<double>(value_) || (text != nullptr && !text->empty()) ||
+                           (texts != nullptr && !texts->empty());
+  if (has_default) argument_->capture_default_str();
+}
+
+OptionValue OptionArgument::value(const OptionInfo& option) const {
+  if (!std::holds_alternative<std::vector<std::size_t>>(value_) || option.form == OptionForm::kIds) return value_;
+  std::vector<std::size_t> numbers = parse_numbers(option, list_);
+  sort_once(numbers);
+  return numbers;
+}
+
+ReadSettings add_settings(CLI::App* command, const Settings& defaults, OptionUse use,
                           const std::map<std::string, const char*>& helps) {
-  struct Given {
-    const SettingOption* option;
-    CLI::Option* argument;
-    SettingValue value;
-  };
-  auto all = std::make_shared<std::list<Given>>();
-  for (const SettingOption& option : setting_options()) {
-    if ((option.uses & use) == 0) continue;
-    const auto own = helps.find(option.name);
-    const std::string help = own == helps.end() ? option.help : own->second;
-    const std::string name = "--" + option.dashed();
-    Given& given = all->emplace_back(Given{&option, nullptr, option.get(defaults)});
-    // Layers are given as text here, and no word stands for all of them.
-    const bool layers = std::holds_alternative<std::vector<std::size_t>>(given.value);
-    if (layers) given.value = std::string();
-    given.argument = std::visit(
-        [&](auto& value) -> CLI::Option* {
-          using Value = std::decay_t<decltype(value)>;
-          if constexpr (std::is_same_v<Value, bool>) {
-            return command->add_flag(name, value, help);
-          } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
-            return comma_list(command->add_option(name, value, help));
-          } else if constexpr (std::is_same_v<Value, std::size_t>) {
-            return command->add_option(name, value, help)->check(whole_number);
-          } else if constexpr (!std::is_same_v<Value, std::vector<std::size_t>>) {
-            return command->add_option(name, value, help);
-          } else {
-            return nullptr;  // converted to text above
-          }
-        },
-        given.value);
-    if (option.shown) given.argument->group("Output");
-    if (!layers && !std::holds_alternative<bool>(given.value)) given.argument->capture_default_str();
-  }
-  return [all](Settings& settings) {
-    for (const Given& given : *all) {
-      if (given.argument->count() > 0) given.option->set(settings, given.value);
-    }
-  };
+  return add_options(command, setting_options(), defaults, use, nullptr, helps);
 }
 
 void add_machine(CLI::App* command, std::size_t& threads, const char* more, std::string& device) {
@@ -117,14 +118,6 @@ void add_machine(CLI::App* command, std::size_t& threads, const char* more, std:
 void add_unused_weights_option(CLI::App* command, bool& allowed) {
   command->add_flag("--allow-unused-weights", allowed,
                     "Ignore weights that config.json has no place for, such as extra layers (Hugging Face folders)");
-}
-
-void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std::string>& certificates) {
-  command->add_flag("--keep-attention", keep_attention, "Include the attention of all heads (npz, safetensors, json)");
-  repeatable(
-      command->add_option("--certificate", certificates,
-                          "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated"))
-      ->type_name("OUT,IN");
 }
 
 ReadPaper add_paper_options(CLI::App* command) {
@@ -156,11 +149,6 @@ ReadPaper add_paper_options(CLI::App* command) {
     paper.notes = !given->no_notes;
     return paper;
   };
-}
-
-void add_integration_steps(CLI::App* command, std::size_t& steps) {
-  add_whole_number(command, "--integration-steps", steps,
-                   "integrated-gradients: number of points on the path from the blank input to this one");
 }
 
 void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std::string& endings,

@@ -5,9 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <functional>
+#include <list>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attnflow/attribution/mixings.h"
@@ -40,14 +45,49 @@ CLI::Option* repeatable(CLI::Option* option);
 // Does the same for values that may also be joined by commas in one argument.
 CLI::Option* comma_list(CLI::Option* option);
 
-// Sets the settings given on the command line. Throws Error(kUsage) for an invalid value.
-using ReadSettings = std::function<void(Settings& settings)>;
+// An option of a table (attribution/option.h) on a command line.
+class OptionArgument {
+ public:
+  // Adds it to a command, with `value` as its default.
+  void add(CLI::App* command, const OptionInfo& option, OptionValue value, const char* help);
+  bool is_given() const { return argument_->count() > 0; }
+  // Throws Error(kUsage) for an invalid list.
+  OptionValue value(const OptionInfo& option) const;
 
-// Adds options for the settings that a command accepts (attribution/setting_options.h), with `defaults`. The command
-// calls the returned function once its command line is parsed. `helps` maps a setting's name to the command's own help
-// text, in place of the table's. Settings that change how values are shown appear in the help's group "Output", the
-// others in the default group.
-[[nodiscard]] ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUse use,
+ private:
+  OptionValue value_;
+  std::string list_;  // of numbers
+  CLI::Option* argument_ = nullptr;
+};
+
+// Stores the options given on the command line. Throws Error(kUsage) for an invalid value.
+template <typename Owner>
+using ReadOptions = std::function<void(Owner& owner)>;
+using ReadSettings = ReadOptions<Settings>;
+
+// Adds the options of a table that a command takes, with `defaults`. The command calls the returned function once its
+// command line is parsed. `helps` maps an option's name to the command's own help text, in place of the table's.
+// `group`: only options with this heading; nullptr: all.
+template <typename Owner>
+[[nodiscard]] ReadOptions<Owner> add_options(CLI::App* command, std::span<const Option<Owner>> table,
+                                             const Owner& defaults, OptionUse use, const char* group = nullptr,
+                                             const std::map<std::string, const char*>& helps = {}) {
+  using Row = std::pair<const Option<Owner>*, OptionArgument>;
+  const auto rows = std::make_shared<std::list<Row>>();
+  for (const Option<Owner>& option : table) {
+    if (!option.is_for(use) || (group != nullptr && option.group != std::string_view(group))) continue;
+    const auto own = helps.find(option.name);
+    rows->emplace_back(&option, OptionArgument());
+    rows->back().second.add(command, option, option.get(defaults), own == helps.end() ? option.help : own->second);
+  }
+  return [rows](Owner& owner) {
+    for (const auto& [option, argument] : *rows) {
+      if (argument.is_given()) option->set(owner, argument.value(*option));
+    }
+  };
+}
+
+[[nodiscard]] ReadSettings add_settings(CLI::App* command, const Settings& defaults, OptionUse use,
                                         const std::map<std::string, const char*>& helps = {});
 
 // Adds --mixing for evaluations that compare several: a comma-separated list, or all.
@@ -61,17 +101,11 @@ void add_machine(CLI::App* command, std::size_t& threads, const char* more, std:
 // Adds --allow-unused-weights, for commands that read a model's folder.
 void add_unused_weights_option(CLI::App* command, bool& allowed);
 
-// Adds --keep-attention and --certificate.
-void add_report_extras(CLI::App* command, bool& keep_attention, std::vector<std::string>& certificates);
-
 // Adds --width, --font-size and --no-notes for figures. The command calls the returned function, with the files that it
 // writes, once its command line is parsed. Throws Error(kUsage) for an invalid length, and for any of these options if
 // no file is a figure.
 using ReadPaper = std::function<PaperOptions(const std::vector<std::string>& outputs)>;
 [[nodiscard]] ReadPaper add_paper_options(CLI::App* command);
-
-// Adds --integration-steps.
-void add_integration_steps(CLI::App* command, std::size_t& steps);
 
 // Adds -o, which may be repeated, and --force. In the help, `endings` lists the supported kinds and `otherwise`
 // describes the default. When the command line is parsed, each file is added to the list of the command's outputs, so

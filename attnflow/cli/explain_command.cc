@@ -23,7 +23,6 @@
 #include "attnflow/explain/attention_file.h"
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/explain_attention.h"
-#include "attnflow/explain/option_fields.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_json.h"
@@ -40,12 +39,13 @@ struct ExplainArguments {
   std::vector<std::string> outputs;
   std::string device = "cpu";
   bool allow_unused_weights = false;
-  std::string blank;
   std::string view = "overview";
   std::string arcs;  // in the graph; empty: the default for figures
   bool json = false;
   bool multiline = false;
+  bool names_methods = false;
   ReadSettings read_settings;
+  ReadOptions<ExplainOptions> read_options;
   ReadPaper read_paper;
   ExplainOptions options;
 };
@@ -76,6 +76,8 @@ TableOptions terminal_options() {
 void run_explain(ExplainArguments& arguments) {
   ExplainOptions& options = arguments.options;
   arguments.read_settings(options.settings);
+  arguments.read_options(options);
+  leave_out_flow(options, arguments.names_methods);
   validate(options.settings);
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   check_referents(options.referents);
@@ -112,8 +114,6 @@ void run_explain(ExplainArguments& arguments) {
             "a NumPy array of strings called tokens in .npz, the metadata tokens (a JSON list) in .safetensors");
   refuse_if(from_file && (options.truncate || arguments.device != "cpu"),
             "--truncate and --device require a model, not --attention");
-  if (!arguments.blank.empty()) options.blank = parse_positions(arguments.blank, "blank");
-  sort_once(options.blank);
   refuse_if(from_file && !options.blank.empty(), "--blank requires a model, not --attention");
   refuse_if(from_file && !options.candidates.empty(), "--candidates requires a model, not --attention");
   refuse_if(!from_file && (options.renormalize || options.any_weights),
@@ -185,19 +185,8 @@ void add_explain_command(CLI::App& app) {
   command->add_flag("--json", arguments->json, "Print the report as JSON on standard output");
 
   command->option_defaults()->group("Analysis");
-  arguments->read_settings = add_settings(command, settings, kForExplain);
-  command->add_flag("--only-output-token", arguments->options.only_output_token,
-                    "Compute the output token's row only (with --attention or a decoder); a decoder then needs no full "
-                    "attention matrices (for long texts)");
-  add_integration_steps(command, arguments->options.integration_steps);
-  command->add_flag("--renormalize", arguments->options.renormalize, "With --attention: divide each row by its sum");
-  command->add_flag("--any-weights", arguments->options.any_weights,
-                    "With --attention: accept rows that do not sum to 1");
-  command
-      ->add_option("--blank", arguments->blank,
-                   "Blank the tokens at these positions, such as 2,5: the model sees its unknown token there (or its "
-                   "mask or end-of-text token)")
-      ->type_name("N,N");
+  arguments->read_settings = add_settings(command, settings, kExplainCommand);
+  arguments->read_options = add_options(command, explain_options(), arguments->options, kExplainCommand);
 
   command->option_defaults()->group("Output");
   command
@@ -209,26 +198,12 @@ void add_explain_command(CLI::App& app) {
                    "With --view graph: the strongest N arcs of each node to other tokens (default 3), or all")
       ->type_name("N|all");
   arguments->read_paper = add_paper_options(command);
-  comma_list(command->add_option("--candidates", arguments->options.candidates,
-                                 "Comma-separated words; report their probability at the mask or as the next token"))
-      ->type_name("WORD,WORD");
-  comma_list(command->add_option("--referents", arguments->options.referents,
-                                 "Words of the text to compare, layer by layer, such as author,Sara; author:2 is the "
-                                 "second occurrence of author, a number is a position"))
-      ->type_name("WORD,WORD");
-  add_report_extras(command, arguments->options.keep_attention, arguments->options.certificates);
 
   command->option_defaults()->group("Runtime");
-  command
-      ->add_option("--max-flow-seconds", arguments->options.max_flow_seconds,
-                   "Stop narrowing flow's intervals after this many seconds; 0: no limit")
-      ->type_name("S")
-      ->capture_default_str();
-  command->add_flag("--truncate", arguments->options.truncate, "Truncate a text that is too long for the model");
   add_machine(command, arguments->options.threads, " (GGUF: per idle processor)", arguments->device);
   add_unused_weights_option(command, arguments->allow_unused_weights);
   command->callback([arguments, command] {
-    leave_out_flow(arguments->options, command->count("--method") > 0);
+    arguments->names_methods = command->count("--method") > 0;
     run_explain(*arguments);
   });
 }

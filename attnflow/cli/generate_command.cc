@@ -26,7 +26,6 @@
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/cli/stop_on_signal.h"
-#include "attnflow/explain/option_fields.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 #include "attnflow/unicode/display_width.h"
@@ -38,8 +37,6 @@ struct GenerateArguments {
   std::string prompt;
   std::string model;
   std::vector<std::string> outputs;
-  std::string flow_layers;
-  std::string flow_tokens;
   std::string view = "overview";
   std::string figure_method;
   std::optional<std::size_t> figure_token;
@@ -48,6 +45,7 @@ struct GenerateArguments {
   bool json = false;
   bool multiline = false;
   ReadSettings read_settings;
+  std::vector<ReadOptions<GenerateOptions>> read_options;
   ReadPaper read_paper;
   GenerateOptions options;
 };
@@ -98,14 +96,12 @@ FigureOptions figure_of(const GenerateArguments& arguments) {
 void run_generate(GenerateArguments& arguments) {
   GenerateOptions& options = arguments.options;
   arguments.read_settings(options.settings);
-  options.flow_layers = parse_layers(arguments.flow_layers);
-  if (!arguments.flow_tokens.empty()) options.flow_tokens = parse_positions(arguments.flow_tokens, "flow-tokens");
-  sort_once(options.flow_tokens);
+  for (const auto& read : arguments.read_options) read(options);
   if (!options.flow_tokens.empty() && options.flow_tokens.back() >= options.tokens) {
     throw Error(ErrorKind::kUsage, fmt::format("--flow-tokens: expected generated tokens from 0 to {}, found {}",
                                                options.tokens - 1, options.flow_tokens.back()));
   }
-  refuse_if(!options.settings.wants(Method::kFlow) && !(arguments.flow_tokens.empty() && arguments.flow_layers.empty()),
+  refuse_if(!options.settings.wants(Method::kFlow) && !(options.flow_tokens.empty() && options.flow_layers.empty()),
             "--flow-tokens and --flow-layers require --method flow");
   check_generate_options(options);
   FigureOptions figure = figure_of(arguments);
@@ -199,55 +195,21 @@ void add_generate_command(CLI::App& app) {
       ->required()
       ->type_name("FILE.gguf|DIR");
   add_multiline(command, arguments->multiline);
-  add_whole_number(command, "-n,--tokens", options.tokens, "Maximum number of tokens to generate");
   add_outputs(command, arguments->outputs, output_endings(), "print a table below the text");
   command->add_flag("--json", arguments->json, "Print the report as JSON on standard output instead of the text");
 
-  command->option_defaults()->group("Sampling");
-  command->add_flag("--chat", options.chat, "Apply the model's chat template");
-  command->add_option("--system", options.system, "System prompt (with --chat)");
-  command->add_option("--temperature", options.sampling.temperature, "Sampling temperature; 0: greedy")
-      ->capture_default_str();
-  command->add_option("--top-p", options.sampling.top_p, "Nucleus sampling: cumulative probability")
-      ->capture_default_str();
-  add_whole_number(command, "--seed", options.sampling.seed, "Random seed");
-  comma_list(
-      command->add_option("--begin-with", options.begin_with,
-                          "Token ids to start the generation with, such as 464,3290 (listed under choices in a .json "
-                          "report)"))
-      ->check(whole_number)
-      ->type_name("IDS");
-  command->add_flag("--ignore-end", options.ignore_end, "Continue past end-of-text tokens");
-
-  command->option_defaults()->group("Analysis");
+  const auto add = [&](const char* group) {
+    arguments->read_options.push_back(add_options(command, generate_options(), options, kGenerateCommand, group));
+  };
+  add("Sampling");
   arguments->read_settings = add_settings(
-      command, options.settings, kForGenerate,
+      command, options.settings, kGenerateCommand,
       {{"normalize", "none, or receptive-field: also report values corrected for the advantage of early tokens"},
        {"words", "Merge subword tokens of the prompt into words"}});
-  command->add_flag("--generated-columns", options.generated_columns,
-                    "Also keep each token's values on the generated tokens before it (automatic for .html of short "
-                    "texts)");
-  command->add_option("--flow-tokens", arguments->flow_tokens,
-                      "Generated tokens to compute flow for, such as 0,5; default: all");
-  command->add_option("--flow-layers", arguments->flow_layers, "Layers to compute flow for; default: the last");
-  add_integration_steps(command, options.integration_steps);
+  add("Analysis");
 
   command->option_defaults()->group("Output");
-  TokenFilterOptions& filter = options.filter;
-  comma_list(command->add_option("--exclude-stop-words", filter.stop_words,
-                                 "Exclude stop words of these languages from rankings (en, de, fr, es, it, pt, nl)"))
-      ->type_name("LANGUAGE");
-  command->add_flag("--exclude-punctuation", filter.punctuation,
-                    "Exclude tokens without letters or digits from rankings");
-  command->add_flag("--exclude-special", filter.special, "Exclude special tokens from rankings");
-  command->add_flag("--keep-template", options.keep_template,
-                    "Rank the tokens of the chat template, too (with --chat; default: exclude them)");
-  repeatable(command->add_option("--exclude-matching", filter.patterns,
-                                 "Exclude tokens that match this regular expression from rankings. May be repeated"))
-      ->type_name("REGEX");
-  comma_list(command->add_option("--exclude-tokens", filter.indices,
-                                 "Exclude the tokens at these positions from rankings, such as 0,3-7"))
-      ->type_name("POSITIONS");
+  add("Output");
   command
       ->add_option("--view", arguments->view,
                    "Figure to draw in .svg, .pdf and .png: overview, strip, heatmap or matrix")

@@ -46,6 +46,7 @@ struct ImageArguments {
   bool json = false;
   ImageFigureOptions figure;
   ReadSettings read_settings;
+  ReadOptions<ExplainOptions> read_options;
   ReadPaper read_paper;
   ExplainOptions options;
 };
@@ -64,6 +65,7 @@ void read_figure(ImageArguments& arguments) {
 void run_image(ImageArguments& arguments) {
   ExplainOptions& options = arguments.options;
   arguments.read_settings(options.settings);
+  arguments.read_options(options);
   validate(options.settings);
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   read_figure(arguments);
@@ -120,7 +122,7 @@ void add_image_command(CLI::App& app) {
 
   command->option_defaults()->group("Analysis");
   arguments->read_settings = add_settings(
-      command, settings, kForImage,
+      command, settings, kImageCommand,
       {{"output_token",
         "auto (the class token; without one, the patch in the middle), cls, all, a position, or a patch as "
         "row,column from 0"},
@@ -129,8 +131,7 @@ void add_image_command(CLI::App& app) {
         "Mask these key tokens and renormalize rows: none, first, special (everything except patches), "
         "registers, or positions such as 0,5"},
        {"top_k", "Number of patches and classes in rankings"}});
-
-  add_integration_steps(command, arguments->options.integration_steps);
+  arguments->read_options = add_options(command, explain_options(), arguments->options, kImageCommand);
 
   command->option_defaults()->group("Output");
   command->add_option("--view", arguments->view, "Figure to draw in .svg, .pdf and .png: overview, overlay or layers")
@@ -140,7 +141,6 @@ void add_image_command(CLI::App& app) {
   command->add_option("--tone", arguments->tone, "Image under the map: grey or color")->capture_default_str();
   command->add_option("--opacity", arguments->figure.opacity, "Opacity of the map, 0 to 1")->capture_default_str();
   arguments->read_paper = add_paper_options(command);
-  add_report_extras(command, arguments->options.keep_attention, arguments->options.certificates);
 
   command->option_defaults()->group("Runtime");
   command->add_option("--max-megapixels", arguments->max_megapixels, "Reject images with more megapixels (2^20 pixels)")

@@ -167,7 +167,7 @@ Report explain_generation(GenerationInput input, const ExplainOptions& given, co
   note_zero_rows(zeros, report.notes);
   const std::vector<InputToken> tokens = report.input.tokens;
   GenerationQuestion question{.prompt_tokens = m,
-                              .generated_columns = columns.generated,
+                              .generated_columns = columns.generated_columns,
                               .flow_tokens = columns.flow_tokens,
                               .threads = given.threads,
                               .progress = given.progress,

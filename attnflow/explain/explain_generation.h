@@ -8,6 +8,7 @@
 
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/explain_options.h"
+#include "attnflow/explain/generation_columns.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -24,13 +25,6 @@ struct GenerationInput {
   Generation generation = {};  // text, tokens, why it ended
   std::string name;            // of the model
   std::string architecture;
-};
-
-// What is asked beside the options of an explanation.
-struct GenerationColumns {
-  bool generated = false;                     // keep the values on generated tokens too
-  std::vector<std::size_t> flow_tokens = {};  // generated tokens whose flow is wanted; empty: all
-  std::vector<std::size_t> flow_layers = {};  // layers that flow starts from; empty: the last of settings.layers
 };
 
 // Throws Error(kUsage) for settings that no generation takes, and mixings other than what the input is made of;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <vector>
 
 #include "attnflow/base/error.h"
 
@@ -19,7 +20,76 @@ void check_row_options(const ExplainOptions& options) {
   if (options.settings.output_token.kind == OutputToken::Kind::kAll) refuse("one --output-token, found all");
 }
 
+std::vector<Option<ExplainOptions>> make_explain_options() {
+  constexpr unsigned kForFiles = kExplainCommand | kForReports | kForGenerations;  // attention from elsewhere
+  constexpr unsigned kKept = kForExplain | kForImage | kForArrays | kForModels;
+  return {
+      option<&ExplainOptions::only_output_token>(
+          {.name = "only_output_token",
+           .uses = kForExplain | kForReports,
+           .help = "Compute the output token's row only (with --attention or a decoder); a decoder then needs no full "
+                   "attention matrices (for long texts)"}),
+      option<&ExplainOptions::integration_steps>(
+          {.name = "integration_steps",
+           .uses = kExplainCommand | kImageCommand,
+           .help = "integrated-gradients: number of points on the path from the blank input to this one"}),
+      option<&ExplainOptions::renormalize>(
+          {.name = "renormalize", .uses = kForFiles, .help = "With --attention: divide each row by its sum"}),
+      option<&ExplainOptions::any_weights>(
+          {.name = "any_weights", .uses = kForFiles, .help = "With --attention: accept rows that do not sum to 1"}),
+      option<&ExplainOptions::blank>({.name = "blank",
+                                      .uses = kForExplain,
+                                      .help = "Blank the tokens at these positions, such as 2,5: the model sees its "
+                                              "unknown token there (or its mask or end-of-text token)",
+                                      .type = "N,N",
+                                      .form = OptionForm::kPositions}),
+      option<&ExplainOptions::candidates>(
+          {.name = "candidates",
+           .uses = kForExplain,
+           .help = "Comma-separated words; report their probability at the mask or as the next token",
+           .group = "Output",
+           .type = "WORD,WORD"}),
+      option<&ExplainOptions::referents>(
+          {.name = "referents",
+           .uses = kForExplain | kForArrays | kForModels,
+           .help = "Words of the text to compare, layer by layer, such as author,Sara; author:2 is the second "
+                   "occurrence of author, a number is a position",
+           .group = "Output",
+           .type = "WORD,WORD"}),
+      option<&ExplainOptions::keep_attention>({.name = "keep_attention",
+                                               .uses = kKept,
+                                               .help = "Include the attention of all heads (npz, safetensors, json)",
+                                               .group = "Output"}),
+      option<&ExplainOptions::certificates>(
+          {.name = "certificate",
+           .uses = kKept,
+           .help = "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated",
+           .group = "Output",
+           .type = "OUT,IN",
+           .form = OptionForm::kPairs}),
+      option<&ExplainOptions::max_flow_seconds>(
+          {.name = "max_flow_seconds",
+           .uses = kForExplain | kForReports,
+           .help = "Stop narrowing flow's intervals after this many seconds; 0: no limit",
+           .group = "Runtime",
+           .type = "S"}),
+      option<&ExplainOptions::truncate>({.name = "truncate",
+                                         .uses = kForExplain | kEvaluateRequest,
+                                         .help = "Truncate a text that is too long for the model",
+                                         .group = "Runtime"}),
+      option<&ExplainOptions::threads>({.name = "threads",
+                                        .uses = kForReports | kForGenerations,
+                                        .help = "Number of threads; 0: one per processor",
+                                        .group = "Runtime"}),
+  };
+}
+
 }  // namespace
+
+std::span<const Option<ExplainOptions>> explain_options() {
+  static const std::vector<Option<ExplainOptions>> kTable = make_explain_options();
+  return kTable;
+}
 
 void leave_out_flow(ExplainOptions& options, bool names_methods) {
   if (options.only_output_token && !names_methods) options.settings.methods = {Method::kRaw, Method::kRollout};

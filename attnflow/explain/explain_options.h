@@ -3,10 +3,12 @@
 #define ATTNFLOW_EXPLAIN_EXPLAIN_OPTIONS_H_
 
 #include <cstddef>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/option.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/base/progress.h"
 
@@ -45,6 +47,9 @@ struct ExplainOptions {
   PhaseStart phases = {};
   std::stop_token stop_token = {};
 };
+
+// The table of its options, but for the settings (attribution/setting_options.h).
+std::span<const Option<ExplainOptions>> explain_options();
 
 // With only_output_token flow, which is among the usual methods and takes what that option saves, is computed only
 // where methods are named.

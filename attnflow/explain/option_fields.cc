@@ -84,21 +84,7 @@ void OptionFields::read(const char* name, std::string& value) {
 }
 
 void OptionFields::read(const char* name, std::optional<std::string>& value) {
-  if (const UnorderedJson* given = find(name); given != nullptr && !given->is_null()) {
-    if (!given->is_string()) wrong(name, "a text", *given);
-    value = given->get<std::string>();
-  }
-}
-
-// A text, or a whole number: heads, output_token.
-void OptionFields::read_text_or_number(const char* name, std::string& value) {
-  const UnorderedJson* given = find(name);
-  if (given == nullptr) return;
-  if (given->is_string()) {
-    value = given->get<std::string>();
-  } else {
-    value = std::to_string(whole(name, "a string or a whole number", *given));
-  }
+  if (const UnorderedJson* given = find(name); given != nullptr && !given->is_null()) read(name, value.emplace());
 }
 
 void OptionFields::read(const char* name, bool& value) {
@@ -108,113 +94,96 @@ void OptionFields::read(const char* name, bool& value) {
   }
 }
 
-void OptionFields::read(const char* name, double& value) {
-  if (const UnorderedJson* given = find(name)) {
-    if (!given->is_number()) wrong(name, "a number", *given);
-    value = given->get<double>();
-    if (!std::isfinite(value)) wrong(name, "a finite number", *given);
-  }
-}
-
-void OptionFields::read(const char* name, std::size_t& value) {
-  if (const UnorderedJson* given = find(name)) value = whole(name, "a whole number of at least 0", *given);
-}
-
-void OptionFields::read(const char* name, std::vector<std::string>& value) {
-  const UnorderedJson* given = find(name);
-  if (given == nullptr) return;
-  value.clear();
-  if (given->is_string()) {
-    value = split(given->get<std::string>());
+bool OptionFields::read_value(const OptionInfo& option, OptionValue& value) {
+  const UnorderedJson* given = find(option.name);
+  if (given == nullptr || (given->is_null() && option.form == OptionForm::kNullToo)) return false;
+  if (auto* const flag = std::get_if<bool>(&value)) {
+    read(option.name, *flag);
+  } else if (auto* const real = std::get_if<double>(&value)) {
+    if (!given->is_number()) wrong(option.name, "a number", *given);
+    *real = given->get<double>();
+    if (!std::isfinite(*real)) wrong(option.name, "a finite number", *given);
+  } else if (auto* const number = std::get_if<std::size_t>(&value)) {
+    *number = whole(option.name, "a whole number of at least 0", *given);
+    if (option.name == std::string_view("top_k") && *number > limits_.top_k) {
+      fail_option(fmt::format("top_k: expected at most {}, found {}", limits_.top_k, *number));
+    }
+  } else if (std::holds_alternative<std::string>(value)) {
+    value = text(option, *given);
+  } else if (std::holds_alternative<std::vector<std::string>>(value)) {
+    value = texts(option, *given);
   } else {
-    if (!given->is_array()) wrong(name, "a list of strings", *given);
-    for (const UnorderedJson& one : *given) {
-      if (!one.is_string()) wrong(name, "a list of strings", one);
-      value.push_back(one.get<std::string>());
-      limit(name, value.size());
-    }
+    value = numbers(option, *given);
   }
-  limit(name, value.size());
+  return true;
 }
 
-void OptionFields::read(const char* name, std::vector<std::size_t>& value,
-                        const std::function<std::vector<std::size_t>(const std::string&)>& parse) {
-  const UnorderedJson* given = find(name);
-  if (given == nullptr) return;
-  if (given->is_string()) {
-    const auto text = given->get<std::string>();
-    if (text.size() > limits_.layers_text) {
-      fail_option(fmt::format("{}: expected at most {} characters, found {}", name, limits_.layers_text, text.size()));
-    }
-    value = parse(text);
-    return;
+std::string OptionFields::text(const OptionInfo& option, const UnorderedJson& given) const {
+  if (given.is_string()) return given.get<std::string>();
+  if (option.form == OptionForm::kNumberToo) {
+    return std::to_string(whole(option.name, "a string or a whole number", given));
   }
-  value.clear();
-  if (!given->is_array()) wrong(name, "a list of whole numbers", *given);
-  for (const UnorderedJson& one : *given) {
-    value.push_back(whole(name, "a list of whole numbers", one));
-    limit(name, value.size());
+  if (option.form == OptionForm::kPositionsToo) {
+    const auto positions = whole_numbers(option.name, "a string or a list of positions", given);
+    return positions.empty() ? "none" : fmt::format("{}", fmt::join(positions, ","));
   }
+  wrong(option.name, "a text", given);
 }
 
-// A list of whole numbers as a text with commas, or a text: mask_columns.
-void OptionFields::read_text_or_positions(const char* name, std::string& value) {
-  const UnorderedJson* given = find(name);
-  if (given == nullptr) return;
-  if (given->is_string()) {
-    value = given->get<std::string>();
-    return;
-  }
-  std::vector<std::size_t> positions;
-  if (!given->is_array()) wrong(name, "a string or a list of positions", *given);
-  for (const UnorderedJson& one : *given) {
-    positions.push_back(whole(name, "a string or a list of positions", one));
-    limit(name, positions.size());
-  }
-  value = positions.empty() ? "none" : fmt::format("{}", fmt::join(positions, ","));
-}
-
-void OptionFields::read_layers(const char* name, std::vector<std::size_t>& layers) {
-  read(name, layers, [](const std::string& text) { return parse_layers(text); });
-  sort_once(layers);
-  if (!layers.empty() && layers.front() == 0) {
-    fail_option(fmt::format("{}: expected layers from 1, found 0", name));
-  }
-}
-
-void OptionFields::read_pairs(const char* name, std::vector<std::string>& pairs) {
-  // One text is one pair, whose parts have a comma between them.
+std::vector<std::string> OptionFields::texts(const OptionInfo& option, const UnorderedJson& given) const {
   std::vector<std::string> parts;
-  read(name, parts);
+  if (given.is_string()) {
+    parts = split(given.get<std::string>());
+  } else {
+    if (!given.is_array()) wrong(option.name, "a list of strings", given);
+    for (const UnorderedJson& one : given) {
+      if (!one.is_string()) wrong(option.name, "a list of strings", one);
+      parts.push_back(one.get<std::string>());
+      limit(option.name, parts.size());
+    }
+  }
+  limit(option.name, parts.size());
+  if (option.form != OptionForm::kPairs) return parts;
+  // One text is one pair, whose parts have a comma between them.
+  std::vector<std::string> pairs;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const bool joins = parts[i].find(',') == std::string::npos && i + 1 < parts.size();
     pairs.push_back(joins ? parts[i] + "," + parts[i + 1] : parts[i]);
     if (joins) ++i;
   }
+  return pairs;
 }
 
-void OptionFields::read_settings(Settings& settings, SettingUse use) {
-  for (const SettingOption& option : setting_options()) {
-    if ((option.uses & use) == 0) continue;
-    SettingValue value = option.get(settings);
-    if (auto* const layers = std::get_if<std::vector<std::size_t>>(&value)) {
-      read_layers(option.name, *layers);
-    } else if (auto* const text = std::get_if<std::string>(&value);
-               text != nullptr && option.form != SettingForm::kPlain) {
-      if (option.form == SettingForm::kNumberToo) read_text_or_number(option.name, *text);
-      if (option.form == SettingForm::kPositionsToo) read_text_or_positions(option.name, *text);
-    } else {
-      const auto read_plain = [&](auto& plain) {
-        using Plain = std::decay_t<decltype(plain)>;
-        if constexpr (!std::is_same_v<Plain, std::vector<std::size_t>>) read(option.name, plain);
-      };
-      std::visit(read_plain, value);
+std::vector<std::size_t> OptionFields::numbers(const OptionInfo& option, const UnorderedJson& given) const {
+  std::vector<std::size_t> values;
+  if (given.is_string() && option.form != OptionForm::kIds) {
+    const auto text = given.get<std::string>();
+    if (text.size() > limits_.layers_text) {
+      fail_option(
+          fmt::format("{}: expected at most {} characters, found {}", option.name, limits_.layers_text, text.size()));
     }
-    option.set(settings, value);
+    values = parse_numbers(option, text);
+  } else {
+    const bool ids = option.form == OptionForm::kIds;
+    values =
+        whole_numbers(option.name, ids ? "a list of token ids, such as [464, 3290]" : "a list of whole numbers", given);
   }
-  if (settings.top_k > limits_.top_k) {
-    fail_option(fmt::format("top_k: expected at most {}, found {}", limits_.top_k, settings.top_k));
+  if (option.form != OptionForm::kIds) sort_once(values);
+  if (option.form == OptionForm::kLayers && !values.empty() && values.front() == 0) {
+    fail_option(fmt::format("{}: expected layers from 1, found 0", option.name));
   }
+  return values;
+}
+
+std::vector<std::size_t> OptionFields::whole_numbers(const char* name, const char* expected,
+                                                     const UnorderedJson& given) const {
+  std::vector<std::size_t> values;
+  if (!given.is_array()) wrong(name, expected, given);
+  for (const UnorderedJson& one : given) {
+    values.push_back(whole(name, expected, one));
+    limit(name, values.size());
+  }
+  return values;
 }
 
 void OptionFields::finish() const {
@@ -248,18 +217,6 @@ std::vector<std::string> OptionFields::split(const std::string& text) const {
     if (end == std::string::npos || parts.size() > limits_.listed) return parts;
     begin = end + 1;
   }
-}
-
-Settings default_settings(SettingUse use) {
-  Settings settings;
-  if (use == kForExplain || use == kForGenerate) settings.mixing = Mixing::kAuto;
-  if (use == kForGenerate) settings.methods = {Method::kRaw, Method::kRollout};
-  return settings;
-}
-
-void sort_once(std::vector<std::size_t>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
 }  // namespace attnflow

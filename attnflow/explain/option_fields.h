@@ -1,24 +1,24 @@
 // Options by their names, as JSON has them: the fields of a request to the server, the keyword arguments of Python.
 //
-// They have the names of the command line's options with underscores and mean what they mean there; the settings among
-// them come from the table in attribution/setting_options.h. What several values are joined by commas on the command
-// line may be a JSON list or such a text. Everything that is wrong throws Error(kUsage), whose message begins with the
-// name: one that does not exist, one given twice, a value of a wrong type or out of range, JSON that does not parse or
-// is nested deeper than any option needs.
+// They have the names of the command line's options with underscores and mean what they mean there, since both are made
+// from the same tables (attribution/option.h). Values that are joined by commas on the command line may be a JSON list
+// or such a text. Everything that is wrong throws Error(kUsage), whose message begins with the name: one that does not
+// exist, one given twice, a value of a wrong type or out of range, JSON that does not parse or is nested deeper than
+// any option needs.
 #ifndef ATTNFLOW_EXPLAIN_OPTION_FIELDS_H_
 #define ATTNFLOW_EXPLAIN_OPTION_FIELDS_H_
 
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "attnflow/attribution/setting_options.h"
+#include "attnflow/attribution/option.h"
 
 namespace attnflow {
 
@@ -40,19 +40,16 @@ class OptionFields {
   void read(const char* name, std::string& value);
   void read(const char* name, std::optional<std::string>& value);
   void read(const char* name, bool& value);
-  void read(const char* name, double& value);
-  void read(const char* name, std::size_t& value);
-  // A list of texts, or one text with commas.
-  void read(const char* name, std::vector<std::string>& value);
-  // A list of whole numbers, or what `parse` reads.
-  void read(const char* name, std::vector<std::size_t>& value,
-            const std::function<std::vector<std::size_t>(const std::string&)>& parse);
-  // Layers from 1, increasing, each once.
-  void read_layers(const char* name, std::vector<std::size_t>& layers);
-  // A list of texts with a comma in each, such as ["cls,5", "cls,6"], or one such text.
-  void read_pairs(const char* name, std::vector<std::string>& pairs);
-  // The settings that `use` takes.
-  void read_settings(Settings& settings, SettingUse use);
+
+  // Reads the options of a table that `use` takes.
+  template <typename Owner>
+  void read(std::span<const Option<Owner>> table, Owner& owner, unsigned use) {
+    for (const Option<Owner>& option : table) {
+      if (!option.is_for(use)) continue;
+      OptionValue value = option.get(owner);
+      if (read_value(option, value)) option.set(owner, value);
+    }
+  }
 
   bool has(const char* name) const { return object_.contains(name); }
 
@@ -61,8 +58,12 @@ class OptionFields {
 
  private:
   const nlohmann::json* find(const char* name);
-  void read_text_or_number(const char* name, std::string& value);
-  void read_text_or_positions(const char* name, std::string& value);
+  // Returns false where the option is not given.
+  bool read_value(const OptionInfo& option, OptionValue& value);
+  std::string text(const OptionInfo& option, const nlohmann::json& given) const;
+  std::vector<std::string> texts(const OptionInfo& option, const nlohmann::json& given) const;
+  std::vector<std::size_t> numbers(const OptionInfo& option, const nlohmann::json& given) const;
+  std::vector<std::size_t> whole_numbers(const char* name, const char* expected, const nlohmann::json& given) const;
   void limit(const char* name, std::size_t count) const;
   std::vector<std::string> split(const std::string& text) const;
 
@@ -70,12 +71,6 @@ class OptionFields {
   OptionLimits limits_;
   std::set<std::string, std::less<>> asked_;
 };
-
-// The settings of who names none.
-Settings default_settings(SettingUse use);
-
-// Each once, increasing.
-void sort_once(std::vector<std::size_t>& values);
 
 }  // namespace attnflow
 

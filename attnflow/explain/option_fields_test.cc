@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
 
 namespace attnflow::option_fields_test {
@@ -13,7 +14,7 @@ std::string refusal(const std::string& json) {
   try {
     OptionFields fields = OptionFields::parse(json, {.listed = 3});
     Settings settings;
-    fields.read_settings(settings, kForExplain);
+    fields.read(setting_options(), settings, kExplainRequest);
     fields.finish();
   } catch (const Error& error) {
     return error.what();
@@ -26,7 +27,7 @@ TEST(OptionFields, SettingsComeFromTheTable) {
   OptionFields fields = OptionFields::parse(
       R"({"method": ["flow"], "layers": "2-3,1", "heads": 3, "mask_columns": [0, 2], "residual": 0.25})", {});
   Settings settings;
-  fields.read_settings(settings, kForExplain);
+  fields.read(setting_options(), settings, kExplainRequest);
   EXPECT_EQ(settings.methods, std::vector<Method>{Method::kFlow});
   EXPECT_EQ(settings.layers, (std::vector<std::size_t>{1, 2, 3}));
   EXPECT_EQ(to_text(settings.heads), "3");

@@ -83,7 +83,7 @@ Settings read_settings(const Field& json) {
                                       [&](const auto& names) { return option.name == names.second; });
     if (!given && former != kFormerNames.end()) given = json.find(former->first);
     if (!given) continue;
-    SettingValue value = option.get(settings);
+    OptionValue value = option.get(settings);
     std::visit([&](auto& typed) { given->get(typed); }, value);
     try {
       option.set(settings, value);

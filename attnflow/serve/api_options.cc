@@ -24,8 +24,6 @@ namespace {
 using UnorderedJson = nlohmann::json;
 
 constexpr std::size_t kMaxShown = 60;
-constexpr std::size_t kMaxCertificates = 16;
-constexpr std::size_t kMaxGenerated = 4096;
 constexpr std::size_t kMaxStopId = 64;
 
 // The most that an untrusted client may request.
@@ -33,20 +31,16 @@ constexpr OptionLimits kLimits = {.listed = kMaxListed, .layers_text = kMaxLayer
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
-std::vector<std::size_t> parse_position_list(const char* name, const std::string& text) {
-  return text.empty() ? std::vector<std::size_t>{} : parse_positions(text, name);
-}
-
-// Reads a selection of the tokens to be generated.
-void read_generated(OptionFields& fields, const char* name, std::size_t tokens, std::vector<std::size_t>& chosen) {
-  fields.read(name, chosen, [&](const std::string& text) { return parse_position_list(name, text); });
-  sort_once(chosen);
+// Checks a selection of the tokens to be generated.
+void check_generated(const char* name, std::size_t tokens, const std::vector<std::size_t>& chosen) {
   if (chosen.empty() || chosen.back() < tokens) return;
   fail(fmt::format("{}: expected generated tokens from 0 to {}, found {}", name, tokens - 1, chosen.back()));
 }
 
-void read_certificates(OptionFields& fields, ExplainOptions& options) {
-  fields.read_pairs("certificate", options.certificates);
+// Reads the settings and the options of an explanation that `use` takes.
+void read_explanation(OptionFields& fields, ExplainOptions& options, OptionUse use) {
+  fields.read(setting_options(), options.settings, use);
+  fields.read(explain_options(), options, use);
   if (options.certificates.size() > kMaxCertificates) {
     fail(
         fmt::format("certificate: expected at most {} pairs, found {}", kMaxCertificates, options.certificates.size()));
@@ -56,14 +50,18 @@ void read_certificates(OptionFields& fields, ExplainOptions& options) {
 
 // Converts a value of the query to JSON, as a flag or a number if the setting is one.
 UnorderedJson query_value(const std::string& name, const std::string& text) {
-  bool flag = name == "keep_attention" || name == "compact";
+  bool flag = name == "compact";
   bool number = false;
-  for (const SettingOption& option : setting_options()) {
-    if (name != option.name) continue;
-    const SettingValue value = option.get({});
-    flag = std::holds_alternative<bool>(value);
-    number = std::holds_alternative<double>(value) || std::holds_alternative<std::size_t>(value);
-  }
+  const auto look = [&](const auto& table, const auto& owner) {
+    for (const auto& option : table) {
+      if (name != option.name) continue;
+      const OptionValue value = option.get(owner);
+      flag = std::holds_alternative<bool>(value);
+      number = std::holds_alternative<double>(value) || std::holds_alternative<std::size_t>(value);
+    }
+  };
+  look(setting_options(), Settings());
+  look(explain_options(), ExplainOptions());
   if (flag) {
     if (text == "true" || text == "1") return true;
     if (text == "false" || text == "0") return false;
@@ -88,16 +86,7 @@ ExplainRequest read_explain_request(std::string_view json) {
   fields.read("text", request.text);
   if (request.text.empty()) fail("text: expected a text to explain, found none");
   fields.read("pair", request.pair);
-  fields.read_settings(options.settings, kForExplain);
-  fields.read("candidates", options.candidates);
-  fields.read("referents", options.referents);
-  read_certificates(fields, options);
-  fields.read("only_output_token", options.only_output_token);
-  fields.read("keep_attention", options.keep_attention);
-  fields.read("max_flow_seconds", options.max_flow_seconds);
-  fields.read("truncate", options.truncate);
-  fields.read("blank", options.blank, [](const std::string& text) { return parse_position_list("blank", text); });
-  sort_once(options.blank);
+  read_explanation(fields, options, kExplainRequest);
   fields.read("compact", request.compact);
   leave_out_flow(options, fields.has("method"));
   fields.finish();
@@ -118,9 +107,7 @@ ImageRequest read_image_request(const NamedTexts& query) {
   ImageRequest request;
   fields.read("model", request.model);
   fields.read("name", request.name);
-  fields.read_settings(request.options.settings, kForImage);
-  read_certificates(fields, request.options);
-  fields.read("keep_attention", request.options.keep_attention);
+  read_explanation(fields, request.options, kImageRequest);
   fields.read("compact", request.compact);
   fields.finish();
   validate(request.options.settings);
@@ -145,40 +132,20 @@ GenerateRequest read_generate_request(std::string_view json) {
   fields.read("model", request.model);
   fields.read("prompt", request.prompt);
   if (request.prompt.empty()) fail("prompt: expected a text to continue, found none");
-  fields.read_settings(options.settings, kForGenerate);
-  fields.read("tokens", options.tokens);
+  fields.read(setting_options(), options.settings, kGenerateRequest);
+  fields.read(generate_options(), options, kGenerateRequest);
   if (options.tokens > kMaxGenerated) {
     fail(fmt::format("tokens: expected at most {}, found {}", kMaxGenerated, options.tokens));
   }
-  fields.read("chat", options.chat);
-  fields.read("system", options.system);
-  fields.read("temperature", options.sampling.temperature);
-  fields.read("top_p", options.sampling.top_p);
-  std::size_t seed = options.sampling.seed;
-  fields.read("seed", seed);
-  options.sampling.seed = seed;
-  fields.read("begin_with", options.begin_with, [](const std::string& text) -> std::vector<std::size_t> {
-    fail(fmt::format("begin_with: expected a list of token ids, such as [464, 3290], found '{}'", text));
-  });
   if (options.begin_with.size() > options.tokens) {
     fail(fmt::format("begin_with: expected at most {} token ids, the number of tokens to generate, found {}",
                      options.tokens, options.begin_with.size()));
   }
-  fields.read("ignore_end", options.ignore_end);
-  fields.read("generated_columns", options.generated_columns);
-  read_generated(fields, "flow_tokens", options.tokens, options.flow_tokens);
-  read_generated(fields, "check_tokens", options.tokens, options.check_tokens);
-  fields.read_layers("flow_layers", options.flow_layers);
+  check_generated("flow_tokens", options.tokens, options.flow_tokens);
+  check_generated("check_tokens", options.tokens, options.check_tokens);
   if (!options.settings.wants(Method::kFlow) && !(options.flow_tokens.empty() && options.flow_layers.empty())) {
     fail("flow_tokens and flow_layers require method flow");
   }
-  // The command line's patterns are left out: a regular expression from an untrusted client may take any amount of
-  // time.
-  fields.read("exclude_stop_words", options.filter.stop_words);
-  fields.read("exclude_punctuation", options.filter.punctuation);
-  fields.read("exclude_special", options.filter.special);
-  fields.read("keep_template", options.keep_template);
-  fields.read("exclude_tokens", options.filter.indices);
   fields.read("stop_id", request.stop_id);
   if (request.stop_id.size() > kMaxStopId) {
     fail(fmt::format("stop_id: expected at most {} bytes, found {}", kMaxStopId, request.stop_id.size()));
@@ -202,8 +169,7 @@ EvaluateRequest read_evaluate_request(std::string_view json) {
   fields.read("text", request.text);
   if (request.text.empty()) fail("text: expected a text to evaluate, found none");
   fields.read("pair", request.pair);
-  fields.read_settings(options.settings, kForText);
-  fields.read("truncate", options.truncate);
+  read_explanation(fields, options, kEvaluateRequest);
   fields.read("blank", request.options.blank);
   fields.finish();
   validate(options.settings);

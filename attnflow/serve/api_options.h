@@ -21,6 +21,8 @@ namespace attnflow {
 inline constexpr std::size_t kMaxListed = 256;      // entries in a list
 inline constexpr std::size_t kMaxLayersText = 200;  // characters in a string like "1-6,8"
 inline constexpr std::size_t kMaxTopK = 1000;
+inline constexpr std::size_t kMaxCertificates = 16;
+inline constexpr std::size_t kMaxGenerated = 4096;
 
 struct ExplainRequest {
   std::string model;  // "" for the default

@@ -1,6 +1,6 @@
 // Builds the OpenAPI document by expanding the abbreviations in openapi.json:
 //
-//   "x-settings": USE     the settings in the table (attribution/setting_options.h) that USE accepts
+//   "x-options": USE      the options that USE accepts, from their tables (attribution/option.h)
 //   "x-errors": [STATUS]  the components for these errors, among an operation's responses
 //   "content": SCHEMA     JSON of that schema
 //   "required": "all"     every property
@@ -12,13 +12,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "attnflow/analysis/generate/generate_options.h"
 #include "attnflow/attribution/setting_options.h"
-#include "attnflow/explain/option_fields.h"
+#include "attnflow/explain/explain_options.h"
 #include "attnflow/serve/api.h"
 #include "attnflow/serve/api_options.h"
 #include "attnflow/serve/embedded.h"
@@ -28,9 +28,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kMark = "x-settings";
-constexpr std::array<std::pair<std::string_view, SettingUse>, 4> kUses = {
-    {{"explain", kForExplain}, {"image", kForImage}, {"generate", kForGenerate}, {"evaluate", kForText}}};
+constexpr const char* kMark = "x-options";
+constexpr std::array<std::pair<std::string_view, OptionUse>, 4> kUses = {{{"explain", kExplainRequest},
+                                                                          {"image", kImageRequest},
+                                                                          {"generate", kGenerateRequest},
+                                                                          {"evaluate", kEvaluateRequest}}};
+
+// The most that the server accepts: of a number, or of a list's entries. Other numbers may be as large as JSON's
+// readers agree on, and other lists have kMaxListed entries.
+constexpr std::uint64_t kMostWhole = 1ULL << 53U;
+constexpr std::array<std::pair<std::string_view, std::size_t>, 3> kMost = {
+    {{"top_k", kMaxTopK}, {"tokens", kMaxGenerated}, {"certificate", kMaxCertificates}}};
+
+std::size_t most_of(const OptionInfo& option, std::size_t usual) {
+  const auto* const found =
+      std::find_if(kMost.begin(), kMost.end(), [&](const auto& most) { return most.first == option.name; });
+  return found == kMost.end() ? usual : found->second;
+}
 
 // The components for errors, by status.
 constexpr std::array<std::pair<unsigned, const char*>, 10> kErrors = {{{400, "Wrong"},
@@ -44,7 +58,7 @@ constexpr std::array<std::pair<unsigned, const char*>, 10> kErrors = {{{400, "Wr
                                                                        {422, "Unprocessable"},
                                                                        {503, "Busy"}}};
 
-SettingUse use_of(std::string_view name) {
+OptionUse use_of(std::string_view name) {
   for (const auto& [known, use] : kUses) {
     if (known == name) return use;
   }
@@ -53,82 +67,111 @@ SettingUse use_of(std::string_view name) {
 }
 
 // Describes options as fields.
-std::string description(const SettingOption& option, SettingUse use) {
-  if (use == kForText && option.name == std::string_view("output_token")) {
+std::string description(const OptionInfo& option, OptionUse use) {
+  if (use == kEvaluateRequest && option.name == std::string_view("output_token")) {
     return "auto, cls, mask, last, a position, or the text of a token";
   }
-  std::string text = option.help;
-  for (std::size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at)) text.erase(at, 2);
-  return text;
+  return option.field_help();
 }
 
-Json list_of(const Json& items) { return {{"type", "array"}, {"items", items}, {"maxItems", kMaxListed}}; }
+Json list_of(const Json& items, std::size_t most = kMaxListed) {
+  return {{"type", "array"}, {"items", items}, {"maxItems", most}};
+}
 
-Json number_schema(const char* type, const NumberRange& range) {
-  Json schema = {{"type", type}, {"minimum", range.low}};
+Json number_schema(const NumberRange& range) {
+  Json schema = {{"type", "number"}, {range.above_low ? "exclusiveMinimum" : "minimum", range.low}};
   if (std::isfinite(range.high)) schema[range.below_high ? "exclusiveMaximum" : "maximum"] = range.high;
   return schema;
 }
 
 // The values that a use accepts: a generation's rows are never divided by their sums.
-std::vector<std::string> words_of(const SettingOption& option, SettingUse use) {
+std::vector<std::string> words_of(const OptionInfo& option, OptionUse use) {
   std::vector<std::string> words(option.words.begin(), option.words.end());
-  if (use == kForGenerate && option.name == std::string_view("normalize")) std::erase(words, "row");
-  const bool all_methods = use == kForExplain || use == kForImage;
+  if (use == kGenerateRequest && option.name == std::string_view("normalize")) std::erase(words, "row");
+  const bool all_methods = use == kExplainRequest || use == kImageRequest;
   if (!all_methods && option.name == std::string_view("method")) {
     std::erase_if(words, [](const std::string& name) { return !method_info(parse_method(name)).aggregates(); });
   }
   return words;
 }
 
-// `query`: as a URL parameter, where all lists are strings.
-Json schema_of(const SettingOption& option, SettingUse use, bool query) {
-  const Json whole = {{"type", "integer"}, {"minimum", 0}};
-  const Json text = {{"type", "string"}};
-  const SettingValue usual = option.get(default_settings(use));
-  Json schema;
-  if (std::holds_alternative<bool>(usual)) {
-    schema = {{"type", "boolean"}};
-  } else if (std::holds_alternative<double>(usual)) {
-    schema = number_schema("number", option.range);
-  } else if (std::holds_alternative<std::size_t>(usual)) {
-    schema = {{"type", "integer"}, {"minimum", static_cast<std::uint64_t>(option.range.low)}};
-    if (option.name == std::string_view("top_k")) schema["maximum"] = kMaxTopK;
-  } else if (std::holds_alternative<std::vector<std::string>>(usual)) {
-    schema = {{"type", "string"}, {"minLength", 1}};
-    if (!query) {
-      const Json items = {{"enum", words_of(option, use)}};
-      schema = {{"oneOf", {{{"type", "array"}, {"items", items}, {"minItems", 1}, {"uniqueItems", true}}, schema}}};
+// Describes a value; `query`: as a URL parameter, where all lists are strings.
+class SchemaOf {
+ public:
+  SchemaOf(const OptionInfo& option, OptionUse use, bool query) : option_(option), use_(use), query_(query) {}
+
+  Json operator()(bool usual) const { return {{"type", "boolean"}, {"default", usual}}; }
+  Json operator()(double usual) const {
+    Json schema = number_schema(option_.range);
+    schema["default"] = usual;
+    return schema;
+  }
+  Json operator()(std::size_t usual) const {
+    return {{"type", "integer"},
+            {"minimum", static_cast<std::uint64_t>(option_.range.low)},
+            {"maximum", most_of(option_, kMostWhole)},
+            {"default", usual}};
+  }
+  Json operator()(const std::string& usual) const {
+    const Json text = {{"type", "string"}};
+    Json schema = {{"type", "string"}, {"minLength", 1}};
+    if (!option_.words.empty()) {
+      schema = {{"enum", words_of(option_, use_)}};
+    } else if (option_.form == OptionForm::kNullToo) {
+      return {{"type", {"string", "null"}}};
+    } else if (!query_ && option_.form != OptionForm::kPlain) {
+      schema = {{"oneOf", {text, option_.form == OptionForm::kNumberToo ? whole() : list_of(whole())}}};
     }
-  } else if (std::holds_alternative<std::vector<std::size_t>>(usual)) {
-    schema = {{"type", "string"}, {"maxLength", kMaxLayersText}};
-    if (!query) schema = {{"oneOf", {schema, list_of(whole)}}};
-  } else if (!option.words.empty()) {
-    schema = {{"enum", words_of(option, use)}};
-  } else if (query || option.form == SettingForm::kPlain) {
-    schema = {{"type", "string"}, {"minLength", 1}};
-  } else {
-    schema = {{"oneOf", {text, option.form == SettingForm::kNumberToo ? whole : list_of(whole)}}};
+    schema["default"] = usual;
+    return schema;
   }
-  const bool list = std::holds_alternative<std::vector<std::string>>(usual) ||
-                    std::holds_alternative<std::vector<std::size_t>>(usual);
-  const bool layers = std::holds_alternative<std::vector<std::size_t>>(usual);
-  if (!layers && !(query && list)) {
-    std::visit([&](const auto& value) { schema["default"] = value; }, usual);
+  Json operator()(const std::vector<std::string>& usual) const {
+    if (option_.words.empty()) {
+      const Json text = {{"type", "string"}};
+      return query_ ? text : Json{{"oneOf", {text, list_of(text, most_of(option_, kMaxListed))}}};
+    }
+    const Json text = {{"type", "string"}, {"minLength", 1}};
+    if (query_) return text;
+    const Json items = {{"enum", words_of(option_, use_)}};
+    const Json list = {{"type", "array"}, {"items", items}, {"minItems", 1}, {"uniqueItems", true}};
+    return {{"oneOf", {list, text}}, {"default", usual}};
   }
-  return schema;
+  Json operator()(const std::vector<std::size_t>&) const {
+    if (option_.form == OptionForm::kIds) return list_of(whole());
+    const Json text = {{"type", "string"}, {"maxLength", kMaxLayersText}};
+    return query_ ? text : Json{{"oneOf", {text, list_of(whole())}}};
+  }
+
+ private:
+  static Json whole() { return {{"type", "integer"}, {"minimum", 0}}; }
+
+  const OptionInfo& option_;
+  OptionUse use_;
+  bool query_;
+};
+
+// Calls `take` with the name of each option that a use accepts, and its schema with a description.
+template <typename Take>
+void for_each_option(OptionUse use, bool query, const Take& take) {
+  const auto of_table = [&](const auto& table, const auto& owner) {
+    for (const auto& option : table) {
+      if (!option.is_for(use)) continue;
+      take(option.name, std::visit(SchemaOf(option, use, query), option.get(owner)), description(option, use));
+    }
+  };
+  of_table(setting_options(), default_settings(use));
+  of_table(explain_options(), ExplainOptions());
+  of_table(generate_options(), GenerateOptions());
 }
 
-// Adds the settings to an object's properties.
+// Adds the options to an object's properties.
 void expand_properties(Json& schema) {
-  const SettingUse use = use_of(schema[kMark].get<std::string>());
+  const OptionUse use = use_of(schema[kMark].get<std::string>());
   schema.erase(kMark);
-  for (const SettingOption& option : setting_options()) {
-    if ((option.uses & use) == 0) continue;
-    Json& property = schema["properties"][option.name];
-    property = schema_of(option, use, /*query=*/false);
-    property["description"] = description(option, use);
-  }
+  for_each_option(use, /*query=*/false, [&](const char* name, Json property, const std::string& text) {
+    property["description"] = text;
+    schema["properties"][name] = std::move(property);
+  });
 }
 
 // Expands the mark in a list of parameters.
@@ -139,14 +182,10 @@ void expand_parameters(Json& parameters) {
       expanded.push_back(parameter);
       continue;
     }
-    const SettingUse use = use_of(parameter[kMark].get<std::string>());
-    for (const SettingOption& option : setting_options()) {
-      if ((option.uses & use) == 0) continue;
-      expanded.push_back({{"name", option.name},
-                          {"in", "query"},
-                          {"schema", schema_of(option, use, /*query=*/true)},
-                          {"description", description(option, use)}});
-    }
+    const OptionUse use = use_of(parameter[kMark].get<std::string>());
+    for_each_option(use, /*query=*/true, [&](const char* name, const Json& schema, const std::string& text) {
+      expanded.push_back({{"name", name}, {"in", "query"}, {"schema", schema}, {"description", text}});
+    });
   }
   parameters = std::move(expanded);
 }

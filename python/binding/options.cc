@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,7 +18,9 @@
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
 #include "attnflow/explain/explain_attention.h"
+#include "attnflow/explain/explain_options.h"
 #include "attnflow/explain/fill_generation.h"
+#include "attnflow/explain/generation_columns.h"
 #include "attnflow/explain/option_fields.h"
 #include "attnflow/explain/referents.h"
 
@@ -91,61 +94,27 @@ Json json_of(const std::string& name, nb::handle value, int depth = 0) {
   refuse(name, value);
 }
 
-bool takes_layers(const SettingOption& option) {
-  return std::holds_alternative<std::vector<std::size_t>>(option.get({}));
-}
-
-// The type of a setting as an annotation.
-std::string annotation(const SettingOption& option) {
-  const SettingValue usual = option.get({});
+// The type of an option as an annotation.
+std::string annotation(const OptionInfo& option, const OptionValue& usual) {
   const std::string_view name = option.name;
   if (name == "target" || name == "against") return "str | int";  // by its name, or its number
   if (std::holds_alternative<bool>(usual)) return "bool";
   if (std::holds_alternative<double>(usual)) return "float";
   if (std::holds_alternative<std::size_t>(usual)) return "int";
   if (std::holds_alternative<std::vector<std::string>>(usual)) return "str | Sequence[str]";
-  if (takes_layers(option)) return "str | int | Sequence[int]";
-  if (option.form == SettingForm::kNumberToo) return "str | int";
-  if (option.form == SettingForm::kPositionsToo) return "str | Sequence[int]";
+  if (option.form == OptionForm::kLayers) return "str | int | Sequence[int]";
+  if (option.form == OptionForm::kNumberToo) return "str | int";
+  if (option.form == OptionForm::kPositions || option.form == OptionForm::kPositionsToo) return "str | Sequence[int]";
   return "str";
 }
 
-// Those that are no settings.
-struct PlainOption {
-  const char* name;
-  const char* annotation;
-  const char* help;
-  const char* asks = "attribute values explain generate";
-};
-// What changes a report alone, not its raw attention, rollout and flow.
-constexpr const char* kOfReports = "attribute explain";
-constexpr PlainOption kPlain[] = {
-    {"renormalize", "bool", "Divide each row by its sum"},
-    {"any_weights", "bool", "Accept rows that do not sum to 1"},
-    {"only_output_token", "bool",
-     "Compute only the row of output_token, in the last layer and without flow unless layers and method ask for them",
-     "attribute values explain"},
-    {"keep_attention", "bool", "Keep the attention of all heads in the report", kOfReports},
-    {"certificate", "str | Sequence[str]",
-     "Certify the flow of these pairs, such as \"cls,5\" (arc flows and a minimum cut)", kOfReports},
-    {"referents", "str | Sequence[str]", "Tokens whose weights are compared, layer by layer", kOfReports},
-    {"generated_columns", "bool", "Also keep each token's values on the generated tokens before it", "generate"},
-    {"flow_tokens", "str | Sequence[int]", "Generated tokens to compute flow for (default: all)", "generate"},
-    {"flow_layers", "str | Sequence[int]", "Layers to compute flow for (default: the last)", "generate"},
-    {"max_flow_seconds", "float", "Stop narrowing flow's intervals after this many seconds; 0: no limit",
-     "attribute values explain"},
-    {"threads", "int", "Number of threads; 0: one per processor"},
-};
-
-bool is_offered(std::string_view name, std::string_view asks) {
-  if (name == "target" || name == "against") return asks == "explain";  // of a prediction, which a model makes
-  if (name == "words") return asks == "explain" || asks == "generate";  // arrays have no text
-  if (name == "method" || name == "top_k") return asks != "values";
-  return true;
+const std::vector<Option<GenerationColumns>>& column_options() {
+  static const auto kTable = generation_column_options<GenerationColumns>();
+  return kTable;
 }
 
 // The help of an option that takes names out of a table, with the rows that Python has.
-std::string help_of(const SettingOption& option, std::string_view asks) {
+std::string help_of(const OptionInfo& option, OptionUse asks) {
   std::string help;
   const auto list = [&](std::string_view introduction, const auto& rows, const auto& has) {
     help = introduction;
@@ -162,11 +131,11 @@ std::string help_of(const SettingOption& option, std::string_view asks) {
     list("Matrix of each layer: ", all_mixings(), [&](const MixingInfo& mixing) {
       const bool of_model = mixing.mixing == Mixing::kAuto || mixing.needs == MixingNeeds::kRelevance;
       return mixing.mixing == Mixing::kAttention || mixing.needs == MixingNeeds::kTerms ||
-             (asks == "explain" && of_model);
+             (asks == kForModels && of_model);
     });
     return help;
   }
-  return option.help;
+  return option.field_help();
 }
 
 OptionFields fields_of(const nb::dict& given) {
@@ -176,20 +145,18 @@ OptionFields fields_of(const nb::dict& given) {
     if (!value.is_none()) object[name] = json_of(name, value);
   }
   // layers=3 is one layer.
-  for (const SettingOption& option : setting_options()) {
-    const auto found = object.find(option.name);
-    if (found != object.end() && takes_layers(option) && found->is_number()) *found = Json::array({*found});
+  for (const char* const layers : {"layers", "flow_layers"}) {
+    const auto found = object.find(layers);
+    if (found != object.end() && found->is_number()) *found = Json::array({*found});
   }
   return OptionFields(std::move(object), {});
 }
 
-ExplainOptions read_common(OptionFields& fields, SettingUse use) {
+ExplainOptions read_common(OptionFields& fields, OptionUse defaults, OptionUse use) {
   ExplainOptions options;
-  options.settings = default_settings(use);
-  fields.read_settings(options.settings, use);
-  fields.read("renormalize", options.renormalize);
-  fields.read("any_weights", options.any_weights);
-  fields.read("threads", options.threads);
+  options.settings = default_settings(defaults);
+  fields.read(setting_options(), options.settings, use);
+  fields.read(explain_options(), options, use);
   return options;
 }
 
@@ -197,13 +164,8 @@ ExplainOptions read_common(OptionFields& fields, SettingUse use) {
 
 ExplainOptions read_options(const nb::dict& given) {
   OptionFields fields = fields_of(given);
-  ExplainOptions options = read_common(fields, kForExplain);
-  fields.read("keep_attention", options.keep_attention);
-  fields.read("only_output_token", options.only_output_token);
+  ExplainOptions options = read_common(fields, kForExplain, kForReports);
   leave_out_flow(options, fields.has("method"));
-  fields.read("max_flow_seconds", options.max_flow_seconds);
-  fields.read_pairs("certificate", options.certificates);
-  fields.read("referents", options.referents);
   fields.finish();
   validate(options.settings);
   check_options(options);
@@ -214,11 +176,8 @@ ExplainOptions read_options(const nb::dict& given) {
 
 GenerationOptions read_generation_options(const nb::dict& given) {
   OptionFields fields = fields_of(given);
-  GenerationOptions options{.explain = read_common(fields, kForGenerate), .columns = {}};
-  fields.read("generated_columns", options.columns.generated);
-  fields.read("flow_tokens", options.columns.flow_tokens,
-              [](const std::string& text) { return parse_positions("flow-tokens", text); });
-  fields.read_layers("flow_layers", options.columns.flow_layers);
+  GenerationOptions options{.explain = read_common(fields, kForGenerate, kForGenerations), .columns = {}};
+  fields.read(std::span(column_options()), options.columns, kForGenerations);
   fields.finish();
   check_generation_settings(options.explain.settings);
   require_aggregations(options.explain.settings.methods, "attention of a generation");
@@ -227,16 +186,20 @@ GenerationOptions read_generation_options(const nb::dict& given) {
 }
 
 std::vector<DescribedOption> described_options(const std::string& asks) {
+  const OptionUse use = asks == "attribute" ? kForArrays
+                        : asks == "values"  ? kForValues
+                        : asks == "explain" ? kForModels
+                                            : kForGenerations;
   std::vector<DescribedOption> all;
-  for (const SettingOption& option : setting_options()) {
-    if ((option.uses & (asks == "generate" ? kForGenerate : kForExplain)) == 0 || !is_offered(option.name, asks))
-      continue;
-    all.emplace_back(option.name, annotation(option), help_of(option, asks));
-  }
-  for (const PlainOption& option : kPlain) {
-    if (std::string_view(option.asks).find(asks) == std::string_view::npos) continue;
-    all.emplace_back(option.name, option.annotation, option.help);
-  }
+  const auto describe = [&](const auto& table, const auto& owner) {
+    for (const auto& option : table) {
+      if (option.is_for(use))
+        all.emplace_back(option.name, annotation(option, option.get(owner)), help_of(option, use));
+    }
+  };
+  describe(setting_options(), Settings());
+  describe(explain_options(), ExplainOptions());
+  describe(column_options(), GenerationColumns());
   return all;
 }
 

@@ -58,7 +58,7 @@ class OpenApiTest(ServerTest):
         return jsonschema_rs.Draft202012Validator(self.schema(name)).is_valid(value)
 
     def written_out(self, part):
-        """Expands openapi.json's abbreviations (attnflow/serve/openapi.cc), except for the settings."""
+        """Expands openapi.json's abbreviations (attnflow/serve/openapi.cc), except for the options."""
         if isinstance(part, list):
             return [self.written_out(one) for one in part]
         if not isinstance(part, dict):
@@ -76,14 +76,14 @@ class OpenApiTest(ServerTest):
         return whole
 
     def test_the_document_is_the_one_of_the_sources(self):
-        """Except for the settings, which replace "x-settings"."""
+        """Except for the options, which replace "x-options"."""
         text = (ROOT / "attnflow" / "serve" / "openapi.json").read_text()
         version = run_program("--version").decode().split()[0]
         source = self.written_out(json.loads(text.replace("@VERSION@", version)))
         document = copy.deepcopy(self.document)
         expanded = 0
         for name, schema in source["components"]["schemas"].items():
-            if schema.pop("x-settings", None) is None:
+            if schema.pop("x-options", None) is None:
                 continue
             shown = document["components"]["schemas"][name]["properties"]
             settings = {field for field in shown if field not in schema["properties"]}
@@ -94,9 +94,9 @@ class OpenApiTest(ServerTest):
         for path, operations in source["paths"].items():
             for method, operation in operations.items():
                 parameters = operation.get("parameters", [])
-                if not any("x-settings" in parameter for parameter in parameters):
+                if not any("x-options" in parameter for parameter in parameters):
                     continue
-                kept = [parameter for parameter in parameters if "x-settings" not in parameter]
+                kept = [parameter for parameter in parameters if "x-options" not in parameter]
                 names = {parameter["name"] for parameter in kept}
                 shown = document["paths"][path][method]
                 self.assertIn("residual", {parameter["name"] for parameter in shown["parameters"]} - names)

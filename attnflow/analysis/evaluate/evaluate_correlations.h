@@ -74,7 +74,7 @@ namespace attnflow {
 inline constexpr std::size_t kFewestForInterval = 10;
 
 struct CorrelationOptions {
-  // Those of SettingUse::kForCorrelations are looked at. Methods: raw, rollout, flow, attnlrp, gradient-x-input,
+  // Those of OptionUse::kForCorrelations are looked at. Methods: raw, rollout, flow, attnlrp, gradient-x-input,
   // integrated-gradients.
   Settings settings;
   // Each once, not auto; empty: all that the model can be given, tried on the first sample.

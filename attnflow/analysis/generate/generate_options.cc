@@ -1,0 +1,103 @@
+#include "attnflow/analysis/generate/generate_options.h"
+
+#include "attnflow/explain/generation_columns.h"
+
+namespace attnflow {
+namespace {
+
+std::vector<Option<GenerateOptions>> make_generate_options() {
+  using Asked = GenerateOptions;
+  std::vector<Option<GenerateOptions>> table = {
+      option<&Asked::tokens>({.name = "tokens",
+                              .uses = kForGenerate,
+                              .help = "Maximum number of tokens to generate",
+                              .group = "Sampling",
+                              .letter = "-n",
+                              .range = {1.0}}),
+      option<&Asked::chat>(
+          {.name = "chat", .uses = kForGenerate, .help = "Apply the model's chat template", .group = "Sampling"}),
+      option<&Asked::system>({.name = "system",
+                              .uses = kForGenerate,
+                              .help = "System prompt (with --chat)",
+                              .group = "Sampling",
+                              .form = OptionForm::kNullToo}),
+      option<&Asked::sampling, &SamplingOptions::temperature>({.name = "temperature",
+                                                               .uses = kForGenerate,
+                                                               .help = "Sampling temperature; 0: greedy",
+                                                               .group = "Sampling"}),
+      option<&Asked::sampling, &SamplingOptions::top_p>({.name = "top_p",
+                                                         .uses = kForGenerate,
+                                                         .help = "Nucleus sampling: cumulative probability",
+                                                         .group = "Sampling",
+                                                         .range = {.high = 1.0, .above_low = true}}),
+      option<&Asked::sampling, &SamplingOptions::seed>(
+          {.name = "seed", .uses = kForGenerate, .help = "Random seed", .group = "Sampling"}),
+      option<&Asked::begin_with>({.name = "begin_with",
+                                  .uses = kForGenerate,
+                                  .help = "Token ids to start the generation with, such as 464,3290 (listed under "
+                                          "choices in a .json report)",
+                                  .group = "Sampling",
+                                  .type = "IDS",
+                                  .form = OptionForm::kIds}),
+      option<&Asked::ignore_end>({.name = "ignore_end",
+                                  .uses = kForGenerate,
+                                  .help = "Continue past end-of-text tokens",
+                                  .group = "Sampling"}),
+      option<&Asked::check_tokens>(
+          {.name = "check_tokens",
+           .uses = kGenerateRequest,
+           .help = "Generated tokens that are checked by blank-out, however long that takes; empty: those that take "
+                   "little time",
+           .form = OptionForm::kPositions}),
+      option<&Asked::integration_steps>(
+          {.name = "integration_steps",
+           .uses = kGenerateCommand,
+           .help = "integrated-gradients: number of points on the path from the blank input to this one"}),
+      option<&Asked::filter, &TokenFilterOptions::stop_words>(
+          {.name = "exclude_stop_words",
+           .uses = kForGenerate,
+           .help = "Exclude stop words of these languages from rankings (en, de, fr, es, it, pt, nl)",
+           .group = "Output",
+           .type = "LANGUAGE"}),
+      option<&Asked::filter, &TokenFilterOptions::punctuation>(
+          {.name = "exclude_punctuation",
+           .uses = kForGenerate,
+           .help = "Exclude tokens without letters or digits from rankings",
+           .group = "Output"}),
+      option<&Asked::filter, &TokenFilterOptions::special>({.name = "exclude_special",
+                                                            .uses = kForGenerate,
+                                                            .help = "Exclude special tokens from rankings",
+                                                            .group = "Output"}),
+      option<&Asked::keep_template>(
+          {.name = "keep_template",
+           .uses = kForGenerate,
+           .help = "Rank the tokens of the chat template, too (with --chat; default: exclude them)",
+           .group = "Output"}),
+      // The server has no patterns: a regular expression from an untrusted client may take any amount of time.
+      option<&Asked::filter, &TokenFilterOptions::patterns>(
+          {.name = "exclude_matching",
+           .uses = kGenerateCommand,
+           .help = "Exclude tokens that match this regular expression from rankings. May be repeated",
+           .group = "Output",
+           .type = "REGEX",
+           .form = OptionForm::kOneEach}),
+      option<&Asked::filter, &TokenFilterOptions::indices>(
+          {.name = "exclude_tokens",
+           .uses = kForGenerate,
+           .help = "Exclude the tokens at these positions from rankings, such as 0,3-7",
+           .group = "Output",
+           .type = "POSITIONS"}),
+  };
+  const std::vector<Option<GenerateOptions>> columns = generation_column_options<GenerateOptions>();
+  table.insert(table.end(), columns.begin(), columns.end());
+  return table;
+}
+
+}  // namespace
+
+std::span<const Option<GenerateOptions>> generate_options() {
+  static const std::vector<Option<GenerateOptions>> kTable = make_generate_options();
+  return kTable;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,40 @@
+// Options of a generation's values that are the same whoever ran the model: which columns and whose flow are kept.
+#ifndef ATTNFLOW_EXPLAIN_GENERATION_COLUMNS_H_
+#define ATTNFLOW_EXPLAIN_GENERATION_COLUMNS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "attnflow/attribution/option.h"
+
+namespace attnflow {
+
+struct GenerationColumns {
+  bool generated_columns = false;             // keep the values on generated tokens too
+  std::vector<std::size_t> flow_tokens = {};  // generated tokens whose flow is wanted; empty: all
+  std::vector<std::size_t> flow_layers = {};  // layers that flow starts from; empty: the last of settings.layers
+};
+
+// The rows of these options for a struct that has such members.
+template <typename Owner>
+std::vector<Option<Owner>> generation_column_options() {
+  constexpr unsigned kGenerations = kForGenerate | kForGenerations;
+  return {
+      option<&Owner::generated_columns>({.name = "generated_columns",
+                                         .uses = kGenerations,
+                                         .help = "Also keep each token's values on the generated tokens before it "
+                                                 "(automatic for .html of short texts)"}),
+      option<&Owner::flow_tokens>({.name = "flow_tokens",
+                                   .uses = kGenerations,
+                                   .help = "Generated tokens to compute flow for, such as 0,5; default: all",
+                                   .form = OptionForm::kPositions}),
+      option<&Owner::flow_layers>({.name = "flow_layers",
+                                   .uses = kGenerations,
+                                   .help = "Layers to compute flow for; default: the last",
+                                   .form = OptionForm::kLayers}),
+  };
+}
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_EXPLAIN_GENERATION_COLUMNS_H_
