@@ -9,7 +9,7 @@
 // Example:
 //
 //     struct Choice { bool loud = false; };
-//     const auto row = option<&Choice::loud>({.name = "loud", .uses = kForExplain, .help = "Say it loudly"});
+//     const auto row = option<&Choice::loud>("loud", kForExplain, "Say it loudly");
 //     Choice choice;
 //     row.set(choice, true);
 //     assert(choice.loud && row.dashed() == "loud");
@@ -22,6 +22,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -74,16 +75,20 @@ struct NumberRange {
   bool above_low = false;      // low itself is not a value
 };
 
-struct OptionInfo {
-  const char* name = "";           // with underscores
-  unsigned uses = 0;               // of OptionUse
-  const char* help = "";           // for --help
-  const char* group = "Analysis";  // heading in --help; nullptr: the command's first
+// Columns of a row that most rows leave out.
+struct OptionDetails {
+  const char* group = "Analysis";  // heading in --help
   const char* type = nullptr;      // placeholder in --help; nullptr: by the value's type
   const char* letter = nullptr;    // "-n"
   OptionForm form = OptionForm::kPlain;
   std::vector<const char*> words = {};  // the texts it may be; empty: any text
   NumberRange range = {};               // of numbers
+};
+
+struct OptionInfo : OptionDetails {
+  const char* name = "";  // with underscores
+  unsigned uses = 0;      // of OptionUse
+  const char* help = "";  // for --help
 
   std::string dashed() const;      // "mask-columns"
   std::string field_help() const;  // the help for requests and Python, which have fields instead of options
@@ -135,10 +140,11 @@ auto& member(auto& owner) {
 
 // A row for a member, or for a member of a member.
 template <auto First, auto... Rest>
-auto option(OptionInfo info) {
+auto option(const char* name, unsigned uses, const char* help, OptionDetails details = {}) {
   using Owner = decltype(internal::owner_of(First));
   return Option<Owner>{
-      std::move(info), [](const Owner& owner) { return to_value(internal::member<First, Rest...>(owner)); },
+      {std::move(details), name, uses, help},
+      [](const Owner& owner) { return to_value(internal::member<First, Rest...>(owner)); },
       [](Owner& owner, const OptionValue& value) { from_value(value, internal::member<First, Rest...>(owner)); }};
 }
 

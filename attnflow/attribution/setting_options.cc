@@ -55,78 +55,55 @@ std::vector<SettingOption> make_table() {
   constexpr unsigned kPrediction = kForExplain | kForImage | kForModels;
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
   return {
-      option<&Settings::methods>({.name = "method",
-                                  .uses = kAll & ~kForValues,
-                                  .help = help_of("Comma-separated list of methods: ", all_methods()),
-                                  .words = names_of(all_methods())}),
-      option<&Settings::mixing>({.name = "mixing",
-                                 .uses = kReport | kGenerations,
-                                 .help = help_of("Matrix of each layer: ", all_mixings()),
-                                 .words = names_of(all_mixings())}),
+      option<&Settings::methods>("method", kAll & ~kForValues,
+                                 help_of("Comma-separated list of methods: ", all_methods()),
+                                 {.words = names_of(all_methods())}),
+      option<&Settings::mixing>("mixing", kReport | kGenerations, help_of("Matrix of each layer: ", all_mixings()),
+                                {.words = names_of(all_mixings())}),
       option<&Settings::target>(
-          {.name = "target",
-           .uses = kPrediction,
-           .help = "Prediction to explain, for a mixing or method that explains one: a class (label or index), a token "
-                   "(a word, or id:N) or an answer (the position of its first token); auto: the most probable"}),
+          "target", kPrediction,
+          "Prediction to explain, for a mixing or method that explains one: a class (label or index), a token "
+          "(a word, or id:N) or an answer (the position of its first token); auto: the most probable"),
       option<&Settings::against>(
-          {.name = "against",
-           .uses = kPrediction,
-           .help = "What --target is compared with: a class or token, whose logit is subtracted; rest (all others); "
-                   "none (the logit alone); auto (of tokens the next most probable, of classes all others)"}),
-      option<&Settings::heads>({.name = "heads",
-                                .uses = kAll,
-                                .help = "How to combine a layer's heads: mean, max, min, or the index of a single head",
-                                .form = OptionForm::kNumberToo}),
-      option<&Settings::residual>({.name = "residual",
-                                   .uses = kAll,
-                                   .help = "Weight rho of the residual connection in A = (1 - rho) W + rho I",
-                                   .range = {0.0, 1.0, false, "weight"}}),
-      option<&Settings::discard>({.name = "discard",
-                                  .uses = kWhole,
-                                  .help = "Fraction of each layer's weights to set to 0, the smallest first",
-                                  .range = {0.0, 1.0, true, "share"}}),
-      option<&Settings::discard_keep_special>({.name = "discard_keep_special",
-                                               .uses = kWhole,
-                                               .help = "Keep the weights of special tokens when discarding"}),
+          "against", kPrediction,
+          "What --target is compared with: a class or token, whose logit is subtracted; rest (all others); "
+          "none (the logit alone); auto (of tokens the next most probable, of classes all others)"),
+      option<&Settings::heads>("heads", kAll,
+                               "How to combine a layer's heads: mean, max, min, or the index of a single head",
+                               {.form = OptionForm::kNumberToo}),
+      option<&Settings::residual>("residual", kAll, "Weight rho of the residual connection in A = (1 - rho) W + rho I",
+                                  {.range = {0.0, 1.0, false, "weight"}}),
+      option<&Settings::discard>("discard", kWhole, "Fraction of each layer's weights to set to 0, the smallest first",
+                                 {.range = {0.0, 1.0, true, "share"}}),
+      option<&Settings::discard_keep_special>("discard_keep_special", kWhole,
+                                              "Keep the weights of special tokens when discarding"),
       option<&Settings::column_mask>(
-          {.name = "mask_columns",
-           .uses = kWhole | kGenerations | kForImageCurves,
-           .help = "Mask attention to these tokens, so that nothing is attributed to them: none, first (a decoder's "
-                   "attention sink), special, registers (of images), or positions such as 0,5",
-           .form = OptionForm::kPositionsToo}),
-      option<&Settings::layers>({.name = "layers",
-                                 .uses = kAll,
-                                 .help = "Layers to explain, such as 6, 1-6 or 1,3,6 (default: all)",
-                                 .form = OptionForm::kLayers}),
-      option<&Settings::start_layer>(
-          {.name = "start_layer", .uses = kAll, .help = "Layer that paths are traced back to; 0 is the input"}),
+          "mask_columns", kWhole | kGenerations | kForImageCurves,
+          "Mask attention to these tokens, so that nothing is attributed to them: none, first (a decoder's "
+          "attention sink), special, registers (of images), or positions such as 0,5",
+          {.form = OptionForm::kPositionsToo}),
+      option<&Settings::layers>("layers", kAll, "Layers to explain, such as 6, 1-6 or 1,3,6 (default: all)",
+                                {.form = OptionForm::kLayers}),
+      option<&Settings::start_layer>("start_layer", kAll, "Layer that paths are traced back to; 0 is the input"),
       option<&Settings::output_token>(
-          {.name = "output_token",
-           .uses = kWhole,
-           .help = "auto (the mask if any, else the class token or the first; causal models: the last), cls, mask, "
-                   "last, all, a position, or a word or token that occurs once (' last', with a space, is the word)",
-           .form = OptionForm::kNumberToo}),
+          "output_token", kWhole,
+          "auto (the mask if any, else the class token or the first; causal models: the last), cls, mask, "
+          "last, all, a position, or a word or token that occurs once (' last', with a space, is the word)",
+          {.form = OptionForm::kNumberToo}),
       option<&Settings::normalization>(
-          {.name = "normalize",
-           .uses = kReport | kGenerations | kEvaluateRequest,
-           .help = "Divide values: none, row (each row by its sum), or receptive-field (each value by its value under "
-                   "uniform attention)",
-           .words = {"none", "row", "receptive-field"}}),
-      option<&Settings::words>({.name = "words",
-                                .uses = kForExplain | kForModels | kGenerations,
-                                .help = "Merge subword tokens into words"}),
+          "normalize", kReport | kGenerations | kEvaluateRequest,
+          "Divide values: none, row (each row by its sum), or receptive-field (each value by its value under "
+          "uniform attention)",
+          {.words = {"none", "row", "receptive-field"}}),
+      option<&Settings::words>("words", kForExplain | kForModels | kGenerations, "Merge subword tokens into words"),
       option<&Settings::flow_tolerance>(
-          {.name = "flow_tolerance",
-           .uses = kWhole | kGenerations,
-           .help = "Tolerance for calling a flow degenerate (set by the first or last layer alone), 1e-12 to 1; above "
-                   "1e-6, also the widest interval allowed when flow is computed for one output token only, which is "
-                   "faster",
-           .range = {1e-12, 1.0}}),
-      option<&Settings::top_k>({.name = "top_k",
-                                .uses = (kReport & ~kForValues) | kGenerations | kEvaluateRequest,
-                                .help = "Number of tokens in rankings",
-                                .group = "Output",
-                                .range = {1.0, kNoLimit}}),
+          "flow_tolerance", kWhole | kGenerations,
+          "Tolerance for calling a flow degenerate (set by the first or last layer alone), 1e-12 to 1; above "
+          "1e-6, also the widest interval allowed when flow is computed for one output token only, which is "
+          "faster",
+          {.range = {1e-12, 1.0}}),
+      option<&Settings::top_k>("top_k", (kReport & ~kForValues) | kGenerations | kEvaluateRequest,
+                               "Number of tokens in rankings", {.group = "Output", .range = {1.0, kNoLimit}}),
   };
 }
 

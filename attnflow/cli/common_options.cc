@@ -89,7 +89,7 @@ void OptionArgument::add(CLI::App* command, const OptionInfo& option, OptionValu
         }
       },
       value_);
-  if (option.group != nullptr) argument_->group(option.group);
+  argument_->group(option.group);
   if (option.type != nullptr) argument_->type_name(option.type);
   const auto* const text = std::get_if<std::string>(&value_);
   const auto* const texts = std::get_if<std::vector<std::string>>(&value_);

@@ -25,62 +25,40 @@ std::vector<Option<ExplainOptions>> make_explain_options() {
   constexpr unsigned kKept = kForExplain | kForImage | kForArrays | kForModels;
   return {
       option<&ExplainOptions::only_output_token>(
-          {.name = "only_output_token",
-           .uses = kForExplain | kForReports,
-           .help = "Compute the output token's row only (with --attention or a decoder); a decoder then needs no full "
-                   "attention matrices (for long texts)"}),
+          "only_output_token", kForExplain | kForReports,
+          "Compute the output token's row only (with --attention or a decoder); a decoder then needs no full "
+          "attention matrices (for long texts)"),
       option<&ExplainOptions::integration_steps>(
-          {.name = "integration_steps",
-           .uses = kExplainCommand | kImageCommand,
-           .help = "integrated-gradients: number of points on the path from the blank input to this one"}),
-      option<&ExplainOptions::renormalize>(
-          {.name = "renormalize", .uses = kForFiles, .help = "With --attention: divide each row by its sum"}),
-      option<&ExplainOptions::any_weights>(
-          {.name = "any_weights", .uses = kForFiles, .help = "With --attention: accept rows that do not sum to 1"}),
-      option<&ExplainOptions::blank>({.name = "blank",
-                                      .uses = kForExplain,
-                                      .help = "Blank the tokens at these positions, such as 2,5: the model sees its "
-                                              "unknown token there (or its mask or end-of-text token)",
-                                      .type = "N,N",
-                                      .form = OptionForm::kPositions}),
+          "integration_steps", kExplainCommand | kImageCommand,
+          "integrated-gradients: number of points on the path from the blank input to this one"),
+      option<&ExplainOptions::renormalize>("renormalize", kForFiles, "With --attention: divide each row by its sum"),
+      option<&ExplainOptions::any_weights>("any_weights", kForFiles,
+                                           "With --attention: accept rows that do not sum to 1"),
+      option<&ExplainOptions::blank>("blank", kForExplain,
+                                     "Blank the tokens at these positions, such as 2,5: the model sees its "
+                                     "unknown token there (or its mask or end-of-text token)",
+                                     {.type = "N,N", .form = OptionForm::kPositions}),
       option<&ExplainOptions::candidates>(
-          {.name = "candidates",
-           .uses = kForExplain,
-           .help = "Comma-separated words; report their probability at the mask or as the next token",
-           .group = "Output",
-           .type = "WORD,WORD"}),
+          "candidates", kForExplain, "Comma-separated words; report their probability at the mask or as the next token",
+          {.group = "Output", .type = "WORD,WORD"}),
       option<&ExplainOptions::referents>(
-          {.name = "referents",
-           .uses = kForExplain | kForArrays | kForModels,
-           .help = "Words of the text to compare, layer by layer, such as author,Sara; author:2 is the second "
-                   "occurrence of author, a number is a position",
-           .group = "Output",
-           .type = "WORD,WORD"}),
-      option<&ExplainOptions::keep_attention>({.name = "keep_attention",
-                                               .uses = kKept,
-                                               .help = "Include the attention of all heads (npz, safetensors, json)",
-                                               .group = "Output"}),
+          "referents", kForExplain | kForArrays | kForModels,
+          "Words of the text to compare, layer by layer, such as author,Sara; author:2 is the second "
+          "occurrence of author, a number is a position",
+          {.group = "Output", .type = "WORD,WORD"}),
+      option<&ExplainOptions::keep_attention>(
+          "keep_attention", kKept, "Include the attention of all heads (npz, safetensors, json)", {.group = "Output"}),
       option<&ExplainOptions::certificates>(
-          {.name = "certificate",
-           .uses = kKept,
-           .help = "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated",
-           .group = "Output",
-           .type = "OUT,IN",
-           .form = OptionForm::kPairs}),
-      option<&ExplainOptions::max_flow_seconds>(
-          {.name = "max_flow_seconds",
-           .uses = kForExplain | kForReports,
-           .help = "Stop narrowing flow's intervals after this many seconds; 0: no limit",
-           .group = "Runtime",
-           .type = "S"}),
-      option<&ExplainOptions::truncate>({.name = "truncate",
-                                         .uses = kForExplain | kEvaluateRequest,
-                                         .help = "Truncate a text that is too long for the model",
-                                         .group = "Runtime"}),
-      option<&ExplainOptions::threads>({.name = "threads",
-                                        .uses = kForReports | kForGenerations,
-                                        .help = "Number of threads; 0: one per processor",
-                                        .group = "Runtime"}),
+          "certificate", kKept,
+          "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated",
+          {.group = "Output", .type = "OUT,IN", .form = OptionForm::kPairs}),
+      option<&ExplainOptions::max_flow_seconds>("max_flow_seconds", kForExplain | kForReports,
+                                                "Stop narrowing flow's intervals after this many seconds; 0: no limit",
+                                                {.group = "Runtime", .type = "S"}),
+      option<&ExplainOptions::truncate>("truncate", kForExplain | kEvaluateRequest,
+                                        "Truncate a text that is too long for the model", {.group = "Runtime"}),
+      option<&ExplainOptions::threads>("threads", kForReports | kForGenerations,
+                                       "Number of threads; 0: one per processor", {.group = "Runtime"}),
   };
 }
 

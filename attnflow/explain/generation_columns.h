@@ -20,18 +20,14 @@ template <typename Owner>
 std::vector<Option<Owner>> generation_column_options() {
   constexpr unsigned kGenerations = kForGenerate | kForGenerations;
   return {
-      option<&Owner::generated_columns>({.name = "generated_columns",
-                                         .uses = kGenerations,
-                                         .help = "Also keep each token's values on the generated tokens before it "
-                                                 "(automatic for .html of short texts)"}),
-      option<&Owner::flow_tokens>({.name = "flow_tokens",
-                                   .uses = kGenerations,
-                                   .help = "Generated tokens to compute flow for, such as 0,5; default: all",
-                                   .form = OptionForm::kPositions}),
-      option<&Owner::flow_layers>({.name = "flow_layers",
-                                   .uses = kGenerations,
-                                   .help = "Layers to compute flow for; default: the last",
-                                   .form = OptionForm::kLayers}),
+      option<&Owner::generated_columns>("generated_columns", kGenerations,
+                                        "Also keep each token's values on the generated tokens before it "
+                                        "(automatic for .html of short texts)"),
+      option<&Owner::flow_tokens>("flow_tokens", kGenerations,
+                                  "Generated tokens to compute flow for, such as 0,5; default: all",
+                                  {.form = OptionForm::kPositions}),
+      option<&Owner::flow_layers>("flow_layers", kGenerations, "Layers to compute flow for; default: the last",
+                                  {.form = OptionForm::kLayers}),
   };
 }
 
