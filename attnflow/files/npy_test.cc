@@ -44,8 +44,7 @@ std::string numbers(std::initializer_list<T> values, bool big_endian = false) {
 }
 
 Array parse(const std::string& file, const ReadLimits& limits = {}) {
-  internal::MemorySource source(std::as_bytes(std::span(file)));
-  return internal::parse_npy(source, "test.npy", limits);
+  return internal::parse_npy(internal::memory_source(std::as_bytes(std::span(file))), "test.npy", limits);
 }
 
 std::vector<double> values(const Array& array) {
