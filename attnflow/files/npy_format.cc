@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "attnflow/base/checked_size.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/files/dtype_table.h"
 #include "attnflow/files/half.h"
 #include "attnflow/files/messages.h"
@@ -404,8 +405,8 @@ NpyBytes serialize_npy(const Array& array) {
   std::string descr;
   if (array.dtype == DType::kUnicode) {
     if (array.strings.size() != count) {
-      throw Error(ErrorKind::kOther, fmt::format("an array of shape {} needs {} strings, found {}",
-                                                 shape_to_string(array.shape), count, array.strings.size()));
+      fail_with(ErrorKind::kOther, "an array of shape {} needs {} strings, found {}", shape_to_string(array.shape),
+                count, array.strings.size());
     }
     std::vector<std::u32string> decoded;
     decoded.reserve(count);
@@ -420,9 +421,9 @@ NpyBytes serialize_npy(const Array& array) {
       std::memcpy(out.converted.data() + i * width * 4, decoded[i].data(), decoded[i].size() * 4);
   } else {
     if (array.bytes.size() != count * dtype_size(array.dtype)) {
-      throw Error(ErrorKind::kOther, fmt::format("an array of shape {} and dtype {} needs {} bytes, found {}",
-                                                 shape_to_string(array.shape), dtype_name(array.dtype),
-                                                 count * dtype_size(array.dtype), array.bytes.size()));
+      fail_with(ErrorKind::kOther, "an array of shape {} and dtype {} needs {} bytes, found {}",
+                shape_to_string(array.shape), dtype_name(array.dtype), count * dtype_size(array.dtype),
+                array.bytes.size());
     }
     const DTypeRow& stored = dtype_row(array.dtype == DType::kBF16 ? DType::kF32 : array.dtype);
     descr = fmt::format("{}{}{}", stored.size == 1 ? '|' : '<', stored.npy_kind, stored.size);
@@ -451,8 +452,7 @@ NpyBytes serialize_npy(const Array& array) {
   dict.push_back('\n');
   // At most kMaxRank dimensions of 20 digits: version 1's 16-bit length is enough.
   if (array.shape.size() > kMaxNpyRank)
-    throw Error(ErrorKind::kOther,
-                fmt::format("expected at most {} dimensions, found {}", kMaxNpyRank, array.shape.size()));
+    fail_with(ErrorKind::kOther, "expected at most {} dimensions, found {}", kMaxNpyRank, array.shape.size());
   out.header.append(kNpyMagic);
   out.header.push_back('\x01');
   out.header.push_back('\x00');

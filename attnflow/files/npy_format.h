@@ -3,8 +3,7 @@
 // Layout: "\x93NUMPY", two version bytes, the header's length (2 bytes little-endian in version 1, 4 from version 2
 // on), the header (a Python dict literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }), then the
 // elements. Source: NumPy's numpy/lib/format.py.
-#ifndef ATTNFLOW_FILES_NPY_FORMAT_H_
-#define ATTNFLOW_FILES_NPY_FORMAT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -41,5 +40,3 @@ struct NpyBytes {
 NpyBytes serialize_npy(const Array& array);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_NPY_FORMAT_H_

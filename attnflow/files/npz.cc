@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "attnflow/base/fail.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/input_file.h"
@@ -165,7 +166,7 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
 }
 
 [[noreturn]] void fail_to_write_npz(const std::filesystem::path& path, const std::string& reason) {
-  throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this .npz file: {}", path.string(), reason));
+  fail_with(ErrorKind::kOther, "{}: cannot write this .npz file: {}", path.string(), reason);
 }
 
 // Returns the finished archive as a source open for reading.

@@ -116,24 +116,21 @@ class PickleReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: not a valid pickle: {} (at byte {}); copy the file again", source_, what, at_));
+    fail_file(source_, fmt::format("not a valid pickle: {} (at byte {}); copy the file again", what, at_));
   }
   [[noreturn]] void refuse(const std::string& found) const {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected weights only, found {} at byte {} of the pickle; no code "
-                            "in the file was run. {}",
-                            source_, found, at_, advice_));
+    fail_file(source_, fmt::format("expected weights only, found {} at byte {} of the pickle; no code "
+                                   "in the file was run. {}",
+                                   found, at_, advice_));
   }
 
   // The file may be an attack, so the message does not suggest loading it elsewhere.
   [[noreturn]] void refuse_code(const std::string& found) const {
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format("{}: expected weights only, found {} at byte {} of the pickle; no code in the file was run. "
-                    "Do not load it with Python unless you trust whoever made it; use the model's .safetensors "
-                    "files where it has them",
-                    source_, found, at_));
+    fail_file(source_,
+              fmt::format("expected weights only, found {} at byte {} of the pickle; no code in the file was run. "
+                          "Do not load it with Python unless you trust whoever made it; use the model's .safetensors "
+                          "files where it has them",
+                          found, at_));
   }
 
   void need(std::uint64_t bytes, std::string_view what) const {
@@ -165,9 +162,9 @@ class PickleReader {
 
   void limit(std::size_t count) const {
     if (count < kMaxPickleValues) return;
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a pickle of at most {} values, found more: these are "
-                                                 "not weights, or the file is damaged. {}",
-                                                 source_, kMaxPickleValues, advice_));
+    fail_file(source_, fmt::format("expected a pickle of at most {} values, found more: these are "
+                                   "not weights, or the file is damaged. {}",
+                                   kMaxPickleValues, advice_));
   }
   PickleRef add(Kind kind) {
     limit(pickle_.values.size());

@@ -81,7 +81,7 @@ class PytorchReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: not a valid PyTorch file: {}", name_, what));
+    internal::fail_file(name_, fmt::format("not a valid PyTorch file: {}", what));
   }
   [[noreturn]] void fail_for_byte_order() const {
     fail("expected little-endian numbers, found big-endian ones; save it again on a little-endian machine");

@@ -191,8 +191,7 @@ TEST(PytorchFile, RefusesOtherFiles) {
       "\x80\x02"
       "cposix\nsystem\n.",
       {"posix.system", "no code in the file was run", "unless you trust"});
-  ZipForTest zip;
-  zip.entries = {{"a/b", "x"}};
+  ZipForTest zip{.entries = {{"a/b", "x"}}};
   expect_bad(zip.write(), {"data.pkl"});
   zip.entries = {{"a/data.pkl", "x"}, {"b/data.pkl", "x"}};
   expect_bad(zip.write(), {"two"});
@@ -214,9 +213,7 @@ TEST(PytorchFile, RefusesZipFilesThatAreWrong) {
   expect_bad(zip.write(), {"twice"});
   zip.entries.pop_back();
   // An entry that lies inside another.
-  ZipForTest inner;
-  inner.entries = {{"x", "1"}};
-  inner.in_64_bits = false;
+  ZipForTest inner{.entries = {{"x", "1"}}, .in_64_bits = false};
   ZipForTest outer = zip;
   outer.in_64_bits = false;
   outer.entries = {{"big", inner.write()}, {"later", "2"}};

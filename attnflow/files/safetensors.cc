@@ -163,7 +163,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   enum class Place { kStart, kTop, kTensor, kShape, kOffsets, kMetadata, kEnd };
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: not a valid .safetensors file: {}", file_, what));
+    internal::fail_file(file_, fmt::format("not a valid .safetensors file: {}", what));
   }
   // Never returns normally; the return type allows `return ok || unexpected(...)`.
   bool unexpected(const std::string& found) const {
@@ -212,12 +212,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 // Time and memory are linear in the header's length; tensor data is not touched.
 SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std::string& name) {
   const auto fail = [&](const std::string& what) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: not a valid .safetensors file: {}", name, what));
+    internal::fail_file(name, fmt::format("not a valid .safetensors file: {}", what));
   };
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (text.starts_with("version https://git-lfs")) {
+  if (text.starts_with("version https://git-lfs"))
     fail("found a Git LFS pointer instead of the file; run `git lfs pull` in the folder it came from");
-  }
   if (file.size() < kLengthBytes)
     fail(fmt::format("expected at least {} bytes, found {}; copy it again", kLengthBytes, file.size()));
   const std::uint64_t length = little_endian<std::uint64_t>(file, 0);
@@ -296,11 +295,11 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std:
 }
 
 [[noreturn]] void refuse_type(const SafetensorsFile& file, std::string_view name, std::string_view dtype) {
-  throw Error(
-      ErrorKind::kBadFile,
-      fmt::format("{}: tensor {} has dtype {}, which attnflow does not read; expected one of BOOL, U8, I8, I16, "
+  internal::fail_file(
+      file.path().string(),
+      fmt::format("tensor {} has dtype {}, which attnflow does not read; expected one of BOOL, U8, I8, I16, "
                   "I32, I64, F16, BF16, F32, F64: convert the tensor and save it again",
-                  file.path().string(), quote_name(name), quote_name(dtype)));
+                  quote_name(name), quote_name(dtype)));
 }
 
 }  // namespace
@@ -350,8 +349,8 @@ Array SafetensorsFile::read(std::string_view name) const {
     std::vector<std::string_view> names;
     names.reserve(entries().size());
     for (const auto& entry : entries()) names.push_back(entry.first);
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a tensor named {}; the file holds {}", path().string(),
-                                                 internal::quote_name(name), internal::quote_names(names)));
+    internal::fail_file(path().string(), fmt::format("expected a tensor named {}; the file holds {}",
+                                                     internal::quote_name(name), internal::quote_names(names)));
   }
   const Entry& entry = found->second;
   Array array;

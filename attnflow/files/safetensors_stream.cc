@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "attnflow/base/checked_size.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/dtype_table.h"
 #include "attnflow/files/messages.h"
@@ -25,7 +25,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are written as they are in memory");
 
 [[noreturn]] void fail_stream(const std::filesystem::path& path, const std::string& what) {
-  throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this .safetensors file: {}", path.string(), what));
+  fail_with(ErrorKind::kOther, "{}: cannot write this .safetensors file: {}", path.string(), what);
 }
 
 struct StreamHeader {
@@ -98,11 +98,10 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
   for (const NamedArray& named : arrays) {
     const Array& array = named.array;
     if (array.dtype != DType::kUnicode && array.bytes.size() != element_count(array.shape) * dtype_size(array.dtype)) {
-      throw Error(
-          ErrorKind::kOther,
-          fmt::format("{}: cannot write this .safetensors file: tensor {} of shape {} and dtype {} has {} bytes",
-                      path.string(), internal::quote_name(named.name), shape_to_string(array.shape),
-                      dtype_name(array.dtype), array.bytes.size()));
+      fail_with(ErrorKind::kOther,
+                "{}: cannot write this .safetensors file: tensor {} of shape {} and dtype {} has {} bytes",
+                path.string(), internal::quote_name(named.name), shape_to_string(array.shape), dtype_name(array.dtype),
+                array.bytes.size());
     }
     order.push_back(&named);
   }
