@@ -4,31 +4,25 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "attnflow/base/parse_number.h"
+
 namespace attnflow {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<std::size_t> number(std::string_view text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end == text.data()) return std::nullopt;
-  return value;
-}
 
 // The number at the start of a file; nothing for "max", or if the file does not exist.
 std::optional<std::size_t> number_in(const fs::path& path) {
   std::ifstream file(path);
   std::string word;
   file >> word;
-  return number(word);
+  return internal::parse_number(word);
 }
 
 // The number that follows `name` in a file of lines "name number".
@@ -39,7 +33,7 @@ std::optional<std::size_t> entry_of(const fs::path& path, std::string_view name)
     std::istringstream words(line);
     std::string key;
     std::string value;
-    if (words >> key >> value && key == name) return number(value);
+    if (words >> key >> value && key == name) return internal::parse_number(value);
   }
   return std::nullopt;
 }

@@ -1,6 +1,5 @@
 // The memory that the machine could still give this process.
-#ifndef ATTNFLOW_BASE_AVAILABLE_MEMORY_H_
-#define ATTNFLOW_BASE_AVAILABLE_MEMORY_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -17,5 +16,3 @@ namespace attnflow {
 std::optional<std::size_t> available_memory(const std::filesystem::path& root = "/");
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_BASE_AVAILABLE_MEMORY_H_

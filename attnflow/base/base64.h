@@ -11,8 +11,7 @@
 //     assert(code == "Zmxvdw==" && code.size() == base64_size(text.size()));
 //     std::vector<std::byte> bytes(text.size());
 //     assert(base64_decode(code, bytes) && static_cast<char>(bytes[0]) == 'f');
-#ifndef ATTNFLOW_BASE_BASE64_H_
-#define ATTNFLOW_BASE_BASE64_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -35,5 +34,3 @@ void base64_append(std::string& out, std::span<const std::byte> bytes);
 bool base64_decode(std::string_view code, std::span<std::byte> out);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_BASE_BASE64_H_

@@ -1,6 +1,5 @@
 // Overflow checks for sizes from untrusted sources, before they are multiplied.
-#ifndef ATTNFLOW_BASE_CHECKED_SIZE_H_
-#define ATTNFLOW_BASE_CHECKED_SIZE_H_
+#pragma once
 
 #include <cstddef>
 #include <limits>
@@ -34,5 +33,3 @@ constexpr std::optional<std::size_t> checked_product(std::span<const std::size_t
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_BASE_CHECKED_SIZE_H_

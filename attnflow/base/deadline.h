@@ -6,8 +6,7 @@
 //     assert(!deadline.passed());
 //     assert(Deadline(Deadline::Clock::now()).passed());
 //     assert(!Deadline().passed());  // never
-#ifndef ATTNFLOW_BASE_DEADLINE_H_
-#define ATTNFLOW_BASE_DEADLINE_H_
+#pragma once
 
 #include <chrono>
 
@@ -32,5 +31,3 @@ class Deadline {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_BASE_DEADLINE_H_

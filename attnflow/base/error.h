@@ -11,8 +11,7 @@
 //       assert(error.kind() == ErrorKind::kBadFile && error.exit_code() == 3);
 //       std::fprintf(stderr, "error: %s\n", error.what());  // what was expected, what was found, what to do
 //     }
-#ifndef ATTNFLOW_BASE_ERROR_H_
-#define ATTNFLOW_BASE_ERROR_H_
+#pragma once
 
 #include <stdexcept>
 #include <string>
@@ -42,5 +41,3 @@ class Error : public std::runtime_error {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_BASE_ERROR_H_

@@ -1,6 +1,5 @@
 // Checks that an operation throws an Error of a given kind, with given words in its message.
-#ifndef ATTNFLOW_BASE_ERROR_FOR_TEST_H_
-#define ATTNFLOW_BASE_ERROR_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -34,5 +33,3 @@ void expect_error(ErrorKind kind, const std::vector<std::string>& words, const A
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_BASE_ERROR_FOR_TEST_H_

@@ -8,8 +8,7 @@
 // Source: the number of runnable tasks in /proc/loadavg (proc(5)), the minimum of a few readings. If it is unavailable,
 // or counts tasks of processors that this process may not use (a container with a share of a machine), all usable
 // processors count as idle.
-#ifndef ATTNFLOW_BASE_IDLE_PROCESSORS_H_
-#define ATTNFLOW_BASE_IDLE_PROCESSORS_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -28,5 +27,3 @@ std::size_t usable_processors();
 std::size_t idle_processors();
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_BASE_IDLE_PROCESSORS_H_

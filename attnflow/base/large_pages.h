@@ -6,8 +6,7 @@
 //
 // Linux uses large pages for ranges that request them (madvise(2), MADV_HUGEPAGE), if it has any, and only within a
 // range; the content and the total memory stay the same. On other systems this does nothing.
-#ifndef ATTNFLOW_BASE_LARGE_PAGES_H_
-#define ATTNFLOW_BASE_LARGE_PAGES_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -34,5 +33,3 @@ std::vector<T> zeros_in_large_pages(std::size_t count) {
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_BASE_LARGE_PAGES_H_

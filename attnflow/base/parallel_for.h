@@ -6,7 +6,7 @@
 // caller takes whatever no helper has taken, so nested loops cannot deadlock.
 //
 // Keeping helpers pays off: a loop of two empty bodies takes 18 us if it starts and joins a thread and 5 us if it wakes
-// a sleeping one, and a loop of eight 160 us and 30 us (two processors of an AMD EPYC; parallel_for_benchmark.cc). The
+// a sleeping one, and a loop of eight 160 us and 30 us (two processors of an AMD EPYC). The
 // matrix products of a forward pass are loops of a few hundred microseconds.
 //
 // Helpers keep the processor affinity and the signal mask of the thread whose loop started them. Within a loop they use
@@ -21,8 +21,7 @@
 //       squares[index] = static_cast<double>(index) * static_cast<double>(index);  // no other call writes there
 //     });
 //     assert(squares[999] == 998001.0);
-#ifndef ATTNFLOW_BASE_PARALLEL_FOR_H_
-#define ATTNFLOW_BASE_PARALLEL_FOR_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -49,5 +48,3 @@ void parallel_for(std::size_t count, const ParallelOptions& options,
                   const std::function<void(std::size_t index, std::size_t worker)>& body);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_BASE_PARALLEL_FOR_H_

@@ -1,6 +1,5 @@
 // Parsing of numbers; not part of the library's interface.
-#ifndef ATTNFLOW_BASE_PARSE_NUMBER_H_
-#define ATTNFLOW_BASE_PARSE_NUMBER_H_
+#pragma once
 
 #include <charconv>
 #include <cstddef>
@@ -22,5 +21,3 @@ std::optional<Number> parse_number(std::string_view text) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_BASE_PARSE_NUMBER_H_

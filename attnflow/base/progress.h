@@ -10,8 +10,7 @@
 //       attention_flow(graph, {.threads = 1, .progress = progress, .stop_token = stop.get_token()});  // flow/flow.h
 //     } catch (const Cancelled&) {  // no output is left half-written
 //     }
-#ifndef ATTNFLOW_BASE_PROGRESS_H_
-#define ATTNFLOW_BASE_PROGRESS_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -37,5 +36,3 @@ class Cancelled : public Error {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_BASE_PROGRESS_H_

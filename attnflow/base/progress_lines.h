@@ -1,6 +1,5 @@
 // Progress as occasional lines, for logs and other places without a progress bar.
-#ifndef ATTNFLOW_BASE_PROGRESS_LINES_H_
-#define ATTNFLOW_BASE_PROGRESS_LINES_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -32,5 +31,3 @@ class ProgressLines {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_BASE_PROGRESS_LINES_H_

@@ -1,8 +1,7 @@
 // Pseudo-random numbers that are the same on every machine.
 //
 // The standard library's distributions may differ between implementations, so a seed would not identify a result. This
-// generator is fully specified here. It is meant for sampling, shuffling, initial weights and resampling tests, not for
-// secrets.
+// generator is fully specified here. Not for secrets.
 //
 // Generator: xoshiro256** (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", ACM TOMS 2021): 256
 // bits of state, period 2^256 - 1. The seed is expanded to four words by SplitMix64 (Steele, Lea and Flood, OOPSLA
@@ -27,8 +26,7 @@
 //     Random(1).shuffle(order);  // the same on every machine
 //     Random first(stream_seed(/*seed=*/1, /*stream=*/0)), again(stream_seed(1, 0));
 //     assert(first.uniform() == again.uniform() && first.below(6) < 6);
-#ifndef ATTNFLOW_BASE_RANDOM_H_
-#define ATTNFLOW_BASE_RANDOM_H_
+#pragma once
 
 #include <array>
 #include <bit>
@@ -148,5 +146,3 @@ class Random {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_BASE_RANDOM_H_

@@ -1,6 +1,5 @@
 // Suggests the intended name when an unknown one was typed; not part of the library's interface.
-#ifndef ATTNFLOW_BASE_SUGGESTION_H_
-#define ATTNFLOW_BASE_SUGGESTION_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -20,5 +19,3 @@ std::string did_you_mean(std::string_view typed, const std::vector<std::string>&
 std::string not_among(std::string_view option, const std::vector<std::string>& choices, std::string_view found);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_BASE_SUGGESTION_H_

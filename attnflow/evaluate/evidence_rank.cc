@@ -1,12 +1,10 @@
 #include "attnflow/evaluate/evidence_rank.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 
 namespace attnflow {
 namespace {
@@ -21,20 +19,15 @@ double mean_reciprocal(std::size_t first, std::size_t count) {
 }  // namespace
 
 double expected_reciprocal_rank(std::span<const double> values, std::size_t word, std::span<const double> gaps) {
-  if (word >= values.size()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("evidence: expected a word from 0 to below {}, found {}", values.size(), word));
-  }
-  if (!gaps.empty() && gaps.size() != values.size()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("evidence: expected {} gaps, one a value, found {}", values.size(), gaps.size()));
-  }
+  if (word >= values.size())
+    fail_with(ErrorKind::kUsage, "evidence: expected a word from 0 to below {}, found {}", values.size(), word);
+  if (!gaps.empty() && gaps.size() != values.size())
+    fail_with(ErrorKind::kUsage, "evidence: expected {} gaps, one a value, found {}", values.size(), gaps.size());
   std::size_t before = 0;
   std::size_t ties = 1;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i])) {
-      throw Error(ErrorKind::kUsage, fmt::format("evidence: expected finite values, found {}", values[i]));
-    }
+    if (!std::isfinite(values[i]))
+      fail_with(ErrorKind::kUsage, "evidence: expected finite values, found {}", values[i]);
     if (i == word) continue;
     const double mine = gaps.empty() ? 0.0 : gaps[word];
     const double other = gaps.empty() ? 0.0 : gaps[i];

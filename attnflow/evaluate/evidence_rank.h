@@ -22,8 +22,7 @@
 //     assert(expected_reciprocal_rank(values, 2) == 0.5);                               // second of three words
 //     assert(expected_reciprocal_rank(std::vector<double>{0.5, 0.5, 0.1}, 0) == 0.75);  // first or second
 //     std::printf("by chance: %.2f\n", random_reciprocal_rank(3));                      // 0.61
-#ifndef ATTNFLOW_EVALUATE_EVIDENCE_RANK_H_
-#define ATTNFLOW_EVALUATE_EVIDENCE_RANK_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -39,5 +38,3 @@ double expected_reciprocal_rank(std::span<const double> values, std::size_t word
 double random_reciprocal_rank(std::size_t n);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EVALUATE_EVIDENCE_RANK_H_

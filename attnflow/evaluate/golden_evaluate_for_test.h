@@ -1,6 +1,5 @@
 // Reference results from SciPy (tests/golden/evaluate, made by tools/golden/evaluate.py).
-#ifndef ATTNFLOW_EVALUATE_GOLDEN_EVALUATE_FOR_TEST_H_
-#define ATTNFLOW_EVALUATE_GOLDEN_EVALUATE_FOR_TEST_H_
+#pragma once
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -20,5 +19,3 @@ inline nlohmann::json golden_cases(const std::string& kind) {
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EVALUATE_GOLDEN_EVALUATE_FOR_TEST_H_

@@ -1,28 +1,27 @@
 #include "attnflow/evaluate/importance.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 
 namespace attnflow {
 namespace {
 
 void check(std::string_view what, TensorView<const float> values) {
   if (values.rank() != 2 || values.empty()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected the {} as [token, width] with at least one token and one "
-                                               "dimension; found shape {}",
-                                               what, shape_to_string(values.shape())));
+    fail_with(ErrorKind::kUsage,
+              "expected the {} as [token, width] with at least one token and one "
+              "dimension; found shape {}",
+              what, shape_to_string(values.shape()));
   }
   const auto bad = std::find_if(values.span().begin(), values.span().end(), [](float x) { return !std::isfinite(x); });
   if (bad != values.span().end()) {
     const auto token = static_cast<std::size_t>(bad - values.span().begin()) / values.extent(1);
-    throw Error(ErrorKind::kUsage, fmt::format("expected a finite {}; that of token {} holds {}: the model overflowed",
-                                               what, token, *bad));
+    fail_with(ErrorKind::kUsage, "expected a finite {}; that of token {} holds {}: the model overflowed", what, token,
+              *bad);
   }
 }
 
@@ -38,9 +37,10 @@ std::vector<double> blank_out_importance(double base, std::span<const double> bl
   for (const double value : blanked) {
     const double score = std::abs(base - value);
     if (!std::isfinite(score)) {
-      throw Error(ErrorKind::kUsage, fmt::format("expected finite outputs; found {} for the whole input and {} with "
-                                                 "token {} replaced",
-                                                 base, value, scores.size()));
+      fail_with(ErrorKind::kUsage,
+                "expected finite outputs; found {} for the whole input and {} with "
+                "token {} replaced",
+                base, value, scores.size());
     }
     scores.push_back(score);
   }
@@ -63,8 +63,8 @@ std::vector<double> gradient_times_input(TensorView<const float> gradient, Tenso
   check("gradient", gradient);
   check("embedding", embedding);
   if (gradient.shape() != embedding.shape()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected gradient and embedding of the same shape; found {} and {}",
-                                               shape_to_string(gradient.shape()), shape_to_string(embedding.shape())));
+    fail_with(ErrorKind::kUsage, "expected gradient and embedding of the same shape; found {} and {}",
+              shape_to_string(gradient.shape()), shape_to_string(embedding.shape()));
   }
   std::vector<double> scores(gradient.extent(0));
   for (std::size_t j = 0; j < scores.size(); ++j) {

@@ -14,11 +14,10 @@
 //   * L2 norm: sqrt(sum_d g[j, d]^2), the rate at which y changes when e[j] moves in the worst direction. The default.
 //   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of the decrease when e[j]
 //     is set to zero; signed, or its absolute value.
-//   * sum: |sum_d g[j, d]|, as computed by the code of Abnar & Zuidema. It is the slope along the direction (1, 1, ...,
-//     1), which has no special significance. Worse, layer normalization subtracts the mean over d, so if every path
-//     from e to y begins with one (pre-layer-norm models; embeddings before their own norm), moving e[j] along that
-//     direction changes nothing and the sum is zero. The computed value is then rounding noise, whose ranking looks
-//     like any other. For replication only, and never without checking `is_rounding_noise`.
+//   * sum: |sum_d g[j, d]|, as computed by the code of Abnar & Zuidema. Layer normalization subtracts the mean over d,
+//     so if every path from e to y begins with one (pre-layer-norm models; embeddings before their own norm), the sum is
+//     zero. The computed value is then rounding noise, whose ranking looks like any other. For replication only, and
+//     never without checking `is_rounding_noise`.
 //
 // Noise bound of the sum. Each g[j, d] results from inner products over about `width` terms in float32. With u = 2^-24,
 // their relative error is about sqrt(width) u (Higham & Mary, 2019: rounding errors behave like independent random
@@ -27,10 +26,9 @@
 //     bound_j = 2 sqrt(width) u sum_d |g[j, d]|.
 //
 // `is_rounding_noise` means that the largest |sum| over the tokens is at most kNoiseFactor times the largest bound. The
-// factor accounts for the layers that errors pass through and for values that cancel inside. It leaves enough room:
-// random signs give a sum of about sqrt(width) times the mean |g|, which is 1 / (2 u width) = 8e6 / width bounds:
-// 10,000 bounds at width 768. The largest values are compared because noise is relative to the sums anywhere in the
-// model: a token with a tiny gradient carries the noise of the others.
+// factor accounts for the layers that errors pass through and for values that cancel inside; random signs give about
+// 10,000 bounds at width 768. The largest values are compared because a token with a tiny gradient carries the noise of
+// the others.
 //
 // Shapes are [n, width] with n >= 1 and width >= 1; results have n values. Sums are in double precision. Cost: O(n
 // width). Deterministic. Throws Error (kUsage) for other shapes, and for values that are not finite (a model that
@@ -51,8 +49,7 @@
 //     assert((blank_out == std::vector<double>{0.0, 0.5, 0.125}));
 //     const Tensor<float> slopes({3, 2}, {0.0F, 0.0F, 3.0F, 4.0F, 0.0F, -1.0F});  // [token, dimension]
 //     assert((gradient_norm(slopes.view()) == std::vector<double>{0.0, 5.0, 1.0}));
-#ifndef ATTNFLOW_EVALUATE_IMPORTANCE_H_
-#define ATTNFLOW_EVALUATE_IMPORTANCE_H_
+#pragma once
 
 #include <span>
 #include <vector>
@@ -86,5 +83,3 @@ struct GradientSum {
 GradientSum gradient_sum(TensorView<const float> gradient);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EVALUATE_IMPORTANCE_H_

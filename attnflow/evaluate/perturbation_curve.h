@@ -10,8 +10,7 @@
 //
 // Both run over k / n in [0, 1]; the area under each is computed by the trapezoidal rule. A small area under the
 // deletion curve and a large one under the insertion curve speak for the method. Removing the least important patches
-// first gives the insertion curve in reverse, so it has the same area and is not a third curve. An uninformed order
-// gives the same expected area for both.
+// first gives the insertion curve in reverse. An uninformed order gives the same expected area for both.
 //
 // Ties have no order: patches of equal value (or with overlapping enclosures [value, value + gap]) are shuffled, so
 // that a method that distinguishes nothing scores like a random order.
@@ -32,8 +31,7 @@
 //     const std::vector<std::size_t> points = curve_points(4, 2);  // with 0, 2 and 4 of them blanked
 //     const std::vector<double> probabilities = {1.0, 0.5, 0.25};  // of the class, given by the model
 //     assert(area_under_curve(points, probabilities) == 0.5625);   // deletion
-#ifndef ATTNFLOW_EVALUATE_PERTURBATION_CURVE_H_
-#define ATTNFLOW_EVALUATE_PERTURBATION_CURVE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +55,3 @@ std::vector<std::size_t> curve_points(std::size_t n, std::size_t steps);
 double area_under_curve(std::span<const std::size_t> points, std::span<const double> values);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EVALUATE_PERTURBATION_CURVE_H_

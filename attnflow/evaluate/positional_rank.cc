@@ -1,11 +1,9 @@
 #include "attnflow/evaluate/positional_rank.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/evaluate/evidence_rank.h"
 #include "attnflow/evaluate/statistics.h"
 
@@ -16,9 +14,7 @@ namespace {
 std::vector<double> by_place(const RankedWords& sample, PlaceFrom from) {
   double sum = 0.0;
   for (const double value : sample.values) {
-    if (!std::isfinite(value)) {
-      throw Error(ErrorKind::kUsage, fmt::format("evidence: expected finite values, found {}", value));
-    }
+    if (!std::isfinite(value)) fail_with(ErrorKind::kUsage, "evidence: expected finite values, found {}", value);
     sum += std::abs(value);
   }
   std::vector<double> values = sample.values;
@@ -51,10 +47,8 @@ std::vector<double> positional_reciprocal_ranks(std::span<const RankedWords> sam
   for (std::size_t s = 0; s < samples.size(); ++s) {
     const std::size_t words = all[s].size();
     if (words == 0) continue;
-    if (samples[s].word >= words) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("evidence: expected a word from 0 to below {}, found {}", words, samples[s].word));
-    }
+    if (samples[s].word >= words)
+      fail_with(ErrorKind::kUsage, "evidence: expected a word from 0 to below {}, found {}", words, samples[s].word);
     std::vector<double> baseline(words);
     for (std::size_t p = 0; p < words; ++p) {
       // Below every mean, which lies in [-1, 1].

@@ -25,8 +25,7 @@
 //     const std::vector<RankedWords> samples = {{{0.9, 0.1}, 0}, {{0.8, 0.2}, 1}};
 //     const std::vector<double> ranks = positional_reciprocal_ranks(samples, PlaceFrom::kStart);
 //     assert(ranks[0] == 1.0 && ranks[1] == 0.5);
-#ifndef ATTNFLOW_EVALUATE_POSITIONAL_RANK_H_
-#define ATTNFLOW_EVALUATE_POSITIONAL_RANK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -48,5 +47,3 @@ struct RankedWords {
 std::vector<double> positional_reciprocal_ranks(std::span<const RankedWords> samples, PlaceFrom from);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EVALUATE_POSITIONAL_RANK_H_

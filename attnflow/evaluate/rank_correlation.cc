@@ -1,33 +1,27 @@
 #include "attnflow/evaluate/rank_correlation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 
 namespace attnflow {
 namespace {
 
 void check_samples(std::span<const double> values, std::span<const double> gaps) {
   if (!gaps.empty() && gaps.size() != values.size()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected one gap for each of the {} values to rank, or none; found {}",
-                                               values.size(), gaps.size()));
+    fail_with(ErrorKind::kUsage, "expected one gap for each of the {} values to rank, or none; found {}", values.size(),
+              gaps.size());
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("expected numbers to rank; value {} of {} is NaN: exclude it", i, values.size()));
-    }
+    if (std::isnan(values[i]))
+      fail_with(ErrorKind::kUsage, "expected numbers to rank; value {} of {} is NaN: exclude it", i, values.size());
   }
   for (std::size_t i = 0; i < gaps.size(); ++i) {
-    if (!(gaps[i] >= 0 && std::isfinite(gaps[i]))) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("expected gaps that are finite and not negative; gap {} is {}", i, gaps[i]));
-    }
+    if (!(gaps[i] >= 0 && std::isfinite(gaps[i])))
+      fail_with(ErrorKind::kUsage, "expected gaps that are finite and not negative; gap {} is {}", i, gaps[i]);
   }
 }
 
@@ -114,8 +108,8 @@ std::vector<double> dense_ranks(std::span<const double> values, std::span<const 
 std::optional<double> spearman(std::span<const double> first, std::span<const double> second,
                                const SpearmanOptions& options) {
   if (first.size() != second.size()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected two vectors of the same length to correlate; found {} and {}",
-                                               first.size(), second.size()));
+    fail_with(ErrorKind::kUsage, "expected two vectors of the same length to correlate; found {} and {}", first.size(),
+              second.size());
   }
   const TieGroups first_groups = tie_groups(first, options.first_gaps);
   const TieGroups second_groups = tie_groups(second, options.second_gaps);

@@ -22,8 +22,7 @@
 // a point have no known order, so they count as tied. Since ties must be transitive (a with b and b with c implies a
 // with c), a *tie group* is a connected component of the enclosures on the line: sort by v; a value joins the group of
 // those before it if v <= the largest v' + gap' in that group, else it starts the next group. Groups do not depend on
-// the order of the input, and without gaps they are the sets of equal values. The price is that a chain of overlapping
-// enclosures ties its two ends even if these do not overlap.
+// the order of the input. A chain of overlapping enclosures ties its two ends even if these do not overlap.
 //
 // Cost: O(n log n) time, O(n) memory. Deterministic. All functions throw Error (kUsage) for a value that is NaN, for
 // lengths that differ, and for a gap that is negative or not finite. Infinite values are ranked like others.
@@ -41,8 +40,7 @@
 //     assert((average_ranks(importances) == std::vector<double>{1.0, 4.0, 2.5, 2.5}));
 //     const std::optional<double> rho = spearman(relevances, importances);
 //     if (rho) std::printf("%.3f\n", *rho);  // 0.949
-#ifndef ATTNFLOW_EVALUATE_RANK_CORRELATION_H_
-#define ATTNFLOW_EVALUATE_RANK_CORRELATION_H_
+#pragma once
 
 #include <optional>
 #include <span>
@@ -75,5 +73,3 @@ std::optional<double> spearman(std::span<const double> first, std::span<const do
                                const SpearmanOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EVALUATE_RANK_CORRELATION_H_

@@ -1,12 +1,10 @@
 #include "attnflow/evaluate/relevance.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 
 namespace attnflow {
 namespace {
@@ -20,14 +18,13 @@ void check_numbers(TensorView<const double> values) {
 
 void check_relevance(TensorView<const double> values, const RelevanceOptions& options) {
   if (values.rank() != 2 || values.extent(0) == 0) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected values of shape [output_token, input_token] with at least one "
-                                               "output token; found shape {}",
-                                               shape_to_string(values.shape())));
+    fail_with(ErrorKind::kUsage,
+              "expected values of shape [output_token, input_token] with at least one "
+              "output token; found shape {}",
+              shape_to_string(values.shape()));
   }
-  if (options.kind == RelevanceKind::kOutputToken && options.output_token >= values.extent(0)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected an output token below {}; found {}", values.extent(0), options.output_token));
-  }
+  if (options.kind == RelevanceKind::kOutputToken && options.output_token >= values.extent(0))
+    fail_with(ErrorKind::kUsage, "expected an output token below {}; found {}", values.extent(0), options.output_token);
   check_numbers(values);
 }
 
@@ -58,13 +55,13 @@ Relevance relevance(TensorView<const double> values, const RelevanceOptions& opt
     case RelevanceKind::kSum:
       return {folded(values, std::plus<>()), {}};
   }
-  throw Error(ErrorKind::kUsage, fmt::format("no relevance has number {}", static_cast<int>(options.kind)));
+  fail_with(ErrorKind::kUsage, "no relevance has number {}", static_cast<int>(options.kind));
 }
 
 Relevance relevance(TensorView<const double> values, TensorView<const double> gaps, const RelevanceOptions& options) {
   if (values.shape() != gaps.shape()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected one gap for each value; found shapes {} and {}",
-                                               shape_to_string(values.shape()), shape_to_string(gaps.shape())));
+    fail_with(ErrorKind::kUsage, "expected one gap for each value; found shapes {} and {}",
+              shape_to_string(values.shape()), shape_to_string(gaps.shape()));
   }
   check_numbers(gaps);
   Relevance result = relevance(values, options);
@@ -84,8 +81,8 @@ Relevance relevance(TensorView<const double> values, TensorView<const double> ga
 
 std::vector<double> select(std::span<const double> values, const std::vector<bool>& keep) {
   if (values.size() != keep.size()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected one mark for each of the {} values to select from; found {}",
-                                               values.size(), keep.size()));
+    fail_with(ErrorKind::kUsage, "expected one mark for each of the {} values to select from; found {}", values.size(),
+              keep.size());
   }
   std::vector<double> selected;
   for (std::size_t i = 0; i < values.size(); ++i) {

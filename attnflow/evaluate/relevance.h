@@ -32,8 +32,7 @@
 //     const Relevance most = relevance(values.view(), {.kind = RelevanceKind::kMaximum});
 //     assert((most.values == std::vector<double>{0.7, 0.3, 0.4}));
 //     assert((select(most.values, {false, true, true}) == std::vector<double>{0.3, 0.4}));  // without token 0
-#ifndef ATTNFLOW_EVALUATE_RELEVANCE_H_
-#define ATTNFLOW_EVALUATE_RELEVANCE_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -73,5 +72,3 @@ std::vector<double> select(std::span<const double> values, const std::vector<boo
 Relevance select(const Relevance& relevance, const std::vector<bool>& keep);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EVALUATE_RELEVANCE_H_

@@ -1,14 +1,12 @@
 #include "attnflow/evaluate/statistics.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iterator>
 #include <numeric>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/rank_correlation.h"
 
@@ -19,9 +17,8 @@ namespace {
 enum Stream : std::uint64_t { kBootstrap = 0, kSignFlip = 1 };
 
 void check_values(double confidence) {
-  if (!(confidence > 0 && confidence < 1)) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected a confidence between 0 and 1; found {}", confidence));
-  }
+  if (!(confidence > 0 && confidence < 1))
+    fail_with(ErrorKind::kUsage, "expected a confidence between 0 and 1; found {}", confidence);
 }
 
 void check_values(const ResamplingOptions& options) {
@@ -243,10 +240,8 @@ double standard_deviation(std::span<const double> values) {
 
 Interval wilson_interval(std::size_t successes, std::size_t count, double confidence) {
   check_values(confidence);
-  if (successes > count) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected at most {} successes of {}; found {}", count, count, successes));
-  }
+  if (successes > count)
+    fail_with(ErrorKind::kUsage, "expected at most {} successes of {}; found {}", count, count, successes);
   if (count == 0) return {0, 1};
   const double z = normal_bound(confidence);
   const double k = static_cast<double>(successes);
@@ -262,9 +257,7 @@ std::optional<WilcoxonTest> wilcoxon_signed_rank(std::span<const double> differe
   std::vector<double> sizes;
   std::vector<bool> positive;
   for (const double difference : differences) {
-    if (!std::isfinite(difference)) {
-      throw Error(ErrorKind::kUsage, fmt::format("expected finite differences; found {}", difference));
-    }
+    if (!std::isfinite(difference)) fail_with(ErrorKind::kUsage, "expected finite differences; found {}", difference);
     if (difference == 0) continue;
     sizes.push_back(std::abs(difference));
     positive.push_back(difference > 0);
@@ -303,8 +296,8 @@ std::vector<PairedComparison> compare_paired(TensorView<const double> first, Ten
   check_values(first);
   check_values(second);
   if (first.shape() != second.shape()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected two arrays of the same shape to compare; found {} and {}",
-                                               shape_to_string(first.shape()), shape_to_string(second.shape())));
+    fail_with(ErrorKind::kUsage, "expected two arrays of the same shape to compare; found {} and {}",
+              shape_to_string(first.shape()), shape_to_string(second.shape()));
   }
   Tensor<double> differences(first.shape());
   std::transform(first.span().begin(), first.span().end(), second.span().begin(), differences.span().begin(),

@@ -31,7 +31,6 @@
 // Cost: O(resamples * samples * cells) time (10,000 * 2,000 * 72: about a second), 8 bytes per resample and cell.
 //
 // Determinism: resample r has its own generator, seeded by (seed, r); the result is the same for any number of threads.
-//
 // Errors: Error (kUsage) for wrong shapes, infinite values, no resamples, and a confidence outside (0, 1).
 //
 // References:
@@ -54,8 +53,7 @@
 //     std::printf("%.2f in [%.2f, %.2f]\n", summary.mean, summary.low, summary.high);
 //     const PairedComparison comparison = compare_paired(rolled, raw, {.seed = 1});
 //     assert(comparison.difference.count == 3 && comparison.difference.left_out == 1);
-#ifndef ATTNFLOW_EVALUATE_STATISTICS_H_
-#define ATTNFLOW_EVALUATE_STATISTICS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -141,5 +139,3 @@ PairedComparison compare_paired(std::span<const double> first, std::span<const d
                                 const ResamplingOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EVALUATE_STATISTICS_H_

@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "attnflow/base/fail.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/dtype_table.h"
 #include "attnflow/files/half.h"
@@ -141,10 +142,10 @@ Array Array::half_of(TensorView<const float> values, std::string_view what) {
     const float value = values.data()[i];
     halves[i] = float_to_half(value);
     if (std::isfinite(value) && !std::isfinite(half_to_float(halves[i]))) {
-      throw Error(ErrorKind::kOther,
-                  fmt::format("{}: expected numbers that half precision can hold (magnitudes below 65520), found {} at "
-                              "element {}; store it as float32",
-                              what, value, i));
+      fail_with(ErrorKind::kOther,
+                "{}: expected numbers that half precision can hold (magnitudes below 65520), found {} at "
+                "element {}; store it as float32",
+                what, value, i);
     }
   }
   return from_values(DType::kF16, TensorView<const std::uint16_t>(halves.data(), values.shape()));

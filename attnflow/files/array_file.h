@@ -15,8 +15,7 @@
 //     write_npz("values.npz", {{"values", Array::from(values.view())}, {"layers", Array::from_strings({"6"})}});
 //     for (const std::string& key : list_npz("values.npz")) std::puts(key.c_str());  // values, layers
 //     assert(read_npz("values.npz", "values").to_double("values") == values);
-#ifndef ATTNFLOW_FILES_ARRAY_FILE_H_
-#define ATTNFLOW_FILES_ARRAY_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -91,5 +90,3 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
                        const std::vector<std::pair<std::string, std::string>>& metadata = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FILES_ARRAY_FILE_H_

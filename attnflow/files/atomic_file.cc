@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/files/command_files.h"
 #include "attnflow/files/input_file.h"
 #include "attnflow/files/messages.h"
@@ -23,7 +23,7 @@ namespace {
 using internal::system_reason;
 
 [[noreturn]] void fail_to_write(const std::filesystem::path& path, const std::string& reason) {
-  throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this file: {}", path.string(), reason));
+  fail_with(ErrorKind::kOther, "{}: cannot write this file: {}", path.string(), reason);
 }
 
 // Makes the rename itself durable. Some file systems cannot do this for folders; the file is complete either way.
@@ -130,8 +130,8 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   const internal::InputFile file(path, "a file");
   const auto too_large = [&] {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a file of at most {} bytes, found a larger one", path.string(), max_bytes));
+    internal::fail_file(path.string(),
+                        fmt::format("expected a file of at most {} bytes, found a larger one", max_bytes));
   };
   if (file.size() > max_bytes) too_large();
   std::string content;

@@ -9,8 +9,7 @@
 //       file.commit();  // not reached if something throws first: then words.csv is unchanged
 //     }
 //     assert(read_file("words.csv") == "word,weight\nkey,0.75\n");
-#ifndef ATTNFLOW_FILES_ATOMIC_FILE_H_
-#define ATTNFLOW_FILES_ATOMIC_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdio>
@@ -53,5 +52,3 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 30);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FILES_ATOMIC_FILE_H_

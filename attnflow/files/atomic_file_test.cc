@@ -32,18 +32,6 @@ mode_t mode_of(const std::filesystem::path& path) {
   return status.st_mode & 0777;
 }
 
-// Sets the umask and restores it.
-class Umask {
- public:
-  explicit Umask(mode_t mask) : before_(::umask(mask)) {}
-  Umask(const Umask&) = delete;
-  Umask& operator=(const Umask&) = delete;
-  ~Umask() { ::umask(before_); }
-
- private:
-  mode_t before_;
-};
-
 TEST(AtomicFile, CommitPutsTheWholeContentUnderTheName) {
   const TempFolder folder;
   AtomicFile file(folder / "a.txt");
@@ -82,14 +70,11 @@ TEST(AtomicFile, ReplacesAndKeepsTheLinkAndThePermissions) {
 
 TEST(AtomicFile, NewFilesGetThePermissionsOfTheUmask) {
   const TempFolder folder;
-  {
-    const Umask mask(022);
-    write_file(folder / "a", "");
-  }
-  {
-    const Umask mask(077);
-    write_file(folder / "b", "");
-  }
+  const mode_t before = ::umask(022);
+  write_file(folder / "a", "");
+  ::umask(077);
+  write_file(folder / "b", "");
+  ::umask(before);
   EXPECT_EQ(mode_of(folder / "a"), 0644U);
   EXPECT_EQ(mode_of(folder / "b"), 0600U);
 }

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/files/output_target.h"
 
 namespace attnflow::internal {
@@ -84,11 +84,9 @@ void CommandFiles::say_how_to_replace(std::string option) {
 
 void CommandFiles::refuse(const fs::path& output, const fs::path& input) const {
   const std::string how = how_to_replace_.empty() ? "" : fmt::format(" ({} overwrites the input)", how_to_replace_);
-  throw Error(
-      ErrorKind::kUsage,
-      fmt::format(
-          "{}: expected an output different from the inputs, found the input {}; give the output another name{}",
-          output.string(), input.string(), how));
+  fail_with(ErrorKind::kUsage,
+            "{}: expected an output different from the inputs, found the input {}; give the output another name{}",
+            output.string(), input.string(), how);
 }
 
 void CommandFiles::add_output(const fs::path& path) {
@@ -98,10 +96,10 @@ void CommandFiles::add_output(const fs::path& path) {
   if (is_standard_output(path)) {
     const std::lock_guard lock(mutex_);
     if (!standard_output_.empty()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("expected one output on standard output (-o), found '{}' and '{}'; give one of them the "
-                              "name of a file",
-                              standard_output_, path.string()));
+      fail_with(ErrorKind::kUsage,
+                "expected one output on standard output (-o), found '{}' and '{}'; give one of them the "
+                "name of a file",
+                standard_output_, path.string());
     }
     standard_output_ = path.string();
     return;

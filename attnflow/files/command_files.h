@@ -7,8 +7,7 @@
 //
 // Files are compared by identity, not by name: two paths are the same file when device and inode match, regardless of
 // links, `./` and `..`. A file that does not exist yet is identified by its name and its folder's device and inode.
-#ifndef ATTNFLOW_FILES_COMMAND_FILES_H_
-#define ATTNFLOW_FILES_COMMAND_FILES_H_
+#pragma once
 
 #include <sys/stat.h>
 
@@ -81,5 +80,3 @@ class CommandFiles {
 CommandFiles* command_files();
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_COMMAND_FILES_H_

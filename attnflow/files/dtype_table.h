@@ -1,6 +1,5 @@
 // Element types, with their names in attnflow and in the file formats.
-#ifndef ATTNFLOW_FILES_DTYPE_TABLE_H_
-#define ATTNFLOW_FILES_DTYPE_TABLE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -34,5 +33,3 @@ inline constexpr std::array<DTypeRow, 11> kDTypes = {{{DType::kBool, "bool", "BO
 constexpr const DTypeRow& dtype_row(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_DTYPE_TABLE_H_

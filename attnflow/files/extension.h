@@ -1,6 +1,5 @@
 // The extension of a file's name, which determines its format.
-#ifndef ATTNFLOW_FILES_EXTENSION_H_
-#define ATTNFLOW_FILES_EXTENSION_H_
+#pragma once
 
 #include <algorithm>
 #include <cctype>
@@ -18,5 +17,3 @@ inline std::string lower_extension(const std::filesystem::path& path) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_EXTENSION_H_

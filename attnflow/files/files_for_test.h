@@ -1,6 +1,5 @@
 // Helpers shared by the file tests: a temporary folder, bytes built by hand, and checks of an error's kind and words.
-#ifndef ATTNFLOW_FILES_FILES_FOR_TEST_H_
-#define ATTNFLOW_FILES_FILES_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -71,6 +71,21 @@ std::string bytes_of(T value) {
   return bytes;
 }
 
-}  // namespace attnflow::test
+// Reads copies of `good` in which `round` % 4 + `least` random bytes differ, every `cut`-th of them cut short (0:
+// none), with `read`, which may throw Error(kBadFile) only. The cases are the same each time.
+template <typename Read>
+void expect_harmless_damage(const std::string& good, int rounds, int least, int cut, const Read& read) {
+  std::mt19937 random(20);
+  for (int round = 0; round < rounds; ++round) {
+    std::string file = good.substr(0, cut != 0 && round % cut == 0 ? random() % good.size() : good.size());
+    for (int k = round % 4 + least; k > 0 && !file.empty(); --k)
+      file[random() % file.size()] = static_cast<char>(random());
+    try {
+      read(file);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kBadFile) << error.what();
+    }
+  }
+}
 
-#endif  // ATTNFLOW_FILES_FILES_FOR_TEST_H_
+}  // namespace attnflow::test

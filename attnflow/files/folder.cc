@@ -58,8 +58,7 @@ std::string Folder::read(std::string_view file, std::size_t max_bytes) const {
   }
   const std::span<const std::byte> bytes = require(file).bytes;
   if (bytes.size() > max_bytes) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a file of at most {} bytes, found a larger one", label(file), max_bytes));
+    internal::fail_file(label(file), fmt::format("expected a file of at most {} bytes, found a larger one", max_bytes));
   }
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -85,8 +84,7 @@ const MemoryFile& Folder::require(std::string_view file) const {
   if (found != nullptr) return *found;
   std::vector<std::string_view> names;
   for (const MemoryFile& one : files_) names.push_back(one.name);
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected a file of this name, found {}", label(file), internal::quote_names(names)));
+  internal::fail_file(label(file), fmt::format("expected a file of this name, found {}", internal::quote_names(names)));
 }
 
 }  // namespace attnflow

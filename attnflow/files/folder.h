@@ -2,8 +2,7 @@
 //
 // A model is a folder of a few files. Most are on disk; those shipped with the program are in its own memory, so that
 // it needs no installed data. Code that reads a model takes a Folder and works with both.
-#ifndef ATTNFLOW_FILES_FOLDER_H_
-#define ATTNFLOW_FILES_FOLDER_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -91,5 +90,3 @@ class Folder {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FILES_FOLDER_H_

@@ -76,7 +76,7 @@ class Reader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: not a valid GGUF file: {}", name_, what));
+    fail_file(name_, fmt::format("not a valid GGUF file: {}", what));
   }
 
   std::size_t left() const { return file_.size() - at_; }

@@ -10,8 +10,7 @@
 //
 // libllama reads the same header, but certain values in a damaged or hostile one abort the program there. So every
 // count, length and offset is first checked here against the file's size.
-#ifndef ATTNFLOW_FILES_GGUF_H_
-#define ATTNFLOW_FILES_GGUF_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -98,5 +97,3 @@ GgufHeader parse_gguf(std::span<const std::byte> file, const std::string& name, 
 GgufHeader read_gguf(const std::filesystem::path& file);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_GGUF_H_

@@ -1,7 +1,6 @@
 // The two 16-bit float formats of model files, converted to float32 (exactly), and floats converted to binary16
 // (rounded).
-#ifndef ATTNFLOW_FILES_HALF_H_
-#define ATTNFLOW_FILES_HALF_H_
+#pragma once
 
 #include <bit>
 #include <cmath>
@@ -69,5 +68,3 @@ inline float bfloat16_to_float(std::uint16_t bits) {
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FILES_HALF_H_

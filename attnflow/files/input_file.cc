@@ -30,7 +30,7 @@ namespace {
   } else if (!no_link && error_number == ELOOP) {
     found = fmt::format("found a link to {}, which leads in a circle; restore the file", target.string());
   }
-  throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {}, {}", path.string(), expected, found));
+  fail_file(path.string(), fmt::format("expected {}, {}", expected, found));
 }
 
 }  // namespace
@@ -46,13 +46,12 @@ bool is_listed(const std::filesystem::path& path) {
 
 InputFile::InputFile(const std::filesystem::path& path, std::string_view expected) : name_(path.string()) {
   const auto fail = [&](const std::string& found) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {}, {}", name_, expected, found));
+    fail_file(name_, fmt::format("expected {}, {}", expected, found));
   };
   const auto check_kind = [&](const struct stat& status) {
     if (S_ISDIR(status.st_mode)) fail("found a folder");
-    if (!S_ISREG(status.st_mode)) {
+    if (!S_ISREG(status.st_mode))
       fail(fmt::format("found {}, and only regular files are read; copy it to one first", file_kind(status.st_mode)));
-    }
   };
   const auto cannot = [&] { fail_to_reach(path, expected, errno); };
   // Checked before opening, because opening a pipe or a device already has effects; and again afterwards, because the
@@ -83,9 +82,7 @@ std::size_t InputFile::read(std::span<std::byte> into) const {
     const ssize_t got = ::read(descriptor_, into.data() + done, into.size() - done);
     if (got == 0) break;
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: cannot be read: {}", name_, system_reason(errno)));
-    }
+    if (got < 0) fail_file(name_, fmt::format("cannot be read: {}", system_reason(errno)));
     done += static_cast<std::size_t>(got);
   }
   return done;

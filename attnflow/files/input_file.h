@@ -1,6 +1,5 @@
 // Opens files for reading; every reader goes through here.
-#ifndef ATTNFLOW_FILES_INPUT_FILE_H_
-#define ATTNFLOW_FILES_INPUT_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -43,5 +42,3 @@ class InputFile {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_INPUT_FILE_H_

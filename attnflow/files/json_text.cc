@@ -19,24 +19,21 @@ constexpr const char* kRestoreJson = "Restore the file from the model's source";
 nlohmann::json parse_json(std::string_view text, const std::string& source) {
   // The parser treats a zero byte as the end of the text, and would ignore anything after it.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected JSON, found a zero byte at offset {} of {}. {}", source,
-                                                 zero, text.size(), kRestoreJson));
+    fail_file(source,
+              fmt::format("expected JSON, found a zero byte at offset {} of {}. {}", zero, text.size(), kRestoreJson));
   }
   // Called by the parser at each step; throws for what the parser itself accepts.
   std::vector<std::set<std::string>> keys;  // of the open objects, innermost last
   const auto check = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
     using Event = nlohmann::json::parse_event_t;
     constexpr int kMaxDepth = 64;
-    if (depth > kMaxDepth) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}: expected JSON nested at most {} deep, found more", source, kMaxDepth));
-    }
+    if (depth > kMaxDepth)
+      fail_file(source, fmt::format("expected JSON nested at most {} deep, found more", kMaxDepth));
     if (event == Event::object_start) keys.emplace_back();
     if (event == Event::object_end) keys.pop_back();
     if (event == Event::key && !keys.back().insert(value.get<std::string>()).second) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}: expected each key once in a JSON object, found {} twice. {}", source,
-                              quote_name(value.get_ref<const std::string&>()), kRestoreJson));
+      fail_file(source, fmt::format("expected each key once in a JSON object, found {} twice. {}",
+                                    quote_name(value.get_ref<const std::string&>()), kRestoreJson));
     }
     return true;
   };
@@ -44,16 +41,14 @@ nlohmann::json parse_json(std::string_view text, const std::string& source) {
     return nlohmann::json::parse(text, check);
   } catch (const nlohmann::json::exception& error) {
     constexpr std::size_t kMaxReason = 200;
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected JSON, found text that does not parse: {}. {}", source,
-                                                 quote_name(json_reason(error), kMaxReason), kRestoreJson));
+    fail_file(source, fmt::format("expected JSON, found text that does not parse: {}. {}",
+                                  quote_name(json_reason(error), kMaxReason), kRestoreJson));
   }
 }
 
 nlohmann::json parse_json_object(std::string_view text, const std::string& source) {
   nlohmann::json json = parse_json(text, source);
-  if (!json.is_object()) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a JSON object, found {}", source, show_json(json)));
-  }
+  if (!json.is_object()) fail_file(source, fmt::format("expected a JSON object, found {}", show_json(json)));
   return json;
 }
 

@@ -1,6 +1,5 @@
 // Parsing of JSON that came with a model. For .cc files only, because it includes the JSON library.
-#ifndef ATTNFLOW_FILES_JSON_TEXT_H_
-#define ATTNFLOW_FILES_JSON_TEXT_H_
+#pragma once
 
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -24,5 +23,3 @@ std::string json_reason(const std::exception& error);
 std::string show_json(const nlohmann::json& value);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_JSON_TEXT_H_

@@ -1,6 +1,5 @@
 // Numbers as stored in files: little-endian, unaligned.
-#ifndef ATTNFLOW_FILES_LITTLE_ENDIAN_H_
-#define ATTNFLOW_FILES_LITTLE_ENDIAN_H_
+#pragma once
 
 #include <cassert>
 #include <cstddef>
@@ -19,5 +18,3 @@ T little_endian(std::span<const std::byte> bytes, std::size_t at) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_LITTLE_ENDIAN_H_

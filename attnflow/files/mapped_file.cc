@@ -17,8 +17,8 @@ MappedFile::MappedFile(const std::filesystem::path& path, std::string_view kind)
   if (file.size() == 0) return;
   void* const address = ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
   if (address == MAP_FAILED) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a {} file, which cannot be mapped into memory: {}",
-                                                 path.string(), kind, system_reason(errno)));
+    fail_file(path.string(),
+              fmt::format("expected a {} file, which cannot be mapped into memory: {}", kind, system_reason(errno)));
   }
   address_ = address;
   size_ = file.size();

@@ -1,6 +1,5 @@
 // A file's bytes, memory-mapped instead of copied.
-#ifndef ATTNFLOW_FILES_MAPPED_FILE_H_
-#define ATTNFLOW_FILES_MAPPED_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -29,5 +28,3 @@ class MappedFile {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_MAPPED_FILE_H_

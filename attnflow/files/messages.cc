@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/unicode/escape_text.h"
 
 namespace attnflow::internal {
@@ -35,7 +35,7 @@ std::string quote_names(const std::vector<std::string_view>& names, std::size_t 
 }
 
 void fail_file(std::string_view name, std::string_view message) {
-  throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", name, message));
+  fail_with(ErrorKind::kBadFile, "{}: {}", name, message);
 }
 
 std::string system_reason(int error_number) { return std::generic_category().message(error_number); }

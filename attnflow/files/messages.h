@@ -1,7 +1,6 @@
 // Parts of error messages about files. Names inside a file are as untrusted as the rest of it: they may contain
 // terminal escape sequences or megabytes of text, so messages show them through these functions.
-#ifndef ATTNFLOW_FILES_MESSAGES_H_
-#define ATTNFLOW_FILES_MESSAGES_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -24,5 +23,3 @@ std::string quote_names(const std::vector<std::string_view>& names, std::size_t 
 std::string system_reason(int error_number);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_MESSAGES_H_

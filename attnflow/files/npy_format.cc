@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "attnflow/base/checked_size.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/files/dtype_table.h"
 #include "attnflow/files/half.h"
 #include "attnflow/files/messages.h"
@@ -288,7 +289,7 @@ std::vector<std::string> text_of_bytes(std::span<const std::byte> stored, std::s
   return out;
 }
 
-void read_exactly(ByteSource& source, std::span<std::byte> into, const std::string& name) {
+void read_exactly(const ByteSource& source, std::span<std::byte> into, const std::string& name) {
   std::size_t done = 0;
   while (done < into.size()) {
     const std::size_t got = source.read(into.subspan(done));
@@ -301,7 +302,7 @@ void read_exactly(ByteSource& source, std::span<std::byte> into, const std::stri
 }
 
 // Reads everything before the elements. Adds the bytes read to `consumed`.
-NpyHeader read_header(ByteSource& source, const std::string& name, std::uint64_t& consumed) {
+NpyHeader read_header(const ByteSource& source, const std::string& name, std::uint64_t& consumed) {
   std::array<std::byte, 8> start{};  // magic and version
   const std::size_t got = source.read(start);
   const std::string_view magic(reinterpret_cast<const char*>(start.data()), std::min(got, kNpyMagic.size()));
@@ -314,7 +315,7 @@ NpyHeader read_header(ByteSource& source, const std::string& name, std::uint64_t
     if (got > 1 && magic.starts_with("PK"))
       fail_file(name, "found a zip file; if it comes from np.savez, name it .npz");
     fail_file(name, fmt::format("expected a NumPy .npy file, found {} bytes that do not start with \"\\x93NUMPY\"",
-                                source.size()));
+                                source.size));
   }
   if (got < start.size()) fail_file(name, "the file is truncated; copy it again");
   const int version = std::to_integer<int>(start[6]);
@@ -328,9 +329,9 @@ NpyHeader read_header(ByteSource& source, const std::string& name, std::uint64_t
   std::size_t length = 0;
   for (std::size_t i = 0; i < length_size; ++i) length |= std::to_integer<std::size_t>(length_bytes[i]) << (8 * i);
   consumed = start.size() + length_size;
-  if (length > source.size() - std::min(consumed, source.size())) {
+  if (length > source.size - std::min(consumed, source.size)) {
     fail_file(name, fmt::format("not a valid .npy file: its header claims {} bytes, but only {} follow", length,
-                                source.size() - std::min(consumed, source.size())));
+                                source.size - std::min(consumed, source.size)));
   }
   if (length > kMaxHeader)
     fail_file(name,
@@ -343,14 +344,16 @@ NpyHeader read_header(ByteSource& source, const std::string& name, std::uint64_t
 
 }  // namespace
 
-std::size_t MemorySource::read(std::span<std::byte> into) {
-  const std::size_t count = std::min(into.size(), rest_.size());
-  std::copy_n(rest_.begin(), count, into.begin());
-  rest_ = rest_.subspan(count);
-  return count;
+ByteSource memory_source(std::span<const std::byte> bytes) {
+  return {bytes.size(), [rest = bytes](std::span<std::byte> into) mutable {
+            const std::size_t count = std::min(into.size(), rest.size());
+            std::copy_n(rest.begin(), count, into.begin());
+            rest = rest.subspan(count);
+            return count;
+          }};
 }
 
-Array parse_npy(ByteSource& source, const std::string& name, const ReadLimits& limits) {
+Array parse_npy(const ByteSource& source, const std::string& name, const ReadLimits& limits) {
   std::uint64_t consumed = 0;
   NpyHeader header = read_header(source, name, consumed);
   const Element element = parse_descr(header.descr, name);
@@ -364,7 +367,7 @@ Array parse_npy(ByteSource& source, const std::string& name, const ReadLimits& l
     fail_file(name, fmt::format("shape {} and dtype {} need {} bytes of memory; at most {} are allowed",
                                 shape_to_string(header.shape), quote_name(header.descr), *decoded, limits.max_bytes));
   }
-  const std::uint64_t found = source.size() - std::min<std::uint64_t>(source.size(), consumed);
+  const std::uint64_t found = source.size - std::min<std::uint64_t>(source.size, consumed);
   if (*stored != found) {
     fail_file(name, fmt::format("shape {} and dtype {} need {} bytes after the header, found {}: the file is {}",
                                 shape_to_string(header.shape), quote_name(header.descr), *stored, found,
@@ -402,8 +405,8 @@ NpyBytes serialize_npy(const Array& array) {
   std::string descr;
   if (array.dtype == DType::kUnicode) {
     if (array.strings.size() != count) {
-      throw Error(ErrorKind::kOther, fmt::format("an array of shape {} needs {} strings, found {}",
-                                                 shape_to_string(array.shape), count, array.strings.size()));
+      fail_with(ErrorKind::kOther, "an array of shape {} needs {} strings, found {}", shape_to_string(array.shape),
+                count, array.strings.size());
     }
     std::vector<std::u32string> decoded;
     decoded.reserve(count);
@@ -418,9 +421,9 @@ NpyBytes serialize_npy(const Array& array) {
       std::memcpy(out.converted.data() + i * width * 4, decoded[i].data(), decoded[i].size() * 4);
   } else {
     if (array.bytes.size() != count * dtype_size(array.dtype)) {
-      throw Error(ErrorKind::kOther, fmt::format("an array of shape {} and dtype {} needs {} bytes, found {}",
-                                                 shape_to_string(array.shape), dtype_name(array.dtype),
-                                                 count * dtype_size(array.dtype), array.bytes.size()));
+      fail_with(ErrorKind::kOther, "an array of shape {} and dtype {} needs {} bytes, found {}",
+                shape_to_string(array.shape), dtype_name(array.dtype), count * dtype_size(array.dtype),
+                array.bytes.size());
     }
     const DTypeRow& stored = dtype_row(array.dtype == DType::kBF16 ? DType::kF32 : array.dtype);
     descr = fmt::format("{}{}{}", stored.size == 1 ? '|' : '<', stored.npy_kind, stored.size);
@@ -449,8 +452,7 @@ NpyBytes serialize_npy(const Array& array) {
   dict.push_back('\n');
   // At most kMaxRank dimensions of 20 digits: version 1's 16-bit length is enough.
   if (array.shape.size() > kMaxNpyRank)
-    throw Error(ErrorKind::kOther,
-                fmt::format("expected at most {} dimensions, found {}", kMaxNpyRank, array.shape.size()));
+    fail_with(ErrorKind::kOther, "expected at most {} dimensions, found {}", kMaxNpyRank, array.shape.size());
   out.header.append(kNpyMagic);
   out.header.push_back('\x01');
   out.header.push_back('\x00');

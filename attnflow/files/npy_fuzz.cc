@@ -7,9 +7,8 @@
 #include "attnflow/files/npy_format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  attnflow::internal::MemorySource source(std::as_bytes(std::span(data, size)));
-  attnflow::ReadLimits limits;
-  limits.max_bytes = std::size_t{1} << 24;
+  const auto source = attnflow::internal::memory_source(std::as_bytes(std::span(data, size)));
+  attnflow::ReadLimits limits{.max_bytes = std::size_t{1} << 24};
   try {
     const attnflow::Array array = attnflow::internal::parse_npy(source, "fuzz.npy", limits);
     if (array.bytes.size() > limits.max_bytes) __builtin_trap();

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "attnflow/base/fail.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/input_file.h"
@@ -19,7 +20,6 @@
 namespace attnflow {
 namespace {
 
-using internal::ByteSource;
 using internal::fail_file;
 using internal::quote_name;
 
@@ -114,26 +114,6 @@ std::vector<std::string> keys_of(const OpenArchive& archive) {
   return keys;
 }
 
-class EntrySource : public ByteSource {
- public:
-  EntrySource(zip_file_t* file, std::uint64_t size, std::string name)
-      : file_(file), size_(size), name_(std::move(name)) {}
-  std::uint64_t size() const override { return size_; }
-  std::size_t read(std::span<std::byte> into) override {
-    const zip_int64_t got = zip_fread(file_, into.data(), into.size());
-    if (got < 0) {
-      fail_file(name_, fmt::format("cannot be decompressed: {}; the file is damaged: copy it again",
-                                   zip_error_strerror(zip_file_get_error(file_))));
-    }
-    return static_cast<std::size_t>(got);
-  }
-
- private:
-  zip_file_t* file_;
-  std::uint64_t size_;
-  std::string name_;
-};
-
 Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLimits& limits) {
   const std::vector<std::string> names = entry_names(archive);
   const std::string wanted = std::string(key) + std::string(kEnding);
@@ -174,12 +154,19 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
   if (!file)
     fail_file(name,
               fmt::format("cannot be read: {}; the file is damaged: copy it again", zip_strerror(archive.zip.get())));
-  EntrySource source(file.get(), status.size, name);
-  return internal::parse_npy(source, name, limits);
+  const auto read = [&](std::span<std::byte> into) {
+    const zip_int64_t got = zip_fread(file.get(), into.data(), into.size());
+    if (got < 0) {
+      fail_file(name, fmt::format("cannot be decompressed: {}; the file is damaged: copy it again",
+                                  zip_error_strerror(zip_file_get_error(file.get()))));
+    }
+    return static_cast<std::size_t>(got);
+  };
+  return internal::parse_npy({status.size, read}, name, limits);
 }
 
 [[noreturn]] void fail_to_write_npz(const std::filesystem::path& path, const std::string& reason) {
-  throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this .npz file: {}", path.string(), reason));
+  fail_with(ErrorKind::kOther, "{}: cannot write this .npz file: {}", path.string(), reason);
 }
 
 // Returns the finished archive as a source open for reading.

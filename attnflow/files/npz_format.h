@@ -1,6 +1,5 @@
 // The .npz reader on bytes in memory; read_npz and list_npz open a file and do the same.
-#ifndef ATTNFLOW_FILES_NPZ_FORMAT_H_
-#define ATTNFLOW_FILES_NPZ_FORMAT_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -18,5 +17,3 @@ Array parse_npz(std::span<const std::byte> archive, const std::string& name, std
                 const ReadLimits& limits);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_NPZ_FORMAT_H_

@@ -9,8 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
-  attnflow::ReadLimits limits;
-  limits.max_bytes = std::size_t{1} << 22;
+  attnflow::ReadLimits limits{.max_bytes = std::size_t{1} << 22};
   try {
     std::size_t count = 0;
     for (const std::string& key : attnflow::internal::list_npz(bytes, "fuzz.npz")) {

@@ -1,13 +1,14 @@
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cstdlib>
 #include <ctime>
-#include <random>
 
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/npy_format.h"
 #include "attnflow/files/npz_format.h"
+#include "attnflow/files/pytorch_for_test.h"
 
 namespace attnflow::npz_test {
 namespace {
@@ -32,15 +33,6 @@ struct Entry {
   bool wrong_crc = false;
 };
 
-std::uint32_t crc32(const std::string& text) {
-  std::uint32_t crc = ~0U;
-  for (const char c : text) {
-    crc ^= static_cast<std::uint8_t>(c);
-    for (int k = 0; k < 8; ++k) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xEDB88320U : 0U);
-  }
-  return ~crc;
-}
-
 // A deflate stream of stored blocks: it needs neither compression nor a library.
 std::string deflate_stored(const std::string& text) {
   std::string out;
@@ -56,27 +48,21 @@ std::string deflate_stored(const std::string& text) {
 }
 
 std::string zip(const std::vector<Entry>& entries) {
-  std::string file;
-  std::string directory;
+  test::ZipForTest file;
+  file.in_64_bits = false;
   for (const Entry& entry : entries) {
     const std::string data = entry.method == kDeflated ? deflate_stored(entry.content) : entry.content;
-    const auto size =
-        static_cast<std::uint32_t>(static_cast<std::int64_t>(entry.content.size()) + entry.declared_size_offset);
-    const auto compressed =
-        static_cast<std::uint32_t>(static_cast<std::int64_t>(data.size()) + entry.declared_compressed_offset);
-    const std::string common = bytes_of(std::uint16_t{20}) + bytes_of(entry.flags) + bytes_of(entry.method) +
-                               bytes_of(std::uint16_t{0}) + bytes_of(std::uint16_t{33}) +
-                               bytes_of(crc32(entry.content) ^ (entry.wrong_crc ? 1U : 0U)) + bytes_of(compressed) +
-                               bytes_of(size) + bytes_of(static_cast<std::uint16_t>(entry.name.size())) +
-                               bytes_of(std::uint16_t{0});
-    directory += "PK\1\2" + bytes_of(std::uint16_t{20}) + common + std::string(10, '\0') +
-                 bytes_of(static_cast<std::uint32_t>(file.size())) + entry.name;
-    file += "PK\3\4" + common + entry.name + data;
+    const auto declared = [](const std::string& bytes, std::int64_t offset) {
+      return static_cast<std::uint32_t>(static_cast<std::int64_t>(bytes.size()) + offset);
+    };
+    file.entries.push_back({entry.name, data, entry.method, entry.flags,
+                            static_cast<std::uint32_t>(::crc32(0, reinterpret_cast<const Bytef*>(entry.content.data()),
+                                                               static_cast<uInt>(entry.content.size()))) ^
+                                (entry.wrong_crc ? 1U : 0U),
+                            declared(entry.content, entry.declared_size_offset),
+                            declared(data, entry.declared_compressed_offset)});
   }
-  const auto count = static_cast<std::uint16_t>(entries.size());
-  const auto offset = static_cast<std::uint32_t>(file.size());
-  return file + directory + std::string("PK\5\6\0\0\0\0", 8) + bytes_of(count) + bytes_of(count) +
-         bytes_of(static_cast<std::uint32_t>(directory.size())) + bytes_of(offset) + bytes_of(std::uint16_t{0});
+  return file.write();
 }
 
 std::string npy_of(const Array& array) {
@@ -124,12 +110,6 @@ TEST(Npz, SameInputSameBytesWhateverTheClockAndZone) {
   zone == nullptr ? ::unsetenv("TZ") : ::setenv("TZ", before.c_str(), 1);
   ::tzset();
   EXPECT_EQ(get(folder / "a.npz"), get(folder / "b.npz"));
-}
-
-TEST(Npz, ZerosAreDeflated) {
-  const TempFolder folder;
-  write_npz(folder / "a.npz", {{"x", Array::from(Tensor<double>({1000, 100}).view())}});
-  EXPECT_LT(std::filesystem::file_size(folder / "a.npz"), 10'000U);
 }
 
 TEST(Npz, AnArchiveWithoutArrays) {
@@ -218,7 +198,7 @@ TEST(Npz, DamagedEntries) {
   crc.wrong_crc = true;
   expect_bad({"array \"x\"", "damaged"}, zip({crc}));
   std::string garbage = zip({{"x.npy", npy_of({1, 2}), kDeflated}});
-  garbage[35] = '\x07';  // the first byte of the deflate stream: an invalid block type
+  garbage[40] = '\x07';  // the first byte of the deflate stream: an invalid block type
   expect_bad({"array \"x\"", "cannot be decompressed"}, garbage);
   expect_bad({"zip compression method 12", "np.savez"}, zip({{"x.npy", npy_of({1}), 12}}));
   expect_bad({"is encrypted"}, zip({{"x.npy", npy_of({1}), kStored, 1}}));
@@ -240,20 +220,11 @@ TEST(Npz, ArraysThatCannotBeWritten) {
 }
 
 TEST(Npz, DamageIsAnErrorOrHarmless) {
-  constexpr std::uint32_t kSeed = 22;
-  SCOPED_TRACE(kSeed);
-  std::mt19937 random(kSeed);
   const std::string good = zip({{"x.npy", npy_of({1, 2}), kDeflated}, {"y.npy", npy_of({1})}});
-  for (int round = 0; round < 3000; ++round) {
-    std::string file = good.substr(0, round % 5 == 0 ? random() % good.size() : good.size());
-    for (int k = round % 4; k >= 0 && !file.empty(); --k) file[random() % file.size()] = static_cast<char>(random());
-    try {
-      for (const std::string& key : internal::list_npz(std::as_bytes(std::span(file)), "test.npz"))
-        EXPECT_LE(parse(file, key, {1 << 20}).bytes.size(), std::size_t{1} << 20);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kBadFile) << error.what();
-    }
-  }
+  test::expect_harmless_damage(good, 3000, 1, 5, [](const std::string& file) {
+    for (const std::string& key : internal::list_npz(std::as_bytes(std::span(file)), "test.npz"))
+      EXPECT_LE(parse(file, key, {1 << 20}).bytes.size(), std::size_t{1} << 20);
+  });
 }
 
 }  // namespace

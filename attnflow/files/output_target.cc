@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/files/command_files.h"
 #include "attnflow/files/extension.h"
 
@@ -45,9 +45,8 @@ std::filesystem::path output_target(const std::filesystem::path& path) {
     const std::filesystem::path next = std::filesystem::read_symlink(target, error);
     if (error) break;  // not a link
     target = target.parent_path() / next;
-    if (i + 1 == kMaxLinks && !is_own_stream(target) && std::filesystem::is_symlink(target, error)) {
-      throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this file: the link is circular", path.string()));
-    }
+    if (i + 1 == kMaxLinks && !is_own_stream(target) && std::filesystem::is_symlink(target, error))
+      fail_with(ErrorKind::kOther, "{}: cannot write this file: the link is circular", path.string());
   }
   return target;
 }
@@ -59,7 +58,7 @@ bool is_written_directly(const std::filesystem::path& target) {
 
 void check_target(const std::filesystem::path& path, const std::filesystem::path& target) {
   const auto fail = [&](const std::string& reason, ErrorKind kind = ErrorKind::kUsage) {
-    throw Error(kind, fmt::format("{}: cannot write this file: {}", path.string(), reason));
+    fail_with(kind, "{}: cannot write this file: {}", path.string(), reason);
   };
   struct stat status = {};
   const bool exists = ::stat(target.c_str(), &status) == 0;

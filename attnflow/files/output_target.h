@@ -1,6 +1,5 @@
 // Resolves the path of an output: which file is replaced, or what is written directly.
-#ifndef ATTNFLOW_FILES_OUTPUT_TARGET_H_
-#define ATTNFLOW_FILES_OUTPUT_TARGET_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -35,5 +34,3 @@ bool is_written_directly(const std::filesystem::path& target);
 void check_target(const std::filesystem::path& path, const std::filesystem::path& target);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_OUTPUT_TARGET_H_

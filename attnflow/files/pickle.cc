@@ -106,8 +106,8 @@ class PickleReader {
   }
 
   Pickle read() {
-    while (!step(take<std::uint8_t>("an instruction"))) {
-    }
+    const auto next = [&] { return take<std::uint8_t>("an instruction"); };
+    for (std::uint8_t opcode = next(); opcode != Opcode::kStop; opcode = next()) step(opcode);
     pickle_.result = pop();
     if (!stack_.empty() || !marks_.empty()) fail("it ends with values left over");
     pickle_.size = at_;
@@ -116,24 +116,21 @@ class PickleReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: not a valid pickle: {} (at byte {}); copy the file again", source_, what, at_));
+    fail_file(source_, fmt::format("not a valid pickle: {} (at byte {}); copy the file again", what, at_));
   }
   [[noreturn]] void refuse(const std::string& found) const {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected weights only, found {} at byte {} of the pickle; no code "
-                            "in the file was run. {}",
-                            source_, found, at_, advice_));
+    fail_file(source_, fmt::format("expected weights only, found {} at byte {} of the pickle; no code "
+                                   "in the file was run. {}",
+                                   found, at_, advice_));
   }
 
   // The file may be an attack, so the message does not suggest loading it elsewhere.
   [[noreturn]] void refuse_code(const std::string& found) const {
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format("{}: expected weights only, found {} at byte {} of the pickle; no code in the file was run. "
-                    "Do not load it with Python unless you trust whoever made it; use the model's .safetensors "
-                    "files where it has them",
-                    source_, found, at_));
+    fail_file(source_,
+              fmt::format("expected weights only, found {} at byte {} of the pickle; no code in the file was run. "
+                          "Do not load it with Python unless you trust whoever made it; use the model's .safetensors "
+                          "files where it has them",
+                          found, at_));
   }
 
   void need(std::uint64_t bytes, std::string_view what) const {
@@ -165,9 +162,9 @@ class PickleReader {
 
   void limit(std::size_t count) const {
     if (count < kMaxPickleValues) return;
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a pickle of at most {} values, found more: these are "
-                                                 "not weights, or the file is damaged. {}",
-                                                 source_, kMaxPickleValues, advice_));
+    fail_file(source_, fmt::format("expected a pickle of at most {} values, found more: these are "
+                                   "not weights, or the file is damaged. {}",
+                                   kMaxPickleValues, advice_));
   }
   PickleRef add(Kind kind) {
     limit(pickle_.values.size());
@@ -306,148 +303,119 @@ class PickleReader {
     push_number(static_cast<std::int64_t>(number));
   }
 
-  // Executes one instruction. Returns true if it was the last.
-  bool step(std::uint8_t opcode) {
+  // Executes one instruction, unless it is the last.
+  void step(std::uint8_t opcode) {
     switch (opcode) {
       case Opcode::kProto:
         if (const unsigned protocol = take<std::uint8_t>("a protocol"); protocol > kNewestProtocol)
           fail(fmt::format("expected protocol 0 to {}, found {}", kNewestProtocol, protocol));
-        return false;
+        return;
       case Opcode::kFrame:
         need(take<std::uint64_t>("a frame's length"), "a frame");
-        return false;
-      case Opcode::kStop:
-        return true;
+        return;
       case Opcode::kMark:
         if (marks_.size() == kMaxPickleDepth) fail(fmt::format("it is nested more than {} deep", kMaxPickleDepth));
         marks_.push_back(stack_.size());
-        return false;
+        return;
       case Opcode::kPop:
         if (!marks_.empty() && stack_.size() == marks_.back()) {
           marks_.pop_back();
         } else {
           pop();
         }
-        return false;
+        return;
       case Opcode::kPopMark:
         pop_to_mark();
-        return false;
+        return;
       case Opcode::kNone:
-        push(none_);
-        return false;
+        return push(none_);
       case Opcode::kNewTrue:
-        push(true_);
-        return false;
+        return push(true_);
       case Opcode::kNewFalse:
-        push(false_);
-        return false;
+        return push(false_);
       case Opcode::kBinInt:
-        push_number(static_cast<std::int32_t>(take<std::uint32_t>("a number")));
-        return false;
+        return push_number(static_cast<std::int32_t>(take<std::uint32_t>("a number")));
       case Opcode::kBinInt1:
-        push_number(take<std::uint8_t>("a number"));
-        return false;
+        return push_number(take<std::uint8_t>("a number"));
       case Opcode::kBinInt2:
-        push_number(take<std::uint16_t>("a number"));
-        return false;
+        return push_number(take<std::uint16_t>("a number"));
       case Opcode::kLong1:
-        push_long(take_text(take<std::uint8_t>("a length"), "a number"));
-        return false;
+        return push_long(take_text(take<std::uint8_t>("a length"), "a number"));
       case Opcode::kBinFloat:
         take<std::uint64_t>("a number");
         push(add(Kind::kFloat));
-        return false;
+        return;
       case Opcode::kBinUnicode:
       case Opcode::kBinString:
-        push_text(take_text(take<std::uint32_t>("a length"), "text"));
-        return false;
+        return push_text(take_text(take<std::uint32_t>("a length"), "text"));
       case Opcode::kShortBinUnicode:
       case Opcode::kShortBinString:
-        push_text(take_text(take<std::uint8_t>("a length"), "text"));
-        return false;
+        return push_text(take_text(take<std::uint8_t>("a length"), "text"));
       case Opcode::kBinUnicode8:
-        push_text(take_text(take<std::uint64_t>("a length"), "text"));
-        return false;
+        return push_text(take_text(take<std::uint64_t>("a length"), "text"));
       default:
         return step_of_values(opcode);
     }
   }
 
   // Executes instructions that operate on existing values.
-  bool step_of_values(std::uint8_t opcode) {
+  void step_of_values(std::uint8_t opcode) {
     switch (opcode) {
       case Opcode::kEmptyTuple:
-        push(empty_tuple_);
-        return false;
+        return push(empty_tuple_);
       case Opcode::kEmptyList:
-        push(add(Kind::kList));
-        return false;
+        return push(add(Kind::kList));
       case Opcode::kEmptyDict:
-        push(add(Kind::kDict));
-        return false;
+        return push(add(Kind::kDict));
       case Opcode::kTuple:
-        push_tuple(pop_to_mark());
-        return false;
+        return push_tuple(pop_to_mark());
       case Opcode::kTuple1:
-        push_tuple(pop_last(1));
-        return false;
+        return push_tuple(pop_last(1));
       case Opcode::kTuple2:
-        push_tuple(pop_last(2));
-        return false;
+        return push_tuple(pop_last(2));
       case Opcode::kTuple3:
-        push_tuple(pop_last(3));
-        return false;
+        return push_tuple(pop_last(3));
       case Opcode::kAppend:
-        append({pop()});
-        return false;
+        return append({pop()});
       case Opcode::kAppends:
-        append(pop_to_mark());
-        return false;
+        return append(pop_to_mark());
       case Opcode::kSetItem:
-        set_items(pop_last(2));
-        return false;
+        return set_items(pop_last(2));
       case Opcode::kSetItems:
-        set_items(pop_to_mark());
-        return false;
+        return set_items(pop_to_mark());
       case Opcode::kBinPut:
-        put(take<std::uint8_t>("a number"));
-        return false;
+        return put(take<std::uint8_t>("a number"));
       case Opcode::kLongBinPut:
-        put(take<std::uint32_t>("a number"));
-        return false;
+        return put(take<std::uint32_t>("a number"));
       case Opcode::kMemoize:
-        put(static_cast<std::uint32_t>(memo_.size()));
-        return false;
+        return put(static_cast<std::uint32_t>(memo_.size()));
       case Opcode::kBinGet:
-        get(take<std::uint8_t>("a number"));
-        return false;
+        return get(take<std::uint8_t>("a number"));
       case Opcode::kLongBinGet:
-        get(take<std::uint32_t>("a number"));
-        return false;
+        return get(take<std::uint32_t>("a number"));
       case Opcode::kGlobal: {
         const std::string_view module = take_line("the name of a module");
         push_name(module, take_line("a name"));
-        return false;
+        return;
       }
       case Opcode::kStackGlobal: {
         const PickleRef name = pop();
         const PickleRef module = pop();
         if (pickle_[module].kind != Kind::kText || pickle_[name].kind != Kind::kText) fail("expected a name's text");
         push_name(pickle_[module].text, pickle_[name].text);
-        return false;
+        return;
       }
       case Opcode::kReduce:
-        call();
-        return false;
+        return call();
       case Opcode::kBuild:
         pop();  // other state of an OrderedDict: the versions of a model's parts
         top(Kind::kDict, "an object");
-        return false;
+        return;
       case Opcode::kBinPersId: {
         const PickleRef id = pop();
         push(add(Kind::kPersistent));
         pickle_.values.back().items = {id};
-        return false;
+        return;
       }
       default:
         refuse_code(fmt::format("the instruction {:#04x}", opcode));

@@ -8,8 +8,7 @@
 // References:
 //   The instructions: Lib/pickletools.py of CPython
 //   The pickles that PyTorch writes: torch/serialization.py and torch/_utils.py
-#ifndef ATTNFLOW_FILES_PICKLE_H_
-#define ATTNFLOW_FILES_PICKLE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -71,5 +70,3 @@ inline constexpr std::size_t kMaxPickleBytes = std::size_t{64} << 20;
 Pickle read_pickle(std::span<const std::byte> bytes, const std::string& source, const std::string& advice);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_PICKLE_H_

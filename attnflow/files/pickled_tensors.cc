@@ -23,10 +23,9 @@ constexpr std::array<std::string_view, 4> kWrappers = {"state_dict", "model_stat
 }  // namespace
 
 void PickledWeights::refuse(const std::string& found) const {
-  throw Error(
-      ErrorKind::kBadFile,
-      fmt::format("{}: expected weights only, a dict of tensors by name, found {}; no code in the file was run. {}",
-                  source_, found, advice_));
+  fail_file(source_,
+            fmt::format("expected weights only, a dict of tensors by name, found {}; no code in the file was run. {}",
+                        found, advice_));
 }
 
 std::size_t PickledWeights::size(PickleRef ref, std::string_view what) const {
@@ -147,11 +146,10 @@ PickledTensor PickledWeights::tensor(const PickleValue& value) const {
     if (look.kind != Kind::kNone && !(look.kind == Kind::kDict && look.items.empty()))
       refuse("a tensor that is to be negated or conjugated");
   }
-  PickledTensor tensor;
-  tensor.storage = storage_key(pickle_[given[0]]);
-  tensor.offset = size(given[1], "the offset");
-  tensor.shape = sizes(given[2], "the size");
-  tensor.strides = sizes(given[3], "the stride");
+  PickledTensor tensor{.storage = storage_key(pickle_[given[0]]),
+                       .offset = size(given[1], "the offset"),
+                       .shape = sizes(given[2], "the size"),
+                       .strides = sizes(given[3], "the stride")};
   if (tensor.strides.size() != tensor.shape.size()) refuse("a tensor with more or fewer strides than dimensions");
   return tensor;
 }

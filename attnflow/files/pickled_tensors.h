@@ -1,6 +1,5 @@
 // Tensors, and the storages they are views of, as described by a PyTorch pickle.
-#ifndef ATTNFLOW_FILES_PICKLED_TENSORS_H_
-#define ATTNFLOW_FILES_PICKLED_TENSORS_H_
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -55,5 +54,3 @@ class PickledWeights {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_PICKLED_TENSORS_H_

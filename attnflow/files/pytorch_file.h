@@ -10,8 +10,7 @@
 //
 // References:
 //   torch/serialization.py of PyTorch: save, _legacy_save
-#ifndef ATTNFLOW_FILES_PYTORCH_FILE_H_
-#define ATTNFLOW_FILES_PYTORCH_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -48,5 +47,3 @@ class PytorchFile {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FILES_PYTORCH_FILE_H_

@@ -1,8 +1,8 @@
 // Writes test files as torch.save does: pickles built by hand, in both of PyTorch's formats.
-#ifndef ATTNFLOW_FILES_PYTORCH_FOR_TEST_H_
-#define ATTNFLOW_FILES_PYTORCH_FOR_TEST_H_
+#pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,6 +67,8 @@ struct ZipForTest {
     std::string name, bytes;
     std::uint16_t method = 0;
     std::uint16_t flags = 0;
+    std::uint32_t crc = 0;
+    std::optional<std::uint32_t> size = {}, compressed = {};  // if not those of `bytes`
   };
   std::vector<Entry> entries;
   bool in_64_bits = true;  // as PyTorch writes it
@@ -74,22 +76,23 @@ struct ZipForTest {
   std::string write() const {
     std::string file, directory;
     for (const Entry& entry : entries) {
-      const auto size = static_cast<std::uint32_t>(entry.bytes.size());
+      const std::uint32_t size = entry.size.value_or(static_cast<std::uint32_t>(entry.bytes.size()));
+      const std::uint32_t compressed = entry.compressed.value_or(static_cast<std::uint32_t>(entry.bytes.size()));
       const auto name_size = static_cast<std::uint16_t>(entry.name.size());
       const std::uint64_t at = file.size();
-      const std::string same = bytes_of(entry.flags) + bytes_of(entry.method) + bytes_of(std::uint64_t{0});
-      file += bytes_of(std::uint32_t{0x04034b50}) + bytes_of(std::uint16_t{45}) + same + bytes_of(size) +
+      const std::string same =
+          bytes_of(entry.flags) + bytes_of(entry.method) + bytes_of(std::uint32_t{0}) + bytes_of(entry.crc);
+      file += bytes_of(std::uint32_t{0x04034b50}) + bytes_of(std::uint16_t{45}) + same + bytes_of(compressed) +
               bytes_of(size) + bytes_of(name_size) + bytes_of(std::uint16_t{5}) + entry.name +
               std::string("FB\1\0Z", 5) + entry.bytes;
-      const std::string extra = in_64_bits
-                                    ? bytes_of(std::uint16_t{1}) + bytes_of(std::uint16_t{24}) +
-                                          bytes_of(std::uint64_t{size}) + bytes_of(std::uint64_t{size}) + bytes_of(at)
-                                    : "";
-      const std::uint32_t shown = in_64_bits ? 0xffffffff : size;
-      directory += bytes_of(std::uint32_t{0x02014b50}) + bytes_of(std::uint32_t{0}) + same + bytes_of(shown) +
-                   bytes_of(shown) + bytes_of(name_size) + bytes_of(static_cast<std::uint16_t>(extra.size())) +
-                   std::string(10, '\0') + bytes_of(in_64_bits ? 0xffffffff : static_cast<std::uint32_t>(at)) +
-                   entry.name + extra;
+      const std::string extra = in_64_bits ? bytes_of(std::uint16_t{1}) + bytes_of(std::uint16_t{24}) +
+                                                 bytes_of(std::uint64_t{size}) + bytes_of(std::uint64_t{compressed}) +
+                                                 bytes_of(at)
+                                           : "";
+      directory += bytes_of(std::uint32_t{0x02014b50}) + bytes_of(std::uint32_t{0}) + same +
+                   bytes_of(in_64_bits ? 0xffffffff : compressed) + bytes_of(in_64_bits ? 0xffffffff : size) +
+                   bytes_of(name_size) + bytes_of(static_cast<std::uint16_t>(extra.size())) + std::string(10, '\0') +
+                   bytes_of(in_64_bits ? 0xffffffff : static_cast<std::uint32_t>(at)) + entry.name + extra;
     }
     const std::uint64_t begin = file.size();
     const std::uint64_t count = entries.size();
@@ -113,8 +116,7 @@ struct ZipForTest {
 using StoragesForTest = std::vector<std::pair<std::string, std::string>>;
 
 inline ZipForTest pytorch_zip(const std::string& value, const StoragesForTest& storages) {
-  ZipForTest zip;
-  zip.entries = {{"any name/data.pkl", pickle::whole(value)}, {"any name/byteorder", "little"}};
+  ZipForTest zip{.entries = {{"any name/data.pkl", pickle::whole(value)}, {"any name/byteorder", "little"}}};
   for (const auto& [key, bytes] : storages) zip.entries.push_back({"any name/data/" + key, bytes});
   zip.entries.push_back({"any name/version", "3\n"});
   return zip;
@@ -135,5 +137,3 @@ inline std::string pytorch_legacy(const std::string& value, const StoragesForTes
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_FILES_PYTORCH_FOR_TEST_H_

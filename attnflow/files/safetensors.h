@@ -16,8 +16,7 @@
 //       std::printf("%s %s\n", name.c_str(), shape_to_string(entry.shape).c_str());  // bias [2]
 //     }
 //     assert(file.read("bias").to_float("bias") == bias);
-#ifndef ATTNFLOW_FILES_SAFETENSORS_H_
-#define ATTNFLOW_FILES_SAFETENSORS_H_
+#pragma once
 
 #include <filesystem>
 #include <map>
@@ -72,5 +71,3 @@ class SafetensorsFile {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FILES_SAFETENSORS_H_

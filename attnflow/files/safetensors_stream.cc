@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cassert>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,20 +13,19 @@
 #include <string_view>
 
 #include "attnflow/base/checked_size.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
+#include "attnflow/files/array_file.h"
 #include "attnflow/files/dtype_table.h"
 #include "attnflow/files/messages.h"
 
-namespace attnflow::internal {
+namespace attnflow {
+namespace internal {
 namespace {
 
-// Returns a JSON string; bytes that are not UTF-8 become U+FFFD.
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+static_assert(std::endian::native == std::endian::little, "numbers are written as they are in memory");
 
 [[noreturn]] void fail_stream(const std::filesystem::path& path, const std::string& what) {
-  throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this .safetensors file: {}", path.string(), what));
+  fail_with(ErrorKind::kOther, "{}: cannot write this .safetensors file: {}", path.string(), what);
 }
 
 struct StreamHeader {
@@ -33,19 +35,11 @@ struct StreamHeader {
 
 StreamHeader make_header(const std::filesystem::path& path, const std::vector<TensorPlan>& tensors,
                          const std::vector<std::pair<std::string, std::string>>& metadata) {
-  // Written directly rather than through a JSON object, which would sort the keys.
   StreamHeader header;
-  std::string& text = header.text;
-  text = "{";
-  if (!metadata.empty()) {
-    text += "\"__metadata__\":{";
-    std::set<std::string_view> keys;
-    for (const auto& [key, value] : metadata) {
-      if (!keys.insert(key).second) fail_stream(path, "metadata " + quote_name(key) + " is given twice");
-      if (keys.size() > 1) text += ",";
-      text += json_text(key) + ":" + json_text(value);
-    }
-    text += "}";
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : metadata) {
+    if (!json["__metadata__"].emplace(key, value).second)
+      fail_stream(path, "metadata " + quote_name(key) + " is given twice");
   }
   std::set<std::string_view> names = {"__metadata__"};
   for (const TensorPlan& tensor : tensors) {
@@ -62,14 +56,14 @@ StreamHeader make_header(const std::filesystem::path& path, const std::vector<Te
       fail_stream(path, fmt::format("tensor {} of shape {} is larger than the address space", quote_name(tensor.name),
                                     shape_to_string(tensor.shape)));
     header.data_bytes += *bytes;
-    std::string shape;
-    for (const std::size_t extent : tensor.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ",", extent);
-    if (text.size() > 1) text += ",";
-    text += fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", json_text(tensor.name),
-                        dtype_row(tensor.dtype).safetensors, shape, begin, header.data_bytes);
+    json.push_back({tensor.name,
+                    {{"dtype", dtype_row(tensor.dtype).safetensors},
+                     {"shape", tensor.shape},
+                     {"data_offsets", {begin, header.data_bytes}}}});
   }
-  text += "}";
-  text.append((8 - text.size() % 8) % 8, ' ');
+  // Bytes that are not UTF-8 become U+FFFD.
+  header.text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  header.text.append((8 - header.text.size() % 8) % 8, ' ');
   return header;
 }
 
@@ -80,10 +74,8 @@ SafetensorsStream::SafetensorsStream(const std::filesystem::path& path, const st
     : file_(path) {
   const StreamHeader header = make_header(path, tensors, metadata);
   size_ = header.data_bytes;
-  std::string length;
-  for (std::size_t i = 0; i < 8; ++i)
-    length.push_back(static_cast<char>(static_cast<unsigned char>((header.text.size() >> (8 * i)) & 0xFF)));
-  file_.write(length);
+  const auto length = std::uint64_t{header.text.size()};
+  file_.write(std::as_bytes(std::span(&length, 1)));
   file_.write(header.text);
 }
 
@@ -98,4 +90,31 @@ void SafetensorsStream::commit() {
   file_.commit();
 }
 
-}  // namespace attnflow::internal
+}  // namespace internal
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
+                       const std::vector<std::pair<std::string, std::string>>& metadata) {
+  std::vector<const NamedArray*> order;
+  for (const NamedArray& named : arrays) {
+    const Array& array = named.array;
+    if (array.dtype != DType::kUnicode && array.bytes.size() != element_count(array.shape) * dtype_size(array.dtype)) {
+      fail_with(ErrorKind::kOther,
+                "{}: cannot write this .safetensors file: tensor {} of shape {} and dtype {} has {} bytes",
+                path.string(), internal::quote_name(named.name), shape_to_string(array.shape), dtype_name(array.dtype),
+                array.bytes.size());
+    }
+    order.push_back(&named);
+  }
+  // Larger elements first: since the header is a multiple of 8 bytes, every tensor is then aligned to its element. Text
+  // is rejected below.
+  const auto element = [](const NamedArray* named) { return internal::dtype_row(named->array.dtype).size; };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const NamedArray* a, const NamedArray* b) { return element(a) > element(b); });
+  std::vector<internal::TensorPlan> plan;
+  for (const NamedArray* named : order) plan.push_back({named->name, named->array.dtype, named->array.shape});
+  internal::SafetensorsStream file(path, plan, metadata);
+  for (const NamedArray* named : order) file.write(named->array.bytes);
+  file.commit();
+}
+
+}  // namespace attnflow

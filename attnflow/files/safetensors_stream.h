@@ -1,6 +1,5 @@
 // Writes .safetensors files whose data is too large to hold in memory at once.
-#ifndef ATTNFLOW_FILES_SAFETENSORS_STREAM_H_
-#define ATTNFLOW_FILES_SAFETENSORS_STREAM_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -43,5 +42,3 @@ class SafetensorsStream {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_SAFETENSORS_STREAM_H_

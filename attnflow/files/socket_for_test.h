@@ -1,6 +1,5 @@
 // A socket in the file system.
-#ifndef ATTNFLOW_FILES_SOCKET_FOR_TEST_H_
-#define ATTNFLOW_FILES_SOCKET_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -30,5 +29,3 @@ class Socket {
 };
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_FILES_SOCKET_FOR_TEST_H_

@@ -2,8 +2,7 @@
 //
 // Output appears whole or not at all: it is created next to its destination as `.attnflow-PID-N.tmp`, and then renamed.
 // A killed run leaves that file, and the next run that writes into the folder removes it.
-#ifndef ATTNFLOW_FILES_TEMPORARY_ENTRY_H_
-#define ATTNFLOW_FILES_TEMPORARY_ENTRY_H_
+#pragma once
 
 #include <filesystem>
 
@@ -26,5 +25,3 @@ TemporaryEntry make_temporary_folder(const std::filesystem::path& folder);
 void remove_leftovers(const std::filesystem::path& folder);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_TEMPORARY_ENTRY_H_

@@ -48,8 +48,7 @@ class ZipReader {
   };
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: not a valid zip file of weights: {}; copy it again", source_, what));
+    fail_file(source_, fmt::format("not a valid zip file of weights: {}; copy it again", what));
   }
   std::uint16_t number16(std::size_t at) const { return little_endian<std::uint16_t>(file_, at); }
   std::uint32_t number32(std::size_t at) const { return little_endian<std::uint32_t>(file_, at); }
@@ -152,9 +151,8 @@ class ZipReader {
   void refuse_overlaps() {
     std::sort(extents_.begin(), extents_.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
     for (std::size_t i = 1; i < extents_.size(); ++i) {
-      if (extents_[i].begin < extents_[i - 1].end) {
+      if (extents_[i].begin < extents_[i - 1].end)
         fail(fmt::format("entries {} and {} overlap", quote_name(extents_[i - 1].name), quote_name(extents_[i].name)));
-      }
     }
   }
 

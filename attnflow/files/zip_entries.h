@@ -4,8 +4,7 @@
 //
 // References:
 //   The format: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
-#ifndef ATTNFLOW_FILES_ZIP_ENTRIES_H_
-#define ATTNFLOW_FILES_ZIP_ENTRIES_H_
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -23,5 +22,3 @@ std::map<std::string_view, std::span<const std::byte>> list_stored_entries(std::
                                                                            const std::string& source);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FILES_ZIP_ENTRIES_H_

@@ -14,9 +14,7 @@ Tensor<double> alti_contributions(const ContributionLayer& layer) {
   Tensor<double> result({layer.queries, layer.positions});
   const OutputSigns outputs(layer);
   std::vector<std::optional<PairTiles>> workspaces(layer.threads);
-  ParallelOptions parallel;
-  parallel.threads = layer.threads;
-  parallel_for(PairTiles::tiles(layer), parallel, [&](std::size_t tile, std::size_t worker) {
+  parallel_for(PairTiles::tiles(layer), {.threads = layer.threads}, [&](std::size_t tile, std::size_t worker) {
     if (!workspaces[worker]) workspaces[worker].emplace(layer);
     workspaces[worker]->for_each_group(tile, [&](const QueryGroup& group, const Slice& slice) {
       std::array<double*, kGroup> sums = {};

@@ -19,8 +19,7 @@
 // References:
 //   J. Ferrando, G. I. Gállego and M. R. Costa-jussà, Measuring the Mixing of Contextual Information in the
 //     Transformer, EMNLP 2022: https://aclanthology.org/2022.emnlp-main.595
-#ifndef ATTNFLOW_GRAPH_ALTI_CONTRIBUTIONS_H_
-#define ATTNFLOW_GRAPH_ALTI_CONTRIBUTIONS_H_
+#pragma once
 
 #include "attnflow/graph/contribution_layer.h"
 #include "attnflow/tensor/tensor.h"
@@ -31,5 +30,3 @@ namespace attnflow::internal {
 Tensor<double> alti_contributions(const ContributionLayer& layer);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_GRAPH_ALTI_CONTRIBUTIONS_H_

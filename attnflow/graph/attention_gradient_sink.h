@@ -16,8 +16,7 @@
 //     for (std::size_t l = attention.extent(0); l > 0; --l) {
 //       sink.layer({.layer = l, .attention = attention[l - 1], .attention_gradient = gradient[l - 1]});
 //     }
-#ifndef ATTNFLOW_GRAPH_ATTENTION_GRADIENT_SINK_H_
-#define ATTNFLOW_GRAPH_ATTENTION_GRADIENT_SINK_H_
+#pragma once
 
 #include <cstddef>
 
@@ -63,5 +62,3 @@ class AttentionGradientSink {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_ATTENTION_GRADIENT_SINK_H_

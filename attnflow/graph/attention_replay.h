@@ -8,8 +8,7 @@
 //     }
 //     const AttentionStack stored = sink.take();
 //     assert(is_causal(stored.weights().view()));  // a decoder's
-#ifndef ATTNFLOW_GRAPH_ATTENTION_REPLAY_H_
-#define ATTNFLOW_GRAPH_ATTENTION_REPLAY_H_
+#pragma once
 
 #include <cstddef>
 
@@ -33,5 +32,3 @@ class AttentionReplay {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_ATTENTION_REPLAY_H_

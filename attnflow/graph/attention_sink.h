@@ -10,8 +10,7 @@
 //     };
 //     LargestWeight sink;
 //     stack.send_to(sink);  // layer by layer, as a model would (graph/attention_stack.h)
-#ifndef ATTNFLOW_GRAPH_ATTENTION_SINK_H_
-#define ATTNFLOW_GRAPH_ATTENTION_SINK_H_
+#pragma once
 
 #include <cstddef>
 
@@ -41,5 +40,3 @@ class AttentionSink {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_ATTENTION_SINK_H_

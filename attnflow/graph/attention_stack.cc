@@ -1,7 +1,5 @@
 #include "attnflow/graph/attention_stack.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +7,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "attnflow/base/fail.h"
 
 namespace attnflow {
 namespace {
@@ -53,18 +53,16 @@ template <typename Weight>
 void validate_weights(TensorView<const Weight> weights, std::string_view what, std::size_t layers_before = 0) {
   const Shape& shape = weights.shape();
   if (shape.size() != 4) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected an array of rank 4, [layer, head, query, key], found shape {}; {}", what,
-                            shape_to_string(shape), rank_advice(shape)));
+    fail_with(ErrorKind::kBadFile, "{}: expected an array of rank 4, [layer, head, query, key], found shape {}; {}",
+              what, shape_to_string(shape), rank_advice(shape));
   }
   if (weights.empty()) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected at least one layer, head and token, found shape {}",
-                                                 what, shape_to_string(shape)));
+    fail_with(ErrorKind::kBadFile, "{}: expected at least one layer, head and token, found shape {}", what,
+              shape_to_string(shape));
   }
   if (shape[2] != shape[3]) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected as many queries as keys, found shape {} (queries {}, keys {}); {}", what,
-                            shape_to_string(shape), shape[2], shape[3], square_advice(shape)));
+    fail_with(ErrorKind::kBadFile, "{}: expected as many queries as keys, found shape {} (queries {}, keys {}); {}",
+              what, shape_to_string(shape), shape[2], shape[3], square_advice(shape));
   }
   const auto values = weights.span();
   // Written so that NaN fails. Products over layers of values outside the float32 range would overflow.
@@ -73,10 +71,10 @@ void validate_weights(TensorView<const Weight> weights, std::string_view what, s
   if (bad == values.end()) return;
   const auto index = static_cast<std::size_t>(bad - values.begin());
   const std::size_t n = shape[2];
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected weights from 0 to 3.4e38, found {} at layer {}, head {}, query {}, key {}; {}",
-                          what, *bad, layers_before + index / (n * n * shape[1]) + 1, index / (n * n) % shape[1],
-                          index / n % n, index % n, weight_advice(weights, index)));
+  fail_with(ErrorKind::kBadFile,
+            "{}: expected weights from 0 to 3.4e38, found {} at layer {}, head {}, query {}, key {}; {}", what, *bad,
+            layers_before + index / (n * n * shape[1]) + 1, index / (n * n) % shape[1], index / n % n, index % n,
+            weight_advice(weights, index));
 }
 
 // Whether the columns of every head sum to 1: [layer, head, query, key].

@@ -8,8 +8,7 @@
 //     assert(stack.layers() == 2 && stack.heads() == 1 && stack.tokens() == 2);
 //     assert(!is_causal(stack.layer(1)) && is_causal(stack.layer(2)));
 //     assert(inspect_row_sums(stack.weights().view()).largest_error < kRowSumTolerance);
-#ifndef ATTNFLOW_GRAPH_ATTENTION_STACK_H_
-#define ATTNFLOW_GRAPH_ATTENTION_STACK_H_
+#pragma once
 
 #include <concepts>
 #include <cstddef>
@@ -112,5 +111,3 @@ class StackSink : public AttentionSink {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_ATTENTION_STACK_H_

@@ -1,10 +1,8 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/graph/contribution_mixing.h"
 
 namespace attnflow {
@@ -51,11 +49,10 @@ void check_whole(const LayerTerms& terms, std::span<const float> bias) {
   fits = fits && terms.residual.shape() == Shape{attention[1], projection[2]} &&
          terms.output.shape() == terms.residual.shape() && (bias.empty() || bias.size() == projection[2]);
   if (!fits) {
-    throw Error(ErrorKind::kOther,
-                fmt::format("completeness: expected the terms of a whole layer, in shapes that fit each other, found "
-                            "attention {}, values {}, output projection {} from position {}",
-                            shape_to_string(attention), shape_to_string(values), shape_to_string(projection),
-                            terms.query_begin));
+    fail_with(ErrorKind::kOther,
+              "completeness: expected the terms of a whole layer, in shapes that fit each other, found "
+              "attention {}, values {}, output projection {} from position {}",
+              shape_to_string(attention), shape_to_string(values), shape_to_string(projection), terms.query_begin);
   }
 }
 

@@ -2,8 +2,7 @@
 //
 // Vectors of the residual stream are zero-padded to a multiple of kVectorBlock, so that no loop has a tail. Every
 // number is computed in its own fixed order, which does not depend on what else is computed in the same call.
-#ifndef ATTNFLOW_GRAPH_CONTRIBUTION_KERNELS_H_
-#define ATTNFLOW_GRAPH_CONTRIBUTION_KERNELS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -65,5 +64,3 @@ void add_inner_products(const float* vectors, std::size_t vector_stride, std::si
 void quadratic_forms(const double* a, const double* forms, std::size_t vector_count, double* out);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_GRAPH_CONTRIBUTION_KERNELS_H_

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/graph/contribution_kernels.h"
 
@@ -15,8 +15,8 @@ namespace {
 
 [[noreturn]] void refuse_shape(const std::string& method, std::size_t layer, const char* what, const char* expected,
                                const Shape& found) {
-  throw Error(ErrorKind::kOther, fmt::format("mixing {}: expected {} {} in layer {}, found {}", method, what, expected,
-                                             layer, shape_to_string(found)));
+  fail_with(ErrorKind::kOther, "mixing {}: expected {} {} in layer {}, found {}", method, what, expected, layer,
+            shape_to_string(found));
 }
 
 void check_norm(const NormTerms& norm, std::size_t hidden, const std::string& method, std::size_t layer) {
@@ -65,10 +65,10 @@ bool all_finite(const float* data, std::size_t count) {
 
 [[noreturn]] void refuse_number(const std::string& method, const char* what, std::size_t layer,
                                 const std::string& where, float found) {
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("mixing {}: expected {} that are finite in layer {}, found {}{}; the model's weights are "
-                          "damaged or overflow in float32",
-                          method, what, layer, found, where));
+  fail_with(ErrorKind::kBadFile,
+            "mixing {}: expected {} that are finite in layer {}, found {}{}; the model's weights are "
+            "damaged or overflow in float32",
+            method, what, layer, found, where);
 }
 
 void check_finite(TensorView<const float> data, const char* what, const LayerTerms& terms, const std::string& method) {
@@ -91,21 +91,20 @@ std::size_t check_attention(const LayerTerms& terms, const ContributionLayer& la
     for (std::size_t k = 0; k < layer.keys; ++k) good &= row[k] >= 0.0F && row[k] - row[k] == 0.0F;
     if (!good) {
       const float bad = *std::find_if(row, row + layer.keys, [](float w) { return !(w >= 0.0F && std::isfinite(w)); });
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("mixing {}: expected attention weights that are finite and at least 0 in layer {}, found "
-                              "{} at position {}; the model's weights are damaged or overflow in float32",
-                              method, terms.layer, bad, terms.query_begin + query));
+      fail_with(ErrorKind::kBadFile,
+                "mixing {}: expected attention weights that are finite and at least 0 in layer {}, found "
+                "{} at position {}; the model's weights are damaged or overflow in float32",
+                method, terms.layer, bad, terms.query_begin + query);
     }
     std::size_t k = layer.keys;
     while (k > used && row[k - 1] == 0.0F) --k;
     used = k;
   }
   if (used > layer.positions) {
-    throw Error(
-        ErrorKind::kOther,
-        fmt::format("mixing {}: expected attention to positions whose values have come, below {}, found some to "
-                    "position {} in layer {}; layers in which positions look ahead have to come whole",
-                    method, layer.positions, used - 1, terms.layer));
+    fail_with(ErrorKind::kOther,
+              "mixing {}: expected attention to positions whose values have come, below {}, found some to "
+              "position {} in layer {}; layers in which positions look ahead have to come whole",
+              method, layer.positions, used - 1, terms.layer);
   }
   return used;
 }
@@ -142,10 +141,8 @@ const float* folded_rows(const float* rows, std::size_t count, const Contributio
                          std::span<const NormTerms* const> norms, std::vector<float>& own) {
   if (norms.empty() && layer.stride == layer.hidden) return rows;
   own.assign(count * layer.stride, 0.0F);
-  ParallelOptions parallel;
-  parallel.threads = layer.threads;
   constexpr std::size_t kRows = 64;
-  parallel_for((count + kRows - 1) / kRows, parallel, [&](std::size_t block, std::size_t) {
+  parallel_for((count + kRows - 1) / kRows, {.threads = layer.threads}, [&](std::size_t block, std::size_t) {
     std::vector<double> row(layer.hidden);
     for (std::size_t r = block * kRows; r < std::min(count, (block + 1) * kRows); ++r) {
       const float* from = rows + r * layer.hidden;
@@ -162,9 +159,7 @@ const float* folded_rows(const float* rows, std::size_t count, const Contributio
 std::vector<float> folded_projection(const float* rows, const ContributionLayer& layer,
                                      std::span<const NormTerms* const> norms) {
   std::vector<float> panels(layer.heads * layer.width * layer.stride, 0.0F);
-  ParallelOptions parallel;
-  parallel.threads = layer.threads;
-  parallel_for(layer.heads, parallel, [&](std::size_t head, std::size_t) {
+  parallel_for(layer.heads, {.threads = layer.threads}, [&](std::size_t head, std::size_t) {
     std::vector<double> row(layer.hidden);
     for (std::size_t w = 0; w < layer.width; ++w) {
       const float* from = rows + (head * layer.width + w) * layer.hidden;
@@ -240,9 +235,8 @@ ContributionLayer contribution_layer(const LayerTerms& terms, FoldedNorms folded
   check_finite(terms.output, "outputs", terms, method);
   check_finite(terms.output_projection, "output projections", terms, method);
   layer.used_keys.resize(layer.queries);
-  ParallelOptions parallel;
-  parallel.threads = layer.queries < kGroup ? 1 : layer.threads;
-  parallel_for(layer.queries, parallel, [&](std::size_t query, std::size_t) {
+  const std::size_t checking = layer.queries < kGroup ? 1 : layer.threads;
+  parallel_for(layer.queries, {.threads = checking}, [&](std::size_t query, std::size_t) {
     layer.used_keys[query] = check_attention(terms, layer, query, method);
   });
 

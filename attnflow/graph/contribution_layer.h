@@ -8,8 +8,7 @@
 // cost of d^2 instead of n^2 d. The factor 1 / sigma_i is omitted, because it is common to row i, which is divided by
 // its sum; instead, the norm's result for y_i is multiplied by sigma_i. A scale of the vectors written into a position
 // is folded into its attention.
-#ifndef ATTNFLOW_GRAPH_CONTRIBUTION_LAYER_H_
-#define ATTNFLOW_GRAPH_CONTRIBUTION_LAYER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -66,5 +65,3 @@ ContributionLayer contribution_layer(const LayerTerms& terms, FoldedNorms folded
                                      std::size_t threads);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_GRAPH_CONTRIBUTION_LAYER_H_

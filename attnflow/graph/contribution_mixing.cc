@@ -1,17 +1,14 @@
 #include "attnflow/graph/contribution_mixing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/graph/alti_contributions.h"
 #include "attnflow/graph/contribution_layer.h"
-#include "attnflow/graph/globenc_contributions.h"
 #include "attnflow/graph/ifr_contributions.h"
 #include "attnflow/graph/norm_contributions.h"
 #include "attnflow/graph/remove_weights.h"
@@ -34,10 +31,10 @@ void make_proportions(TensorView<double> rows, std::size_t layer, std::size_t qu
     double* row = rows.data() + q * positions;
     const double sum = std::accumulate(row, row + positions, 0.0);
     if (!(sum >= 0.0 && std::isfinite(sum))) {  // written so that NaN fails
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("mixing {}: expected contributions that are finite in layer {}, found a sum of {} at "
-                              "position {}; the model's weights overflow in float32",
-                              contribution_name(contribution), layer, sum, query_begin + q));
+      fail_with(ErrorKind::kBadFile,
+                "mixing {}: expected contributions that are finite in layer {}, found a sum of {} at "
+                "position {}; the model's weights overflow in float32",
+                contribution_name(contribution), layer, sum, query_begin + q);
     }
     if (sum > 0.0) {
       for (std::size_t k = 0; k < positions; ++k) row[k] /= sum;
@@ -50,11 +47,28 @@ void make_proportions(TensorView<double> rows, std::size_t layer, std::size_t qu
 void remove_from(Tensor<double>& rows, std::size_t query_begin, Contribution contribution,
                  const WeightRemoval& removal) {
   const bool spares = residual_rule(contribution) == ResidualRule::kContained;
-  const std::vector<bool> changed = internal::remove_weights(
-      rows, removal, spares ? internal::Diagonal::kStays : internal::Diagonal::kGoes, query_begin);
-  for (std::size_t q = 0; q < changed.size(); ++q) {
-    if (changed[q]) renormalize_row({rows.data() + q * rows.extent(1), rows.extent(1)}, query_begin + q);
+  internal::remove_and_renormalize(rows, removal, spares ? internal::Diagonal::kStays : internal::Diagonal::kGoes,
+                                   query_begin);
+}
+
+void check_needs(const LayerTerms& terms, Contribution method) {
+  if (method == Contribution::kGlobenc && (terms.norm.scale.empty() || terms.feed_forward_norm.scale.empty())) {
+    fail_with(ErrorKind::kUnsupportedModel,
+              "mixing globenc: expected layers with a norm after attention and one after the "
+              "feed-forward network, as in BERT, found layer {} without; choose --mixing norm or alti",
+              terms.layer);
   }
+  if (method == Contribution::kValueZeroing && !terms.rest) {
+    fail_with(ErrorKind::kUnsupportedModel,
+              "mixing value-zeroing: expected a backend that computes the rest of a layer separately, found none "
+              "for layer {}; choose --mixing norm, alti or attention",
+              terms.layer);
+  }
+}
+
+internal::FoldedNorms folded_norms(Contribution method) {
+  if (method == Contribution::kValueZeroing) return internal::FoldedNorms::kNone;
+  return method == Contribution::kGlobenc ? internal::FoldedNorms::kBoth : internal::FoldedNorms::kFirst;
 }
 
 }  // namespace
@@ -80,15 +94,12 @@ struct ContributionRows::State {
 // c_ij before rows are divided by their sums. `before`: data kept from earlier chunks, to which this chunk's is added.
 Tensor<double> ContributionRows::State::contributions(const LayerTerms& terms, KeptPositions& before) const {
   const Contribution method = options.contribution;
-  if (method == Contribution::kGlobenc) {
-    return internal::globenc_contributions(terms, options.threads, before.grams);
-  }
-  const auto folded =
-      method == Contribution::kValueZeroing ? internal::FoldedNorms::kNone : internal::FoldedNorms::kFirst;
-  if (method == Contribution::kValueZeroing) internal::check_value_zeroing(terms);
+  check_needs(terms, method);
   internal::ContributionLayer layer =
-      internal::contribution_layer(terms, folded, contribution_name(method), options.threads);
-  if (method == Contribution::kNorm) return internal::norm_contributions(layer, before.grams);
+      internal::contribution_layer(terms, folded_norms(method), contribution_name(method), options.threads);
+  if (method == Contribution::kNorm || method == Contribution::kGlobenc) {
+    return internal::norm_contributions(layer, before.grams);
+  }
   if (in_chunks) {
     before.values.insert(before.values.end(), terms.values.span().begin(), terms.values.span().end());
     layer.values = before.values.data();
@@ -113,16 +124,12 @@ ContributionRows& ContributionRows::operator=(ContributionRows&&) noexcept = def
 Tensor<double> ContributionRows::rows(const LayerTerms& terms) {
   const ContributionOptions& options = state_->options;
   const char* name = contribution_name(options.contribution);
-  if (terms.layer < 1 || terms.layer > state_->layers) {
-    throw Error(ErrorKind::kOther,
-                fmt::format("mixing {}: expected layers 1 to {}, found {}", name, state_->layers, terms.layer));
-  }
+  if (terms.layer < 1 || terms.layer > state_->layers)
+    fail_with(ErrorKind::kOther, "mixing {}: expected layers 1 to {}, found {}", name, state_->layers, terms.layer);
   KeptPositions& kept = state_->kept[terms.layer - 1];
   if (terms.query_begin != kept.count) {
-    throw Error(
-        ErrorKind::kOther,
-        fmt::format("mixing {}: expected layer {} {} at position {}, found queries from {}", name, terms.layer,
-                    state_->in_chunks ? "to go on" : "to come whole, beginning", kept.count, terms.query_begin));
+    fail_with(ErrorKind::kOther, "mixing {}: expected layer {} {} at position {}, found queries from {}", name,
+              terms.layer, state_->in_chunks ? "to go on" : "to come whole, beginning", kept.count, terms.query_begin);
   }
   Tensor<double> rows = state_->contributions(terms, kept);
   if (state_->in_chunks) {
@@ -163,10 +170,10 @@ void ContributionGraphSink::terms(const LayerTerms& terms) {
   internal::check_removal(options_.removal, n);
   if (end > n || (tokens_ == 0 && end != n) ||
       (tokens_ == 0 && terms.layer <= layers_ && terms.layer >= 1 && seen_[terms.layer - 1] != 0)) {
-    throw Error(ErrorKind::kOther,
-                fmt::format("mixing {}: expected {} tokens in every layer, each once, found queries {} "
-                            "to {} of layer {}",
-                            name, n, terms.query_begin, end, terms.layer));
+    fail_with(ErrorKind::kOther,
+              "mixing {}: expected {} tokens in every layer, each once, found queries {} "
+              "to {} of layer {}",
+              name, n, terms.query_begin, end, terms.layer);
   }
   const Tensor<double> rows = rows_.rows(terms);
   if (graph_.weights.empty()) {
@@ -183,36 +190,34 @@ void ContributionGraphSink::terms(const LayerTerms& terms) {
 
 void ContributionGraphSink::layer(std::size_t layer, std::size_t /*query_begin*/,
                                   TensorView<const float> /*attention*/) {
-  throw Error(
-      ErrorKind::kUnsupportedModel,
-      fmt::format("mixing {}: expected values, residuals and the output projection of layer {}, found attention "
-                  "alone; the backend of this model provides nothing else. Choose --mixing attention, which needs "
-                  "nothing else",
-                  contribution_name(options_.contribution), layer));
+  fail_with(ErrorKind::kUnsupportedModel,
+            "mixing {}: expected values, residuals and the output projection of layer {}, found attention "
+            "alone; the backend of this model provides nothing else. Choose --mixing attention, which needs "
+            "nothing else",
+            contribution_name(options_.contribution), layer);
 }
 
 AttentionGraph contribution_graph(TensorView<const double> contributions, const ContributionOptions& options) {
   const char* name = contribution_name(options.contribution);
   if (contributions.rank() != 3 || contributions.empty() || contributions.extent(1) != contributions.extent(2)) {
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format("mixing {}: expected contributions [layer, query, key] of as many queries as keys, found {}", name,
-                    shape_to_string(contributions.shape())));
+    fail_with(ErrorKind::kBadFile,
+              "mixing {}: expected contributions [layer, query, key] of as many queries as keys, found {}", name,
+              shape_to_string(contributions.shape()));
   }
   const std::size_t n = contributions.extent(1);
   internal::check_removal(options.removal, n);
   AttentionGraph graph;
+  graph.weights = Tensor<double>(contributions.shape());
   graph.residual = options.residual;
   graph.residual_rule = residual_rule(options.contribution);
-  graph.weights = Tensor<double>(contributions.shape());
   for (std::size_t l = 0; l < contributions.extent(0); ++l) {
     const auto layer = contributions[l].span();
     for (std::size_t e = 0; e < layer.size(); ++e) {
       if (layer[e] >= 0.0 && std::isfinite(layer[e])) continue;  // written so that NaN fails
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("mixing {}: expected contributions that are finite and at least 0, found {} at layer {}, "
-                              "query {}, key {}",
-                              name, layer[e], l + 1, e / n, e % n));
+      fail_with(ErrorKind::kBadFile,
+                "mixing {}: expected contributions that are finite and at least 0, found {} at layer {}, "
+                "query {}, key {}",
+                name, layer[e], l + 1, e / n, e % n);
     }
     Tensor<double> rows({n, n}, {layer.begin(), layer.end()});
     make_proportions(rows.view(), l + 1, 0, options.contribution);
@@ -225,17 +230,16 @@ AttentionGraph contribution_graph(TensorView<const double> contributions, const 
 AttentionGraph ContributionGraphSink::take() {
   const char* name = contribution_name(options_.contribution);
   if (graph_.weights.empty()) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("mixing {}: expected values, residuals and the output projection of {} layers, found none; "
-                            "the backend of this model does not provide them. Choose --mixing attention, which needs "
-                            "no more",
-                            name, layers_));
+    fail_with(ErrorKind::kUnsupportedModel,
+              "mixing {}: expected values, residuals and the output projection of {} layers, found none; "
+              "the backend of this model does not provide them. Choose --mixing attention, which needs "
+              "no more",
+              name, layers_);
   }
   for (std::size_t l = 0; l < layers_; ++l) {
     if (seen_[l] != graph_.tokens()) {
-      throw Error(ErrorKind::kOther,
-                  fmt::format("mixing {}: expected {} positions in every layer, found {} in layer {}", name,
-                              graph_.tokens(), seen_[l], l + 1));
+      fail_with(ErrorKind::kOther, "mixing {}: expected {} positions in every layer, found {} in layer {}", name,
+                graph_.tokens(), seen_[l], l + 1);
     }
   }
   seen_.assign(layers_, 0);

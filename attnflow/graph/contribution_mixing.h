@@ -10,7 +10,7 @@
 // loses its mean, is divided by sigma_i and multiplied by gamma; y_i goes through the norm itself. Row i of W_l is then
 //
 //     norm           |F_ij|                                              graph/norm_contributions.h
-//     globenc        the same through the second residual and its norm   graph/globenc_contributions.h
+//     globenc        the same through the second residual and its norm   graph/norm_contributions.h
 //     alti           max(0, |y_i|_1 - |y_i - F_ij|_1)                    graph/alti_contributions.h
 //     ifr            the same for each head's part of T_ij, and for x_i  graph/ifr_contributions.h
 //     value-zeroing  1 - cos(y'_i, y'_i without value j)                 graph/value_zeroing.h
@@ -30,14 +30,11 @@
 // attention are.
 //
 // Determinism. The same input gives the same bits for any number of threads and any division of the queries into chunks
-// (for value zeroing, provided that the engine's `rest` does so). Machines with different vector widths round
-// differently.
+// (for value zeroing, if the engine's `rest` does so) on machines with the same vector width.
 //
 // Memory. O(n d + H n^2) for a layer: the n^2 vectors F_ij are computed in tiles that fit into a cache and are never
 // stored. If layers come in chunks, each layer keeps the data of earlier positions that later chunks need: n G w values
 // of float32, or for norm and globenc n H (H + 1) / 2 numbers of float64. Time: see each method's header.
-//
-// References: see each method's header.
 //
 // Example:
 //
@@ -46,8 +43,7 @@
 //     const AttentionGraph contributions = sink.take();                 // rows sum to 1
 //     const Tensor<double> all = rollout(contributions);                // rollout/rollout.h
 //     assert(completeness_error(terms(1)) < 1e-6);
-#ifndef ATTNFLOW_GRAPH_CONTRIBUTION_MIXING_H_
-#define ATTNFLOW_GRAPH_CONTRIBUTION_MIXING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -138,5 +134,3 @@ AttentionGraph contribution_graph(TensorView<const double> contributions, const 
 double completeness_error(const LayerTerms& terms, std::span<const float> bias = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_CONTRIBUTION_MIXING_H_

@@ -33,8 +33,7 @@ OutputSigns::OutputSigns(const ContributionLayer& layer)
 }
 
 GroupOutputs OutputSigns::of(const QueryGroup& group, const Slice& slice) const {
-  GroupOutputs outputs;
-  outputs.count = group.count;
+  GroupOutputs outputs{.count = group.count};
   for (std::size_t g = 0; g < group.count; ++g) {
     outputs.twice[g] = twice_.data() + group.queries[g] * stride_ + slice.begin;
     outputs.signs[g] = signs_.data() + group.queries[g] * stride_ + slice.begin;

@@ -5,8 +5,7 @@
 // hidden size that are as wide as a cache allows for all heads together. Queries are processed in groups of kGroup,
 // which share the loaded data of a key. Pairs without attention in any head are skipped: they have no T_ij, so nothing
 // above the diagonal of a causal model is computed.
-#ifndef ATTNFLOW_GRAPH_CONTRIBUTION_TILES_H_
-#define ATTNFLOW_GRAPH_CONTRIBUTION_TILES_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -147,5 +146,3 @@ class OutputSigns {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_GRAPH_CONTRIBUTION_TILES_H_

@@ -1,6 +1,5 @@
 // Seeded random gradients of attention, and gradient mixing by its definition, for tests of every module above graph.
-#ifndef ATTNFLOW_GRAPH_GRADIENT_FOR_TEST_H_
-#define ATTNFLOW_GRAPH_GRADIENT_FOR_TEST_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -73,5 +72,3 @@ inline std::vector<long double> naive_gradient_rollout(const AttentionStack& sta
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_GRADIENT_FOR_TEST_H_

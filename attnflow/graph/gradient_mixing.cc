@@ -1,12 +1,10 @@
 #include "attnflow/graph/gradient_mixing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/graph/remove_weights.h"
 
 namespace attnflow {
@@ -15,25 +13,26 @@ namespace {
 void check_both(TensorView<const float> attention, TensorView<const float> gradient) {
   const Shape& shape = attention.shape();
   if (shape.size() != 3 || attention.empty() || shape[1] != shape[2] || gradient.shape() != shape) {
-    throw Error(ErrorKind::kOther,
-                fmt::format("gradient mixing: expected attention [head, query, key] of as many queries as keys with a "
-                            "gradient of the same shape, found {} and {}",
-                            shape_to_string(shape), shape_to_string(gradient.shape())));
+    fail_with(ErrorKind::kOther,
+              "gradient mixing: expected attention [head, query, key] of as many queries as keys with a "
+              "gradient of the same shape, found {} and {}",
+              shape_to_string(shape), shape_to_string(gradient.shape()));
   }
   // Checked before anything is multiplied or clipped, because a maximum would hide a NaN. Written so that NaN fails.
   for (const float w : attention.span()) {
     if (!(w >= 0.0F && std::isfinite(w))) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("expected attention weights that are finite and at least 0, found {}; "
-                              "the model's weights are damaged or overflow in float32",
-                              w));
+      fail_with(ErrorKind::kBadFile,
+                "expected attention weights that are finite and at least 0, found {}; "
+                "the model's weights are damaged or overflow in float32",
+                w);
     }
   }
   for (const float g : gradient.span()) {
     if (!std::isfinite(g)) {
-      throw Error(ErrorKind::kBadFile, fmt::format("expected gradients of attention that are finite, found {}; the "
-                                                   "model's weights are damaged or overflow in float32",
-                                                   g));
+      fail_with(ErrorKind::kBadFile,
+                "expected gradients of attention that are finite, found {}; the "
+                "model's weights are damaged or overflow in float32",
+                g);
     }
   }
 }
@@ -65,17 +64,17 @@ void check_layer_gradients(const LayerGradients& gradients) {
 void GraphOfGradientsSink::layer(const LayerGradients& gradients) {
   const std::size_t layer = gradients.layer;
   if (layer < 1 || layer > layers_ || seen_[layer - 1]) {
-    throw Error(ErrorKind::kOther,
-                fmt::format("gradient mixing: expected each layer from 1 to {} once, found layer {}{}", layers_, layer,
-                            layer < 1 || layer > layers_ ? "" : " again"));
+    fail_with(ErrorKind::kOther, "gradient mixing: expected each layer from 1 to {} once, found layer {}{}", layers_,
+              layer, layer < 1 || layer > layers_ ? "" : " again");
   }
   const Tensor<double> found = weights(gradients);
   const std::size_t n = found.extent(0);
   if (graph_.weights.empty()) graph_.weights = Tensor<double>({layers_, n, n});
   if (n != graph_.tokens()) {
-    throw Error(ErrorKind::kOther, fmt::format("gradient mixing: expected {} tokens in every layer, found {} in layer "
-                                               "{}",
-                                               graph_.tokens(), n, layer));
+    fail_with(ErrorKind::kOther,
+              "gradient mixing: expected {} tokens in every layer, found {} in layer "
+              "{}",
+              graph_.tokens(), n, layer);
   }
   std::copy_n(found.data(), n * n, graph_.weights.data() + (layer - 1) * n * n);
   seen_[layer - 1] = true;
@@ -84,9 +83,9 @@ void GraphOfGradientsSink::layer(const LayerGradients& gradients) {
 AttentionGraph GraphOfGradientsSink::take() {
   const auto missing = std::find(seen_.begin(), seen_.end(), false);
   if (layers_ == 0 || missing != seen_.end()) {
-    throw Error(ErrorKind::kOther,
-                fmt::format("gradient mixing: expected attention and gradients of {} layers, found none of layer {}",
-                            layers_, missing - seen_.begin() + 1));
+    fail_with(ErrorKind::kOther,
+              "gradient mixing: expected attention and gradients of {} layers, found none of layer {}", layers_,
+              missing - seen_.begin() + 1);
   }
   seen_.assign(layers_, false);
   return std::exchange(graph_, {});

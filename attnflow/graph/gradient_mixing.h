@@ -13,15 +13,13 @@
 //
 // So A_l = I + G_l. As published, rollout multiplies these without normalization (ResidualRule::kAdded).
 //
-// Units. y is a logit, so G is in units of y: it doubles when y does, and the model's scale decides its weight relative
-// to the identity. Rows of A_l sum to 1 + sum_k G_l[q, k] >= 1, so a rollout value as published is not a share: rows of
-// R sum to at least 1, and grow with depth. For flow, a capacity above 1 has no meaning, and its laws (flow/flow.h)
-// need row sums of at most 1. So for flow, and for rollout if shares are wanted, each row is divided by its sum
-// (ResidualRule::kAddedNormalized):
+// Units. y is a logit, so G is in units of y, and the model's scale decides its weight relative to the identity. Rows
+// of A_l sum to 1 + sum_k G_l[q, k] >= 1, so a rollout value as published is not a share: rows of R sum to at least 1,
+// and grow with depth. The laws of flow (flow/flow.h) need row sums of at most 1. So for flow, and for rollout if shares
+// are wanted, each row is divided by its sum (ResidualRule::kAddedNormalized):
 //
 //     A_l[q, k] = (I + G_l)[q, k] / (1 + sum_k' G_l[q, k']).
 //
-// These rows sum to 1, and so do those of rollout; flow is at most 1 and at least the rollout of the same matrices.
 // Renormalizing changes more than the unit: tokens with much evidence are scaled down to the level of those with
 // little. A gradient of 0 gives A_l = I in both cases.
 //
@@ -50,8 +48,7 @@
 //     }
 //     const AttentionGraph evidence = sink.take();
 //     const FlowResult result = attention_flow(evidence, {.layers = {6}, .output_token = 0});  // flow/flow.h
-#ifndef ATTNFLOW_GRAPH_GRADIENT_MIXING_H_
-#define ATTNFLOW_GRAPH_GRADIENT_MIXING_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -121,5 +118,3 @@ AttentionGraph spread_evenly(const AttentionGraph& graph, bool causal);
 void check_layer_gradients(const LayerGradients& gradients);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_GRADIENT_MIXING_H_

@@ -23,9 +23,7 @@ Tensor<double> ifr_contributions(const ContributionLayer& layer) {
   const OutputSigns outputs(layer);
   const std::size_t parts = layer.heads + 1;
   std::vector<std::optional<IfrWorkspace>> workspaces(layer.threads);
-  ParallelOptions parallel;
-  parallel.threads = layer.threads;
-  parallel_for(PairTiles::tiles(layer), parallel, [&](std::size_t tile, std::size_t worker) {
+  parallel_for(PairTiles::tiles(layer), {.threads = layer.threads}, [&](std::size_t tile, std::size_t worker) {
     if (!workspaces[worker]) {
       workspaces[worker].emplace(
           IfrWorkspace{PairTiles(layer), std::vector<double>(kTileKeys * layer.queries * parts)});

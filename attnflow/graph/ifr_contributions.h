@@ -16,8 +16,7 @@
 // References:
 //   J. Ferrando and E. Voita, Information Flow Routes: Automatically Interpreting Language Models at Scale, EMNLP 2024:
 //     https://aclanthology.org/2024.emnlp-main.965
-#ifndef ATTNFLOW_GRAPH_IFR_CONTRIBUTIONS_H_
-#define ATTNFLOW_GRAPH_IFR_CONTRIBUTIONS_H_
+#pragma once
 
 #include "attnflow/graph/contribution_layer.h"
 #include "attnflow/tensor/tensor.h"
@@ -28,5 +27,3 @@ namespace attnflow::internal {
 Tensor<double> ifr_contributions(const ContributionLayer& layer);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_GRAPH_IFR_CONTRIBUTIONS_H_

@@ -15,9 +15,7 @@
 // after it (BERT), y_i is the input of that norm. Contributions (graph/contribution_mixing.h) are computed from these
 // terms.
 //
-// References:
-//   G. Kobayashi, T. Kuribayashi, S. Yokoi and K. Inui, Attention is Not Only a Weight, EMNLP 2020:
-//     https://aclanthology.org/2020.emnlp-main.574
+// References: graph/norm_contributions.h.
 //
 // Example:
 //
@@ -32,8 +30,7 @@
 //     LargestValue sink;
 //     for (std::size_t l = 1; l <= kLayers; ++l) sink.terms(terms(l));  // as a model does
 //     assert(sink.largest > 0.0F);
-#ifndef ATTNFLOW_GRAPH_LAYER_TERMS_H_
-#define ATTNFLOW_GRAPH_LAYER_TERMS_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -70,5 +67,3 @@ struct LayerTerms {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_LAYER_TERMS_H_

@@ -1,20 +1,18 @@
 #include "attnflow/graph/layers.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 
 namespace attnflow {
 
 std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t start_layer,
                                         std::size_t layer_count) {
   if (start_layer >= layer_count) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--start-layer: expected a layer from 0 to {} (below the last of {} layers), "
-                            "found {}",
-                            layer_count - 1, layer_count, start_layer));
+    fail_with(ErrorKind::kUsage,
+              "--start-layer: expected a layer from 0 to {} (below the last of {} layers), "
+              "found {}",
+              layer_count - 1, layer_count, start_layer);
   }
   std::vector<std::size_t> resolved = layers;
   if (resolved.empty()) {
@@ -24,9 +22,8 @@ std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, 
   resolved.erase(std::unique(resolved.begin(), resolved.end()), resolved.end());
   for (const std::size_t l : resolved) {
     if (l <= start_layer || l > layer_count) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--layers: expected layers from {} to {} (above --start-layer {}), found {}",
-                              start_layer + 1, layer_count, start_layer, l));
+      fail_with(ErrorKind::kUsage, "--layers: expected layers from {} to {} (above --start-layer {}), found {}",
+                start_layer + 1, layer_count, start_layer, l);
     }
   }
   return resolved;
@@ -34,8 +31,7 @@ std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, 
 
 void check_output_token(std::size_t position, std::size_t tokens) {
   if (position < tokens) return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("output token: expected a position from 0 to {}, found {}", tokens - 1, position));
+  fail_with(ErrorKind::kUsage, "output token: expected a position from 0 to {}, found {}", tokens - 1, position);
 }
 
 }  // namespace attnflow

@@ -6,8 +6,7 @@
 //     assert((resolve_layers({}, 0, 3) == Layers{1, 2, 3}));  // all of a model of 3 layers
 //     assert((resolve_layers({}, 4, 6) == Layers{5, 6}));     // those above layer 4
 //     assert((resolve_layers({6, 2}, 0, 6) == Layers{2, 6}));
-#ifndef ATTNFLOW_GRAPH_LAYERS_H_
-#define ATTNFLOW_GRAPH_LAYERS_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -24,5 +23,3 @@ std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, 
 void check_output_token(std::size_t position, std::size_t tokens);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_LAYERS_H_

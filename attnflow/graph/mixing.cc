@@ -1,12 +1,11 @@
 #include "attnflow/graph/mixing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
 #include <utility>
 
+#include "attnflow/base/fail.h"
 #include "attnflow/graph/remove_weights.h"
 
 namespace attnflow {
@@ -21,9 +20,7 @@ Tensor<double> fused(TensorView<const Weight> attention, HeadFusion fusion, std:
   Tensor<double> fused({queries, keys});
   double* out = fused.data();
   if (fusion == HeadFusion::kSingle) {
-    if (head >= heads) {
-      throw Error(ErrorKind::kUsage, fmt::format("heads: expected a head from 0 to {}, found {}", heads - 1, head));
-    }
+    if (head >= heads) fail_with(ErrorKind::kUsage, "heads: expected a head from 0 to {}, found {}", heads - 1, head);
     const Weight* in = attention.data() + head * size;
     for (std::size_t e = 0; e < size; ++e) out[e] = static_cast<double>(in[e]);
     return fused;
@@ -64,10 +61,10 @@ Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& op
   unsigned wrong = 0;  // checks all without stopping early, because such a loop is vectorized
   for (const Weight w : attention.span()) wrong |= static_cast<unsigned>(is_wrong(w));
   if (wrong != 0) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("expected attention weights that are finite and at least 0, found {}; "
-                            "the model's weights are damaged or overflow in float32",
-                            *std::find_if(attention.span().begin(), attention.span().end(), is_wrong)));
+    fail_with(ErrorKind::kBadFile,
+              "expected attention weights that are finite and at least 0, found {}; "
+              "the model's weights are damaged or overflow in float32",
+              *std::find_if(attention.span().begin(), attention.span().end(), is_wrong));
   }
   return finish_fused(fused(attention, options.heads, options.head, query_begin), options, query_begin);
 }
@@ -97,11 +94,7 @@ Tensor<double> fused_weights(TensorView<const double> attention, const MixingOpt
 }
 
 Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options, std::size_t query_begin) {
-  const std::size_t keys = weights.extent(1);
-  const std::vector<bool> changed = internal::remove_weights(weights, options.removal(), internal::Diagonal::kGoes);
-  for (std::size_t q = 0; q < weights.extent(0); ++q) {
-    if (changed[q]) renormalize_row({weights.data() + q * keys, keys}, query_begin + q);
-  }
+  internal::remove_and_renormalize(weights, options.removal(), internal::Diagonal::kGoes, query_begin);
   return weights;
 }
 
@@ -119,7 +112,7 @@ Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions
 
 void check_residual(double residual) {
   if (residual >= 0.0 && residual <= 1.0) return;  // written so that NaN throws
-  throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", residual));
+  fail_with(ErrorKind::kUsage, "residual: expected a weight from 0 to 1, found {}", residual);
 }
 
 void add_residual(std::span<double> row, std::size_t position, double residual) {
@@ -219,8 +212,8 @@ AttentionGraph attention_graph(const WideAttentionStack& stack, const MixingOpti
 
 AttentionGraph uniform_graph(std::size_t layers, std::size_t tokens, bool causal, double residual) {
   AttentionGraph graph;
-  graph.residual = residual;
   graph.weights = Tensor<double>({layers, tokens, tokens});
+  graph.residual = residual;
   for (std::size_t l = 0; l < layers; ++l) {
     for (std::size_t q = 0; q < tokens; ++q) {
       const std::size_t seen = causal ? q + 1 : tokens;

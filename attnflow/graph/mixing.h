@@ -22,15 +22,13 @@
 // W_l is the result of steps 1 to 4. Rows that no step changed are not renormalized, so rows of A_l sum to 1 only up to
 // the rounding of the model's float32 softmax.
 //
-// W_l may come from elsewhere: graph/gradient_mixing.h computes it from attention and gradients. Its rows do not sum to
-// 1, so the residual is added by another rule (ResidualRule), which is stored in the graph; every aggregation takes the
-// matrices from top() and below() and need not know the rule.
+// W_l may come from elsewhere (graph/gradient_mixing.h). If its rows do not sum to 1, the residual is added by another
+// rule (ResidualRule), which is stored in the graph: top() and below() give the matrices.
 //
 // A single head follows the paper's appendix: head k in the top layer, and the mean over heads in the layers below it.
 // Then a layer has two matrices: one for when it is the top layer of a query, and one for when it is below the top.
 //
-// All arithmetic is float64, in a fixed order: the same input gives the same bits. Float64 weights are used as they
-// are.
+// All arithmetic is float64, in a fixed order: the same input gives the same bits.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -46,8 +44,7 @@
 //     GraphSink sink(stack.layers(), MixingOptions{});  // the same while a model runs, without keeping all heads
 //     stack.send_to(sink);
 //     assert(sink.take().weights == paper.weights);
-#ifndef ATTNFLOW_GRAPH_MIXING_H_
-#define ATTNFLOW_GRAPH_MIXING_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -188,5 +185,3 @@ AttentionGraph attention_graph(const WideAttentionStack& stack, const MixingOpti
 AttentionGraph uniform_graph(std::size_t layers, std::size_t tokens, bool causal, double residual);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_MIXING_H_

@@ -31,8 +31,7 @@ TEST(FusedWeights, NothingIsRenormalisedThatNoStepChanged) {
 
 TEST(FusedWeights, MaskColumnsMovesTheRestUpAndLetsEmptyRowsKeepThemselves) {
   const Tensor<float> one({1, 3, 3}, {1.0F, 0.0F, 0.0F, 0.5F, 0.5F, 0.0F, 0.5F, 0.25F, 0.25F});
-  MixingOptions options;
-  options.mask_columns = {0};
+  MixingOptions options{.mask_columns = {0}};
   EXPECT_EQ(fused_weights(one.view(), options), Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0.5, 0.5}));
   // Rows of a chunk know their positions, and rows that no step changed stay as they are.
   const Tensor<float> rows({1, 2, 3}, {0.0F, 0.0F, 0.0F, 1.0F, 0.0F, 0.0F});
@@ -44,9 +43,7 @@ TEST(FusedWeights, MaskColumnsMovesTheRestUpAndLetsEmptyRowsKeepThemselves) {
 TEST(FusedWeights, DiscardTakesTheSmallestOfTheWholeMatrix) {
   // Nine weights; a share of 4/9 removes 0.1, 0.1, 0.1 and one of the two 0.2 (the later one).
   const Tensor<float> one({1, 3, 3}, {0.5F, 0.4F, 0.1F, 0.1F, 0.3F, 0.6F, 0.2F, 0.7F, 0.1F});
-  MixingOptions options;
-  options.residual = 0.0;
-  options.discard = 4.0 / 9.0;
+  MixingOptions options{.residual = 0.0, .discard = 4.0 / 9.0};
   const Tensor<double> weights = fused_weights(one.view(), options);
   EXPECT_NEAR(weights(0, 0), 5.0 / 9.0, 1e-7);
   EXPECT_NEAR(weights(0, 1), 4.0 / 9.0, 1e-7);
@@ -68,8 +65,7 @@ TEST(FusedWeights, DiscardTakesTheSmallestOfTheWholeMatrix) {
 
 TEST(FusedWeights, RowsThatNoStepChangedStayAsTheyAre) {
   const Tensor<float> any({1, 2, 2}, {5.0F, 5.0F, 0.5F, 4.0F});
-  MixingOptions options;
-  options.discard = 0.25;
+  MixingOptions options{.discard = 0.25};
   EXPECT_EQ(fused_weights(any.view(), options), Tensor<double>({2, 2}, {5.0, 5.0, 0.0, 1.0}));
 }
 
@@ -100,16 +96,14 @@ TEST(FusedWeights, TakesFloat64AsItIs) {
 TEST(FusedWeights, ZerosCountToTheShareThatDiscardDrops) {
   // Three of the nine weights are 0 already, so a share of 4 / 9 removes one more.
   const Tensor<float> causal({1, 3, 3}, {1.0F, 0, 0, 0.5F, 0.5F, 0, 0.25F, 0.5F, 0.25F});
-  MixingOptions options;
-  options.discard = 4.0 / 9.0;
+  MixingOptions options{.discard = 4.0 / 9.0};
   EXPECT_EQ(fused_weights(causal.view(), options),
             Tensor<double>({3, 3}, {1, 0, 0, 0.5, 0.5, 0, 1.0 / 3.0, 2.0 / 3.0, 0}));
 }
 
 TEST(FusedWeights, DiscardTies) {
   const Tensor<float> flat({1, 2, 2}, {0.5F, 0.5F, 0.5F, 0.5F});
-  MixingOptions options;
-  options.discard = 0.5;
+  MixingOptions options{.discard = 0.5};
   EXPECT_EQ(fused_weights(flat.view(), options),
             Tensor<double>({2, 2}, {0.5, 0.5, 0.0, 1.0}));  // nothing is left of the second row
 }
@@ -121,8 +115,7 @@ TEST(FusedWeights, RefusesWhatIsNotAttention) {
     // In one of two heads, where fusing could hide it.
     const Tensor<float> two({2, 1, 1}, {1.0F, bad});
     for (const HeadFusion fusion : {HeadFusion::kMean, HeadFusion::kMax, HeadFusion::kMin, HeadFusion::kSingle}) {
-      MixingOptions options;
-      options.heads = fusion;
+      MixingOptions options{.heads = fusion};
       EXPECT_THROW(fused_weights(two.view(), options), Error);
     }
   }
@@ -138,9 +131,7 @@ TEST(AddResidual, MixesWithTheIdentity) {
 
 TEST(GraphSink, OneHeadOnTopOfTheMean) {
   const AttentionStack stack = random_stack({.layers = 3, .heads = 4, .tokens = 5, .seed = 2});
-  MixingOptions options;
-  options.heads = HeadFusion::kSingle;
-  options.head = 3;
+  MixingOptions options{.heads = HeadFusion::kSingle, .head = 3};
   const AttentionGraph graph = attention_graph(stack, options);
   ASSERT_TRUE(graph.one_head());
   for (std::size_t l = 1; l <= 3; ++l) {

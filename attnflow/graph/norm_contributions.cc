@@ -85,8 +85,7 @@ void lengths_of_query(const ContributionLayer& layer, std::size_t query, const G
 Tensor<double> norm_contributions(const ContributionLayer& layer, GramBlocks& grams) {
   const std::size_t pairs = layer.heads * (layer.heads + 1) / 2;
   while (grams.size() * kFormBlock < layer.positions) grams.emplace_back(pairs * kFormBlock);
-  ParallelOptions parallel;
-  parallel.threads = layer.threads;
+  const ParallelOptions parallel{.threads = layer.threads};
   std::vector<double> squares(layer.queries, 0.0);
   std::vector<NormWorkspace> workspaces(layer.threads);
   parallel_for((layer.queries + kTileKeys - 1) / kTileKeys, parallel, [&](std::size_t tile, std::size_t worker) {

@@ -1,5 +1,5 @@
-// The lengths of the vectors that positions write into each other (Kobayashi et al. 2020, 2021), without computing
-// them.
+// The lengths of the vectors that positions write into each other (Kobayashi et al. 2020, 2021; for whole encoder
+// layers, Modarressi et al. 2022), without computing them.
 //
 // Definition. c_ij = |F_ij|, the Euclidean length of F_ij = T_ij + d_ij x_i (graph/contribution_mixing.h). Kobayashi et
 // al. define it in 2020 for attention, and in 2021 with the residual and the linearized norm after it.
@@ -13,7 +13,17 @@
 // once per position. Gram matrices and forms are float64: lengths are accurate to float32 precision as long as the
 // heads do not cancel each other in nearly all digits.
 //
-// Needs: values, output projection, residual; the norm after the block, if there is one.
+// GlobEnc (Modarressi et al., section 3.1, equations 8 to 10; N_Enc in the paper). In BERT, a second residual
+// connection and a second norm follow the feed-forward net. The second norm partly undoes the first one's uneven scale.
+// The net is left out, and F'_ij, which is F_ij after the first norm, continues along the second residual and through
+// the linearized second norm:
+//
+//     c_ij = | (F'_ij - mean F'_ij) / sigma'_i gamma' |.
+//
+// sigma'_i belongs to the true input of the second norm, including the net. It is common to row i and cancels when that
+// is divided by its sum, so it need not be known. Both norms are folded into O^h and x (FoldedNorms::kBoth).
+//
+// Needs: values, output projection, residual; the norm after the block, if there is one; for GlobEnc, both norms.
 // Time: n d^2 for the vectors, n H^2 d / 2 for the matrices, n^2 H^2 / 2 for the forms (half of that in causal models).
 // Memory: n H (H + 1) / 2 numbers, and one tile per thread.
 //
@@ -22,8 +32,9 @@
 //     Vector Norms, EMNLP 2020: https://aclanthology.org/2020.emnlp-main.574
 //   G. Kobayashi, T. Kuribayashi, S. Yokoi and K. Inui, Incorporating Residual and Normalization Layers into Analysis
 //     of Masked Language Models, EMNLP 2021: https://aclanthology.org/2021.emnlp-main.373
-#ifndef ATTNFLOW_GRAPH_NORM_CONTRIBUTIONS_H_
-#define ATTNFLOW_GRAPH_NORM_CONTRIBUTIONS_H_
+//   A. Modarressi, M. Fayyaz, Y. Yaghoobzadeh and M. T. Pilehvar, GlobEnc: Quantifying Global Token Attribution by
+//     Incorporating the Whole Encoder Layer in Transformers, NAACL 2022: https://aclanthology.org/2022.naacl-main.19
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -42,5 +53,3 @@ using GramBlocks = std::vector<std::vector<double>>;
 Tensor<double> norm_contributions(const ContributionLayer& layer, GramBlocks& grams);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_GRAPH_NORM_CONTRIBUTIONS_H_

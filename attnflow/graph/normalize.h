@@ -12,8 +12,7 @@
 //     Tensor<double> words = sum_columns(pieces.view(), {{0, 1}, {2}});  // over "keys", "rust": 3, 1
 //     normalize_rows(words.view());
 //     assert(words(0, 0) == 0.75 && words(0, 1) == 0.25);
-#ifndef ATTNFLOW_GRAPH_NORMALIZE_H_
-#define ATTNFLOW_GRAPH_NORMALIZE_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -54,5 +53,3 @@ Tensor<double> sum_columns(TensorView<const double> values, const TokenGroups& g
 Tensor<double> average_rows(TensorView<const double> values, const TokenGroups& groups);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_NORMALIZE_H_

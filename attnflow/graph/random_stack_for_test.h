@@ -1,6 +1,5 @@
 // Seeded random attention, for tests of every module above graph.
-#ifndef ATTNFLOW_GRAPH_RANDOM_STACK_FOR_TEST_H_
-#define ATTNFLOW_GRAPH_RANDOM_STACK_FOR_TEST_H_
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -50,5 +49,3 @@ inline AttentionStack random_stack(const RandomStackOptions& options) {
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_RANDOM_STACK_FOR_TEST_H_

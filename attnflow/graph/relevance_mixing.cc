@@ -1,12 +1,10 @@
 #include "attnflow/graph/relevance_mixing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/graph/remove_weights.h"
 
 namespace attnflow {
@@ -19,11 +17,10 @@ void check_streams(const LayerGradients& gradients) {
   const std::size_t n = gradients.attention.extent(1);
   const Shape& stream = gradients.residual.shape();
   if (stream.size() == 2 && stream[0] == n && gradients.output_gradient.shape() == stream) return;
-  throw Error(
-      ErrorKind::kOther,
-      fmt::format("relevance: expected the residual stream [{}, hidden] with a gradient of the same shape, found "
-                  "{} and {}",
-                  n, shape_to_string(stream), shape_to_string(gradients.output_gradient.shape())));
+  fail_with(ErrorKind::kOther,
+            "relevance: expected the residual stream [{}, hidden] with a gradient of the same shape, found "
+            "{} and {}",
+            n, shape_to_string(stream), shape_to_string(gradients.output_gradient.shape()));
 }
 
 // Returns x_i . g_i.
@@ -34,10 +31,10 @@ double stays(const LayerGradients& gradients, std::size_t i) {
   double dot = 0.0;
   for (std::size_t c = 0; c < hidden; ++c) dot += static_cast<double>(x[c]) * static_cast<double>(g[c]);
   if (!std::isfinite(dot)) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("layer {}, position {}: expected a residual stream and gradients that are finite, found "
-                            "some that are not; the model's weights are damaged or overflow in float32",
-                            gradients.layer, i));
+    fail_with(ErrorKind::kBadFile,
+              "layer {}, position {}: expected a residual stream and gradients that are finite, found "
+              "some that are not; the model's weights are damaged or overflow in float32",
+              gradients.layer, i);
   }
   return dot;
 }
@@ -132,8 +129,8 @@ RelevanceGraph relevance_graph(std::vector<PositiveRelevance> layers, const Weig
   double* to = result.graph.weights.data();
   for (PositiveRelevance& layer : layers) {
     if (layer.weights.shape() != shape) {
-      throw Error(ErrorKind::kOther, fmt::format("relevance: expected layers of one shape, {}, found {}",
-                                                 shape_to_string(shape), shape_to_string(layer.weights.shape())));
+      fail_with(ErrorKind::kOther, "relevance: expected layers of one shape, {}, found {}", shape_to_string(shape),
+                shape_to_string(layer.weights.shape()));
     }
     against += layer.against;
     all += layer.all;

@@ -36,11 +36,8 @@
 // weights of all layers are divided by AttentionGraph::unit, a power of two, which causes no rounding; multiplied by
 // it, values are in units of s.
 //
-// The negative part, which speaks against s, is not in the graph; negative_share() gives its share.
-//
-// Removal. mask_columns and discard set weights to 0 (graph/mixing.h) except on the diagonal, which holds what stays at
-// a position. Nothing is renormalized.
-//
+// The negative part, which speaks against s, is not in the graph; negative_share() gives its share. Removal sets
+// weights to 0 (graph/mixing.h) except on the diagonal, which holds what stays at a position; nothing is renormalized.
 // All arithmetic is float64, with heads in order: the same input gives the same bits.
 //
 // References:
@@ -61,8 +58,7 @@
 //     const double against = *sink.negative_share();
 //     const AttentionGraph relevance = sink.take();
 //     assert(against > 0.0 && against < 1.0 && relevance.unit >= 1.0);
-#ifndef ATTNFLOW_GRAPH_RELEVANCE_MIXING_H_
-#define ATTNFLOW_GRAPH_RELEVANCE_MIXING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -121,5 +117,3 @@ class RelevanceGraphSink : public GraphOfGradientsSink {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_RELEVANCE_MIXING_H_

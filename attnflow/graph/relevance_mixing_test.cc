@@ -167,18 +167,12 @@ TEST(Relevance, ProportionsForRolloutAndCapacitiesForFlow) {
 TEST(Relevance, HeadsInAnyOrder) {
   const Layers layers;
   Layers swapped;
-  for (std::size_t l = 0; l < kLayers; ++l) {
-    const std::size_t size = kTokens * kTokens;
-    for (Tensor<float>* const all : {&swapped.gradient}) {
-      std::swap_ranges(all->data() + 2 * l * size, all->data() + (2 * l + 1) * size, all->data() + (2 * l + 1) * size);
-    }
-  }
   Tensor<float> weights(layers.stack.weights().shape());
   for (std::size_t l = 0; l < kLayers; ++l) {
     for (std::size_t h = 0; h < 2; ++h) {
-      for (std::size_t i = 0; i < kTokens; ++i) {
-        for (std::size_t j = 0; j < kTokens; ++j) weights(l, h, i, j) = layers.stack.weights()(l, 1 - h, i, j);
-      }
+      const std::size_t size = kTokens * kTokens;
+      std::copy_n(layers.stack.weights()[l][1 - h].data(), size, weights[l][h].data());
+      std::copy_n(layers.gradient[l][1 - h].data(), size, swapped.gradient[l][h].data());
     }
   }
   swapped.stack = AttentionStack(std::move(weights));

@@ -1,11 +1,9 @@
 #include "attnflow/graph/remove_weights.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 
 namespace attnflow::internal {
 namespace {
@@ -13,8 +11,8 @@ namespace {
 void check_positions(const std::vector<std::size_t>& positions, std::size_t n, const char* what) {
   for (const std::size_t position : positions) {
     if (position >= n) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: expected positions below {} (the number of tokens), found {}", what, n, position));
+      fail_with(ErrorKind::kUsage, "{}: expected positions below {} (the number of tokens), found {}", what, n,
+                position);
     }
   }
 }
@@ -64,10 +62,8 @@ void discard_smallest(Tensor<double>& matrix, double share, const std::vector<st
 void check_removal(const WeightRemoval& removal, std::size_t keys) {
   check_positions(removal.mask_columns, keys, "mask-columns");
   check_positions(removal.discard_keeps, keys, "columns kept by discard");
-  if (!(removal.discard >= 0.0 && removal.discard < 1.0)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("discard: expected a share of at least 0 and below 1, found {}", removal.discard));
-  }
+  if (!(removal.discard >= 0.0 && removal.discard < 1.0))
+    fail_with(ErrorKind::kUsage, "discard: expected a share of at least 0 and below 1, found {}", removal.discard);
 }
 
 std::vector<bool> remove_weights(Tensor<double>& matrix, const WeightRemoval& removal, Diagonal diagonal,
@@ -81,6 +77,15 @@ std::vector<bool> remove_weights(Tensor<double>& matrix, const WeightRemoval& re
   if (removal.discard > 0.0) discard_smallest(matrix, removal.discard, removal.discard_keeps, changed);
   for (std::size_t i = 0; i < kept.size(); ++i) matrix(i, query_begin + i) = kept[i];
   return changed;
+}
+
+void remove_and_renormalize(Tensor<double>& matrix, const WeightRemoval& removal, Diagonal diagonal,
+                            std::size_t query_begin) {
+  const std::size_t keys = matrix.extent(1);
+  const std::vector<bool> changed = remove_weights(matrix, removal, diagonal, query_begin);
+  for (std::size_t q = 0; q < changed.size(); ++q) {
+    if (changed[q]) renormalize_row({matrix.data() + q * keys, keys}, query_begin + q);
+  }
 }
 
 }  // namespace attnflow::internal

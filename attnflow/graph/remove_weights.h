@@ -1,6 +1,5 @@
 // Steps 2 and 3 of mixing (graph/mixing.h): masking columns, and discarding the smallest weights.
-#ifndef ATTNFLOW_GRAPH_REMOVE_WEIGHTS_H_
-#define ATTNFLOW_GRAPH_REMOVE_WEIGHTS_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -20,7 +19,8 @@ enum class Diagonal { kGoes, kStays };
 // Returns which rows it changed.
 std::vector<bool> remove_weights(Tensor<double>& matrix, const WeightRemoval& removal, Diagonal diagonal,
                                  std::size_t query_begin = 0);
+// Likewise, and applies renormalize_row() to the rows that it changed.
+void remove_and_renormalize(Tensor<double>& matrix, const WeightRemoval& removal, Diagonal diagonal,
+                            std::size_t query_begin);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_GRAPH_REMOVE_WEIGHTS_H_

@@ -1,6 +1,5 @@
 // A stored stack that provides rows on request, like a decoder that has kept its queries and keys.
-#ifndef ATTNFLOW_GRAPH_STACK_REPLAY_FOR_TEST_H_
-#define ATTNFLOW_GRAPH_STACK_REPLAY_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -34,5 +33,3 @@ class StackReplay : public AttentionReplay {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_STACK_REPLAY_FOR_TEST_H_

@@ -1,7 +1,6 @@
 // Seeded random terms of layers, complete by construction, and a simple float64 computation of their contributions that
 // stores all vectors.
-#ifndef ATTNFLOW_GRAPH_TERMS_FOR_TEST_H_
-#define ATTNFLOW_GRAPH_TERMS_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -41,13 +40,12 @@ struct OwnedTerms {
 
   // Views for the queries [begin, end), with keys up to `end` or all; copies noncontiguous rows into `part`.
   LayerTerms terms(std::size_t layer = 1) const {
-    LayerTerms result;
-    result.layer = layer;
-    result.attention = attention.view();
-    result.values = values.view();
-    result.output_projection = projection.view();
-    result.residual = residual.view();
-    result.output = output.view();
+    LayerTerms result{.layer = layer,
+                      .attention = attention.view(),
+                      .values = values.view(),
+                      .output_projection = projection.view(),
+                      .residual = residual.view(),
+                      .output = output.view()};
     if (norms != NormsForTest::kBefore) {
       const bool rms = norms == NormsForTest::kRmsAfter;
       result.norm = {scale.view(), rms ? TensorView<const float>() : shift.view(), 1e-5};
@@ -233,5 +231,3 @@ inline Tensor<double> plain_contributions(const OwnedTerms& layer, Contribution 
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_GRAPH_TERMS_FOR_TEST_H_

@@ -1,13 +1,11 @@
 #include "attnflow/graph/value_zeroing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <span>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/graph/contribution_tiles.h"
 
 namespace attnflow::internal {
@@ -23,9 +21,10 @@ struct ZeroedPair {
 Tensor<float> rest_of(const LayerTerms& terms, TensorView<const float> rows) {
   Tensor<float> result = terms.rest(rows);
   if (result.rank() != 2 || result.extent(0) != rows.extent(0)) {
-    throw Error(ErrorKind::kOther, fmt::format("mixing value-zeroing: expected the rest of layer {} to give {} rows, "
-                                               "found an array {}",
-                                               terms.layer, rows.extent(0), shape_to_string(result.shape())));
+    fail_with(ErrorKind::kOther,
+              "mixing value-zeroing: expected the rest of layer {} to give {} rows, "
+              "found an array {}",
+              terms.layer, rows.extent(0), shape_to_string(result.shape()));
   }
   return result;
 }
@@ -82,17 +81,7 @@ class ZeroedRows {
 
 }  // namespace
 
-void check_value_zeroing(const LayerTerms& terms) {
-  if (terms.rest) return;
-  throw Error(
-      ErrorKind::kUnsupportedModel,
-      fmt::format("mixing value-zeroing: expected a backend that computes the rest of a layer separately, found none "
-                  "for layer {}; choose --mixing norm, alti or attention",
-                  terms.layer));
-}
-
 Tensor<double> value_zeroing(const LayerTerms& terms, const ContributionLayer& layer) {
-  check_value_zeroing(terms);
   Tensor<double> result({layer.queries, layer.positions});
   ZeroedRows rows(terms, layer.hidden, result);
   const std::size_t tile_vectors = kTileKeys * (layer.heads + 1) * layer.stride;

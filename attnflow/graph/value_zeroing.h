@@ -19,8 +19,7 @@
 // References:
 //   H. Mohebbi, W. Zuidema, G. Chrupala and A. Alishahi, Quantifying Context Mixing in Transformers, EACL 2023:
 //     https://aclanthology.org/2023.eacl-main.245
-#ifndef ATTNFLOW_GRAPH_VALUE_ZEROING_H_
-#define ATTNFLOW_GRAPH_VALUE_ZEROING_H_
+#pragma once
 
 #include "attnflow/graph/contribution_layer.h"
 #include "attnflow/graph/layer_terms.h"
@@ -28,12 +27,8 @@
 
 namespace attnflow::internal {
 
-// Throws Error(kUnsupportedModel) if the engine cannot compute the rest of the layer separately.
-void check_value_zeroing(const LayerTerms& terms);
-
-// Returns c_ij, [query, position]; `layer` must have kNone and the values of all positions, and be made from `terms`.
+// Returns c_ij, [query, position]; `layer` must have kNone and the values of all positions, and be made from `terms`,
+// which must have `rest`.
 Tensor<double> value_zeroing(const LayerTerms& terms, const ContributionLayer& layer);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_GRAPH_VALUE_ZEROING_H_

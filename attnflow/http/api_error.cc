@@ -18,8 +18,7 @@ std::string error_text(const nlohmann::ordered_json& error) {
 }
 
 HttpResponse error_answer(unsigned status, std::string body, std::size_t retry_after) {
-  HttpResponse response;
-  response.status = status;
+  HttpResponse response{.status = status};
   response.headers.emplace_back("Cache-Control", "no-store");
   if (status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (status == 503) response.headers.emplace_back("Retry-After", std::to_string(retry_after));

@@ -1,6 +1,5 @@
 // Request errors, in the API's form.
-#ifndef ATTNFLOW_HTTP_API_ERROR_H_
-#define ATTNFLOW_HTTP_API_ERROR_H_
+#pragma once
 
 #include <cstddef>
 #include <exception>
@@ -34,5 +33,3 @@ HttpResponse error_response(unsigned status, const std::string& kind, const std:
 HttpResponse queue_full_response(std::size_t waiting, std::size_t retry_after);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_HTTP_API_ERROR_H_

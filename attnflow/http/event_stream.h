@@ -1,6 +1,5 @@
 // Formats server-sent events (HTML Living Standard, section 9.2), for responses that arrive in parts.
-#ifndef ATTNFLOW_HTTP_EVENT_STREAM_H_
-#define ATTNFLOW_HTTP_EVENT_STREAM_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -13,5 +12,3 @@ namespace attnflow {
 std::string sse_event(std::string_view name, std::string_view data);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_HTTP_EVENT_STREAM_H_

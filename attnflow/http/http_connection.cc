@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
+#include <boost/beast/http/status.hpp>
 #include <limits>
 #include <mutex>
 #include <string_view>
@@ -29,6 +30,15 @@ constexpr std::size_t kMaxBytesAhead = std::size_t{64} << 10U;
 // Time and bytes that a client may still send to a closing connection before its response would be lost.
 constexpr milliseconds kLinger{1'000};
 constexpr std::size_t kMaxLingerBytes = std::size_t{4} << 20U;
+
+// "Not Found".
+std::string_view status_text(unsigned status) {
+  // RFC 9110 has renamed two that Boost still calls by their old names.
+  if (status == 413) return "Content Too Large";
+  if (status == 422) return "Unprocessable Content";
+  const auto text = http::obsolete_reason(static_cast<http::status>(status));
+  return {text.data(), text.size()};
+}
 
 std::string client_of(const tcp::socket& socket) {
   error_code error;
@@ -66,11 +76,8 @@ class HttpConnection::Handle final : public HttpExchange {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
   ~Handle() override {
-    if (state_->answered.exchange(true)) {
-      tell([state = state_](HttpConnection& connection) { connection.end_stream(state); });
-    } else {
-      tell([state = state_](HttpConnection& connection) { connection.unanswered(state); });
-    }
+    const auto end = state_->answered.exchange(true) ? &HttpConnection::end_stream : &HttpConnection::unanswered;
+    tell([state = state_, end](HttpConnection& connection) { (connection.*end)(state); });
   }
 
   const HttpRequest& request() const override { return state_->request; }
@@ -80,18 +87,8 @@ class HttpConnection::Handle final : public HttpExchange {
   void limit_time(milliseconds time) override {
     tell([state = state_, time](HttpConnection& connection) { connection.limit_time(state, time); });
   }
-  void respond(HttpResponse response) override {
-    if (state_->answered.exchange(true)) return;
-    tell([state = state_, response = std::move(response)](HttpConnection& connection) mutable {
-      connection.respond(state, std::move(response));
-    });
-  }
-  void begin_stream(HttpResponse response) override {
-    if (state_->answered.exchange(true)) return;
-    tell([state = state_, response = std::move(response)](HttpConnection& connection) mutable {
-      connection.begin_stream(state, std::move(response));
-    });
-  }
+  void respond(HttpResponse response) override { answer(std::move(response), &HttpConnection::respond); }
+  void begin_stream(HttpResponse response) override { answer(std::move(response), &HttpConnection::begin_stream); }
   void send(std::string part) override {
     tell([state = state_, part = std::move(part)](HttpConnection& connection) { connection.send(state, part); });
   }
@@ -104,6 +101,13 @@ class HttpConnection::Handle final : public HttpExchange {
     std::mutex mutex;
     std::deque<std::function<void(HttpConnection&)>> waiting;
   };
+
+  void answer(HttpResponse response, void (HttpConnection::*how)(const ExchangePointer&, HttpResponse)) {
+    if (state_->answered.exchange(true)) return;
+    tell([state = state_, response = std::move(response), how](HttpConnection& connection) mutable {
+      (connection.*how)(state, std::move(response));
+    });
+  }
 
   void tell(std::function<void(HttpConnection&)> action) {
     {

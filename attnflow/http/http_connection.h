@@ -4,8 +4,7 @@
 // A connection reads a request, waits for its response, writes it, and starts over. One read is always pending (unless
 // a client has sent too much ahead), and at most one write. Everything here runs on the server's single thread, except
 // for the HttpExchange that a connection hands out.
-#ifndef ATTNFLOW_HTTP_HTTP_CONNECTION_H_
-#define ATTNFLOW_HTTP_HTTP_CONNECTION_H_
+#pragma once
 
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
@@ -157,5 +156,3 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_HTTP_HTTP_CONNECTION_H_

@@ -1,17 +1,10 @@
 #include "attnflow/http/http_message.h"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 
 namespace attnflow {
 namespace {
-
-std::optional<unsigned> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
-  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A' + 10);
-  return std::nullopt;
-}
 
 std::optional<std::string> decode(std::string_view text) {
   std::string result;
@@ -19,11 +12,10 @@ std::optional<std::string> decode(std::string_view text) {
     if (text[i] == '+') {
       result += ' ';
     } else if (text[i] == '%') {
-      if (i + 2 >= text.size()) return std::nullopt;
-      const auto high = hex_digit(text[i + 1]);
-      const auto low = hex_digit(text[i + 2]);
-      if (!high || !low) return std::nullopt;
-      result += static_cast<char>(*high * 16 + *low);
+      unsigned char byte = 0;
+      const char* const end = text.data() + std::min(i + 3, text.size());
+      if (i + 3 > text.size() || std::from_chars(end - 2, end, byte, 16).ptr != end) return std::nullopt;
+      result += static_cast<char>(byte);
       i += 2;
     } else {
       result += text[i];
@@ -31,28 +23,6 @@ std::optional<std::string> decode(std::string_view text) {
   }
   return result;
 }
-
-constexpr std::array<std::pair<unsigned, std::string_view>, 19> kStatuses = {{
-    {200, "OK"},
-    {400, "Bad Request"},
-    {401, "Unauthorized"},
-    {403, "Forbidden"},
-    {404, "Not Found"},
-    {405, "Method Not Allowed"},
-    {406, "Not Acceptable"},
-    {408, "Request Timeout"},
-    {411, "Length Required"},
-    {413, "Content Too Large"},
-    {414, "URI Too Long"},
-    {415, "Unsupported Media Type"},
-    {417, "Expectation Failed"},
-    {421, "Misdirected Request"},
-    {422, "Unprocessable Content"},
-    {431, "Request Header Fields Too Large"},
-    {500, "Internal Server Error"},
-    {503, "Service Unavailable"},
-    {505, "HTTP Version Not Supported"},
-}};
 
 }  // namespace
 
@@ -72,13 +42,6 @@ std::string lower_ascii(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return result;
-}
-
-std::string_view status_text(unsigned status) {
-  for (const auto& [known, text] : kStatuses) {
-    if (known == status) return text;
-  }
-  return "Unknown";
 }
 
 std::optional<NamedTexts> parse_query(std::string_view query) {

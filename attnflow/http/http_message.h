@@ -1,6 +1,5 @@
 // Requests and responses, as passed between the server's parts. Nothing here depends on the network.
-#ifndef ATTNFLOW_HTTP_HTTP_MESSAGE_H_
-#define ATTNFLOW_HTTP_HTTP_MESSAGE_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -36,12 +35,7 @@ struct HttpResponse {
 // Converts "Content-Type" to "content-type", for case-insensitive comparison of header names and the like.
 std::string lower_ascii(std::string_view text);
 
-// "Not Found".
-std::string_view status_text(unsigned status);
-
 // Parses "a=1&b=x%20y" into names and values; + is a space. Nothing when a % is not followed by two hexadecimal digits.
 std::optional<NamedTexts> parse_query(std::string_view query);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_HTTP_HTTP_MESSAGE_H_

@@ -8,7 +8,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/http/http_connection.h"
 
 namespace attnflow {
@@ -30,8 +30,8 @@ tcp::endpoint resolve(const std::string& host, std::uint16_t port) {
   tcp::resolver resolver(context);
   const auto found = resolver.resolve(host, std::to_string(port), error);
   if (error || found.empty()) {
-    throw Error(ErrorKind::kUsage, fmt::format("--host: expected an address or a name of this machine, found '{}': {}",
-                                               host, error.message()));
+    fail_with(ErrorKind::kUsage, "--host: expected an address or a name of this machine, found '{}': {}", host,
+              error.message());
   }
   // "localhost" is both 127.0.0.1 and ::1; users usually mean the former.
   for (const auto& one : found) {
@@ -66,8 +66,8 @@ class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) {
-      throw Error(ErrorKind::kOther, fmt::format("cannot listen on {}:{}: {}; --port 0 selects any free port",
-                                                 url_address(endpoint.address()), endpoint.port(), error.message()));
+      fail_with(ErrorKind::kOther, "cannot listen on {}:{}: {}; --port 0 selects any free port",
+                url_address(endpoint.address()), endpoint.port(), error.message());
     }
     local_ = acceptor_.local_endpoint();
   }

@@ -23,8 +23,7 @@
 // Shutdown. stop() stops accepting connections and closes idle ones. Open exchanges have the grace period to be
 // answered; then they are stopped, and answered 503. run() returns when the last connection is closed, at most two
 // seconds later.
-#ifndef ATTNFLOW_HTTP_HTTP_SERVER_H_
-#define ATTNFLOW_HTTP_HTTP_SERVER_H_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -123,5 +122,3 @@ class HttpServer {
 bool is_loopback_host(const std::string& host);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_HTTP_HTTP_SERVER_H_

@@ -84,10 +84,7 @@ class Client {
 };
 
 HttpResponse text(const std::string& body, unsigned status = 200) {
-  HttpResponse response;
-  response.status = status;
-  response.content_type = "text/plain";
-  response.body = body;
+  HttpResponse response{.status = status, .content_type = "text/plain", .body = body};
   return response;
 }
 
@@ -117,6 +114,12 @@ class ServerTest : public testing::Test {
     server_.reset();
   }
   std::uint16_t port() const { return server_->port(); }
+  // What a client hears that sends this.
+  std::string ask(const std::string& request, const std::string& end = "\x01") const {
+    Client client(port());
+    client.say(request);
+    return client.hear(end);
+  }
   void hold(std::shared_ptr<HttpExchange> exchange) {
     held_.push_back(std::move(exchange));
     came_.release();
@@ -133,7 +136,7 @@ class ServerTest : public testing::Test {
 const std::string kGet = "GET /a?b=c HTTP/1.1\r\nHost: x\r\nX-Name: value\r\n\r\n";
 
 TEST_F(ServerTest, AnswersAndStaysOpen) {
-  start([](const std::shared_ptr<HttpExchange>& exchange) {
+  start([](const auto& exchange) {
     const HttpRequest& request = exchange->request();
     exchange->respond(text(request.method + " " + request.path + " " + request.query + " " +
                            request.header("x-name").value_or("-") + " " + request.server_address));
@@ -150,9 +153,7 @@ TEST_F(ServerTest, AnswersAndStaysOpen) {
 
 TEST_F(ServerTest, RequestsAheadAreAnsweredInOrder) {
   int number = 0;
-  start([&number](const std::shared_ptr<HttpExchange>& exchange) {
-    exchange->respond(text("<" + std::to_string(++number) + ">"));
-  });
+  start([&number](const auto& exchange) { exchange->respond(text("<" + std::to_string(++number) + ">")); });
   Client client(port());
   client.say(kGet + kGet + kGet);
   EXPECT_NE(client.hear("<1>").find("200"), std::string::npos);
@@ -183,18 +184,14 @@ TEST_F(ServerTest, BodiesAheadAreAnsweredInOrder) {
 }
 
 TEST_F(ServerTest, HeadHasNoBody) {
-  start([](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(text("body")); });
-  Client client(port());
-  client.say("HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  const std::string answer = client.hear();
+  start([](const auto& exchange) { exchange->respond(text("body")); });
+  const std::string answer = ask("HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_NE(answer.find("Content-Length: 4\r\n"), std::string::npos);
   EXPECT_TRUE(answer.ends_with("\r\n\r\n"));
 }
 
 TEST_F(ServerTest, BodiesOfBothKinds) {
-  start([](const std::shared_ptr<HttpExchange>& exchange) {
-    exchange->respond(text("<" + exchange->take_body() + ">"));
-  });
+  start([](const auto& exchange) { exchange->respond(text("<" + exchange->take_body() + ">")); });
   Client client(port());
   client.say("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
   EXPECT_NE(client.hear(">").find("<hello>"), std::string::npos);
@@ -207,12 +204,7 @@ TEST_F(ServerTest, BodiesOfBothKinds) {
 }
 
 TEST_F(ServerTest, LimitsOfBodyAndHeader) {
-  start([](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(text("taken")); });
-  const auto ask = [&](const std::string& request) {
-    Client client(port());
-    client.say(request);
-    return client.hear();
-  };
+  start([](const auto& exchange) { exchange->respond(text("taken")); });
   const std::string too_long =
       ask("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n" + std::string(1001, 'x'));
   EXPECT_TRUE(too_long.starts_with("HTTP/1.1 413 ")) << too_long;
@@ -229,7 +221,7 @@ TEST_F(ServerTest, LimitsOfBodyAndHeader) {
 }
 
 TEST_F(ServerTest, StreamsInChunks) {
-  start([](const std::shared_ptr<HttpExchange>& exchange) {
+  start([](const auto& exchange) {
     exchange->begin_stream(text("a"));
     exchange->send("bc");
     exchange->end_stream();
@@ -246,7 +238,7 @@ TEST_F(ServerTest, StreamsInChunks) {
 }
 
 TEST_F(ServerTest, PartsOfSeveralThreadsKeepTheirOrder) {
-  start([](const std::shared_ptr<HttpExchange>& exchange) {
+  start([](const auto& exchange) {
     exchange->begin_stream(text("<begin>"));
     // A worker that finishes before this thread processes the posted calls.
     std::jthread([exchange] {
@@ -268,20 +260,16 @@ TEST_F(ServerTest, PartsOfSeveralThreadsKeepTheirOrder) {
 
 TEST_F(ServerTest, LongAnswersArriveWhole) {
   const std::string body(3'000'000, 'z');
-  start([&](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(text(body)); });
-  Client client(port());
-  client.say("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  const std::string answer = client.hear();
+  start([&](const auto& exchange) { exchange->respond(text(body)); });
+  const std::string answer = ask("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, body.size());
 }
 
 // Each piece is received in time, but the whole response would take hours.
 TEST_F(ServerTest, AnswersTakenDropByDropAreGivenUp) {
-  HttpServerOptions options;
-  options.write_timeout = milliseconds(300);
-  options.slowest_bytes_per_second = std::size_t{1} << 30U;
   const std::size_t size = std::size_t{256} << 20U;
-  start([&](const auto& exchange) { exchange->respond(text(std::string(size, 'x'))); }, options);
+  start([&](const auto& exchange) { exchange->respond(text(std::string(size, 'x'))); },
+        {.slowest_bytes_per_second = std::size_t{1} << 30U, .write_timeout = milliseconds(300)});
   Client client(port());
   client.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   std::size_t taken = 0;
@@ -295,9 +283,8 @@ TEST_F(ServerTest, AnswersTakenDropByDropAreGivenUp) {
 }
 
 TEST_F(ServerTest, AnswersThatWaitHaveALimitTogether) {
-  HttpServerOptions options;
-  options.max_answer_bytes_at_once = std::size_t{60} << 20U;
-  start([&](const auto& exchange) { exchange->respond(text(std::string(std::size_t{40} << 20U, 'x'))); }, options);
+  start([&](const auto& exchange) { exchange->respond(text(std::string(std::size_t{40} << 20U, 'x'))); },
+        {.max_answer_bytes_at_once = std::size_t{60} << 20U});
   Client slow(port());
   slow.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(slow.hear("\r\n"), "HTTP/1.1 200 OK\r\n");
@@ -330,22 +317,18 @@ TEST_F(ServerTest, NoticesClientsThatLeave) {
 
 TEST_F(ServerTest, AnUnansweredExchangeIsAnError) {
   start([](const std::shared_ptr<HttpExchange>&) {});
-  Client client(port());
-  client.say(kGet);
-  const std::string answer = client.hear("internal");
+  const std::string answer = ask(kGet, "internal");
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 500 ")) << answer;
 }
 
 TEST_F(ServerTest, OnlyTheFirstAnswerCounts) {
-  start([](const std::shared_ptr<HttpExchange>& exchange) {
+  start([](const auto& exchange) {
     exchange->respond(text("<first>"));
     exchange->respond(text("<second>"));
     exchange->send("x");
     exchange->end_stream();
   });
-  Client client(port());
-  client.say("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  const std::string answer = client.hear();
+  const std::string answer = ask("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(answer.ends_with("<first>")) << answer;
 }
 
@@ -365,11 +348,8 @@ TEST_F(ServerTest, TimeLimitAnswersAndStops) {
 }
 
 TEST_F(ServerTest, SlowClientsAreAnswered408) {
-  HttpServerOptions options;
-  options.header_timeout = milliseconds(100);
-  options.body_timeout = milliseconds(100);
-  options.idle_timeout = milliseconds(100);
-  start([](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(text("taken")); }, options);
+  start([](const auto& exchange) { exchange->respond(text("taken")); },
+        {.header_timeout = milliseconds(100), .body_timeout = milliseconds(100), .idle_timeout = milliseconds(100)});
   Client header(port());
   header.say("GET / HTTP/1.1\r\nHo");
   EXPECT_TRUE(header.hear().starts_with("HTTP/1.1 408 "));
@@ -381,9 +361,7 @@ TEST_F(ServerTest, SlowClientsAreAnswered408) {
 }
 
 TEST_F(ServerTest, TooManyConnections) {
-  HttpServerOptions options;
-  options.max_connections = 2;
-  start([this](std::shared_ptr<HttpExchange> exchange) { hold(std::move(exchange)); }, options);
+  start([this](std::shared_ptr<HttpExchange> exchange) { hold(std::move(exchange)); }, {.max_connections = 2});
   Client first(port());
   first.say(kGet);
   came_.acquire();
@@ -406,7 +384,7 @@ TEST_F(ServerTest, WhoHasAskedNothingGivesWay) {
   for (const bool of_one_address : {true, false}) {
     HttpServerOptions options;
     (of_one_address ? options.max_connections_per_address : options.max_connections) = 2;
-    start([](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(text("<taken>")); }, options);
+    start([](const auto& exchange) { exchange->respond(text("<taken>")); }, options);
     Client kept(port());
     kept.say(kGet);
     kept.hear("<taken>");
@@ -444,9 +422,7 @@ TEST_F(ServerTest, TheEndWaitsForAnswers) {
 }
 
 TEST_F(ServerTest, TheEndDoesNotWaitForEver) {
-  HttpServerOptions options;
-  options.grace = milliseconds(50);
-  start([this](std::shared_ptr<HttpExchange> exchange) { hold(std::move(exchange)); }, options);
+  start([this](std::shared_ptr<HttpExchange> exchange) { hold(std::move(exchange)); }, {.grace = milliseconds(50)});
   Client client(port());
   client.say(kGet);
   Client half(port());
@@ -465,7 +441,7 @@ TEST_F(ServerTest, TheEndDoesNotWaitForEver) {
 TEST_F(ServerTest, ManyThreadsAnswer) {
   std::vector<std::jthread> workers;
   std::mutex mutex;
-  start([&](const std::shared_ptr<HttpExchange>& exchange) {
+  start([&](const auto& exchange) {
     const std::scoped_lock lock(mutex);
     workers.emplace_back([exchange] { exchange->respond(text("<" + exchange->request().path + ">")); });
   });
@@ -488,9 +464,8 @@ TEST_F(ServerTest, ManyThreadsAnswer) {
 TEST(HttpServer, AddressThatIsTaken) {
   HttpHandler handler;
   const HttpServer first({}, handler);
-  HttpServerOptions options;
-  options.port = first.port();
-  test::expect_error(ErrorKind::kOther, {"cannot listen on 127.0.0.1:"}, [&] { HttpServer(options, handler); });
+  test::expect_error(ErrorKind::kOther, {"cannot listen on 127.0.0.1:"},
+                     [&] { HttpServer({.port = first.port()}, handler); });
   EXPECT_EQ(first.url(), "http://127.0.0.1:" + std::to_string(first.port()) + "/");
 }
 

@@ -123,10 +123,9 @@ std::optional<ApiError> check_token(const HttpRequest& request, const GuardSetti
     return std::nullopt;
   }
   return ApiError(401, "unauthorized",
-                  header ? "expected 'Authorization: Bearer TOKEN' with the token that this server was started with, "
-                           "found another"
-                         : "expected 'Authorization: Bearer TOKEN' with the token that this server was started with, "
-                           "found none");
+                  fmt::format("expected 'Authorization: Bearer TOKEN' with the token that this server was started "
+                              "with, found {}",
+                              header ? "another" : "none"));
 }
 
 std::optional<ApiError> check_content_type(const HttpRequest& request, const std::vector<std::string>& types) {

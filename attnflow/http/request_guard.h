@@ -16,8 +16,7 @@
 //   Authorization   Bearer with the token, if there is one.
 //
 // All functions are pure functions of the request and the settings.
-#ifndef ATTNFLOW_HTTP_REQUEST_GUARD_H_
-#define ATTNFLOW_HTTP_REQUEST_GUARD_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -56,5 +55,3 @@ std::optional<ApiError> check_content_encoding(const HttpRequest& request);
 bool equal_in_constant_time(std::string_view given, std::string_view secret);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_HTTP_REQUEST_GUARD_H_

@@ -1,6 +1,5 @@
 // Generations that a client may stop early, by the name that it gave them.
-#ifndef ATTNFLOW_HTTP_STOP_TABLE_H_
-#define ATTNFLOW_HTTP_STOP_TABLE_H_
+#pragma once
 
 #include <map>
 #include <memory>
@@ -25,5 +24,3 @@ class StopTable {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_HTTP_STOP_TABLE_H_

@@ -10,8 +10,7 @@
 //
 // Cancellation. A job whose stop token is triggered while it waits never runs: it is destroyed, which notifies its
 // owner. A running job must check its token itself.
-#ifndef ATTNFLOW_HTTP_WORK_QUEUE_H_
-#define ATTNFLOW_HTTP_WORK_QUEUE_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -70,5 +69,3 @@ class WorkQueue {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_HTTP_WORK_QUEUE_H_

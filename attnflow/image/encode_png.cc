@@ -1,6 +1,5 @@
 #include "attnflow/image/encode_png.h"
 
-#include <fmt/format.h>
 #include <png.h>
 
 #include <cassert>
@@ -8,7 +7,7 @@
 #include <cstdio>
 #include <new>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 
 namespace attnflow {
 namespace {
@@ -83,14 +82,13 @@ std::string encode_png(const Picture& picture) {
   constexpr std::size_t kMaxSide = 1000000;
   assert(picture.rgb.rank() == 3 && !picture.rgb.empty());
   if (picture.width() > kMaxSide || picture.height() > kMaxSide) {
-    throw Error(ErrorKind::kOther,
-                fmt::format("expected an image of at most {} pixels per side to write as PNG, found {} x {}", kMaxSide,
-                            picture.width(), picture.height()));
+    fail_with(ErrorKind::kOther, "expected an image of at most {} pixels per side to write as PNG, found {} x {}",
+              kMaxSide, picture.width(), picture.height());
   }
   PngWriter writer;
   if (!write(writer, picture)) {
-    throw Error(ErrorKind::kOther, fmt::format("an image of {} x {} pixels could not be written as PNG: {}",
-                                               picture.width(), picture.height(), writer.message));
+    fail_with(ErrorKind::kOther, "an image of {} x {} pixels could not be written as PNG: {}", picture.width(),
+              picture.height(), writer.message);
   }
   return std::move(writer.bytes);
 }

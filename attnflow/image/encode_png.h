@@ -1,6 +1,5 @@
 // Encodes pictures as PNG files.
-#ifndef ATTNFLOW_IMAGE_ENCODE_PNG_H_
-#define ATTNFLOW_IMAGE_ENCODE_PNG_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ namespace attnflow {
 std::string encode_png(const Picture& picture);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_IMAGE_ENCODE_PNG_H_

@@ -6,6 +6,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/input_file.h"
+#include "attnflow/files/messages.h"
 #include "attnflow/image/idx_file.h"
 
 namespace attnflow {
@@ -16,10 +17,11 @@ std::filesystem::path find_file(const std::filesystem::path& folder, const std::
   std::filesystem::path packed = folder / (name + ".gz");
   if (internal::is_listed(packed)) return packed;
   if (internal::is_listed(folder / name)) return folder / name;
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected {}.gz of the Fashion-MNIST data set, found no such file. On Debian, install "
-                          "the package dataset-fashion-mnist, or give its folder with --data",
-                          folder.string(), name));
+  internal::fail_file(
+      folder.string(),
+      fmt::format("expected {}.gz of the Fashion-MNIST data set, found no such file. On Debian, install "
+                  "the package dataset-fashion-mnist, or give its folder with --data",
+                  name));
 }
 
 }  // namespace
@@ -35,21 +37,19 @@ LabelledPictures read_fashion_pictures(const std::filesystem::path& pictures, co
   read.pixels = read_idx(pictures);
   const Shape& shape = read.pixels.shape();
   if (shape.size() != 3 || shape[1] != kFashionEdge || shape[2] != kFashionEdge) {
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format("{}: expected images of {} x {} pixels, shape [count, {}, {}], found shape {}", pictures.string(),
-                    kFashionEdge, kFashionEdge, kFashionEdge, kFashionEdge, shape_to_string(shape)));
+    internal::fail_file(pictures.string(),
+                        fmt::format("expected images of {} x {} pixels, shape [count, {}, {}], found shape {}",
+                                    kFashionEdge, kFashionEdge, kFashionEdge, kFashionEdge, shape_to_string(shape)));
   }
   const Tensor<std::uint8_t> numbers = read_idx(labels);
   if (numbers.shape() != Shape{shape[0]}) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a label for each of the {} images of {}, found shape {}", labels.string(),
-                            shape[0], pictures.string(), shape_to_string(numbers.shape())));
+    internal::fail_file(labels.string(), fmt::format("expected a label for each of the {} images of {}, found shape {}",
+                                                     shape[0], pictures.string(), shape_to_string(numbers.shape())));
   }
   for (const std::uint8_t number : numbers.span()) {
     if (number >= fashion_labels().size()) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected labels from 0 to {}, found {}", labels.string(),
-                                                   fashion_labels().size() - 1, number));
+      internal::fail_file(labels.string(),
+                          fmt::format("expected labels from 0 to {}, found {}", fashion_labels().size() - 1, number));
     }
     read.labels.push_back(number);
   }
@@ -64,8 +64,7 @@ LabelledPictures read_fashion_part(const std::filesystem::path& folder, FashionP
 
 Picture grey_picture(std::span<const std::uint8_t> grey) {
   constexpr std::size_t kColors = 3;
-  Picture picture;
-  picture.rgb = Tensor<std::uint8_t>({kFashionEdge, kFashionEdge, kColors});
+  Picture picture{.rgb = Tensor<std::uint8_t>({kFashionEdge, kFashionEdge, kColors})};
   auto out = picture.rgb.span().begin();
   for (const std::uint8_t value : grey) out = std::fill_n(out, kColors, value);
   return picture;

@@ -1,7 +1,6 @@
 // Fashion-MNIST (Xiao, Rasul and Vollgraf, arXiv:1708.07747): 28 x 28 gray pictures of ten kinds of clothing, 60,000
 // for training and 10,000 for testing.
-#ifndef ATTNFLOW_IMAGE_FASHION_MNIST_H_
-#define ATTNFLOW_IMAGE_FASHION_MNIST_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -44,5 +43,3 @@ LabelledPictures read_fashion_part(const std::filesystem::path& folder, FashionP
 Picture grey_picture(std::span<const std::uint8_t> grey);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_IMAGE_FASHION_MNIST_H_

@@ -1,6 +1,5 @@
 // The golden pictures of tests/golden/pictures (see tests/golden/README.md).
-#ifndef ATTNFLOW_IMAGE_GOLDEN_PICTURES_FOR_TEST_H_
-#define ATTNFLOW_IMAGE_GOLDEN_PICTURES_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -59,5 +58,3 @@ inline Picture plain_picture(std::size_t height, std::size_t width, std::uint8_t
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_IMAGE_GOLDEN_PICTURES_FOR_TEST_H_

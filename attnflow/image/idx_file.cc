@@ -14,6 +14,7 @@
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/messages.h"
 
 namespace attnflow {
 
@@ -56,10 +57,10 @@ class GzipSource {
       if (status == Z_STREAM_END) {
         end();
       } else if (status == Z_BUF_ERROR || (status == Z_OK && left_.empty() && stream_.avail_out > 0)) {
-        throw Error(ErrorKind::kBadFile, fmt::format("{}: the gzip file is truncated; download it again", name_));
+        internal::fail_file(name_, "the gzip file is truncated; download it again");
       } else if (status != Z_OK) {
-        throw Error(ErrorKind::kBadFile, fmt::format("{}: the gzip data is damaged ({}); download it again", name_,
-                                                     stream_.msg == nullptr ? "no reason given" : stream_.msg));
+        internal::fail_file(name_, fmt::format("the gzip data is damaged ({}); download it again",
+                                               stream_.msg == nullptr ? "no reason given" : stream_.msg));
       }
     }
     return done;
@@ -69,9 +70,8 @@ class GzipSource {
   void end() {
     ended_ = true;
     if (left_.empty()) return;
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected nothing after the gzip data, found {} bytes; download it again", name_,
-                            left_.size()));
+    internal::fail_file(
+        name_, fmt::format("expected nothing after the gzip data, found {} bytes; download it again", left_.size()));
   }
 
   // Less than zlib's 32-bit counters can hold.
@@ -91,21 +91,19 @@ Shape read_header(const ReadBytes& read, const std::string& name) {
   const auto require = [&](std::size_t begin, std::size_t count) {
     const std::size_t found = read(bytes.subspan(begin, count));
     if (found == count) return;
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected the header of an IDX file, found only {} bytes", name, begin + found));
+    internal::fail_file(name, fmt::format("expected the header of an IDX file, found only {} bytes", begin + found));
   };
   require(0, kWord);
   const std::size_t dimensions = header[3];
   if (header[0] != 0 || header[1] != 0) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected an IDX file, beginning with two zero bytes, found {:02x} {:02x}", name,
-                            header[0], header[1]));
+    internal::fail_file(name, fmt::format("expected an IDX file, beginning with two zero bytes, found {:02x} {:02x}",
+                                          header[0], header[1]));
   }
   if (header[2] != kUnsignedByte || dimensions == 0 || dimensions > kMaxDimensions) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected an IDX file of unsigned bytes (type 08) in 1 to {} dimensions, found type "
-                            "{:02x} in {}",
-                            name, kMaxDimensions, header[2], dimensions));
+    internal::fail_file(
+        name, fmt::format("expected an IDX file of unsigned bytes (type 08) in 1 to {} dimensions, found type "
+                          "{:02x} in {}",
+                          kMaxDimensions, header[2], dimensions));
   }
   require(kWord, kWord * dimensions);
   Shape shape;
@@ -126,15 +124,13 @@ std::vector<std::uint8_t> read_values(const ReadBytes& read, std::size_t count, 
     const std::size_t found = read(std::span(values).subspan(done));
     done += found;
     if (found == 0 || done < values.size()) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}: expected {} values, as its header says, found {}", name, count, done));
+      internal::fail_file(name, fmt::format("expected {} values, as its header says, found {}", count, done));
     }
   }
   // Reads up to the end, because a compressed file is only verified there.
   std::uint8_t more = 0;
   if (read({&more, 1}) != 0) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected {} values, as its header says, found more", name, count));
+    internal::fail_file(name, fmt::format("expected {} values, as its header says, found more", count));
   }
   return values;
 }
@@ -143,9 +139,9 @@ Tensor<std::uint8_t> read_array(const ReadBytes& read, const std::string& name) 
   Shape shape = read_header(read, name);
   const std::optional<std::size_t> count = checked_product(shape);
   if (!count || *count == 0 || *count > kMaxValues) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected dimensions of 1 or more and at most {} values in all, "
-                                                 "found {}",
-                                                 name, kMaxValues, shape_to_string(shape)));
+    internal::fail_file(name, fmt::format("expected dimensions of 1 or more and at most {} values in all, "
+                                          "found {}",
+                                          kMaxValues, shape_to_string(shape)));
   }
   std::vector<std::uint8_t> values = read_values(read, *count, name);
   return {std::move(shape), std::move(values)};

@@ -14,8 +14,7 @@
 // not with those that a header promises.
 //
 // Cost: O(values).
-#ifndef ATTNFLOW_IMAGE_IDX_FILE_H_
-#define ATTNFLOW_IMAGE_IDX_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -34,5 +33,3 @@ Tensor<std::uint8_t> read_idx(const std::filesystem::path& path);
 Tensor<std::uint8_t> parse_idx(std::span<const std::byte> bytes, const std::string& source);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_IMAGE_IDX_FILE_H_

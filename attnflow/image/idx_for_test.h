@@ -1,6 +1,5 @@
 // IDX files built by hand.
-#ifndef ATTNFLOW_IMAGE_IDX_FOR_TEST_H_
-#define ATTNFLOW_IMAGE_IDX_FOR_TEST_H_
+#pragma once
 
 #include <zlib.h>
 
@@ -43,5 +42,3 @@ inline std::string gzip(std::string_view bytes) {
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_IMAGE_IDX_FOR_TEST_H_

@@ -1,7 +1,5 @@
 #include "attnflow/image/image_processor.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -10,7 +8,7 @@
 #include <utility>
 
 #include "attnflow/base/checked_size.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 
 namespace attnflow {
 namespace {
@@ -107,27 +105,24 @@ InputGeometry input_geometry(std::size_t picture_height, std::size_t picture_wid
   assert(picture_height <= kMaxSide && picture_width <= kMaxSide);
   const Size from{picture_height, picture_width};
   const Size to = processor.do_resize ? resized(from, processor.size) : from;
-  InputGeometry geometry;
-  geometry.picture_height = picture_height;
-  geometry.picture_width = picture_width;
-  geometry.resized_height = to.height;
-  geometry.resized_width = to.width;
-  geometry.input_height = processor.do_center_crop ? processor.crop_height : to.height;
-  geometry.input_width = processor.do_center_crop ? processor.crop_width : to.width;
+  InputGeometry geometry{.picture_height = picture_height,
+                         .picture_width = picture_width,
+                         .resized_height = to.height,
+                         .resized_width = to.width,
+                         .input_height = processor.do_center_crop ? processor.crop_height : to.height,
+                         .input_width = processor.do_center_crop ? processor.crop_width : to.width};
   if (to.height < 1 || to.width < 1 || to.height > kMaxSide || to.width > kMaxSide) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("expected an image that the model's preprocessor_config.json can resize, found one of {} x "
-                            "{} that would become {} x {} (width x height); crop it to a less elongated shape",
-                            picture_width, picture_height, to.width, to.height));
+    fail_with(ErrorKind::kBadFile,
+              "expected an image that the model's preprocessor_config.json can resize, found one of {} x "
+              "{} that would become {} x {} (width x height); crop it to a less elongated shape",
+              picture_width, picture_height, to.width, to.height);
   }
   const auto pixels = checked_multiply(geometry.input_height, geometry.input_width);
   if (!pixels || *pixels > kMaxInputPixels) {
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format(
-            "expected a model's input of at most {} pixels, found one of {} x {} (width x height), which the model's "
-            "preprocessor_config.json produces from an image of {} x {}; crop the image to a less elongated shape",
-            kMaxInputPixels, geometry.input_width, geometry.input_height, picture_width, picture_height));
+    fail_with(ErrorKind::kBadFile,
+              "expected a model's input of at most {} pixels, found one of {} x {} (width x height), which the model's "
+              "preprocessor_config.json produces from an image of {} x {}; crop the image to a less elongated shape",
+              kMaxInputPixels, geometry.input_width, geometry.input_height, picture_width, picture_height);
   }
   geometry.top = crop_begin(to.height, geometry.input_height);
   geometry.left = crop_begin(to.width, geometry.input_width);
@@ -138,11 +133,10 @@ Tensor<std::uint8_t> input_pixels(const Picture& picture, const ImageProcessor& 
   const InputGeometry geometry = input_geometry(picture.height(), picture.width(), processor);
   const Overlap rows = overlap(geometry.top, geometry.input_height, geometry.resized_height);
   const Overlap columns = overlap(geometry.left, geometry.input_width, geometry.resized_width);
-  ResizeOptions options;
-  options.height = geometry.resized_height;
-  options.width = geometry.resized_width;
-  options.resampling = processor.resample;
-  options.window = PixelWindow{columns.begin, rows.begin, columns.count, rows.count};
+  ResizeOptions options{.width = geometry.resized_width,
+                        .height = geometry.resized_height,
+                        .resampling = processor.resample,
+                        .window = PixelWindow{columns.begin, rows.begin, columns.count, rows.count}};
   assert(processor.channels == 1 || processor.channels == 3);
   const Tensor<std::uint8_t> grey = processor.channels == 1 ? to_grey(picture.rgb.view()) : Tensor<std::uint8_t>();
   Tensor<std::uint8_t> inside = resize(processor.channels == 1 ? grey.view() : picture.rgb.view(), options);

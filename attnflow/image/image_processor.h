@@ -25,8 +25,7 @@
 //
 // Source: transformers 5.23, image_processing_backends.py (PilBackend) and image_transforms.py.
 // Cost: that of resize(), limited to the pixels that the crop keeps; O(input pixels) for the rest. Deterministic.
-#ifndef ATTNFLOW_IMAGE_IMAGE_PROCESSOR_H_
-#define ATTNFLOW_IMAGE_IMAGE_PROCESSOR_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -120,5 +119,3 @@ Tensor<std::uint8_t> input_pixels(const Picture& picture, const ImageProcessor& 
 Tensor<float> pixel_values(const Picture& picture, const ImageProcessor& processor);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_IMAGE_IMAGE_PROCESSOR_H_

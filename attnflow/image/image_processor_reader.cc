@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/image/image_processor.h"
@@ -246,8 +246,8 @@ Resampling resampling_of(const Settings& settings, Resampling fallback) {
 ImageProcessor read_image_processor(std::string_view text, const std::string& source,
                                     const ImageProcessorOptions& options) {
   if (options.channels != 1 && options.channels != 3) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: expected a vision model with 1 or 3 channels, found {}", source, options.channels));
+    fail_with(ErrorKind::kUnsupportedModel, "{}: expected a vision model with 1 or 3 channels, found {}", source,
+              options.channels);
   }
   const Settings settings(text, source);
   const ProcessorClass& kind = class_of(settings, options);

@@ -13,9 +13,7 @@ namespace attnflow::image_processor_test {
 namespace {
 
 ImageProcessor processor_of(const nlohmann::json& settings, std::size_t channels = 3) {
-  ImageProcessorOptions options;
-  options.channels = channels;
-  return read_image_processor(settings.dump(), "CONFIG", options);
+  return read_image_processor(settings.dump(), "CONFIG", {channels, ""});
 }
 
 Picture golden_picture(const std::string& name) { return {test::golden_bytes("pictures.npz", name)}; }

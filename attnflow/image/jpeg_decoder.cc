@@ -149,20 +149,8 @@ std::optional<JpegColor> color_of(const jpeg_decompress_struct& info) {
   }
 }
 
-// Converts in place: [pixels, 4] inverted CMYK becomes [pixels, 3] RGB. The stored values are 255 - ink, so k is the
-// light that black leaves: c' = k - round((255 - c) k / 255).
-void cmyk_to_rgb(std::vector<std::uint8_t>& samples) {
-  const std::size_t pixels = samples.size() / 4;
-  for (std::size_t i = 0; i < pixels; ++i) {
-    const std::uint8_t* const in = samples.data() + 4 * i;
-    const unsigned light = in[3];
-    for (std::size_t c = 0; c < 3; ++c) {
-      const unsigned absorbed = ((255U - in[c]) * light + 127U) / 255U;
-      samples[3 * i + c] = static_cast<std::uint8_t>(light - absorbed);
-    }
-  }
-  samples.resize(3 * pixels);
-}
+// The stored values are 255 - ink, so k is the light that black leaves: c' = k - round((255 - c) k / 255).
+unsigned rgb_of_cmyk(unsigned value, unsigned light) { return light - ((255U - value) * light + 127U) / 255U; }
 
 }  // namespace
 
@@ -184,7 +172,7 @@ DecodedPicture decode_jpeg(const DecoderInput& input) {
   picture.origin = {PictureFormat::kJpeg, color->mode, orientation_of(info)};
   picture.samples.resize(picture.height * picture.width * channels);
   if (!read_samples(reader, picture.samples.data(), picture.width * channels)) fail_jpeg(input, reader);
-  if (channels == 4) cmyk_to_rgb(picture.samples);
+  if (channels == 4) mix_in_fourth(picture.samples, rgb_of_cmyk);
   return picture;
 }
 

@@ -1,14 +1,12 @@
 #include "attnflow/image/overlay.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/image/resize.h"
 
 namespace attnflow {
@@ -63,14 +61,14 @@ std::uint8_t mixed(double share, double base, double top) {
 void check(const OverlayOptions& options) {
   for (const double share : {options.opacity, options.fade}) {
     if (!(share >= 0.0 && share <= 1.0)) {
-      throw Error(ErrorKind::kUsage, fmt::format("expected an opacity and a fade from 0 to 1, found {} and {}",
-                                                 options.opacity, options.fade));
+      fail_with(ErrorKind::kUsage, "expected an opacity and a fade from 0 to 1, found {} and {}", options.opacity,
+                options.fade);
     }
   }
   const bool ordered = std::isfinite(options.low) && std::isfinite(options.high) && options.low < options.high;
   if (!ordered) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected a scale from a lower to a higher value, found {} to {}",
-                                               options.low, options.high));
+    fail_with(ErrorKind::kUsage, "expected a scale from a lower to a higher value, found {} to {}", options.low,
+              options.high);
   }
 }
 
@@ -118,8 +116,7 @@ Picture overlay(const Picture& picture, TensorView<const float> map, const Color
 
   const bool grey = options.tone == PictureTone::kGrey;
   const Tensor<std::uint8_t> greys = grey ? to_grey(picture.rgb.view()) : Tensor<std::uint8_t>();
-  Picture result;
-  result.rgb = Tensor<std::uint8_t>(picture.rgb.shape());
+  Picture result{.rgb = Tensor<std::uint8_t>(picture.rgb.shape())};
   for (std::size_t i = 0; i < map.size(); ++i) {
     const double value = map.data()[i];
     const bool has_value = !std::isnan(value);

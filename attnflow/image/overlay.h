@@ -19,8 +19,7 @@
 // a color scale is easier to read correctly.
 //
 // Cost: O(w h). Deterministic. Colors are sampled at 4096 positions of the scale.
-#ifndef ATTNFLOW_IMAGE_OVERLAY_H_
-#define ATTNFLOW_IMAGE_OVERLAY_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -72,5 +71,3 @@ Picture overlay(const Picture& picture, TensorView<const float> map, const Color
                 const OverlayOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_IMAGE_OVERLAY_H_

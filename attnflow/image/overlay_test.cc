@@ -16,8 +16,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // A picture that is used as the input unchanged: 4 x 6 pixels in patches of 2 x 2.
 InputGeometry plain_geometry(std::size_t height, std::size_t width) {
-  ImageProcessor processor;
-  processor.do_resize = false;
+  ImageProcessor processor{.do_resize = false};
   return input_geometry(height, width, processor);
 }
 
@@ -66,27 +65,29 @@ TEST(OverlayTest, MapsFollowTheGeometry) {
       for (std::size_t x = 0; x < drawn_width; ++x) {
         const double px = (static_cast<double>(x) + 0.5) * static_cast<double>(width) / 77.0;
         const double py = (static_cast<double>(y) + 0.5) * static_cast<double>(height) / 101.0;
-        const auto patch = patch_at(grid, geometry, px, py);
-        if (!patch) {
+        const Rectangle all = grid_rectangle(grid, geometry);
+        const double row = (py - all.top) / (all.bottom - all.top) * static_cast<double>(grid.rows);
+        const double column = (px - all.left) / (all.right - all.left) * static_cast<double>(grid.columns);
+        if (!(row >= 0 && row < static_cast<double>(grid.rows) && column >= 0 &&
+              column < static_cast<double>(grid.columns))) {
           ++unseen;
           EXPECT_TRUE(std::isnan(exact(y, x)) && std::isnan(smooth(y, x)));
           continue;
         }
-        EXPECT_EQ(exact(y, x), static_cast<float>(values(patch->row, patch->column)));
+        EXPECT_EQ(exact(y, x),
+                  static_cast<float>(values(static_cast<std::size_t>(row), static_cast<std::size_t>(column))));
         // Bilinear interpolation as a sum over all patches of value times tent, the outermost tents being open to the
         // outside.
         double sum = 0.0;
         double weights = 0.0;
         for (std::size_t r = 0; r < grid.rows; ++r) {
           for (std::size_t c = 0; c < grid.columns; ++c) {
-            const Rectangle at = patch_rectangle(grid, geometry, {r, c});
-            const auto tent = [](double p, double begin, double end, std::size_t i, std::size_t n) {
-              const double offset = (p - (begin + end) / 2) / (end - begin);
+            const auto tent = [](double place, std::size_t i, std::size_t n) {
+              const double offset = place - static_cast<double>(i) - 0.5;
               if ((i == 0 && offset < 0) || (i + 1 == n && offset > 0)) return 1.0;
               return std::max(0.0, 1.0 - std::fabs(offset));
             };
-            const double weight =
-                tent(px, at.left, at.right, c, grid.columns) * tent(py, at.top, at.bottom, r, grid.rows);
+            const double weight = tent(column, c, grid.columns) * tent(row, r, grid.rows);
             sum += weight * values(r, c);
             weights += weight;
           }
@@ -116,11 +117,7 @@ TEST(OverlayTest, PatchesWithoutAValueHaveNone) {
 TEST(OverlayTest, BlendsByTheFormula) {
   const Picture picture = test::plain_picture(1, 4, 100, 200, 50);
   Tensor<float> map({1, 4}, {0.0F, 0.5F, 9.0F, std::numeric_limits<float>::quiet_NaN()});
-  OverlayOptions options;
-  options.low = 0.0;
-  options.high = 1.0;
-  options.opacity = 0.25;
-  options.fade = 0.5;
+  OverlayOptions options{.low = 0.0, .high = 1.0, .opacity = 0.25, .fade = 0.5};
   const Picture blended = overlay(picture, std::as_const(map).view(), ramp, options);
   const auto pixel = [&](std::size_t x) {
     return std::array<int, 3>{blended.rgb(0, x, 0), blended.rgb(0, x, 1), blended.rgb(0, x, 2)};
@@ -139,20 +136,13 @@ TEST(OverlayTest, BlendsByTheFormula) {
 TEST(OverlayTest, RefusesScalesThatAreNone) {
   const Picture picture = test::plain_picture(1, 1, 0, 0, 0);
   const Tensor<float> map({1, 1});
-  const auto refused = [&](OverlayOptions options, const std::string& words) {
+  const auto refused = [&](const OverlayOptions& options, const std::string& words) {
     test::expect_error(ErrorKind::kUsage, {words}, [&] { overlay(picture, map.view(), ramp, options); });
   };
-  OverlayOptions options;
-  options.opacity = 1.5;
-  refused(options, "opacity");
-  options = {};
-  options.fade = kNan;
-  refused(options, "fade");
-  options = {};
-  options.low = options.high;
-  refused(options, "lower to a higher");
-  options.low = kNan;
-  refused(options, "lower to a higher");
+  refused({.opacity = 1.5}, "opacity");
+  refused({.fade = kNan}, "fade");
+  refused({.low = 1.0}, "lower to a higher");
+  refused({.low = kNan}, "lower to a higher");
 }
 
 TEST(EncodePngTest, ReadsBackAndIsTheSameEachTime) {

@@ -5,11 +5,9 @@
 //   [c p_w, (c + 1) p_w] x [r p_h, (r + 1) p_h],
 // and, in the picture, the rectangle that InputGeometry maps these to. The remainder on the right and at the bottom,
 // less than a patch, is seen by no patch: the convolution that makes patches skips it.
-#ifndef ATTNFLOW_IMAGE_PATCH_GRID_H_
-#define ATTNFLOW_IMAGE_PATCH_GRID_H_
+#pragma once
 
 #include <cstddef>
-#include <optional>
 
 #include "attnflow/image/image_processor.h"
 #include "attnflow/tensor/tensor.h"
@@ -26,30 +24,15 @@ struct PatchGrid {
   std::size_t width() const { return columns * patch_width; }
 };
 
-struct Patch {
-  std::size_t row = 0;
-  std::size_t column = 0;
-
-  friend bool operator==(const Patch&, const Patch&) = default;
-};
-
 // Returns the grid over an input of this geometry. Throws Error(kUsage) for a patch side of 0, or an input smaller than
 // one patch.
 PatchGrid patch_grid(const InputGeometry& geometry, std::size_t patch_height, std::size_t patch_width);
 
-// The area covered by one patch, and by all patches, in pixels of the picture. Extends beyond the picture if it was
-// padded with black.
-Rectangle patch_rectangle(const PatchGrid& grid, const InputGeometry& geometry, const Patch& patch);
+// The area covered by all patches, in pixels of the picture. Extends beyond the picture if it was padded with black.
 Rectangle grid_rectangle(const PatchGrid& grid, const InputGeometry& geometry);
-
-// Returns the patch that sees the point (x, y) of the picture; nothing outside the grid. Left and upper edges belong to
-// a patch.
-std::optional<Patch> patch_at(const PatchGrid& grid, const InputGeometry& geometry, double x, double y);
 
 // Removes the remainder from [channels, input_height, input_width], giving [channels, grid.height(), grid.width()],
 // from which a model makes the same patches.
 Tensor<float> whole_patches(TensorView<const float> pixel_values, const PatchGrid& grid);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_IMAGE_PATCH_GRID_H_

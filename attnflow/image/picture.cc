@@ -32,9 +32,8 @@ void DecoderInput::animated(std::string_view format, std::size_t frames) const {
 }
 
 void DecoderInput::check_size(std::string_view format, std::uint64_t width, std::uint64_t height) const {
-  if (width == 0 || height == 0) {
+  if (width == 0 || height == 0)
     fail(fmt::format("expected an image of at least 1 x 1 pixel, found a {} of {} x {}", format, width, height));
-  }
   const auto pixels = checked_multiply(width, height);
   if (!pixels || *pixels > options.max_pixels || !checked_multiply(*pixels, 8)) {
     fail(
@@ -46,19 +45,8 @@ void DecoderInput::check_size(std::string_view format, std::uint64_t width, std:
 
 namespace {
 
-// c' = round((c a + 255 (255 - a)) / 255), in place: [pixels, 4] becomes [pixels, 3].
-void flatten_over_white(std::vector<std::uint8_t>& samples) {
-  const std::size_t pixels = samples.size() / 4;
-  for (std::size_t i = 0; i < pixels; ++i) {
-    const std::uint8_t* const in = samples.data() + 4 * i;
-    const unsigned alpha = in[3];
-    const unsigned white = 255U * (255U - alpha);
-    for (std::size_t c = 0; c < 3; ++c) {
-      samples[3 * i + c] = static_cast<std::uint8_t>((in[c] * alpha + white + 127U) / 255U);
-    }
-  }
-  samples.resize(3 * pixels);
-}
+// c' = round((c a + 255 (255 - a)) / 255).
+unsigned over_white(unsigned value, unsigned alpha) { return (value * alpha + 255U * (255U - alpha) + 127U) / 255U; }
 
 }  // namespace
 }  // namespace internal
@@ -76,7 +64,7 @@ Picture decode_picture(std::span<const std::byte> bytes, const std::string& sour
     input.fail(fmt::format("expected a PNG, JPEG or WebP image, found {}; save the image in one of these formats",
                            internal::describe_bytes(bytes)));
   }
-  if (decoded.channels == 4) internal::flatten_over_white(decoded.samples);
+  if (decoded.channels == 4) internal::mix_in_fourth(decoded.samples, internal::over_white);
   Tensor<std::uint8_t> rgb({decoded.height, decoded.width, 3}, std::move(decoded.samples));
   return {internal::turn_upright(std::move(rgb), decoded.origin.orientation), std::move(decoded.origin)};
 }

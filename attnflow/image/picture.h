@@ -31,8 +31,7 @@
 // Cost: time O(pixels); memory 3 bytes per pixel, 4 with alpha, doubled for orientations other than 1, plus another 6
 // for progressive JPEG. The same bytes give the same picture. JPEG leaves the last bit of a sample to the decoder:
 // another version of libjpeg may differ by 1.
-#ifndef ATTNFLOW_IMAGE_PICTURE_H_
-#define ATTNFLOW_IMAGE_PICTURE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -73,5 +72,3 @@ Picture read_picture(const std::filesystem::path& path, const PictureOptions& op
 Picture decode_picture(std::span<const std::byte> bytes, const std::string& source, const PictureOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_IMAGE_PICTURE_H_

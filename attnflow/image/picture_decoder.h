@@ -3,8 +3,7 @@
 // libpng and libjpeg report errors by calling a function that must not return. It leaves by longjmp, to a setjmp in a
 // function that has no objects with destructors and calls only the library: everything that owns memory is created
 // before the jump and outlives it, so no destructor is skipped. The caller then throws.
-#ifndef ATTNFLOW_IMAGE_PICTURE_DECODER_H_
-#define ATTNFLOW_IMAGE_PICTURE_DECODER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -70,13 +69,19 @@ inline std::uint32_t little_u32(std::span<const std::byte> bytes, std::size_t at
 }
 // Whether the bytes from `at` on begin with this text.
 inline bool has_text(std::span<const std::byte> bytes, std::size_t at, std::string_view text) {
-  if (at > bytes.size() || bytes.size() - at < text.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (bytes[at + i] != static_cast<std::byte>(text[i])) return false;
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return at <= all.size() && all.substr(at).starts_with(text);
+}
+
+// Mixes each pixel's fourth sample into the other three, in place: [pixels, 4] becomes [pixels, 3].
+template <typename Mix>
+void mix_in_fourth(std::vector<std::uint8_t>& samples, const Mix& mix) {
+  const std::size_t pixels = samples.size() / 4;
+  for (std::size_t i = 0; i < pixels; ++i) {
+    const unsigned fourth = samples[4 * i + 3];
+    for (std::size_t c = 0; c < 3; ++c) samples[3 * i + c] = static_cast<std::uint8_t>(mix(samples[4 * i + c], fourth));
   }
-  return true;
+  samples.resize(3 * pixels);
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_IMAGE_PICTURE_DECODER_H_

@@ -7,8 +7,7 @@
 #include "attnflow/image/picture.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  attnflow::PictureOptions options;
-  options.max_pixels = std::size_t{1} << 18;
+  attnflow::PictureOptions options{.max_pixels = std::size_t{1} << 18};
   try {
     const attnflow::Picture picture = attnflow::decode_picture(std::as_bytes(std::span(data, size)), "fuzz", options);
     if (picture.width() == 0 || picture.height() == 0) __builtin_trap();

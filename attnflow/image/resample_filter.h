@@ -1,6 +1,5 @@
 // Resampling weights: see resize.h.
-#ifndef ATTNFLOW_IMAGE_RESAMPLE_FILTER_H_
-#define ATTNFLOW_IMAGE_RESAMPLE_FILTER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -36,5 +35,3 @@ ResampleWeights resample_weights(Resampling resampling, std::size_t from, std::s
 std::vector<std::size_t> nearest_samples(std::size_t from, std::size_t to, std::size_t begin, std::size_t count);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_IMAGE_RESAMPLE_FILTER_H_

@@ -1,14 +1,12 @@
 #include "attnflow/image/resize.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <utility>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/image/resample_filter.h"
 
 namespace attnflow {
@@ -115,8 +113,8 @@ PixelWindow checked_window(const ResizeOptions& options) {
   constexpr std::size_t kMaxSide = (std::size_t{1} << 31) - 1;
   for (const std::size_t side : {options.width, options.height}) {
     if (side < 1 || side > kMaxSide) {
-      throw Error(ErrorKind::kUsage, fmt::format("expected a size of 1 to {} pixels to resize to, found {} x {}",
-                                                 kMaxSide, options.width, options.height));
+      fail_with(ErrorKind::kUsage, "expected a size of 1 to {} pixels to resize to, found {} x {}", kMaxSide,
+                options.width, options.height);
     }
   }
   const PixelWindow window = options.window.value_or(PixelWindow{0, 0, options.width, options.height});
@@ -124,10 +122,9 @@ PixelWindow checked_window(const ResizeOptions& options) {
                       window.top < options.height && window.width <= options.width - window.left &&
                       window.height <= options.height - window.top;
   if (!inside) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("expected a window inside the {} x {} pixels of the resized image, found {} x {} at ({}, {})",
-                    options.width, options.height, window.width, window.height, window.left, window.top));
+    fail_with(ErrorKind::kUsage,
+              "expected a window inside the {} x {} pixels of the resized image, found {} x {} at ({}, {})",
+              options.width, options.height, window.width, window.height, window.left, window.top);
   }
   return window;
 }

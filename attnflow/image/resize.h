@@ -28,8 +28,7 @@
 //
 // Cost: O(width r t + height r t') for the weights, O(height_in width_out r t + height_out width_out r t') for the
 // pixels, restricted to the part of the picture that the window needs. Single-threaded.
-#ifndef ATTNFLOW_IMAGE_RESIZE_H_
-#define ATTNFLOW_IMAGE_RESIZE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -72,5 +71,3 @@ Picture resize(const Picture& picture, const ResizeOptions& options);
 Tensor<std::uint8_t> to_grey(TensorView<const std::uint8_t> rgb);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_IMAGE_RESIZE_H_

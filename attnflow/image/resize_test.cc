@@ -24,10 +24,9 @@ TEST(ResizeTest, EqualsPil) {
   for (const auto& [name, entry] : test::pictures_index()["resizes"].items()) {
     const Tensor<std::uint8_t> input = test::golden_bytes("resize.npz", entry[0].get<std::string>());
     const Tensor<std::uint8_t> expected = test::golden_bytes("resize.npz", name);
-    ResizeOptions options;
-    options.height = expected.extent(0);
-    options.width = expected.extent(1);
-    options.resampling = static_cast<Resampling>(entry[1].get<int>());
+    const ResizeOptions options{.width = expected.extent(1),
+                                .height = expected.extent(0),
+                                .resampling = static_cast<Resampling>(entry[1].get<int>())};
     EXPECT_EQ(test::largest_difference(resize(input.view(), options), expected), 0) << name;
     ++compared;
   }
@@ -40,9 +39,7 @@ TEST(ResizeTest, WindowsAreParts) {
   for (int round = 0; round < 60; ++round) {
     const auto side = [&](std::size_t most) { return 1 + random.below(most); };
     const Tensor<std::uint8_t> input = noise(side(40), side(40), random.below(2) == 0 ? 1 : 3, random.next());
-    ResizeOptions options;
-    options.width = side(50);
-    options.height = side(50);
+    ResizeOptions options{.width = side(50), .height = side(50)};
     PixelWindow window;
     window.left = random.below(options.width);
     window.top = random.below(options.height);
@@ -71,11 +68,7 @@ TEST(ResizeTest, OneColourStaysOneColour) {
     for (const int level : {0, 1, 127, 254, 255}) {
       const auto value = static_cast<std::uint8_t>(level);
       const Picture picture = test::plain_picture(13, 9, value, 255, 0);
-      ResizeOptions options;
-      options.width = 31;
-      options.height = 4;
-      options.resampling = resampling;
-      const Picture resized = resize(picture, options);
+      const Picture resized = resize(picture, {.width = 31, .height = 4, .resampling = resampling});
       for (std::size_t i = 0; i < resized.rgb.size(); ++i) {
         ASSERT_EQ(resized.rgb.data()[i], i % 3 == 0 ? value : i % 3 == 1 ? 255 : 0);
       }
@@ -86,23 +79,17 @@ TEST(ResizeTest, OneColourStaysOneColour) {
 TEST(ResizeTest, SameSizeIsTheSamePicture) {
   const Tensor<std::uint8_t> input = noise(7, 11, 3, 5);
   for (const Resampling resampling : kAll) {
-    ResizeOptions options;
-    options.width = 11;
-    options.height = 7;
-    options.resampling = resampling;
-    EXPECT_EQ(resize(input.view(), options), input);
+    EXPECT_EQ(resize(input.view(), {.width = 11, .height = 7, .resampling = resampling}), input);
   }
 }
 
 // A long row is never held in full: only the window's part of 10^9 outputs is computed.
 TEST(ResizeTest, HugeResultsInWindows) {
   const Tensor<std::uint8_t> input = noise(2, 2, 3, 6);
-  ResizeOptions options;
-  options.width = 1000000000;
-  options.height = 1000000000;
-  options.window = PixelWindow{999999990, 5, 10, 2};
-  options.resampling = Resampling::kBilinear;
-  const Tensor<std::uint8_t> part = resize(input.view(), options);
+  const Tensor<std::uint8_t> part = resize(input.view(), {.width = 1000000000,
+                                                          .height = 1000000000,
+                                                          .resampling = Resampling::kBilinear,
+                                                          .window = PixelWindow{999999990, 5, 10, 2}});
   EXPECT_EQ(part(0, 9, 1), input(0, 1, 1));  // the right upper corner
 }
 
@@ -127,11 +114,8 @@ TEST(ResizeTest, RefusesSizesThatCannotBe) {
   const Tensor<std::uint8_t> input = noise(2, 3, 3, 7);
   const auto refused = [&](std::size_t width, std::size_t height, std::optional<PixelWindow> window,
                            const std::string& words) {
-    ResizeOptions options;
-    options.width = width;
-    options.height = height;
-    options.window = window;
-    test::expect_error(ErrorKind::kUsage, {words}, [&] { resize(input.view(), options); });
+    test::expect_error(ErrorKind::kUsage, {words},
+                       [&] { resize(input.view(), {.width = width, .height = height, .window = window}); });
   };
   refused(0, 5, std::nullopt, "found 0 x 5");
   refused(5, std::size_t{1} << 31, std::nullopt, "expected a size");

@@ -1,12 +1,10 @@
 #include "attnflow/rollout/incremental_rollout.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
 #include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/rollout/matrix_product.h"
 
@@ -73,14 +71,12 @@ const double* IncrementalRollout::find_row(const Layer& layer, std::size_t posit
 }
 
 std::span<const double> IncrementalRollout::row(std::size_t layer, std::size_t position) const {
-  if (layer == 0 || layer >= layers_.size()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("rollout: expected a layer from 1 to {}, found {}", options_.layers, layer));
-  }
+  if (layer == 0 || layer >= layers_.size())
+    fail_with(ErrorKind::kUsage, "rollout: expected a layer from 1 to {}, found {}", options_.layers, layer);
   const Layer& stored = layers_[layer];
   if (position < stored.begin || position >= stored.seen) {
-    throw Error(ErrorKind::kUsage, fmt::format("rollout: expected a position from {} to {} for layer {}, found {}",
-                                               stored.begin, stored.seen, layer, position));
+    fail_with(ErrorKind::kUsage, "rollout: expected a position from {} to {} for layer {}, found {}", stored.begin,
+              stored.seen, layer, position);
   }
   if (position >= stored.rows) compute_waiting();
   return {find_row(stored, position), width_of(position)};
@@ -97,9 +93,10 @@ void IncrementalRollout::fused_layer(std::size_t layer, std::size_t query_begin,
   const bool cuts_source = query_begin < options_.source && (query_begin != 0 || end < options_.source);
   if (layer == 0 || layer > options_.layers || layers_[layer].seen != query_begin || keys < end || cuts_source ||
       (layer == 1 && layers_.back().seen != query_begin) || (layer > 1 && layers_[layer - 1].seen != end)) {
-    throw Error(ErrorKind::kOther, fmt::format("rollout of a generation: expected the rows of each of {} layers in "
-                                               "order, found rows {} to {} of layer {} with {} keys",
-                                               options_.layers, query_begin, end, layer, keys));
+    fail_with(ErrorKind::kOther,
+              "rollout of a generation: expected the rows of each of {} layers in "
+              "order, found rows {} to {} of layer {} with {} keys",
+              options_.layers, query_begin, end, layer, keys);
   }
   const bool waits = queries < kBatchRows;
   // Waiting rows belong below the new ones, in every layer.
@@ -170,8 +167,7 @@ void IncrementalRollout::compute(std::size_t layer, const std::vector<NewRow>& r
       for (std::size_t j = 0; j < width; ++j) out[j] += space.product[r * block.width + j];
     }
   };
-  ParallelOptions parallel;
-  parallel.threads = options_.threads;
+  const ParallelOptions parallel{.threads = options_.threads};
   const std::size_t share = (rows.size() + resolve_threads(options_.threads) - 1) / resolve_threads(options_.threads);
   const std::size_t task_rows = std::min(kBatchRows, (share + kGroupRows - 1) / kGroupRows * kGroupRows);
   parallel_for((rows.size() + task_rows - 1) / task_rows, parallel, [&](std::size_t task, std::size_t) {

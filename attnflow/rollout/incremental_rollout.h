@@ -9,10 +9,9 @@
 //     R[l][p] = rho R[l-1][p] + (1 - rho) sum over j <= p of W_l[p, j] R[l-1][j],      R[0][p] = e_p.
 //
 // Method. This is a sink: a model passes it the attention of new rows, in chunks of queries, all layers of a chunk
-// before the next one (attention_sink.h), and the rows of R[1] ... R[L] follow in that order. Rows of the layers below
-// L are kept for later positions. Computing them token by token would read all of them for each token, which is more
-// work for the memory than for the processor: single rows of weights wait until there are kBatchRows of them, or until
-// row() is called, and are computed together.
+// before the next one (attention_sink.h). Rows of the layers below L are kept for later positions. To read them less
+// often, single rows of weights wait until there are kBatchRows of them, or until row() is called, and are computed
+// together.
 //
 // Source. The first `source` positions may attend to each other, including later ones: an encoder-decoder's source, in
 // one sequence with the target (Model::info().target). They come in one chunk, and sums over j <= p then go over j <
@@ -29,18 +28,13 @@
 // and to the bit for any number of threads. Neither the division of the tokens into chunks nor the time at which rows
 // are requested changes the result.
 //
-// References:
-//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
-//     https://aclanthology.org/2020.acl-main.385
-//
 // Example:
 //
 //     IncrementalRollout sink({.layers = 6, .columns = 4});   // for a prompt of 4 tokens
 //     decoder_stack.send_to(sink);                            // a model: the prompt, then each new token
 //     const std::span<const double> shares = sink.row(6, 5);  // position 5 after layer 6 <- prompt token j: shares[j]
 //     assert(sink.tokens() == 6 && shares.size() == 4);
-#ifndef ATTNFLOW_ROLLOUT_INCREMENTAL_ROLLOUT_H_
-#define ATTNFLOW_ROLLOUT_INCREMENTAL_ROLLOUT_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -120,5 +114,3 @@ class IncrementalRollout : public AttentionSink {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ROLLOUT_INCREMENTAL_ROLLOUT_H_

@@ -107,9 +107,7 @@ void multiply(TensorView<const double> a, TensorView<const double> b, TensorView
   const std::size_t blocks = (rows + kBlock - 1) / kBlock;
   // Below about a million operations, a thread costs more than it saves.
   const std::size_t useful = std::max<std::size_t>(1, rows * columns * inner / 1'000'000);
-  ParallelOptions options;
-  options.threads = std::min(resolve_threads(threads), useful);
-  parallel_for(blocks, options, [&](std::size_t block, std::size_t) {
+  parallel_for(blocks, {.threads = std::min(resolve_threads(threads), useful)}, [&](std::size_t block, std::size_t) {
     const std::size_t begin = block * kBlock;
     const std::size_t count = std::min(kBlock, rows - begin);
     const double* block_a = a.data() + begin * inner;

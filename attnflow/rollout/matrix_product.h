@@ -1,6 +1,5 @@
 // The matrix product used by rollout.
-#ifndef ATTNFLOW_ROLLOUT_MATRIX_PRODUCT_H_
-#define ATTNFLOW_ROLLOUT_MATRIX_PRODUCT_H_
+#pragma once
 
 #include <cstddef>
 
@@ -18,5 +17,3 @@ namespace attnflow {
 void multiply(TensorView<const double> a, TensorView<const double> b, TensorView<double> c, std::size_t threads = 1);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ROLLOUT_MATRIX_PRODUCT_H_

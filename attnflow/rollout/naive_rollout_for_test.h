@@ -1,6 +1,5 @@
 // The reference that rollout is compared with.
-#ifndef ATTNFLOW_ROLLOUT_NAIVE_ROLLOUT_FOR_TEST_H_
-#define ATTNFLOW_ROLLOUT_NAIVE_ROLLOUT_FOR_TEST_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -28,5 +27,3 @@ inline std::vector<long double> naive_rollout(const AttentionGraph& graph, std::
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_ROLLOUT_NAIVE_ROLLOUT_FOR_TEST_H_

@@ -25,8 +25,7 @@
 //     const std::vector<double> row = replay_rollout(replay, {.output_token = last});  // after the last layer
 //     const Tensor<double> uniform = uniform_rollout_rows(replay.tokens(), replay.layers(), 0.5);
 //     std::printf("token 0: %.1f times what uniform attention gives it\n", row[0] / uniform(replay.layers() - 1, 0));
-#ifndef ATTNFLOW_ROLLOUT_REPLAY_ROLLOUT_H_
-#define ATTNFLOW_ROLLOUT_REPLAY_ROLLOUT_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -60,5 +59,3 @@ std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRollo
 Tensor<double> uniform_rollout_rows(std::size_t tokens, std::size_t layers, double residual);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ROLLOUT_REPLAY_ROLLOUT_H_

@@ -15,11 +15,8 @@
 // output token: a vector from the top down, r <- r A_k, O(L n^2). While a model runs: RolloutSink keeps only the
 // running product.
 //
-// Gradient-adjusted attention (graph/gradient_mixing.h) is rolled out by the same product; its matrices as published
-// have row sums above 1, so values are not shares.
-//
-// With a single head (MixingOptions::heads = kSingle), the left factor is that head's matrix and the others are the
-// mean over heads.
+// Gradient-adjusted attention as published (graph/gradient_mixing.h) has row sums above 1, so values are not shares.
+// With a single head, the left factor is that head's matrix and the others are the mean over heads.
 //
 // Values are float64; matrices are row-major [output_token, input_token]. Deterministic to the bit for any thread count
 // on one machine (rollout/matrix_product.h).
@@ -38,8 +35,7 @@
 //     RolloutSink sink(MixingOptions{});  // while a model runs, without keeping its attention
 //     stack.send_to(sink);
 //     assert(std::abs(sink.result()(0, 3) - row[3]) < 1e-12);
-#ifndef ATTNFLOW_ROLLOUT_ROLLOUT_H_
-#define ATTNFLOW_ROLLOUT_ROLLOUT_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -90,5 +86,3 @@ class RolloutSink : public AttentionSink {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ROLLOUT_ROLLOUT_H_

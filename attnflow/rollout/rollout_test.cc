@@ -7,6 +7,7 @@
 #include <random>
 
 #include "attnflow/graph/attention_stack.h"
+#include "attnflow/graph/gradient_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"
 #include "attnflow/rollout/matrix_product.h"
 #include "attnflow/rollout/naive_rollout_for_test.h"
@@ -20,10 +21,7 @@ TEST(Rollout, MatchesTheDefinitionForEverySpanOfLayersAndBothMasks) {
   for (const bool causal : {false, true}) {
     for (const HeadFusion fusion : {HeadFusion::kMean, HeadFusion::kMax, HeadFusion::kMin, HeadFusion::kSingle}) {
       const AttentionStack stack = random_stack({.layers = 4, .heads = 3, .tokens = 13, .causal = causal, .seed = 7});
-      MixingOptions mixing;
-      mixing.heads = fusion;
-      mixing.head = 2;
-      mixing.residual = 0.4;
+      MixingOptions mixing{.heads = fusion, .head = 2, .residual = 0.4};
       const AttentionGraph graph = attention_graph(stack, mixing);
       for (std::size_t m = 0; m < 4; ++m) {
         const Tensor<double> values = rollout(graph, {.layers = {}, .start_layer = m, .threads = 2});
@@ -90,8 +88,7 @@ TEST(Rollout, RefusesLayersOutOfRange) {
   EXPECT_THROW(rollout(graph, {.layers = {1}, .start_layer = 1, .threads = 1}), Error);
   EXPECT_THROW(rollout(graph, {.layers = {}, .start_layer = 3, .threads = 1}), Error);
   EXPECT_THROW(rollout_row(graph, 4, 2), Error);
-  MixingOptions single;
-  single.heads = HeadFusion::kSingle;
+  MixingOptions single{.heads = HeadFusion::kSingle};
   EXPECT_THROW(RolloutSink{single}, Error);
 }
 
@@ -116,6 +113,30 @@ TEST(MatrixProduct, AddsInOrderWhateverTheShape) {
               plain += a(i, k) * b(k, j);
             }
             EXPECT_TRUE(c(i, j) == fused || c(i, j) == plain) << rows << 'x' << inner << 'x' << columns;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Rollout, OfGradientsIsThePublishedRecurrence) {
+  for (const bool causal : {false, true}) {
+    const AttentionStack stack = random_stack({.layers = 4, .heads = 3, .tokens = 11, .causal = causal, .seed = 20});
+    const Tensor<float> gradient = random_gradient(stack, 5.0);
+    for (const ResidualRule rule : {ResidualRule::kAdded, ResidualRule::kAddedNormalized}) {
+      const AttentionGraph graph = gradient_graph_of(stack, gradient, {.residual_rule = rule});
+      for (std::size_t m = 0; m < 4; ++m) {
+        const Tensor<double> values = rollout(graph, {.layers = {}, .start_layer = m, .threads = 2});
+        for (std::size_t l = m + 1; l <= 4; ++l) {
+          const auto truth = naive_gradient_rollout(stack, gradient, l, m, rule);
+          for (std::size_t i = 0; i < 11; ++i) {
+            const std::vector<double> row = rollout_row(graph, i, l, m);
+            for (std::size_t j = 0; j < 11; ++j) {
+              const auto expected = static_cast<double>(truth[i * 11 + j]);
+              EXPECT_NEAR(values(l - m - 1, i, j), expected, 1e-14 * (1.0 + expected));
+              EXPECT_NEAR(row[j], expected, 1e-14 * (1.0 + expected));
+            }
           }
         }
       }

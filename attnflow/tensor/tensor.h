@@ -6,8 +6,7 @@
 //     attention(1, 0, 2) = 0.5F;                          // head 1, query 0, key 2
 //     const TensorView<const float> head = attention[1];  // no copy; valid while `attention` lives
 //     assert(head(0, 2) == 0.5F && shape_to_string(head.shape()) == "[3, 3]");
-#ifndef ATTNFLOW_TENSOR_TENSOR_H_
-#define ATTNFLOW_TENSOR_TENSOR_H_
+#pragma once
 
 #include <cassert>
 #include <cstddef>
@@ -37,6 +36,18 @@ inline std::size_t element_count(std::span<const std::size_t> shape) {
   return *count;
 }
 
+// The place of an element in row-major order, given one index per dimension.
+template <typename... Index>
+std::size_t row_major_offset(const Shape& shape, Index... index) {
+  assert(sizeof...(Index) == shape.size());
+  std::size_t offset = 0;
+  std::size_t dimension = 0;
+  ((assert(static_cast<std::size_t>(index) < shape[dimension]),
+    offset = offset * shape[dimension++] + static_cast<std::size_t>(index)),
+   ...);
+  return offset;
+}
+
 // A contiguous row-major view that does not own its elements. T may be const. Valid as long as the memory it points to.
 template <typename T>
 class TensorView {
@@ -61,13 +72,7 @@ class TensorView {
   // Element access: one index per dimension.
   template <typename... Index>
   T& operator()(Index... index) const {
-    assert(sizeof...(Index) == shape_.size());
-    std::size_t offset = 0;
-    std::size_t dimension = 0;
-    ((assert(static_cast<std::size_t>(index) < shape_[dimension]),
-      offset = offset * shape_[dimension++] + static_cast<std::size_t>(index)),
-     ...);
-    return data_[offset];
+    return data_[row_major_offset(shape_, index...)];
   }
 
   // Returns the sub-array at `index` of the first dimension.
@@ -112,11 +117,11 @@ class Tensor {
 
   template <typename... Index>
   T& operator()(Index... index) {
-    return data_[offset_of(index...)];
+    return data_[row_major_offset(shape_, index...)];
   }
   template <typename... Index>
   const T& operator()(Index... index) const {
-    return data_[offset_of(index...)];
+    return data_[row_major_offset(shape_, index...)];
   }
 
   TensorView<T> operator[](std::size_t index) { return view()[index]; }
@@ -125,21 +130,8 @@ class Tensor {
   friend bool operator==(const Tensor& a, const Tensor& b) { return a.shape_ == b.shape_ && a.data_ == b.data_; }
 
  private:
-  template <typename... Index>
-  std::size_t offset_of(Index... index) const {
-    assert(sizeof...(Index) == shape_.size());
-    std::size_t offset = 0;
-    std::size_t dimension = 0;
-    ((assert(static_cast<std::size_t>(index) < shape_[dimension]),
-      offset = offset * shape_[dimension++] + static_cast<std::size_t>(index)),
-     ...);
-    return offset;
-  }
-
   Shape shape_{0};
   std::vector<T> data_;
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TENSOR_TENSOR_H_

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/base/parse_number.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/text/tokenizer_settings.h"
@@ -33,9 +33,10 @@ std::tm present_time() {
     const auto seconds = internal::parse_number<long long>(text);
     const auto time = static_cast<std::time_t>(seconds.value_or(0));
     if (!seconds || gmtime_r(&time, &parts) == nullptr) {
-      throw Error(ErrorKind::kUsage, fmt::format("the environment variable SOURCE_DATE_EPOCH must hold seconds since "
-                                                 "1970, found {}; correct it, or unset it to use today's date",
-                                                 quote_name(text)));
+      fail_with(ErrorKind::kUsage,
+                "the environment variable SOURCE_DATE_EPOCH must hold seconds since "
+                "1970, found {}; correct it, or unset it to use today's date",
+                quote_name(text));
     }
     return parts;
   }
@@ -98,16 +99,16 @@ ChatTemplate::ChatTemplate(std::string text, std::string source) : text_(std::mo
 std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
                                  const std::map<std::string, std::string>& special_tokens) const {
   if (source_.empty()) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: expected a chat template (chat_template.jinja, or chat_template in "
-                            "tokenizer_config.json), found none: the model was not trained on conversations, or its "
-                            "template was not copied; {}",
-                            folder_, kHowToDoWithout));
+    fail_with(ErrorKind::kUnsupportedModel,
+              "{}: expected a chat template (chat_template.jinja, or chat_template in "
+              "tokenizer_config.json), found none: the model was not trained on conversations, or its "
+              "template was not copied; {}",
+              folder_, kHowToDoWithout);
   }
   const auto fail = [&](const std::string& reason) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a chat template that can be run, found: {}; restore the "
-                                                 "file from the model's source, or {}",
-                                                 source_, quote_name(reason, 400), kHowToDoWithout));
+    fail_file(source_, fmt::format("expected a chat template that can be run, found: {}; restore the "
+                                   "file from the model's source, or {}",
+                                   quote_name(reason, 400), kHowToDoWithout));
   };
   if (!problem_.empty()) fail(problem_);
   if (messages.empty()) {
@@ -132,9 +133,9 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
       borrow(text_), borrow(context.dump()), attnflow_format_present_time, &now, &refused, error.out()));
   if (rendered) return copy(rendered);
   if (refused) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{}: the model's chat template rejects the conversation: {}; change the messages, or {}",
-                            source_, quote_name(error.message(), 400), kHowToDoWithout));
+    fail_with(ErrorKind::kUsage,
+              "{}: the model's chat template rejects the conversation: {}; change the messages, or {}", source_,
+              quote_name(error.message(), 400), kHowToDoWithout);
   }
   fail(error.message());
   return "";

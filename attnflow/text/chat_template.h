@@ -4,8 +4,7 @@
 // ships with the model, in the Jinja language: as chat_template.jinja, or as chat_template in tokenizer_config.json (a
 // string, or a list of {name, template}, of which "default" is used). It is rendered as apply_chat_template of Hugging
 // Face transformers renders it, with add_generation_prompt and without tools or documents.
-#ifndef ATTNFLOW_TEXT_CHAT_TEMPLATE_H_
-#define ATTNFLOW_TEXT_CHAT_TEMPLATE_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -46,5 +45,3 @@ class ChatTemplate {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_CHAT_TEMPLATE_H_

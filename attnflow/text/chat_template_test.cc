@@ -75,6 +75,10 @@ class ChatFolder : public ModelFolder {
   std::string chat_error(ErrorKind kind, const std::vector<ChatMessage>& messages = {{"user", "Hi"}}) const {
     return refusal(kind, [&] { (void)ChatTemplate(Folder(folder_)).render(messages, {}); });
   }
+  void expect_refused(const std::string& name, std::string_view content, std::string_view part) const {
+    write(name, content);
+    expect_mentions(chat_error(ErrorKind::kBadFile), part);
+  }
   std::string chat() const { return ChatTemplate(Folder(folder_)).render({{"user", "Hi"}}, {}); }
 };
 
@@ -87,26 +91,20 @@ TEST_F(ChatFolder, TheFileComesBeforeTheSetting) {
   write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "no"},
                                                        {"name": "default", "template": "two"}]})");
   EXPECT_EQ(chat(), "two");
-  write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "no"}]})");
-  expect_mentions(chat_error(ErrorKind::kBadFile), "rag");
-  write("tokenizer_config.json", R"({"chat_template": ["no"]})");
-  expect_mentions(chat_error(ErrorKind::kBadFile), "{name, template}");
-  write("tokenizer_config.json", R"({"chat_template": 3})");
-  expect_mentions(chat_error(ErrorKind::kBadFile), "number");
+  expect_refused("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "no"}]})", "rag");
+  expect_refused("tokenizer_config.json", R"({"chat_template": ["no"]})", "{name, template}");
+  expect_refused("tokenizer_config.json", R"({"chat_template": 3})", "number");
   write("chat_template.jinja", "three");
   EXPECT_EQ(chat(), "three");
-  write("chat_template.jinja", "\xff");
-  expect_mentions(chat_error(ErrorKind::kBadFile), "chat_template.jinja");
+  expect_refused("chat_template.jinja", "\xff", "chat_template.jinja");
 }
 
 TEST_F(ChatFolder, WrongTemplatesAndConversationsAreErrors) {
-  write("chat_template.jinja", "a\n{% if %}");
-  expect_mentions(chat_error(ErrorKind::kBadFile), "line 2");
+  expect_refused("chat_template.jinja", "a\n{% if %}", "line 2");
   expect_mentions(chat_error(ErrorKind::kBadFile), "chat_template.jinja");
-  write("chat_template.jinja", "{{ unknown_function() }}");
-  expect_mentions(chat_error(ErrorKind::kBadFile), "unknown_function");
-  write("chat_template.jinja", "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}");
-  expect_mentions(chat_error(ErrorKind::kBadFile), "fuel");
+  expect_refused("chat_template.jinja", "{{ unknown_function() }}", "unknown_function");
+  expect_refused("chat_template.jinja",
+                 "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}", "fuel");
   write("chat_template.jinja", "{{ raise_exception('one\x1b[2Jturn') }}");
   const std::string refused = chat_error(ErrorKind::kUsage);
   expect_mentions(refused, "turn");
@@ -123,17 +121,12 @@ TEST_F(ChatFolder, TheDateIsTodaysOrTheOneGiven) {
     const DateIs date("951782400");
     EXPECT_EQ(chat(), "2000-02-29 00");
   }
-  {
-    const DateIs date("today");
-    expect_mentions(chat_error(ErrorKind::kUsage), "SOURCE_DATE_EPOCH");
-  }
-  {
-    const DateIs date("99999999999999999999");
+  for (const char* wrong : {"today", "99999999999999999999"}) {
+    const DateIs date(wrong);
     expect_mentions(chat_error(ErrorKind::kUsage), "SOURCE_DATE_EPOCH");
   }
   EXPECT_GE(std::stoi(chat()), 2024);
-  write("chat_template.jinja", "{{ strftime_now('" + std::string(300, 'x') + "') }}.");
-  expect_mentions(chat_error(ErrorKind::kBadFile), "time format");
+  expect_refused("chat_template.jinja", "{{ strftime_now('" + std::string(300, 'x') + "') }}.", "time format");
 }
 
 // A model that is not used for chat needs no working template.

@@ -1,6 +1,5 @@
 #include "attnflow/text/declared_tokens.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -12,58 +11,42 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kLikeBert =
-    "unk_token [UNK] sep_token [SEP] pad_token [PAD] cls_token [CLS] mask_token [MASK]";
-constexpr std::string_view kLikeRoberta =
-    "bos_token <s> eos_token </s> unk_token <unk> sep_token </s> pad_token <pad> cls_token <s> mask_token <mask>";
-constexpr std::string_view kLikeAlbert =
-    "bos_token [CLS] eos_token [SEP] unk_token <unk> sep_token [SEP] pad_token <pad> cls_token [CLS] mask_token [MASK]";
-constexpr std::string_view kLikeDeberta =
-    "bos_token [CLS] eos_token [SEP] unk_token [UNK] sep_token [SEP] pad_token [PAD] cls_token [CLS] mask_token [MASK]";
-constexpr std::string_view kLikeGpt2 = "bos_token <|endoftext|> eos_token <|endoftext|> unk_token <|endoftext|>";
-
 constexpr std::string_view kClsAndSep = "cls_token sep_token";
 
 // As in transformers 5.
 constexpr std::array kClasses = {
     TokenizerClass{"BertTokenizer ConvBertTokenizer DistilBertTokenizer ElectraTokenizer LayoutLMv2Tokenizer "
                    "LxmertTokenizer MobileBertTokenizer RoFormerTokenizer SplinterTokenizer SqueezeBertTokenizer",
-                   "bert distilbert electra ernie megatron-bert", kLikeBert, kClsAndSep},
+                   "bert distilbert electra ernie megatron-bert", kBertSpecials, kClsAndSep},
     TokenizerClass{"RobertaTokenizer BartTokenizer LayoutLMv3Tokenizer LEDTokenizer LongformerTokenizer LukeTokenizer "
                    "MarkupLMTokenizer MvpTokenizer",
-                   "bart data2vec-text roberta", kLikeRoberta, kClsAndSep},
-    TokenizerClass{"CamembertTokenizer XLMRobertaTokenizer", "camembert xlm-roberta", kLikeRoberta,
+                   "bart data2vec-text roberta", kRobertaSpecials, kClsAndSep},
+    TokenizerClass{"CamembertTokenizer XLMRobertaTokenizer", "camembert xlm-roberta", kRobertaSpecials,
                    "bos_token eos_token"},
-    TokenizerClass{"MBartTokenizer NllbTokenizer", "mbart", kLikeRoberta, "eos_token"},
-    TokenizerClass{"BarthezTokenizer BlenderbotTokenizer", "", kLikeRoberta, ""},
-    TokenizerClass{"AlbertTokenizer FNetTokenizer RemBertTokenizer", "albert", kLikeAlbert, kClsAndSep},
-    TokenizerClass{"DebertaTokenizer DebertaV2Tokenizer", "deberta deberta-v2", kLikeDeberta, kClsAndSep},
+    TokenizerClass{"MBartTokenizer NllbTokenizer", "mbart", kRobertaSpecials, "eos_token"},
+    TokenizerClass{"BarthezTokenizer BlenderbotTokenizer", "", kRobertaSpecials, ""},
+    TokenizerClass{"AlbertTokenizer FNetTokenizer RemBertTokenizer", "albert", kAlbertSpecials, kClsAndSep},
+    TokenizerClass{"DebertaTokenizer DebertaV2Tokenizer", "deberta deberta-v2", kDebertaSpecials, kClsAndSep},
     TokenizerClass{"MPNetTokenizer", "mpnet",
                    "bos_token <s> eos_token </s> unk_token [UNK] sep_token </s> pad_token <pad> cls_token <s> "
                    "mask_token <mask>",
                    kClsAndSep},
-    TokenizerClass{"GPT2Tokenizer CodeGenTokenizer", "gpt2 gpt_neo gptj opt phi starcoder2", kLikeGpt2, ""},
+    TokenizerClass{"GPT2Tokenizer CodeGenTokenizer", "gpt2 gpt_neo gptj opt phi starcoder2", kGpt2Specials, ""},
     TokenizerClass{"GPTNeoXTokenizer", "gpt_neox mamba",
                    "bos_token <|endoftext|> eos_token <|endoftext|> unk_token <|endoftext|> pad_token <|padding|>", ""},
     TokenizerClass{"Qwen2Tokenizer", "qwen2 qwen3",
                    "eos_token <|endoftext|> unk_token <|endoftext|> pad_token <|endoftext|>", ""},
-    TokenizerClass{"LlamaTokenizer CodeLlamaTokenizer", "", "bos_token <s> eos_token </s> unk_token <unk>", ""},
+    TokenizerClass{"LlamaTokenizer CodeLlamaTokenizer", "", kLlamaSpecials, ""},
     TokenizerClass{"GemmaTokenizer", "gemma gemma2 gemma3_text",
                    "bos_token <bos> eos_token <eos> unk_token <unk> pad_token <pad> mask_token <mask>", ""},
     TokenizerClass{"CohereTokenizer", "cohere cohere2",
                    "bos_token <BOS_TOKEN> eos_token <|END_OF_TURN_TOKEN|> unk_token <UNK> sep_token <SEP> pad_token "
                    "<PAD> cls_token <CLS> mask_token <MASK_TOKEN>",
                    ""},
-    TokenizerClass{"T5Tokenizer MT5Tokenizer", "mt5 t5", "eos_token </s> unk_token <unk> pad_token <pad>", "eos_token"},
-    TokenizerClass{"PegasusTokenizer", "pegasus", "eos_token </s> unk_token <unk> pad_token <pad> mask_token <mask_2>",
-                   "eos_token"},
-    TokenizerClass{"MBart50Tokenizer", "",
-                   "eos_token </s> unk_token <unk> sep_token </s> pad_token <pad> cls_token <s> mask_token <mask>",
-                   "eos_token"},
-    TokenizerClass{"XLNetTokenizer FunnelTokenizer", "xlnet",
-                   "bos_token <s> eos_token </s> unk_token <unk> sep_token <sep> pad_token <pad> cls_token <cls> "
-                   "mask_token <mask>",
-                   kClsAndSep},
+    TokenizerClass{"T5Tokenizer MT5Tokenizer", "mt5 t5", kT5Specials, "eos_token"},
+    TokenizerClass{"PegasusTokenizer", "pegasus", kPegasusSpecials, "eos_token"},
+    TokenizerClass{"MBart50Tokenizer", "", kMbart50Specials, "eos_token"},
+    TokenizerClass{"XLNetTokenizer FunnelTokenizer", "xlnet", kXlnetSpecials, kClsAndSep},
     TokenizerClass{"BigBirdTokenizer", "",
                    "bos_token <s> eos_token </s> unk_token <unk> sep_token [SEP] pad_token <pad> cls_token [CLS] "
                    "mask_token [MASK]",
@@ -75,28 +58,13 @@ constexpr std::array kClasses = {
 // Types that transformers reads with the general class, regardless of the class their folder names.
 constexpr std::string_view kGeneralTypes = "granite mistral modernbert olmo2 phi3 stablelm";
 
-bool lists_word(std::string_view words, std::string_view wanted) {
-  const std::vector<std::string> all = words_of(words);
-  return std::find(all.begin(), all.end(), wanted) != all.end();
-}
-
-// The class named by config.json, used when tokenizer_config.json names none.
-std::string class_of_config(const Folder& folder) {
-  const json config = read_optional_json_object({folder, "config.json"});
-  const auto found = config.find("tokenizer_class");
-  if (found == config.end() || !found->is_string()) return "";
-  std::string name = found->get<std::string>();
-  if (name.ends_with("Fast")) name.resize(name.size() - 4);
-  return name;
-}
-
 }  // namespace
 
 const TokenizerClass* tokenizer_class_of(const Folder& folder, const TokenizerSettings& settings,
                                          const std::string& model_type) {
   if (lists_word(kGeneralTypes, model_type)) return nullptr;
   std::string name = settings.tokenizer_class();
-  if (name.empty()) name = class_of_config(folder);
+  if (name.empty()) name = tokenizer_class_in(read_optional_json_object({folder, "config.json"}));
   if (model_type == "qwen2") name = "Qwen2Tokenizer";  // whatever the folder names
   for (const TokenizerClass& one : kClasses) {
     if (name.empty() ? lists_word(one.model_types, model_type) : lists_word(one.names, name)) return &one;

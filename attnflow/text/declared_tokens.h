@@ -1,6 +1,5 @@
 // Tokens declared by the files that accompany a vocabulary, in the order in which Hugging Face transformers adds them.
-#ifndef ATTNFLOW_TEXT_DECLARED_TOKENS_H_
-#define ATTNFLOW_TEXT_DECLARED_TOKENS_H_
+#pragma once
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -33,5 +32,3 @@ nlohmann::json declared_tokens(const TokenizerSettings& settings, const std::map
                                const TokenizerClass* made_by = nullptr);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_DECLARED_TOKENS_H_

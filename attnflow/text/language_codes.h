@@ -2,8 +2,7 @@
 //
 // Sources: the dictionaries published with the models, as numbered by transformers (FAIRSEQ_LANGUAGE_CODES of its
 // mBART, mBART-50, M2M100 and NLLB tokenizers).
-#ifndef ATTNFLOW_TEXT_LANGUAGE_CODES_H_
-#define ATTNFLOW_TEXT_LANGUAGE_CODES_H_
+#pragma once
 
 #include <string_view>
 
@@ -50,5 +49,3 @@ inline constexpr std::string_view kNllbLanguages =
     "vie_Latn war_Latn wol_Latn xho_Latn ydd_Hebr yor_Latn yue_Hant zho_Hans zho_Hant zul_Latn";
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_LANGUAGE_CODES_H_

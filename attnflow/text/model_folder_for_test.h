@@ -1,6 +1,5 @@
 // Helpers shared by the tests of this module: the tokenizers in testdata, folders built file by file, expected errors.
-#ifndef ATTNFLOW_TEXT_MODEL_FOLDER_FOR_TEST_H_
-#define ATTNFLOW_TEXT_MODEL_FOLDER_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -59,6 +58,10 @@ class ModelFolder : public testing::Test {
   std::string load_error(const std::string& model_type = "") const {
     return test::refusal(ErrorKind::kBadFile, [&] { (void)Tokenizer::load(folder_, model_type); });
   }
+  void expect_refused(const std::string& name, std::string_view content, std::string_view part) const {
+    write(name, content);
+    expect_mentions(load_error(), part);
+  }
   void write_byte_level(std::string_view vocabulary, std::string_view merges) const {
     write("vocab.json", vocabulary);
     write("merges.txt", merges);
@@ -68,5 +71,3 @@ class ModelFolder : public testing::Test {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TEXT_MODEL_FOLDER_FOR_TEST_H_

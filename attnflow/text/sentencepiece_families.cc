@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -13,8 +12,6 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::string_view kRobertaSpecials =
-    "bos_token <s> eos_token </s> unk_token <unk> sep_token </s> pad_token <pad> cls_token <s> mask_token <mask>";
 constexpr std::string_view kBertPair = "cls A sep B:1 sep:1";
 
 // How SentencePiece and the families' own code behave, in the terms of Hugging Face's convert_slow_tokenizer.py.
@@ -25,7 +22,7 @@ constexpr std::array kFamilies = {
                         .files = "spiece.model",
                         .single = "A eos",
                         .pair = "A eos B eos",
-                        .specials = "eos_token </s> unk_token <unk> pad_token <pad>",
+                        .specials = kT5Specials,
                         .extra_ids = 100,
                         .splits_at_spaces = true,
                         .declared = DeclaredTokens::kAny},
@@ -35,8 +32,7 @@ constexpr std::array kFamilies = {
                         .files = "spiece.model",
                         .single = "cls A sep",
                         .pair = kBertPair,
-                        .specials = "bos_token [CLS] eos_token [SEP] unk_token <unk> sep_token [SEP] pad_token <pad> "
-                                    "cls_token [CLS] mask_token [MASK]",
+                        .specials = kAlbertSpecials,
                         .mask_takes_space = true,
                         .prepares_quotes = true,
                         .strips_accents = true,
@@ -49,8 +45,7 @@ constexpr std::array kFamilies = {
                         .files = "spiece.model",
                         .single = "A sep cls:2",
                         .pair = "A sep B:1 sep:1 cls:2",
-                        .specials = "bos_token <s> eos_token </s> unk_token <unk> sep_token <sep> pad_token <pad> "
-                                    "cls_token <cls> mask_token <mask>",
+                        .specials = kXlnetSpecials,
                         .more_specials = "<eop> <eod>",
                         .mask_takes_space = true,
                         .prepares_quotes = true,
@@ -64,7 +59,7 @@ constexpr std::array kFamilies = {
                         .numbering = PieceNumbering::kPegasus,
                         .single = "A eos",
                         .pair = "A B eos",
-                        .specials = "eos_token </s> unk_token <unk> pad_token <pad> mask_token <mask_2>"},
+                        .specials = kPegasusSpecials},
     SentencePieceFamily{.name = "DeBERTa-v2",
                         .classes = "DebertaV2Tokenizer",
                         .model_types = "deberta-v2",
@@ -72,8 +67,7 @@ constexpr std::array kFamilies = {
                         .known_by_files = true,
                         .single = "cls A sep",
                         .pair = kBertPair,
-                        .specials = "bos_token [CLS] eos_token [SEP] unk_token [UNK] sep_token [SEP] pad_token [PAD] "
-                                    "cls_token [CLS] mask_token [MASK]"},
+                        .specials = kDebertaSpecials},
     SentencePieceFamily{.name = "XLM-R",
                         .classes = "XLMRobertaTokenizer",
                         .model_types = "xlm-roberta xlm-roberta-xl",
@@ -118,8 +112,7 @@ constexpr std::array kFamilies = {
                         .numbering = PieceNumbering::kFairseq,
                         .single = "lang A eos",
                         .pair = "lang A B eos",
-                        .specials = "eos_token </s> unk_token <unk> sep_token </s> pad_token <pad> cls_token <s> "
-                                    "mask_token <mask>",
+                        .specials = kMbart50Specials,
                         .languages = kMbart50Languages,
                         .language = "en_XX",
                         .appends_mask = true,
@@ -156,14 +149,14 @@ constexpr std::array kFamilies = {
                         .numbering = PieceNumbering::kListed,
                         .single = "A eos",
                         .pair = "A B eos",
-                        .specials = "eos_token </s> unk_token <unk> pad_token <pad>"},
+                        .specials = kT5Specials},
     SentencePieceFamily{.name = "Llama",
                         .classes = "LlamaTokenizer",
                         .model_types = "llama mistral",
                         .files = "tokenizer.model",
                         .single = "bos? A eos?",
                         .pair = "bos? A eos? bos?:1 B:1 eos?:1",
-                        .specials = "bos_token <s> eos_token </s> unk_token <unk>",
+                        .specials = kLlamaSpecials,
                         .declared = DeclaredTokens::kAny},
     SentencePieceFamily{.name = "Gemma",
                         .classes = "GemmaTokenizer",
@@ -174,11 +167,6 @@ constexpr std::array kFamilies = {
                         .specials = "bos_token <bos> eos_token <eos> unk_token <unk> pad_token <pad>",
                         .more_specials = "<start_of_turn> <end_of_turn>"},
 };
-
-bool lists(std::string_view texts, std::string_view wanted) {
-  const std::vector<std::string> all = words_of(texts);
-  return std::find(all.begin(), all.end(), wanted) != all.end();
-}
 
 std::string missing_file(const Folder& folder, const SentencePieceFamily& family) {
   for (std::string& file : words_of(family.files)) {
@@ -194,12 +182,7 @@ bool is_general(std::string_view tokenizer_class) {
 
 std::string class_of(const Folder& folder, const TokenizerSettings& settings) {
   std::string name = settings.tokenizer_class();
-  if (is_general(name)) {
-    const nlohmann::json config = read_optional_json_object({folder, "config.json"});
-    const auto found = config.find("tokenizer_class");
-    name = found != config.end() && found->is_string() ? found->get<std::string>() : "";
-    if (name.ends_with("Fast")) name.resize(name.size() - 4);
-  }
+  if (is_general(name)) name = tokenizer_class_in(read_optional_json_object({folder, "config.json"}));
   return is_general(name) ? "" : name;
 }
 
@@ -229,7 +212,7 @@ const SentencePieceFamily& sentencepiece_family(const Folder& folder, const Toke
                                                 const std::string& model_type) {
   if (const std::string name = class_of(folder, settings); !name.empty()) {
     for (const SentencePieceFamily& family : kFamilies) {
-      if (!lists(family.classes, name)) continue;
+      if (!lists_word(family.classes, name)) continue;
       const std::string missing = missing_file(folder, family);
       if (missing.empty()) return family;
       fail_settings(folder.label(), fmt::format("{} for a {}", missing, name), "none");
@@ -238,7 +221,7 @@ const SentencePieceFamily& sentencepiece_family(const Folder& folder, const Toke
   }
   const SentencePieceFamily* almost = nullptr;
   for (const SentencePieceFamily& family : kFamilies) {
-    if (!lists(family.model_types, model_type)) continue;
+    if (!lists_word(family.model_types, model_type)) continue;
     if (missing_file(folder, family).empty()) return family;
     if (almost == nullptr) almost = &family;
   }

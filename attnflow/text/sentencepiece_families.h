@@ -1,6 +1,5 @@
 // The model families that ship SentencePiece files, and how each uses its pieces.
-#ifndef ATTNFLOW_TEXT_SENTENCEPIECE_FAMILIES_H_
-#define ATTNFLOW_TEXT_SENTENCEPIECE_FAMILIES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -75,5 +74,3 @@ const SentencePieceFamily& sentencepiece_family(const Folder& folder, const Toke
                                                 const std::string& model_type);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_SENTENCEPIECE_FAMILIES_H_

@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
+#include "attnflow/files/little_endian.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/text/tokenizer_settings.h"
 #include "attnflow/unicode/unicode.h"
@@ -45,10 +46,10 @@ class Message {
         field.value = varint();
         return field;
       case WireType::kEightBytes:
-        field.value = little_endian(8);
+        field.value = little_endian<std::uint64_t>(std::as_bytes(std::span(take(8))), 0);
         return field;
       case WireType::kFourBytes:
-        field.value = little_endian(4);
+        field.value = little_endian<std::uint32_t>(std::as_bytes(std::span(take(4))), 0);
         return field;
       case WireType::kBytes:
         field.bytes = take(varint());
@@ -93,16 +94,6 @@ class Message {
     const std::string_view taken = bytes_.substr(at_, static_cast<std::size_t>(size));
     at_ += taken.size();
     return taken;
-  }
-
-  std::uint64_t little_endian(std::size_t size) {
-    std::uint64_t value = 0;
-    unsigned shift = 0;
-    for (const char byte : take(size)) {
-      value |= std::uint64_t{static_cast<unsigned char>(byte)} << shift;
-      shift += 8;
-    }
-    return value;
   }
 
   std::uint64_t varint() {
@@ -168,12 +159,10 @@ class Reader {
       fail(fmt::format("pieces of at most {} bytes", kMaxPieceBytes),
            fmt::format("{} in piece {}", piece.text.size(), id));
     }
-    if (find_invalid_utf8(piece.text)) {
+    if (find_invalid_utf8(piece.text))
       fail("pieces in UTF-8", fmt::format("{} as piece {}", quote_name(piece.text), id));
-    }
-    if (!std::isfinite(piece.score)) {
+    if (!std::isfinite(piece.score))
       fail("a number as the score of each piece", fmt::format("{} for {}", piece.score, quote_name(piece.text)));
-    }
     model_.pieces.push_back(std::move(piece));
   }
 
@@ -240,13 +229,9 @@ class Reader {
   void check_charsmap() const {
     const std::string_view map = model_.charsmap;
     if (map.empty()) return;
-    std::uint64_t size = 0;
-    for (std::size_t i = std::min<std::size_t>(map.size(), 4); i-- > 0;) {
-      size = size << 8U | static_cast<unsigned char>(map[i]);
-    }
-    if (map.size() < 4 || size % 4 != 0 || size > map.size() - 4) {
+    const std::size_t size = map.size() < 4 ? 0 : little_endian<std::uint32_t>(std::as_bytes(std::span(map)), 0);
+    if (map.size() < 4 || size % 4 != 0 || size > map.size() - 4)
       fail("a precompiled_charsmap with a whole trie", fmt::format("a trie of {} bytes in {}", size, map.size()));
-    }
   }
 
   std::uint64_t one_of(std::uint64_t value, std::uint64_t last, const char* name) const {

@@ -16,8 +16,7 @@
 //
 // Source: https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto and
 // https://protobuf.dev/programming-guides/encoding
-#ifndef ATTNFLOW_TEXT_SENTENCEPIECE_FILE_H_
-#define ATTNFLOW_TEXT_SENTENCEPIECE_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -69,5 +68,3 @@ inline constexpr std::size_t kMaxSentencePieceBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxPieceBytes = 1024;
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_SENTENCEPIECE_FILE_H_

@@ -1,6 +1,5 @@
 // SentencePiece models written out piece by piece, as protocol buffers.
-#ifndef ATTNFLOW_TEXT_SENTENCEPIECE_FOR_TEST_H_
-#define ATTNFLOW_TEXT_SENTENCEPIECE_FOR_TEST_H_
+#pragma once
 
 #include <fmt/format.h>
 
@@ -54,5 +53,3 @@ inline std::string sentencepiece(const std::vector<std::string>& specials, const
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_SENTENCEPIECE_FOR_TEST_H_

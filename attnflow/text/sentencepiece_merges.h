@@ -1,6 +1,5 @@
 // The merges of a SentencePiece model trained as BPE.
-#ifndef ATTNFLOW_TEXT_SENTENCEPIECE_MERGES_H_
-#define ATTNFLOW_TEXT_SENTENCEPIECE_MERGES_H_
+#pragma once
 
 #include <string_view>
 #include <utility>
@@ -16,5 +15,3 @@ namespace attnflow::internal {
 std::vector<std::pair<std::string_view, std::string_view>> sentencepiece_merges(const SentencePieceModel& model);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_SENTENCEPIECE_MERGES_H_

@@ -16,8 +16,7 @@
 // spaces where Llama's `legacy` is false.
 //
 // Source of the pipelines: convert_slow_tokenizer.py of transformers (versions 4.44 and 5.24).
-#ifndef ATTNFLOW_TEXT_SENTENCEPIECE_TOKENIZER_H_
-#define ATTNFLOW_TEXT_SENTENCEPIECE_TOKENIZER_H_
+#pragma once
 
 #include <string>
 
@@ -39,5 +38,3 @@ bool has_sentencepiece(const Folder& folder);
 TokenizerDocument read_sentencepiece(const Folder& folder, const std::string& model_type);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_SENTENCEPIECE_TOKENIZER_H_

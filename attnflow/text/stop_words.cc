@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/text/stop_words_table.h"
 
@@ -49,9 +49,8 @@ std::vector<std::string_view> stop_word_languages() {
 std::vector<std::string_view> stop_words(std::string_view language) {
   const auto list = word_lists().find(std::string(language));
   if (list == word_lists().end()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected a language that has a list of stop words, found {}; give one of {}",
-                            internal::quote_name(language), fmt::join(stop_word_languages(), ", ")));
+    fail_with(ErrorKind::kUsage, "expected a language that has a list of stop words, found {}; give one of {}",
+              internal::quote_name(language), fmt::join(stop_word_languages(), ", "));
   }
   return {list->second.begin(), list->second.end()};
 }

@@ -14,8 +14,7 @@
 // stop_words.json, beside this file, holds the lists, one text for each word class: articles and determiners, pronouns,
 // prepositions, conjunctions, verbs, particles, contractions. The build embeds it in the program, and the page reads
 // the same file.
-#ifndef ATTNFLOW_TEXT_STOP_WORDS_H_
-#define ATTNFLOW_TEXT_STOP_WORDS_H_
+#pragma once
 
 #include <string_view>
 #include <vector>
@@ -30,5 +29,3 @@ std::vector<std::string_view> stop_word_languages();
 std::vector<std::string_view> stop_words(std::string_view language);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TEXT_STOP_WORDS_H_

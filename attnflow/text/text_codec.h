@@ -1,6 +1,5 @@
 // Conversion between text and token ids, whether by a Hugging Face tokenizer or by the one inside a GGUF file.
-#ifndef ATTNFLOW_TEXT_TEXT_CODEC_H_
-#define ATTNFLOW_TEXT_TEXT_CODEC_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -87,5 +86,3 @@ class TextCodec {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TEXT_TEXT_CODEC_H_

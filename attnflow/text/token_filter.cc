@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/base/parse_number.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/text/stop_words.h"
@@ -72,22 +72,22 @@ std::string word_of(const FilterToken& token) {
   if (token.word.empty() && text.starts_with("##")) return "";
   ErrorSlot error;
   const Owned<attnflow_string> folded(attnflow_text_fold(borrow(text), error.out()));
-  if (!folded) throw Error(ErrorKind::kOther, fmt::format("a word could not be compared: {}", error.message()));
+  if (!folded) fail_with(ErrorKind::kOther, "a word could not be compared: {}", error.message());
   return copy(folded);
 }
 
 Owned<attnflow_pattern> compile(const std::string& expression) {
   if (find_invalid_utf8(expression)) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected a regular expression in UTF-8, found {}; convert it first",
-                                               quote_name(expression)));
+    fail_with(ErrorKind::kUsage, "expected a regular expression in UTF-8, found {}; convert it first",
+              quote_name(expression));
   }
   ErrorSlot error;
   Owned<attnflow_pattern> pattern(attnflow_pattern_new(borrow(expression), error.out()));
   if (!pattern) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected a regular expression (without look-around and back references), found {}: {}; "
-                            "correct it, and escape literal special characters with \\",
-                            quote_name(expression), quote_name(error.message(), 200)));
+    fail_with(ErrorKind::kUsage,
+              "expected a regular expression (without look-around and back references), found {}: {}; "
+              "correct it, and escape literal special characters with \\",
+              quote_name(expression), quote_name(error.message(), 200));
   }
   return pattern;
 }
@@ -103,15 +103,16 @@ Range parse_range(const std::string& text, std::size_t tokens) {
   const std::optional<std::size_t> last =
       dash == text.size() ? first : internal::parse_number(std::string_view(text).substr(dash + 1));
   if (!first || !last || *first > *last) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected the position of a token, counted from 0, or a range such as "
-                                               "3-7, found {}; correct it",
-                                               quote_name(text)));
+    fail_with(ErrorKind::kUsage,
+              "expected the position of a token, counted from 0, or a range such as "
+              "3-7, found {}; correct it",
+              quote_name(text));
   }
   if (*last >= tokens) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected positions among the {} tokens (counted from 0), found {}; give "
-                            "smaller ones",
-                            tokens, quote_name(text)));
+    fail_with(ErrorKind::kUsage,
+              "expected positions among the {} tokens (counted from 0), found {}; give "
+              "smaller ones",
+              tokens, quote_name(text));
   }
   return {*first, *last};
 }
@@ -119,9 +120,10 @@ Range parse_range(const std::string& text, std::size_t tokens) {
 void check_filter_utf8(std::span<const FilterToken> tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (!find_invalid_utf8(tokens[i].text) && !find_invalid_utf8(tokens[i].word)) continue;
-    throw Error(ErrorKind::kUsage, fmt::format("expected tokens in UTF-8, found {} at position {}; give them as "
-                                               "TextCodec::readable does",
-                                               quote_name(tokens[i].text), i));
+    fail_with(ErrorKind::kUsage,
+              "expected tokens in UTF-8, found {} at position {}; give them as "
+              "TextCodec::readable does",
+              quote_name(tokens[i].text), i);
   }
 }
 

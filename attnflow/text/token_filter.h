@@ -19,8 +19,7 @@
 //   indices        its position, counted from 0, is listed: "0", "3-7" (both ends included).
 //
 // Cost: O(b (p + 1)) for b bytes of text and p patterns. Deterministic and independent of the locale.
-#ifndef ATTNFLOW_TEXT_TOKEN_FILTER_H_
-#define ATTNFLOW_TEXT_TOKEN_FILTER_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -61,5 +60,3 @@ struct TokenFilterResult {
 TokenFilterResult filter_tokens(std::span<const FilterToken> tokens, const TokenFilterOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TEXT_TOKEN_FILTER_H_

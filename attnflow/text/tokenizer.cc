@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/text/chat_template.h"
 #include "attnflow/text/declared_tokens.h"
@@ -51,6 +51,15 @@ EncodedToken to_token(const attnflow_token& token) {
   return result;
 }
 
+[[noreturn]] void fail_to_agree(const Folder& folder, std::string_view setting, const std::string& expected,
+                                const std::string& found) {
+  internal::fail_settings(
+      folder.label("tokenizer_config.json"), expected, found,
+      fmt::format("transformers would follow this file, other programs that one: change {} here or regenerate "
+                  "tokenizer.json in Python with AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
+                  setting));
+}
+
 // If transformers builds a folder's tokenizer with its own class, tokenizer_config.json overrides tokenizer.json; with
 // the general class, tokenizer.json decides everything. So the two must agree.
 void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokenizer) {
@@ -62,13 +71,9 @@ void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokeni
     const std::optional<bool> said = settings.flag(key);
     const int found = attnflow_tokenizer_setting(tokenizer, borrow(key));
     if (!said || found < 0 || *said == (found != 0)) return;
-    internal::fail_settings(
-        folder.label("tokenizer_config.json"),
-        fmt::format("{} {}, as the tokenizer in {} does it", key, found != 0, folder.label("tokenizer.json")),
-        fmt::format("{}", *said),
-        fmt::format("transformers would follow this file, other programs that one: change {} here or regenerate "
-                    "tokenizer.json in Python with AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
-                    key));
+    fail_to_agree(folder, key,
+                  fmt::format("{} {}, as the tokenizer in {} does it", key, found != 0, folder.label("tokenizer.json")),
+                  fmt::format("{}", *said));
   };
   compare("do_lower_case");
   compare("strip_accents");
@@ -100,14 +105,10 @@ void check_template_agrees(const Folder& folder, const Tokenizer& tokenizer, con
     const auto piece = named->at("content").get<std::string>();
     const std::optional<std::int64_t> id = tokenizer.token_to_id(piece);
     if (id && std::find(ids.begin(), ids.end(), *id) != ids.end()) continue;
-    internal::fail_settings(
-        folder.label("tokenizer_config.json"),
-        fmt::format("as {} one of the tokens that {} puts around a text ({})", role, folder.label("tokenizer.json"),
-                    internal::quote_names(pieces)),
-        internal::quote_name(piece),
-        fmt::format("transformers would follow this file, other programs that one: change {} here or regenerate "
-                    "tokenizer.json in Python with AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
-                    role));
+    fail_to_agree(folder, role,
+                  fmt::format("as {} one of the tokens that {} puts around a text ({})", role,
+                              folder.label("tokenizer.json"), internal::quote_names(pieces)),
+                  internal::quote_name(piece));
   }
 }
 
@@ -122,9 +123,9 @@ struct Tokenizer::Impl {
   std::optional<internal::ChatTemplate> chat_template;
 
   [[noreturn]] void fail_to_encode(const std::string& reason) const {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a tokenizer that can encode any text, found: {}; "
-                                                 "restore the file from the model's source",
-                                                 source, reason));
+    internal::fail_file(source, fmt::format("expected a tokenizer that can encode any text, found: {}; "
+                                            "restore the file from the model's source",
+                                            reason));
   }
 };
 
@@ -140,9 +141,9 @@ Tokenizer Tokenizer::load(const Folder& folder, const std::string& model_type) {
   impl->source = document.source;
   impl->handle.reset(attnflow_tokenizer_from_json(borrow(document.json), borrow(document.declared), error.out()));
   if (!impl->handle) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a Hugging Face tokenizer, found: {}; "
-                                                 "restore the file from the model's source",
-                                                 document.source, error.message()));
+    internal::fail_file(document.source, fmt::format("expected a Hugging Face tokenizer, found: {}; "
+                                                     "restore the file from the model's source",
+                                                     error.message()));
   }
   check_settings_agree(folder, impl->handle.get());
   Tokenizer tokenizer(std::move(impl));
@@ -173,9 +174,10 @@ Encoding Tokenizer::encode(std::string_view text, const std::optional<std::strin
   if (options.max_tokens) {
     const std::size_t template_tokens = attnflow_tokenizer_template_tokens(handle, pair.has_value());
     if (*options.max_tokens < template_tokens) {
-      throw Error(ErrorKind::kUsage, fmt::format("expected room for at least the {} special tokens around the text, "
-                                                 "found a limit of {} tokens; raise the limit",
-                                                 template_tokens, *options.max_tokens));
+      fail_with(ErrorKind::kUsage,
+                "expected room for at least the {} special tokens around the text, "
+                "found a limit of {} tokens; raise the limit",
+                template_tokens, *options.max_tokens);
     }
   }
   ErrorSlot error;

@@ -1,6 +1,5 @@
 // Splits text into the tokens that the model was trained with, using the Hugging Face tokenizers crate through a C ABI.
-#ifndef ATTNFLOW_TEXT_TOKENIZER_H_
-#define ATTNFLOW_TEXT_TOKENIZER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -63,5 +62,3 @@ class Tokenizer : public TextCodec {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TEXT_TOKENIZER_H_

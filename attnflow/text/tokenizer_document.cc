@@ -37,6 +37,11 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
+bool lists_word(std::string_view words, std::string_view wanted) {
+  const std::vector<std::string> all = words_of(words);
+  return std::find(all.begin(), all.end(), wanted) != all.end();
+}
+
 json default_special(const std::string& content, bool lstrip) {
   return {{"content", content}, {"single_word", false}, {"lstrip", lstrip},
           {"rstrip", false},    {"normalized", false},  {"special", true}};
@@ -105,9 +110,8 @@ json read_numbered_pieces(const SettingsFile& file) {
   json pieces = read_json_object(file);
   std::map<std::uint64_t, std::string_view> owners;
   for (const auto& [piece, id] : pieces.items()) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= kLargestTokenId) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= kLargestTokenId)
       fail_settings(file.label(), "an id for each piece", fmt::format("{} for {}", show_json(id), quote_name(piece)));
-    }
     const auto [owner, is_new] = owners.emplace(id.get<std::uint64_t>(), piece);
     if (!is_new) {
       fail_settings(file.label(), "each id once",

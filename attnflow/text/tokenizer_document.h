@@ -1,6 +1,5 @@
 // Builds a tokenizer.json document from a vocabulary and the pipeline of its model family.
-#ifndef ATTNFLOW_TEXT_TOKENIZER_DOCUMENT_H_
-#define ATTNFLOW_TEXT_TOKENIZER_DOCUMENT_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -43,6 +42,27 @@ struct Vocabulary {
 
 // Splits a text at spaces.
 std::vector<std::string> words_of(std::string_view text);
+bool lists_word(std::string_view words, std::string_view wanted);
+
+// The special tokens of families that several tables name: role and piece, alternating.
+inline constexpr std::string_view kBertSpecials =
+    "unk_token [UNK] sep_token [SEP] pad_token [PAD] cls_token [CLS] mask_token [MASK]";
+inline constexpr std::string_view kRobertaSpecials =
+    "bos_token <s> eos_token </s> unk_token <unk> sep_token </s> pad_token <pad> cls_token <s> mask_token <mask>";
+inline constexpr std::string_view kMbart50Specials =
+    "eos_token </s> unk_token <unk> sep_token </s> pad_token <pad> cls_token <s> mask_token <mask>";
+inline constexpr std::string_view kAlbertSpecials =
+    "bos_token [CLS] eos_token [SEP] unk_token <unk> sep_token [SEP] pad_token <pad> cls_token [CLS] mask_token [MASK]";
+inline constexpr std::string_view kDebertaSpecials =
+    "bos_token [CLS] eos_token [SEP] unk_token [UNK] sep_token [SEP] pad_token [PAD] cls_token [CLS] mask_token [MASK]";
+inline constexpr std::string_view kXlnetSpecials =
+    "bos_token <s> eos_token </s> unk_token <unk> sep_token <sep> pad_token <pad> cls_token <cls> mask_token <mask>";
+inline constexpr std::string_view kGpt2Specials =
+    "bos_token <|endoftext|> eos_token <|endoftext|> unk_token <|endoftext|>";
+inline constexpr std::string_view kLlamaSpecials = "bos_token <s> eos_token </s> unk_token <unk>";
+inline constexpr std::string_view kT5Specials = "eos_token </s> unk_token <unk> pad_token <pad>";
+inline constexpr std::string_view kPegasusSpecials =
+    "eos_token </s> unk_token <unk> pad_token <pad> mask_token <mask_2>";
 
 nlohmann::json default_special(const std::string& content, bool lstrip = false);
 // Parses "unk_token [UNK] mask_token [MASK]" into tokens by role. `mask_takes_space`: the mask absorbs the space before
@@ -68,5 +88,3 @@ nlohmann::json template_processor(std::string_view single, std::string_view pair
 nlohmann::json read_numbered_pieces(const SettingsFile& file);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_TOKENIZER_DOCUMENT_H_

@@ -41,10 +41,7 @@ std::vector<std::string> read_lines(const SettingsFile& file) {
 TokenizerDocument read_word_piece(const Folder& folder) {
   const SettingsFile file(folder, "vocab.txt");
   const TokenizerSettings settings(folder);
-  Vocabulary vocabulary;
-  vocabulary.source = file.label();
-  vocabulary.specials =
-      default_specials("unk_token [UNK] sep_token [SEP] pad_token [PAD] cls_token [CLS] mask_token [MASK]");
+  Vocabulary vocabulary{.source = file.label(), .specials = default_specials(kBertSpecials)};
   std::uint64_t id = 0;
   for (const std::string& line : read_lines(file)) vocabulary.pieces[line] = id++;
   apply_settings(settings, vocabulary);
@@ -108,9 +105,7 @@ ByteLevelFamily byte_level_family(const std::string& source, const TokenizerSett
 
 // <s> A </s></s> B </s>
 json roberta_template(Vocabulary& vocabulary, const TokenizerSettings& settings, bool prefix) {
-  vocabulary.specials = default_specials(
-      "bos_token <s> eos_token </s> unk_token <unk> sep_token </s> pad_token <pad> cls_token <s> mask_token <mask>",
-      /*mask_takes_space=*/true);
+  vocabulary.specials = default_specials(kRobertaSpecials, /*mask_takes_space=*/true);
   apply_settings(settings, vocabulary);
   return {{"type", "RobertaProcessing"},
           {"cls", {vocabulary.special("cls_token"), vocabulary.required("cls_token")}},
@@ -121,7 +116,7 @@ json roberta_template(Vocabulary& vocabulary, const TokenizerSettings& settings,
 
 // The text alone, or with <|endoftext|> before and after each text if add_bos_token and add_eos_token say so.
 json gpt2_template(Vocabulary& vocabulary, const TokenizerSettings& settings) {
-  vocabulary.specials = default_specials("bos_token <|endoftext|> eos_token <|endoftext|> unk_token <|endoftext|>");
+  vocabulary.specials = default_specials(kGpt2Specials);
   apply_settings(settings, vocabulary);
   const bool begins = settings.flag("add_bos_token").value_or(false);
   const bool ends = settings.flag("add_eos_token").value_or(false);

@@ -10,8 +10,7 @@
 //
 // Settings come from tokenizer_config.json, and special tokens from the first that names one of
 // special_tokens_map.json, tokenizer_config.json and the family's defaults. Both files are optional.
-#ifndef ATTNFLOW_TEXT_TOKENIZER_FILES_H_
-#define ATTNFLOW_TEXT_TOKENIZER_FILES_H_
+#pragma once
 
 #include <string>
 
@@ -38,5 +37,3 @@ namespace attnflow::internal {
 TokenizerDocument read_tokenizer_document(const Folder& folder, const std::string& model_type);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_TOKENIZER_FILES_H_

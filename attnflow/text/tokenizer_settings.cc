@@ -58,9 +58,8 @@ bool holds_something(const json* value) {
 }
 
 std::int64_t end_id(const json& value, const SettingsFile& file) {
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= kLargestTokenId) {
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= kLargestTokenId)
     fail_settings(file.label(), "a token's id, or a list of ids, as eos_token_id", show_json(value));
-  }
   return value.get<std::int64_t>();
 }
 
@@ -68,7 +67,7 @@ std::int64_t end_id(const json& value, const SettingsFile& file) {
 
 void fail_settings(const std::string& where, const std::string& expected, const std::string& found,
                    const std::string& advice) {
-  throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {}, found {}; {}", where, expected, found, advice));
+  fail_file(where, fmt::format("expected {}, found {}; {}", expected, found, advice));
 }
 
 std::string advice_to_write_tokenizer(std::string_view packages) {
@@ -80,9 +79,8 @@ std::string advice_to_write_tokenizer(std::string_view packages) {
 
 std::string read_utf8(const SettingsFile& file) {
   std::string content = file.read();
-  if (const std::optional<std::size_t> offset = find_invalid_utf8(content)) {
+  if (const std::optional<std::size_t> offset = find_invalid_utf8(content))
     fail_settings(file.label(), "UTF-8 text", fmt::format("a byte that is not UTF-8 at offset {}", *offset));
-  }
   return content;
 }
 
@@ -90,6 +88,14 @@ json read_json_object(const SettingsFile& file) { return parse_json_object(read_
 
 json read_optional_json_object(const SettingsFile& file) {
   return file.is_there() ? read_json_object(file) : json::object();
+}
+
+std::string tokenizer_class_in(const json& settings) {
+  const auto found = settings.find("tokenizer_class");
+  if (found == settings.end() || !found->is_string()) return "";
+  std::string name = found->get<std::string>();
+  if (name.ends_with("Fast")) name.resize(name.size() - 4);
+  return name;
 }
 
 const std::vector<std::string>& special_roles() {
@@ -131,38 +137,28 @@ bool TokenizerSettings::lists_added_tokens() const {
   return decoder != nullptr && !decoder->is_null();
 }
 
-std::optional<bool> TokenizerSettings::flag(const char* key) const {
+template <typename T>
+std::optional<T> TokenizerSettings::setting(const char* key, bool (json::*has_type)() const noexcept,
+                                            const char* expected) const {
   const json* const found = config_.find(key);
   if (found == nullptr || found->is_null()) return std::nullopt;
-  if (!found->is_boolean()) {
-    fail_settings(config_.file.label(), fmt::format("true, false or null for {}", key), found->type_name());
+  if (!(found->*has_type)()) {
+    fail_settings(config_.file.label(), fmt::format("{} or null for {}", expected, key),
+                  has_type == &json::is_number_unsigned ? show_json(*found) : found->type_name());
   }
-  return found->get<bool>();
+  return found->get<T>();
+}
+
+std::optional<bool> TokenizerSettings::flag(const char* key) const {
+  return setting<bool>(key, &json::is_boolean, "true, false");
 }
 
 std::optional<std::string> TokenizerSettings::text(const char* key) const {
-  const json* const found = config_.find(key);
-  if (found == nullptr || found->is_null()) return std::nullopt;
-  if (!found->is_string())
-    fail_settings(config_.file.label(), fmt::format("a text or null for {}", key), found->type_name());
-  return found->get<std::string>();
+  return setting<std::string>(key, &json::is_string, "a text");
 }
 
 std::optional<std::uint64_t> TokenizerSettings::number(const char* key) const {
-  const json* const found = config_.find(key);
-  if (found == nullptr || found->is_null()) return std::nullopt;
-  if (!found->is_number_unsigned()) {
-    fail_settings(config_.file.label(), fmt::format("a number or null for {}", key), show_json(*found));
-  }
-  return found->get<std::uint64_t>();
-}
-
-std::string TokenizerSettings::tokenizer_class() const {
-  const json* const found = config_.find("tokenizer_class");
-  if (found == nullptr || !found->is_string()) return "";
-  std::string name = found->get<std::string>();
-  if (name.ends_with("Fast")) name.resize(name.size() - 4);
-  return name;
+  return setting<std::uint64_t>(key, &json::is_number_unsigned, "a number");
 }
 
 std::pair<const json*, const TokenizerSettings::Settings*> TokenizerSettings::find_special(
@@ -260,15 +256,13 @@ std::map<std::uint64_t, json> TokenizerSettings::added_tokens() const {
     }
     return result;
   }
-  if (!decoder->is_object()) {
+  if (!decoder->is_object())
     fail_settings(config_.file.label(), "an object as added_tokens_decoder", decoder->type_name());
-  }
   for (const auto& [key, token] : decoder->items()) {
     std::uint64_t id = 0;
     for (const char digit : key) {
-      if (digit < '0' || digit > '9' || id > kLargestTokenId) {
+      if (digit < '0' || digit > '9' || id > kLargestTokenId)
         fail_settings(config_.file.label(), "ids as keys of added_tokens_decoder", quote_name(key));
-      }
       id = id * 10 + static_cast<std::uint64_t>(digit - '0');
     }
     result[id] = added_token(token, false, config_.file, "added_tokens_decoder");

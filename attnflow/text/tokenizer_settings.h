@@ -1,6 +1,5 @@
 // The configuration files next to a tokenizer in a model folder.
-#ifndef ATTNFLOW_TEXT_TOKENIZER_SETTINGS_H_
-#define ATTNFLOW_TEXT_TOKENIZER_SETTINGS_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -44,6 +43,9 @@ std::string read_utf8(const SettingsFile& file);
 nlohmann::json read_json_object(const SettingsFile& file);
 nlohmann::json read_optional_json_object(const SettingsFile& file);  // empty if there is no file
 
+// The tokenizer_class of a file's settings, such as "GPT2Tokenizer", without a trailing "Fast"; empty if it names none.
+std::string tokenizer_class_in(const nlohmann::json& settings);
+
 // The roles of special tokens, "bos_token" to "mask_token".
 const std::vector<std::string>& special_roles();
 
@@ -60,8 +62,7 @@ class TokenizerSettings {
   // Likewise for a string and for a non-negative number.
   std::optional<std::string> text(const char* key) const;
   std::optional<std::uint64_t> number(const char* key) const;
-  // "GPT2Tokenizer" and the like, without a trailing "Fast"; empty when the settings name no class.
-  std::string tokenizer_class() const;
+  std::string tokenizer_class() const { return tokenizer_class_in(config_.json); }
   // The added token in a role ("mask_token"), if any.
   std::optional<nlohmann::json> special(const std::string& role) const;
   // Whether the settings mention the role, even if only to say that it has no token.
@@ -86,6 +87,9 @@ class TokenizerSettings {
     nlohmann::json json;
     std::map<std::string, std::vector<std::string>> order;
   };
+  template <typename T>
+  std::optional<T> setting(const char* key, bool (nlohmann::json::*has_type)() const noexcept,
+                           const char* expected) const;
   std::pair<const nlohmann::json*, const Settings*> find_special(const std::string& role) const;
 
   SettingsFile added_file_;
@@ -98,5 +102,3 @@ class TokenizerSettings {
 std::vector<std::int64_t> read_end_ids(const Folder& folder);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_TOKENIZER_SETTINGS_H_

@@ -1,15 +1,24 @@
-// Helpers for callers of the C ABI in tokenizers_abi.h: passing texts in and out, and error messages.
-#ifndef ATTNFLOW_TEXT_TOKENIZERS_ABI_TEXT_H_
-#define ATTNFLOW_TEXT_TOKENIZERS_ABI_TEXT_H_
+// Helpers for callers of the C ABI in tokenizers_abi.h: owners of its objects, texts in and out, and error messages.
+#pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "attnflow/text/tokenizers_abi.h"
-#include "attnflow/text/tokenizers_owned.h"
 
 namespace attnflow::internal {
+
+struct TokenizersDeleter {
+  void operator()(attnflow_tokenizer* object) const { attnflow_tokenizer_free(object); }
+  void operator()(attnflow_encoding* object) const { attnflow_encoding_free(object); }
+  void operator()(attnflow_string* object) const { attnflow_string_free(object); }
+  void operator()(attnflow_pattern* object) const { attnflow_pattern_free(object); }
+};
+
+template <typename T>
+using Owned = std::unique_ptr<T, TokenizersDeleter>;
 
 // The result is never absent, even if `text` is empty.
 inline attnflow_text borrow(std::string_view text) {
@@ -38,5 +47,3 @@ class ErrorSlot {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TEXT_TOKENIZERS_ABI_TEXT_H_

@@ -15,8 +15,7 @@
 //     assert(display_width("key") == 3 && display_width("鍵") == 2);
 //     assert(fit_to_cells("attention", 5, "…") == "atte…" && fit_to_cells("key", 5, "…") == "key  ");
 //     assert(clean_line("a\nb") == "a␊b");
-#ifndef ATTNFLOW_UNICODE_DISPLAY_WIDTH_H_
-#define ATTNFLOW_UNICODE_DISPLAY_WIDTH_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -46,5 +45,3 @@ std::string isolated(std::string_view text);
 std::string fit_to_cells(std::string_view text, std::size_t cells, std::string_view ellipsis);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_UNICODE_DISPLAY_WIDTH_H_

@@ -3,8 +3,7 @@
 // Messages quote arguments, file names and file contents. clean_line (display_width.h) replaces special characters when
 // text is displayed; here they stay readable, with each byte written as \xNN: control characters, line and paragraph
 // separators, bidirectional controls, and bytes that are not UTF-8.
-#ifndef ATTNFLOW_UNICODE_ESCAPE_TEXT_H_
-#define ATTNFLOW_UNICODE_ESCAPE_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -19,5 +18,3 @@ void append_escaped(std::string& out, std::string_view text, std::size_t& at);
 std::string escape_text(std::string_view text, std::string_view kept = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_UNICODE_ESCAPE_TEXT_H_

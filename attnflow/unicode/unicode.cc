@@ -10,7 +10,7 @@
 #include <memory>
 #include <new>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 
 namespace attnflow {
 namespace {
@@ -60,9 +60,10 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view bytes) {
 void check_utf8(std::string_view text, std::string_view name) {
   const std::optional<std::size_t> offset = find_invalid_utf8(text);
   if (!offset) return;
-  throw Error(ErrorKind::kUsage, fmt::format("the {} must be UTF-8, found byte 0x{:02X} at offset {}, which is not; "
-                                             "convert it to UTF-8 first",
-                                             name, static_cast<unsigned char>(text[*offset]), *offset));
+  fail_with(ErrorKind::kUsage,
+            "the {} must be UTF-8, found byte 0x{:02X} at offset {}, which is not; "
+            "convert it to UTF-8 first",
+            name, static_cast<unsigned char>(text[*offset]), *offset);
 }
 
 std::optional<char32_t> next_code_point(std::string_view text, std::size_t& at) {
@@ -137,24 +138,14 @@ std::string escape_invalid_utf8(std::string_view text) {
 }
 
 CharacterClass character_class(char32_t c) {
-  switch (property(c).category) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
+  switch (utf8proc_category_string(signed_code(c))[0]) {
+    case 'L':
       return CharacterClass::kLetter;
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME:
+    case 'M':
       return CharacterClass::kMark;
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
+    case 'N':
       return CharacterClass::kNumber;
-    case UTF8PROC_CATEGORY_ZS:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
+    case 'Z':
       return CharacterClass::kSpace;
     default:
       // The control characters in White_Space: tab to carriage return, and NEL.

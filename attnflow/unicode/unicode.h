@@ -18,8 +18,7 @@
 //     for (std::size_t at = 0; at < text.size(); next_code_point(text, at)) ++code_points;
 //     for (std::size_t at = 0; at < text.size(); at = grapheme_end(text, at)) ++characters;
 //     assert(code_points == 3 && characters == 2);
-#ifndef ATTNFLOW_UNICODE_UNICODE_H_
-#define ATTNFLOW_UNICODE_UNICODE_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -118,5 +117,3 @@ std::size_t grapheme_end(std::string_view text, std::size_t at);
 bool is_grapheme_boundary(std::string_view text, std::size_t at);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_UNICODE_UNICODE_H_

@@ -2,10 +2,10 @@
 
 Writes build/experiments/edges-cost.md, which experiments/page puts into docs/edges.md.
 
-SmolLM2-135M's shape, 512 tokens. graph_benchmark (graph/contribution_mixing_benchmark.cc) compares its rows with the
-plain computation and then times all layers; graph/contribution_mixing_benchmark.py does the same with all n^2 vectors
-of a layer at once; the forward pass is the torch backend's, with random weights. All three run in turn, so that a
-temporary slowdown of the machine affects all equally; numbers are medians.
+SmolLM2-135M's shape, 512 tokens. graph_benchmark (graph/contribution_mixing_benchmark.cc) times all layers;
+contributions_pytorch.py does the same with all n^2 vectors of a layer at once; the forward pass is the torch backend's,
+with random weights. All three run in turn, so that a temporary slowdown of the machine affects all equally; numbers are
+medians.
 """
 
 import os
@@ -19,7 +19,7 @@ from long_row import BENCHMARK, CONFIG, write_model
 from measured import ROOT, in_turn, machine, median, run_json, store
 
 OURS = ROOT / "build" / "bench" / "graph_benchmark"
-PEER = ROOT / "attnflow" / "graph" / "contribution_mixing_benchmark.py"
+PEER = Path(__file__).with_name("contributions_pytorch.py")
 TOKENS = 512
 RUNS = int(os.environ.get("ATTNFLOW_BENCH_RUNS", "3"))
 THREADS = (1, 2)

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 #= [NAME]...
-#: measure: build (from scratch), explain, flow, contributions, degeneracy, generation, long, long_row, vision, serve, python (the package; by name only), gpu (by name only) and the core's *_benchmark.cc, or only those named
+#: measure: build (from scratch), explain, flow, contributions, rollout, degeneracy, generation, long, long_row, vision, serve, python (the package; by name only), gpu (by name only) and the core's *_benchmark.cc, or only those named
 
 command_bench() {
   local -a wanted=("$@")
   # In tools/bench; the other files there make their inputs.
-  local -a scripts=(explain flow contributions degeneracy generation long long_row vision serve)
+  local -a scripts=(explain flow contributions rollout degeneracy generation long long_row vision serve)
   local program name ran=0
   # Needs nothing built here, and runs only by name: it takes minutes.
   if [[ "${1:-}" == build ]]; then

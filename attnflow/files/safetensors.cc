@@ -1,4 +1,4 @@
-#include "attnflow/files/safetensors_parse.h"
+#include "attnflow/files/safetensors.h"
 
 #include <fmt/format.h>
 
@@ -15,12 +15,23 @@
 #include "attnflow/base/checked_size.h"
 #include "attnflow/files/dtype_table.h"
 #include "attnflow/files/little_endian.h"
+#include "attnflow/files/mapped_file.h"
 #include "attnflow/files/messages.h"
 
-namespace attnflow::internal {
+namespace attnflow {
+namespace internal {
+
+struct SafetensorsContent {
+  std::map<std::string, SafetensorsFile::Entry, std::less<>> entries;  // `bytes` point into the file
+  std::map<std::string, std::string, std::less<>> metadata;
+  std::map<std::string, std::string, std::less<>> unread;  // as SafetensorsFile::unread()
+};
+
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
+// Larger headers are rejected, as by the format's own library: 100 MB.
+constexpr std::size_t kMaxSafetensorsHeader = 100'000'000;
 constexpr std::size_t kMaxTensorRank = 64;
 constexpr std::size_t kMaxIgnoredDepth = 32;
 
@@ -152,7 +163,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   enum class Place { kStart, kTop, kTensor, kShape, kOffsets, kMetadata, kEnd };
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: not a valid .safetensors file: {}", file_, what));
+    internal::fail_file(file_, fmt::format("not a valid .safetensors file: {}", what));
   }
   // Never returns normally; the return type allows `return ok || unexpected(...)`.
   bool unexpected(const std::string& found) const {
@@ -198,16 +209,14 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::size_t ignored_depth_ = 0;
 };
 
-}  // namespace
-
+// Time and memory are linear in the header's length; tensor data is not touched.
 SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std::string& name) {
   const auto fail = [&](const std::string& what) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: not a valid .safetensors file: {}", name, what));
+    internal::fail_file(name, fmt::format("not a valid .safetensors file: {}", what));
   };
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (text.starts_with("version https://git-lfs")) {
+  if (text.starts_with("version https://git-lfs"))
     fail("found a Git LFS pointer instead of the file; run `git lfs pull` in the folder it came from");
-  }
   if (file.size() < kLengthBytes)
     fail(fmt::format("expected at least {} bytes, found {}; copy it again", kLengthBytes, file.size()));
   const std::uint64_t length = little_endian<std::uint64_t>(file, 0);
@@ -285,4 +294,70 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std:
   return content;
 }
 
-}  // namespace attnflow::internal
+[[noreturn]] void refuse_type(const SafetensorsFile& file, std::string_view name, std::string_view dtype) {
+  internal::fail_file(
+      file.path().string(),
+      fmt::format("tensor {} has dtype {}, which attnflow does not read; expected one of BOOL, U8, I8, I16, "
+                  "I32, I64, F16, BF16, F32, F64: convert the tensor and save it again",
+                  quote_name(name), quote_name(dtype)));
+}
+
+}  // namespace
+}  // namespace internal
+
+struct SafetensorsFile::Impl {
+  explicit Impl(const std::filesystem::path& file)
+      : path(file),
+        mapping(file, ".safetensors"),
+        content(internal::parse_safetensors(mapping.bytes(), file.string())) {}
+  Impl(std::span<const std::byte> bytes, const std::string& name)
+      : path(name), content(internal::parse_safetensors(bytes, name)) {}
+
+  std::filesystem::path path;
+  internal::MappedFile mapping;
+  internal::SafetensorsContent content;
+};
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : impl_(std::make_unique<Impl>(path)) {}
+SafetensorsFile::SafetensorsFile(std::span<const std::byte> bytes, const std::string& name)
+    : impl_(std::make_unique<Impl>(bytes, name)) {}
+SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
+SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
+SafetensorsFile::~SafetensorsFile() = default;
+
+const std::filesystem::path& SafetensorsFile::path() const { return impl_->path; }
+
+const std::map<std::string, SafetensorsFile::Entry, std::less<>>& SafetensorsFile::entries() const {
+  return impl_->content.entries;
+}
+
+const std::map<std::string, std::string, std::less<>>& SafetensorsFile::metadata() const {
+  return impl_->content.metadata;
+}
+
+const std::map<std::string, std::string, std::less<>>& SafetensorsFile::unread() const { return impl_->content.unread; }
+
+void SafetensorsFile::require_all_read() const {
+  if (!unread().empty()) internal::refuse_type(*this, unread().begin()->first, unread().begin()->second);
+}
+
+Array SafetensorsFile::read(std::string_view name) const {
+  if (const auto other = unread().find(name); other != unread().end())
+    internal::refuse_type(*this, name, other->second);
+  const auto found = entries().find(name);
+  if (found == entries().end()) {
+    std::vector<std::string_view> names;
+    names.reserve(entries().size());
+    for (const auto& entry : entries()) names.push_back(entry.first);
+    internal::fail_file(path().string(), fmt::format("expected a tensor named {}; the file holds {}",
+                                                     internal::quote_name(name), internal::quote_names(names)));
+  }
+  const Entry& entry = found->second;
+  Array array;
+  array.dtype = entry.dtype;
+  array.shape = entry.shape;
+  array.bytes.assign(entry.bytes.begin(), entry.bytes.end());
+  return array;
+}
+
+}  // namespace attnflow

@@ -1,9 +1,9 @@
 """Contributions as they are usually written: PyTorch, all n^2 vectors of a layer at once.
 
-    python3 contribution_mixing_benchmark.py [LAYERS HIDDEN HEADS KEY_HEADS WIDTH TOKENS [THREADS]]
+    python3 contributions_pytorch.py [LAYERS HIDDEN HEADS KEY_HEADS WIDTH TOKENS [THREADS]]
 
 Prints the seconds of all layers of a model for norm and ALTI, the median of three runs, on random terms of the same
-shapes as graph_benchmark (contribution_mixing_benchmark.cc). Needs torch.
+shapes as graph_benchmark (attnflow/graph/contribution_mixing_benchmark.cc). Needs torch.
 """
 
 import statistics
