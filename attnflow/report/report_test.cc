@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "attnflow/base/error.h"
-
 namespace attnflow::report_test {
 namespace {
 
