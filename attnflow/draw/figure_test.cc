@@ -34,9 +34,10 @@ using internal::synthetic_report;
 
 const std::vector<std::string> kViews = {"overview", "graph", "heatmap", "strip", "matrix"};
 
-FigureOptions view(const std::string& name) {
+FigureOptions view(const std::string& name, const std::vector<Method>& methods = {}) {
   FigureOptions options;
   options.view = *figure_view_from_name(name);
+  options.methods = methods;
   return options;
 }
 
@@ -197,8 +198,7 @@ TEST(FigureSvg, ScaleIsLabelledWithItsTopAndWithWhatLiesAbove) {
   Report report = synthetic_report({"[CLS]", "a", "b", "[SEP]"}, 1);
   const std::vector<double> row = {0.625, 0.25, 0.0625, 0.0625};
   for (std::size_t j = 0; j < 4; ++j) report.raw(0, 0, j) = row[j];
-  FigureOptions options = view("strip");
-  options.methods = {Method::kRaw};
+  FigureOptions options = view("strip", {Method::kRaw});
   const SvgDocument excluded = read_svg(figure_svg(report, options));
   EXPECT_TRUE(has_text(excluded, "0.25"));
   EXPECT_TRUE(has_text(excluded, "0.625"));
@@ -218,8 +218,7 @@ TEST(FigureSvg, ScoresHaveAStripOfTheirOwnWithSigns) {
   EXPECT_EQ(std::count(both.ids.begin(), both.ids.end(), "attnflow-strip-rollout"), 1);
   EXPECT_TRUE(has_text(both, "\u22120.5"));
   EXPECT_TRUE(has_text_with(both, "blue argues for class \"positive\", red against it."));
-  FigureOptions only = view("overview");
-  only.methods = {Method::kAttnLrp};
+  FigureOptions only = view("overview", {Method::kAttnLrp});
   const SvgDocument one = read_svg(figure_svg(report, only));
   EXPECT_EQ(std::count(one.ids.begin(), one.ids.end(), "attnflow-strip-rollout"), 0);
   EXPECT_EQ(std::count(one.ids.begin(), one.ids.end(), "attnflow-strip-attnlrp"), 1);
@@ -236,8 +235,7 @@ TEST(FigureSvg, ScoresHaveAStripOfTheirOwnWithSigns) {
 
 TEST(FigureSvg, CellsOfTheHeatmapHaveTheirValuesAndColours) {
   const Report report = synthetic_report(english_pieces(6), 3);
-  FigureOptions options = view("heatmap");
-  options.methods = {Method::kRollout};
+  FigureOptions options = view("heatmap", {Method::kRollout});
   const SvgDocument svg = read_svg(figure_svg(report, options));
   internal::ScaleBuilder values;  // the output token is a special one
   for (std::size_t l = 0; l < 3; ++l) {
@@ -306,8 +304,7 @@ TEST(FigureSvg, HeadOfItsOwnHoldsInTheLayerLookedAt) {
   Report report = synthetic_report({"a", "b"}, 2);
   report.settings.heads = parse_heads("3");
   for (std::size_t j = 0; j < 2; ++j) report.raw(1, 0, j) = j == 0 ? 0.25 : 0.75;
-  FigureOptions options = view("graph");
-  options.methods = {Method::kRaw};
+  FigureOptions options = view("graph", {Method::kRaw});
   options.every_arc = true;
   const SvgDocument svg = read_svg(figure_svg(report, options));
   EXPECT_EQ(std::count(svg.titles.begin(), svg.titles.end(), "layer 2: a from b, 0.375"), 1);  // 0.5 * 0.75
@@ -317,8 +314,7 @@ TEST(FigureSvg, HeadOfItsOwnHoldsInTheLayerLookedAt) {
 TEST(FigureSvg, LargeMatrixIsAnImageOfTheValues) {
   const std::size_t n = 80;
   const Report report = synthetic_report(english_pieces(n), 2);
-  FigureOptions options = view("matrix");
-  options.methods = {Method::kRaw};
+  FigureOptions options = view("matrix", {Method::kRaw});
   const SvgDocument svg = read_svg(figure_svg(report, options));
   const std::vector<SvgElement> matrix = in_group(svg, "image", "attnflow-matrix-raw-image");
   ASSERT_EQ(matrix.size(), 1u);

@@ -31,13 +31,8 @@ Report random_report(std::size_t n, std::size_t layers, bool single_head = false
   Report report;
   report.model = {"model", "bert", layers, 12, false};
   for (std::size_t i = 0; i < n; ++i) {
-    InputToken token;
-    token.begin = report.input.text.size();
-    report.input.text += "word";
-    token.end = report.input.text.size();
-    report.input.text += ' ';
-    token.text = "word";
-    report.input.tokens.push_back(token);
+    report.input.tokens.push_back({"word", 5 * i, 5 * i + 4, false, {}, 0});
+    report.input.text += "word ";
     report.output_tokens.push_back(i);
   }
   for (std::size_t l = 1; l <= layers; ++l) report.settings.layers.push_back(l);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
@@ -19,9 +20,15 @@
 namespace attnflow::explain_attention_test {
 namespace {
 
-TEST(ExplainAttention, LongInputsGetTheFlowOfOneOutputToken) {
+AttentionInput input_of(AttentionStack stack) {
   AttentionInput input;
-  input.stack = random_stack({.layers = 2, .heads = 1, .tokens = kMaxTokensForAllFlows + 1, .causal = true, .seed = 1});
+  input.stack = std::move(stack);
+  return input;
+}
+
+TEST(ExplainAttention, LongInputsGetTheFlowOfOneOutputToken) {
+  const AttentionInput input =
+      input_of(random_stack({.layers = 2, .heads = 1, .tokens = kMaxTokensForAllFlows + 1, .causal = true, .seed = 1}));
   ExplainOptions options;
   const Report report = explain_attention(input, options);
   EXPECT_EQ(report.flow_output_tokens, (std::vector<std::size_t>{kMaxTokensForAllFlows}));
@@ -150,8 +157,7 @@ TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
 }
 
 TEST(ExplainAttention, GivesTheRowOfOneOutputTokenAlone) {
-  AttentionInput input;
-  input.stack = random_stack({.layers = 3, .heads = 2, .tokens = 7, .seed = 5});
+  const AttentionInput input = input_of(random_stack({.layers = 3, .heads = 2, .tokens = 7, .seed = 5}));
   ExplainOptions options;
   options.settings.output_token = parse_output_token("4");
   const Report all = explain_attention(input, options);
@@ -170,8 +176,8 @@ TEST(ExplainAttention, GivesTheRowOfOneOutputTokenAlone) {
 }
 
 TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
-  AttentionInput deep;
-  deep.stack = random_stack({.layers = 8, .heads = 4, .tokens = 12, .sharpness = 0.5, .seed = 1});
+  const AttentionInput deep =
+      input_of(random_stack({.layers = 8, .heads = 4, .tokens = 12, .sharpness = 0.5, .seed = 1}));
   const Report report = explain_attention(deep, {});
   const std::vector<Note> notes = notes_of(report, NoteCode::kFlowDegenerate);
   ASSERT_EQ(notes.size(), 1U);
@@ -195,8 +201,7 @@ TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
                             " shown) are set by the first or the last layer alone.", "--start-layer", "rollout",
                             "--residual", "--heads"});
 
-  AttentionInput shallow;
-  shallow.stack = random_stack({.layers = 1, .heads = 1, .tokens = 12, .seed = 1});
+  const AttentionInput shallow = input_of(random_stack({.layers = 1, .heads = 1, .tokens = 12, .seed = 1}));
   EXPECT_TRUE(notes_of(explain_attention(shallow, {}), NoteCode::kFlowDegenerate).empty());
 }
 
@@ -227,8 +232,7 @@ TEST(ExplainAttention, NamesTheEndOfDegenerateFlow) {
 }
 
 TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
-  AttentionInput input;
-  input.stack = random_stack({.layers = 4, .heads = 1, .tokens = 12, .seed = 1});
+  AttentionInput input = input_of(random_stack({.layers = 4, .heads = 1, .tokens = 12, .seed = 1}));
   ExplainOptions options;
   options.any_weights = true;
   options.settings.methods = {Method::kFlow};
@@ -247,8 +251,7 @@ TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
 }
 
 TEST(ExplainAttention, SaysWhatTheTimeLimitLeft) {
-  AttentionInput input;
-  input.stack = random_stack({.layers = 5, .heads = 1, .tokens = 24, .seed = 3});
+  const AttentionInput input = input_of(random_stack({.layers = 5, .heads = 1, .tokens = 24, .seed = 3}));
   ExplainOptions options;
   options.settings.methods = {Method::kFlow};
   options.max_flow_seconds = 1e-9;
@@ -272,8 +275,8 @@ TEST(ExplainAttention, SaysWhatTheTimeLimitLeft) {
 }
 
 TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
-  AttentionInput input;
-  input.stack = random_stack({.layers = 4, .heads = 2, .tokens = 9, .sharpness = 3.0, .seed = 5});
+  const AttentionInput input =
+      input_of(random_stack({.layers = 4, .heads = 2, .tokens = 9, .sharpness = 3.0, .seed = 5}));
   const AttentionGraph graph = attention_graph(std::get<AttentionStack>(input.stack));
   ExplainOptions options;
   options.certificates = {"2,7", "auto,last", "last,0"};
@@ -321,8 +324,7 @@ TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
 }
 
 TEST(ExplainAttention, RefusesCertificatesOfTokensThatAreNotThere) {
-  AttentionInput input;
-  input.stack = random_stack({.layers = 2, .heads = 1, .tokens = 4, .seed = 1});
+  const AttentionInput input = input_of(random_stack({.layers = 2, .heads = 1, .tokens = 4, .seed = 1}));
   for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
            {"0,4"}, {"4,0"}, {"cls,0"}, {"mask,0"}, {"0"}, {"0,3", "0,last"}, {"all,0"}}) {
     ExplainOptions options;

@@ -441,11 +441,8 @@ Report decoder_rows(const std::vector<double>& raw, const std::vector<double>& f
   report.model.layers = 1;
   report.settings.layers = {1};
   report.settings.methods = {Method::kRaw, Method::kFlow};
-  for (const char* const text : {"a", "b", "c"}) {
-    InputToken token;
-    token.text = text;
-    report.input.tokens.push_back(token);
-  }
+  report.input.tokens.resize(3);
+  for (std::size_t t = 0; t < 3; ++t) report.input.tokens[t].text = std::string(1, "abc"[t]);
   report.output_token = 2;
   report.output_tokens = {2};
   report.flow_output_tokens = {2};

@@ -345,14 +345,8 @@ TEST(Correlations, NothingIsPrintedAsMinusZero) {
   report.data.used = 20;
   for (const char* const tokens : {"all", "without-special"}) {
     for (const char* const formula : {"spearman", "dense-ranks"}) {
-      report.cells.push_back({"row",
-                              "gradient",
-                              "difference:correct",
-                              tokens,
-                              formula,
-                              "raw",
-                              1,
-                              {.count = 20, .left_out = 0, .mean = -0.004, .std = 0.1, .low = -0.0004, .high = 0.003}});
+      const Summary summary{.count = 20, .left_out = 0, .mean = -0.004, .std = 0.1, .low = -0.0004, .high = 0.003};
+      report.cells.push_back({"row", "gradient", "difference:correct", tokens, formula, "raw", 1, summary});
     }
   }
   report.series = {{"raw", Mixing::kAttention, {1}}};
