@@ -1,11 +1,8 @@
 #include "attnflow/analysis/loaded_model.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
-#include "attnflow/base/error.h"
-#include "attnflow/model/image_info.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/model/model_input.h"
 
 namespace attnflow {
@@ -40,10 +37,10 @@ ImageModel load_image_model(const ModelFiles& files, const LoadOptions& options)
   check_takes_pictures(info);
   const Folder& folder = *files.folder();
   if (!folder.has(kProcessorFile)) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a file {}, which describes how images are preprocessed, found none; copy it "
-                            "from the model's source, where it is next to config.json",
-                            folder.label(), kProcessorFile));
+    throw internal::file_error(
+        "{}: expected a file {}, which describes how images are preprocessed, found none; copy it from the model's "
+        "source, where it is next to config.json",
+        folder.label(), kProcessorFile);
   }
   ImageProcessorOptions processor;
   processor.channels = info.image->channels;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/suggestion.h"
 #include "attnflow/draw/figure.h"
 #include "attnflow/draw/html.h"
@@ -54,8 +55,8 @@ const Kind& kind_of(const std::filesystem::path& path) {
   if (kind == kKinds.end()) {
     std::vector<std::string> endings;
     for (const Kind& k : kKinds) endings.emplace_back(k.ending);
-    throw Error(ErrorKind::kUsage, fmt::format("-o: expected a file name ending in one of {}, found '{}'{}",
-                                               output_endings(), path.string(), ending_suggestion(ending, endings)));
+    throw internal::usage_error("-o: expected a file name ending in one of {}, found '{}'{}", output_endings(),
+                                path.string(), ending_suggestion(ending, endings));
   }
   return *kind;
 }
@@ -69,20 +70,16 @@ std::string output_endings() {
 }
 
 std::string ending_suggestion(const std::string& ending, const std::vector<std::string>& endings) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kSimilar = {{{".jpg", ".png"},
-                                                                                       {".jpeg", ".png"},
-                                                                                       {".gif", ".png"},
-                                                                                       {".webp", ".png"},
-                                                                                       {".tiff", ".png"},
-                                                                                       {".eps", ".pdf"},
-                                                                                       {".ps", ".pdf"},
-                                                                                       {".npy", ".npz"},
-                                                                                       {".tsv", ".csv"},
-                                                                                       {".xlsx", ".csv"},
-                                                                                       {".jsonl", ".json"},
-                                                                                       {".markdown", ".md"}}};
-  const auto* const similar =
-      std::find_if(kSimilar.begin(), kSimilar.end(), [&](const auto& pair) { return pair.first == ending; });
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kSimilar = {
+      {{" .jpg .jpeg .gif .webp .tiff ", ".png"},
+       {" .eps .ps ", ".pdf"},
+       {" .npy ", ".npz"},
+       {" .tsv .xlsx ", ".csv"},
+       {" .jsonl ", ".json"},
+       {" .markdown ", ".md"}}};
+  const auto* const similar = std::find_if(kSimilar.begin(), kSimilar.end(), [word = " " + ending + " "](auto& pair) {
+    return pair.first.find(word) != std::string_view::npos;
+  });
   const bool known =
       similar != kSimilar.end() && std::find(endings.begin(), endings.end(), similar->second) != endings.end();
   return known ? fmt::format("; did you mean {}?", similar->second) : internal::did_you_mean(ending, endings);
@@ -93,20 +90,17 @@ void check_output(const std::filesystem::path& path) {
   if (internal::is_standard_output(path)) {
     const bool is_text = std::find(kBinary.begin(), kBinary.end(), std::string_view(kind.ending)) == kBinary.end();
     if (is_text || isatty(STDOUT_FILENO) == 0) return;
-    throw Error(ErrorKind::kUsage,
-                fmt::format("-o {}: expected standard output to be a file or a pipe, found a terminal, which cannot "
-                            "show {}; add > FILE{}",
-                            path.string(), kind.ending, kind.ending));
+    throw internal::usage_error(
+        "-o {}: expected standard output to be a file or a pipe, found a terminal, which cannot show {}; add > FILE{}",
+        path.string(), kind.ending, kind.ending);
   }
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{}: expected the name of a file to write, found a folder", path.string()));
+    throw internal::usage_error("{}: expected the name of a file to write, found a folder", path.string());
   }
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   if (!std::filesystem::is_directory(folder, error)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{}: the folder {} does not exist; create it first", path.string(), folder.string()));
+    throw internal::usage_error("{}: the folder {} does not exist; create it first", path.string(), folder.string());
   }
   // Writing needs both: a new name in the folder, and a way into it.
   if (access(folder.c_str(), W_OK | X_OK) != 0) {

@@ -271,4 +271,18 @@ FlowResult causal_flow(const std::function<AttentionGraph(std::size_t)>& graph, 
   return result;
 }
 
+AttentionGraph first_tokens(const AttentionGraph& graph, std::size_t tokens) {
+  const std::size_t n = graph.tokens();
+  AttentionGraph part;
+  part.residual = graph.residual;
+  part.residual_rule = graph.residual_rule;
+  part.weights = Tensor<double>({graph.layers(), tokens, tokens});
+  for (std::size_t l = 0; l < graph.layers(); ++l) {
+    for (std::size_t q = 0; q < tokens; ++q) {
+      std::copy_n(graph.weights.data() + (l * n + q) * n, tokens, part.weights.data() + (l * tokens + q) * tokens);
+    }
+  }
+  return part;
+}
+
 }  // namespace attnflow

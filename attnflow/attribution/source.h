@@ -151,6 +151,9 @@ FlowResult causal_flow(const std::function<AttentionGraph(std::size_t tokens)>& 
                        const TokenGroups* inputs, double tolerance, const AttributeOptions& options,
                        std::size_t least_columns = 0);
 
+// The graph of the first `tokens` positions of a causal one.
+AttentionGraph first_tokens(const AttentionGraph& graph, std::size_t tokens);
+
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_ATTRIBUTION_SOURCE_H_

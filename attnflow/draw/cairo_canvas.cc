@@ -132,21 +132,9 @@ class CairoCanvas {
 
   void operator()(const PathMark& mark) {
     for (const PathStep& step : mark.path) {
-      switch (step.kind) {
-        case PathStep::Kind::kMove:
-          cairo_move_to(cr_, step.end.x, step.end.y);
-          break;
-        case PathStep::Kind::kLine:
-          cairo_line_to(cr_, step.end.x, step.end.y);
-          break;
-        case PathStep::Kind::kCurve:
-          cairo_curve_to(cr_, step.control1.x, step.control1.y, step.control2.x, step.control2.y, step.end.x,
-                         step.end.y);
-          break;
-        case PathStep::Kind::kClose:
-          cairo_close_path(cr_);
-          break;
-      }
+      if (step.kind == PathStep::Kind::kMove) cairo_move_to(cr_, step.end.x, step.end.y);
+      if (step.kind == PathStep::Kind::kLine) cairo_line_to(cr_, step.end.x, step.end.y);
+      if (step.kind == PathStep::Kind::kClose) cairo_close_path(cr_);
     }
     apply(mark.paint);
   }
@@ -257,10 +245,11 @@ std::string scene_to_pdf(const Scene& scene, const std::string& title) {
   return bytes;
 }
 
-std::string scene_to_png(const Scene& scene, double scale) {
+std::string scene_to_png(const Scene& scene) {
+  constexpr double kScreenScale = 2.0;
   constexpr double kPaperScale = 300.0 / 96.0;
   const bool on_paper = scene.size && scene.size->width.on_paper();
-  const double wanted = (on_paper ? kPaperScale : scale) * scene.scale();
+  const double wanted = (on_paper ? kPaperScale : kScreenScale) * scene.scale();
   const double used = std::min(wanted, kLongestPngSide / std::max(scene.width, scene.height));
   // 990.0000001 pixels count as 990.
   const auto side = [&](double length) { return static_cast<int>(std::ceil(length * used - 1e-6)); };

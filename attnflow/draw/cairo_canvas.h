@@ -14,10 +14,10 @@ namespace attnflow::internal {
 // includes a bitmap that is not a PNG it can read.
 std::string scene_to_pdf(const Scene& scene, const std::string& title);
 
-// Returns the bytes of a PNG with `scale` image pixels per 1/96 inch, or 300 per inch if the scene has a paper size;
-// the resolution is stored in the file (pHYs). The scale is reduced if a side would exceed 16,000 pixels. Throws as
-// scene_to_pdf() does.
-std::string scene_to_png(const Scene& scene, double scale);
+// Returns the bytes of a PNG with 2 image pixels per 1/96 inch, or 300 per inch if the scene has a paper size; the
+// resolution is stored in the file (pHYs), and reduced if a side would exceed 16,000 pixels. Throws as scene_to_pdf()
+// does.
+std::string scene_to_png(const Scene& scene);
 
 // Returns the bytes of a PNG of exactly these pixels.
 std::string encode_png(const Image& image);

@@ -35,6 +35,12 @@ struct Color {
   friend bool operator==(const Color&, const Color&) = default;
 };
 
+// 0x0072b2 and the like.
+constexpr Color color_of(std::uint32_t rgb) {
+  const auto channel = [rgb](int shift) { return static_cast<std::uint8_t>((rgb >> shift) & 0xffU); };
+  return {channel(16), channel(8), channel(0)};
+}
+
 inline constexpr Color kBlack{0x1a, 0x1a, 0x1a};
 inline constexpr Color kGrey{0x66, 0x66, 0x66};
 inline constexpr Color kLightGrey{0xd0, 0xd0, 0xd0};
@@ -53,13 +59,11 @@ inline Paint stroked(Color color, double width, double opacity = 1.0) {
   return {.fill = std::nullopt, .stroke = color, .stroke_width = width, .opacity = opacity};
 }
 
-// A path of straight lines and cubic Bezier curves.
+// A path of straight lines.
 struct PathStep {
-  enum class Kind { kMove, kLine, kCurve, kClose };
+  enum class Kind { kMove, kLine, kClose };
   Kind kind = Kind::kMove;
-  Point end = {};       // move, line, curve
-  Point control1 = {};  // curve
-  Point control2 = {};  // curve
+  Point end = {};  // move, line
 };
 using Path = std::vector<PathStep>;
 
@@ -117,7 +121,6 @@ struct Text {
 // A group of marks. The id is unique in a figure and stable: it names what is shown, not how it was drawn.
 struct Group {
   std::string id;
-  std::string title = {};  // shown when the pointer rests on the group
   std::optional<Rect> clip = std::nullopt;
 };
 
@@ -143,7 +146,6 @@ struct CircleMark {
 struct PathMark {
   Path path;
   Paint paint;
-  std::string title;
 };
 struct ImageMark {
   Rect rect;

@@ -1,7 +1,5 @@
 #include "attnflow/draw/color_scale.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,11 +10,6 @@
 
 namespace attnflow::internal {
 namespace {
-
-constexpr Color color_of(std::uint32_t rgb) {
-  const auto channel = [rgb](int shift) { return static_cast<std::uint8_t>((rgb >> shift) & 0xffU); };
-  return {channel(16), channel(8), channel(0)};
-}
 
 struct Lab {
   double l, a, b;

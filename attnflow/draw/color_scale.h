@@ -8,7 +8,6 @@
 
 #include <limits>
 #include <optional>
-#include <string>
 
 #include "attnflow/draw/canvas.h"
 

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "attnflow/words/numbers.h"
-
 namespace attnflow::internal::color_scale_test {
 namespace {
 
@@ -104,13 +102,6 @@ TEST(ColorScale, WithSignsRunsFromRedOverGrayToBlueAndGetsDarkerBothWays) {
   scale.above = 3.0;
   EXPECT_TRUE(scale.is_above(-2.5));
   EXPECT_FALSE(scale.is_above(-1.5));
-}
-
-TEST(ShortNumber, ThreeDigits) {
-  EXPECT_EQ(short_number(0.0), "0");
-  EXPECT_EQ(short_number(1.0), "1");
-  EXPECT_EQ(short_number(0.012345), "0.0123");
-  EXPECT_EQ(short_number(0.00001234), "1.23e-05");
 }
 
 }  // namespace

@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "attnflow/base/error.h"
 #include "attnflow/draw/cairo_canvas.h"
 #include "attnflow/draw/figure_data.h"
 #include "attnflow/draw/figure_text.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/svg_canvas.h"
 #include "attnflow/draw/views.h"
-#include "attnflow/files/atomic_file.h"
-#include "attnflow/files/extension.h"
 #include "attnflow/report/report_agreement.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -43,15 +38,10 @@ View view_of(const FigureData& data) {
   return overview(data);
 }
 
-}  // namespace
-
-namespace {
-
 Scene figure_content(const Report& report, const FigureOptions& options, const TextMeasurer& measure, double width) {
-  check_page(options.png_scale, options.id_prefix);
   const FigureData data = make_figure_data(report, options, measure, width);
   std::vector<Scene> blocks;
-  if (options.title) blocks.push_back(title_block(data));
+  if (options.notes) blocks.push_back(title_block(data));
   const View view = view_of(data);
   blocks.push_back(view.scene);
   if (const Scene legend = legend_block(data, view); legend.height > 0.0) blocks.push_back(legend);
@@ -75,27 +65,35 @@ Scene figure_scene(const Report& report, const FigureOptions& options, const Tex
 
 std::string figure_description(const Report& report, const FigureOptions& options) {
   constexpr std::size_t kLongestText = 80;
+  const char* const name = kViewNames[static_cast<std::size_t>(options.view)];
+  const std::string model = clean_text(report.model.name);
   const std::string text = shorten(clean_text(report.input.text), kLongestText, "\u2026");
   if (report.generation) {
-    return fmt::format("{} of what {} depended on while continuing \u201c{}\u201d{}",
-                       kViewNames[static_cast<std::size_t>(options.view)],
-                       report.model.name.empty() ? "a model" : clean_text(report.model.name), text,
+    return fmt::format("{} of what {} depended on while continuing \u201c{}\u201d{}", name,
+                       model.empty() ? "a model" : model, text,
                        options.output_token ? fmt::format(", for generated token {}", *options.output_token) : "");
   }
   const std::size_t token = options.output_token.value_or(report.output_token);
-  return fmt::format("{} of the attention of {} for output token {} (position {}){}",
-                     kViewNames[static_cast<std::size_t>(options.view)],
-                     report.model.name.empty() ? "an attention array" : clean_text(report.model.name),
-                     clean_text(display_text(report.input, token)), token,
+  return fmt::format("{} of the attention of {} for output token {} (position {}){}", name,
+                     model.empty() ? "an attention array" : model, clean_text(display_text(report.input, token)), token,
                      text.empty() ? "" : " of \u201c" + text + "\u201d");
 }
 
+namespace {
+
+auto drawn(const Report& report, const FigureOptions& options, const auto& draw) {
+  const TextMeasurer measure(language_of(text_of(report)));
+  const Scene page = figure_scene(report, options, measure);  // checks the report first
+  return draw(page, figure_description(report, options));
+}
+
+}  // namespace
 }  // namespace internal
 
 void FigureOptions::set(const PaperOptions& paper) {
   width = paper.width.value_or(width);
   font_size = paper.font_size.value_or(font_size);
-  if (!paper.notes) title = notes = false;
+  notes = notes && paper.notes;
 }
 
 std::optional<FigureView> figure_view_from_name(const std::string& name) {
@@ -106,34 +104,21 @@ std::optional<FigureView> figure_view_from_name(const std::string& name) {
 }
 
 std::string figure_svg(const Report& report, const FigureOptions& options) {
-  const internal::TextMeasurer measure(internal::language_of(internal::text_of(report)));
-  const internal::Scene scene = internal::figure_scene(report, options, measure);
-  return internal::scene_to_svg(scene, internal::figure_description(report, options), options.id_prefix);
+  return internal::drawn(report, options, internal::scene_to_svg);
 }
 
 std::string figure_pdf(const Report& report, const FigureOptions& options) {
-  const internal::TextMeasurer measure(internal::language_of(internal::text_of(report)));
-  const internal::Scene scene = internal::figure_scene(report, options, measure);
-  return internal::scene_to_pdf(scene, internal::figure_description(report, options));
+  return internal::drawn(report, options, internal::scene_to_pdf);
 }
 
 std::string figure_png(const Report& report, const FigureOptions& options) {
-  const internal::TextMeasurer measure(internal::language_of(internal::text_of(report)));
-  const internal::Scene scene = internal::figure_scene(report, options, measure);
-  return internal::scene_to_png(scene, options.png_scale);
+  return internal::drawn(report, options, [](const auto& page, const auto&) { return internal::scene_to_png(page); });
 }
 
 void write_figure(const std::filesystem::path& path, const Report& report, const FigureOptions& options) {
-  const std::string ending = internal::lower_extension(path);
-  if (ending == ".svg") {
-    write_file(path, figure_svg(report, options));
-  } else if (ending == ".pdf") {
-    write_file(path, figure_pdf(report, options));
-  } else if (ending == ".png") {
-    write_file(path, figure_png(report, options));
-  } else {
-    throw Error(ErrorKind::kUsage, "expected a figure ending in .svg, .pdf or .png, found '" + path.string() + "'");
-  }
+  internal::drawn(report, options, [&](const auto& page, const std::string& description) {
+    internal::write_page(path, page, description);
+  });
 }
 
 }  // namespace attnflow

@@ -2,8 +2,9 @@
 //
 // Every figure is available as SVG (text stays text, parts have stable ids, cells have tooltips), PDF and PNG, and
 // looks the same in all three. Values are shown in the colors of one sequential scale, from 0 to the largest value
-// shown, that survives color blindness and grayscale printing; every panel has its scale. Words are those of the user's
-// own text if the report has it.
+// shown, that survives color blindness and grayscale printing; every panel has its scale, whose top special tokens, a
+// decoder's first token, and an output token's own value do not set where they far exceed it (color_scale.h): such
+// cells are marked, and the legend gives their values. Words are those of the user's own text if the report has it.
 //
 // Views:
 //   graph     the information-flow graph of Abnar & Zuidema (ACL 2020), figure 1: layers from the input tokens at the
@@ -53,16 +54,10 @@ struct FigureOptions {
   std::vector<std::size_t> layers;  // shown as their mean; empty: the last layer, or all for a generation
   // Among raw, rollout and flow. Empty: all in the report; for a generation: rollout if available, else the first.
   std::vector<Method> methods;
-  bool normalized = false;  // for a generation: the values after receptive-field normalization
-  // Special tokens, a decoder's first token, and an output token's own value do not set the top of a scale that they
-  // far exceed (color_scale.h). Cells above the top are marked, and the legend gives their values.
-  bool exclude_special_from_scale = true;
-  bool title = true;                   // model, settings and prediction at the top
-  bool notes = true;                   // the report's notes at the bottom, and captions below panels
-  Length width = 900.0;                // of the file; see paper.h
-  double font_size = kLabelPoints;     // of labels, scales and captions, in points
-  double png_scale = 2.0;              // image pixels per 1/96 inch; on paper the PNG has 300 per inch
-  std::string id_prefix = "attnflow";  // for ids in SVG; letters, digits, '-' and '_'
+  bool normalized = false;          // for a generation: the values after receptive-field normalization
+  bool notes = true;                // model, settings and prediction at the top, the report's notes, panels' captions
+  Length width = 900.0;             // of the file; see paper.h
+  double font_size = kLabelPoints;  // of labels, scales and captions, in points
 
   void set(const PaperOptions& paper);
 };

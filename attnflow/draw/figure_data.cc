@@ -10,6 +10,7 @@
 #include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/words/lists.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow::internal {
 namespace {
@@ -141,7 +142,6 @@ void check_layers(const FigureData& data) {
   }
 }
 
-// Checks the chosen generated token.
 void check_generated_token(const FigureData& data) {
   const std::size_t count = data.report.generation->tokens.size();
   const std::size_t t = *data.options.output_token;
@@ -163,7 +163,6 @@ void check_generated_token(const FigureData& data) {
 }  // namespace
 
 bool FigureData::aside(std::optional<std::size_t> output, std::size_t input) const {
-  if (!options.exclude_special_from_scale) return false;
   return special(input) || output == input || (report.model.causal && input == 0);
 }
 
@@ -215,7 +214,6 @@ std::optional<std::size_t> FigureData::row_shown(Method method) const {
 
 namespace {
 
-// Values of one row, or the mean of all.
 std::vector<double> mean_of_rows(const Tensor<double>& values, std::optional<std::size_t> row,
                                  const std::vector<std::size_t>& layers) {
   if (row) return mean_over_layers(values, *row, layers);
@@ -228,7 +226,6 @@ std::vector<double> mean_of_rows(const Tensor<double>& values, std::optional<std
   return mean;
 }
 
-// Likewise for scores, [prediction, token].
 std::vector<double> mean_of_scores(const Tensor<double>& scores, std::optional<std::size_t> row) {
   const auto values = scores.span();
   return mean_of_rows({{1, scores.extent(0), scores.extent(1)}, {values.begin(), values.end()}}, row, {});
@@ -402,11 +399,12 @@ std::string degeneracy_note(const FigureData& data, Method method, const std::ve
     }
   }
   if (2 * flagged <= all) return "";
-  const double percent = 100.0 * static_cast<double>(flagged) / static_cast<double>(all);
+  const double share = static_cast<double>(flagged) / static_cast<double>(all);
   return fmt::format(
-      "{:.0f}% of these flow values are set by the first or the last layer alone. Rollout, or flow from fewer layers, "
-      "may say more.",
-      flagged == all ? percent : std::min(percent, 99.0));
+      "{} of these flow values are set by the first or the last layer alone. Rollout, or flow from fewer layers, may "
+      "say "
+      "more.",
+      percent(flagged == all ? share : std::min(share, 0.99)));
 }
 
 }  // namespace attnflow::internal

@@ -10,10 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
+#include "attnflow/draw/cairo_canvas.h"
 #include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/running_text.h"
+#include "attnflow/draw/svg_canvas.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/files/extension.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/numbers.h"
@@ -67,21 +71,6 @@ std::vector<std::string> quoted_texts(const FigureData& data, const TextStyle& s
 
 }  // namespace
 
-void check_page(double png_scale, const std::string& id_prefix) {
-  const auto expect = [](bool holds, const std::string& message) {
-    if (!holds) throw Error(ErrorKind::kUsage, message);
-  };
-  expect(png_scale > 0.0 && png_scale <= 16.0,
-         fmt::format("expected a png scale above 0 and up to 16, found {}", png_scale));
-  const bool id = !id_prefix.empty() &&
-                  id_prefix.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") ==
-                      std::string::npos &&
-                  std::string("0123456789-").find(id_prefix.front()) == std::string::npos;
-  expect(id, fmt::format("expected an id prefix of letters, digits, '-' and '_' that starts with a letter or '_', "
-                         "found '{}'",
-                         clean_text(id_prefix)));
-}
-
 Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
                   const std::function<Scene(double width)>& lay_out) {
   constexpr double kTolerance = 1.0;
@@ -128,6 +117,19 @@ Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
                           to_text(least), size.scale * kLabelPoints, to_text(size.width)));
 }
 
+void write_page(const std::filesystem::path& path, const Scene& page, const std::string& description) {
+  const std::string ending = lower_extension(path);
+  if (ending == ".svg") {
+    write_file(path, scene_to_svg(page, description));
+  } else if (ending == ".pdf") {
+    write_file(path, scene_to_pdf(page, description));
+  } else if (ending == ".png") {
+    write_file(path, scene_to_png(page));
+  } else {
+    throw usage_error("expected a figure ending in .svg, .pdf or .png, found '{}'", path.string());
+  }
+}
+
 std::string settings_line(const ReportModel& model, const Settings& settings, const std::string& size,
                           const std::optional<ReportTarget>& target) {
   std::string line;
@@ -166,9 +168,7 @@ class TitleWriter {
     scene_.width = data.width;
     scene_.begin_group({.id = "title"});
   }
-  void line(const std::string& text, const TextStyle& style) {
-    scene_.height += draw_wrapped(text, style, {0.0, scene_.height}, data_.width, &scene_);
-  }
+  void line(const std::string& text, const TextStyle& style) { add_wrapped(text, style, data_.width, &scene_); }
   Scene take() {
     scene_.end_group();
     return std::move(scene_);
@@ -342,8 +342,7 @@ Scene legend_block(const FigureData& data, const View& view) {
   Scene scene(data.measure);
   scene.width = data.width;
   scene.begin_group({.id = "legend"});
-  scene.height = draw_wrapped(fmt::format("{}", fmt::join(sentences, " ")), {.size = kSmallSize, .color = kGrey},
-                              {0.0, 0.0}, data.width, &scene);
+  add_wrapped(fmt::format("{}", fmt::join(sentences, " ")), kSmallGrey, data.width, &scene);
   scene.end_group();
   return scene;
 }
@@ -365,10 +364,7 @@ Scene notes_block(const std::vector<std::string>& notes, double width, const Tex
   scene.begin_group({.id = "notes"});
   scene.line({0.0, 0.0}, {width, 0.0}, stroked(kLightGrey, 0.8));
   scene.height = 6.0;
-  for (const std::string& note : notes) {
-    scene.height += draw_wrapped("Note: " + clean_text(note), {.size = kSmallSize, .color = kGrey}, {0.0, scene.height},
-                                 width, &scene);
-  }
+  for (const std::string& note : notes) add_wrapped("Note: " + clean_text(note), kSmallGrey, width, &scene);
   scene.end_group();
   return scene;
 }

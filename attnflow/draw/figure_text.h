@@ -2,7 +2,7 @@
 #ifndef ATTNFLOW_DRAW_FIGURE_TEXT_H_
 #define ATTNFLOW_DRAW_FIGURE_TEXT_H_
 
-#include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,12 +16,13 @@
 
 namespace attnflow::internal {
 
-// Throws Error(kUsage) for a scale outside (0, 16], or an id prefix that is not a name in XML and CSS.
-void check_page(double png_scale, const std::string& id_prefix);
-
 // Lays out a page: `lay_out(width)` makes the content between the margins, with that width if it fits. Throws
 // Error(kUsage) if it does not fit, giving a sufficient width.
 Scene fitted_page(const PageSize& size, const TextMeasurer& measure, const std::function<Scene(double width)>& lay_out);
+
+// Writes a page in the format given by the path's extension: .svg, .pdf or .png (Error(kUsage) for any other). The file
+// is complete or absent. `description` is the text alternative.
+void write_page(const std::filesystem::path& path, const Scene& page, const std::string& description);
 
 // The user's text, cut to one line, with model, settings and predictions; for a generation, the prompt and its
 // continuation, and what is shown.

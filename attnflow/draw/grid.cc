@@ -19,7 +19,6 @@ constexpr double kLeastMarkedCell = 5.0;
 
 bool is_excluded(const Grid& grid, std::size_t column) { return grid.excluded && grid.excluded(column); }
 
-// Hatches every stretch of excluded columns.
 void hatch_excluded(const Grid& grid, const Rect& area, Scene* scene) {
   const std::size_t columns = grid.columns.size();
   for (std::size_t begin = 0; begin < columns; ++begin) {
@@ -73,7 +72,7 @@ void draw_image(const Grid& grid, const ColorScale& scale, const Rect& area, Sce
     }
   }
   // The last pixels may represent fewer cells than the others; the image is larger accordingly and clipped at the edge.
-  scene->begin_group({.id = grid.id + "-image", .title = {}, .clip = area});
+  scene->begin_group({.id = grid.id + "-image", .clip = area});
   scene->image({area.x, area.y, static_cast<double>(image.width * pool_x) * grid.cell_width,
                 static_cast<double>(image.height * pool_y) * grid.cell_height},
                image);
@@ -131,7 +130,7 @@ Scene draw_grid(const Grid& grid, const TextMeasurer& measure) {
   const double right = grid.column_labels ? std::max(0.0, columns.right - grid.cell_width / 2.0) : 0.0;
   scene.width = std::max(area.x + area.width + right, panel_head_width(measure, grid.head));
 
-  scene.begin_group({.id = grid.id, .title = {}, .clip = {}});
+  scene.begin_group({.id = grid.id});
   draw_panel_head(grid.head, 0.0, scene.width, &scene);
   if (grid.columns.size() <= kMaxCellColumns && grid.rows.size() <= kMaxCellRows) {
     draw_cells(grid, scale, area.x, area.y, &scene);
@@ -149,8 +148,7 @@ Scene draw_grid(const Grid& grid, const TextMeasurer& measure) {
   }
   if (!grid.note.empty()) {
     scene.height += 4.0;
-    scene.height += draw_wrapped(grid.note, {.size = kSmallSize, .color = kGrey, .italic = true}, {0.0, scene.height},
-                                 scene.width, &scene);
+    add_wrapped(grid.note, kPanelNote, scene.width, &scene);
   }
   scene.end_group();
   return scene;

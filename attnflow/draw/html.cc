@@ -7,7 +7,6 @@
 namespace attnflow {
 namespace {
 
-// The title of the browser tab.
 std::string title(const Report& report) {
   if (report.input.image && !report.input.image->name.empty()) return report.input.image->name;
   return report.input.text.empty() ? report.model.name : report.input.text;

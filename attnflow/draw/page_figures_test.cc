@@ -37,10 +37,8 @@ struct Panel {
 
 Panel drawn(const SvgDocument& svg, const std::string& method) {
   const auto each = [&](const std::string& name, const std::string& group, const auto& use) {
-    for (const SvgElement& element : svg.elements) {
-      if (element.name != name || element.groups.empty()) continue;
-      if (element.groups.back() == fmt::format("attnflow-graph-{}-{}", method, group)) use(element.attributes);
-    }
+    for (const SvgElement& element : in_group(svg, name, fmt::format("attnflow-graph-{}-{}", method, group)))
+      use(element.attributes);
   };
   using Attributes = std::map<std::string, std::string>;
   Panel panel;

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/parse_number.h"
 
 namespace attnflow {
@@ -39,10 +39,9 @@ Length parse_length(const std::string& option, const std::string& text) {
     const std::optional<double> value = internal::parse_number<double>(number);
     if (value && std::isfinite(*value) && *value > 0.0) return {*value, unit.unit};
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("{}: expected a length above 0 with its unit, such as 3.3in, 8.4cm, 84mm, 240pt or 900px, "
-                          "found '{}'",
-                          option, text));
+  throw internal::usage_error(
+      "{}: expected a length above 0 with its unit, such as 3.3in, 8.4cm, 84mm, 240pt or 900px, found '{}'", option,
+      text);
 }
 
 double parse_font_size(const std::string& option, const std::string& text) {
@@ -50,8 +49,8 @@ double parse_font_size(const std::string& option, const std::string& text) {
   if (number.ends_with("pt")) number.remove_suffix(2);
   const std::optional<double> points = internal::parse_number<double>(number);
   if (points && *points >= kLeastFont && *points <= kMostFont) return *points;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("{}: expected {} to {} points, such as 8, found '{}'", option, kLeastFont, kMostFont, text));
+  throw internal::usage_error("{}: expected {} to {} points, such as 8, found '{}'", option, kLeastFont, kMostFont,
+                              text);
 }
 
 std::string to_text(const Length& length) { return fmt::format("{:.6g}{}", length.value, unit_of(length.unit).name); }
@@ -64,12 +63,10 @@ PageSize page_size(const Length& width, double font_size) {
   constexpr double kLeastWidth = 9.6;
   constexpr double kMostWidth = 10000.0;
   if (!(width.pixels() >= kLeastWidth && width.pixels() <= kMostWidth)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--width: expected a figure between 0.1in and 10000px wide, found {}", to_text(width)));
+    throw internal::usage_error("--width: expected a figure between 0.1in and 10000px wide, found {}", to_text(width));
   }
   if (!(font_size >= kLeastFont && font_size <= kMostFont)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--font-size: expected {} to {} points, found {}", kLeastFont, kMostFont, font_size));
+    throw internal::usage_error("--font-size: expected {} to {} points, found {}", kLeastFont, kMostFont, font_size);
   }
   return {width, font_size / kLabelPoints, width.on_paper() ? kPaperMargin : kScreenMargin};
 }

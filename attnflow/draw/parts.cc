@@ -221,15 +221,12 @@ void draw_hatching(const Rect& area, Scene* scene) {
   if (!path.empty()) scene->path(path, stroked(kLightGrey, 0.8));
 }
 
-double draw_wrapped(const std::string& text, const TextStyle& style, Point top_left, double width, Scene* scene) {
-  if (text.empty()) return 0.0;
-  const double pitch = style.size * 1.35;
-  double y = top_left.y;
+void add_wrapped(const std::string& text, const TextStyle& style, double width, Scene* scene) {
+  if (text.empty()) return;
   for (const std::string& line : scene->measure().wrapped(text, style, width)) {
-    scene->text({.at = {top_left.x, y + style.size}, .text = line, .style = style});
-    y += pitch;
+    scene->text({.at = {0.0, scene->height + style.size}, .text = line, .style = style});
+    scene->height += style.size * 1.35;
   }
-  return y - top_left.y;
 }
 
 Scene with_caption(const std::string& id, const Scene& panels, const std::string& caption, double width) {
@@ -239,7 +236,7 @@ Scene with_caption(const std::string& id, const Scene& panels, const std::string
   scene.width = std::max(width, panels.width);
   scene.height = panels.height;
   if (!caption.empty()) scene.height += 6.0;
-  scene.height += draw_wrapped(caption, {.size = kSmallSize, .color = kGrey}, {0.0, scene.height}, width, &scene);
+  add_wrapped(caption, kSmallGrey, width, &scene);
   scene.end_group();
   return scene;
 }

@@ -4,7 +4,6 @@
 #define ATTNFLOW_DRAW_PARTS_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +64,7 @@ double panel_head_width(const TextMeasurer& measure, const PanelHead& head);
 void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene);
 
 inline constexpr TextStyle kSmallGrey{.size = kSmallSize, .color = kGrey};
+inline constexpr TextStyle kPanelNote{.size = kSmallSize, .color = kGrey, .italic = true};
 
 // A color bar, with texts at its ends.
 struct ColorBar {
@@ -87,8 +87,8 @@ void draw_above_mark(const Rect& cell, Scene* scene);
 inline constexpr Color kExcluded{0xf4, 0xf4, 0xf4};
 void draw_hatching(const Rect& area, Scene* scene);
 
-// Draws text broken into lines of at most `width`; returns the height used, 0 for an empty text.
-double draw_wrapped(const std::string& text, const TextStyle& style, Point top_left, double width, Scene* scene);
+// Adds text broken into lines of at most `width` below what the scene has, on the left; nothing for an empty text.
+void add_wrapped(const std::string& text, const TextStyle& style, double width, Scene* scene);
 
 // Adds a caption below panels, as the group `id`.
 Scene with_caption(const std::string& id, const Scene& panels, const std::string& caption, double width);

@@ -31,13 +31,10 @@ std::array<std::uint8_t, 3> picture_color(double position);
 // Likewise for signed values: 0 is in the middle of the scale, at position 1/2.
 std::array<std::uint8_t, 3> signed_picture_color(double position);
 
-// A color bar from `low` to `high`, with these values at its ends.
+// A color bar from 0 to `high`, or from -high with signs, with these values at its ends.
 struct PanelBar {
-  double low = 0.0;
   double high = 1.0;
-  std::optional<double> above = {};  // the largest value, if it is above the scale
-  std::string label = {};            // the meaning of the values
-  bool has_signs = false;            // uses the colors of signed_picture_color(); low is -high
+  bool has_signs = false;  // uses the colors of signed_picture_color()
 };
 
 // A rectangle in fractions of the picture, from its top left corner: (0, 0, 1, 1) is all of it. Parts outside the
@@ -49,22 +46,15 @@ struct PanelMark {
   double height = 0.0;
 };
 
-// How a picture is drawn larger or smaller than its own size.
-enum class PanelSampling {
-  kAuto,    // kPixels at three times its size or more, else kSmooth
-  kSmooth,  // photographs
-  kPixels,  // every pixel is a square
-};
-
+// Enlarged to three times its size or more, a picture shows its pixels as squares; otherwise it is smooth.
 struct PicturePanel {
   std::string title;
   std::string subtitle = {};     // a second line, smaller
   std::string png;               // bytes of a PNG file; may be larger or smaller than it is drawn
-  std::size_t width = 0;         // of the PNG, in pixels; 0: taken from the PNG
-  std::size_t height = 0;        //
+  std::size_t width = 1;         // of the PNG, in pixels
+  std::size_t height = 1;        //
   std::string description = {};  // text alternative for the picture
   std::string caption = {};      // below
-  PanelSampling sampling = PanelSampling::kAuto;
   std::optional<PanelBar> bar = {};
   std::optional<PanelMark> mark = {};
 };
@@ -82,28 +72,19 @@ struct PicturePage {
       {};  // the first is gray (model and settings), those after it (predictions) black
   std::vector<PictureRow> rows;
   std::vector<std::string> notes = {};
-  std::string description = {};  // text alternative for the page; empty: made of title and headings
 };
 
 struct PicturePageOptions {
-  bool notes = true;                   // title, subtitles and notes
-  Length width = 900.0;                // of the file; see paper.h
-  double font_size = kLabelPoints;     // of captions and scales, in points
-  double png_scale = 2.0;              // image pixels per 1/96 inch; on paper the PNG has 300 per inch
-  std::string id_prefix = "attnflow";  // for ids in SVG; letters, digits, '-' and '_'
+  bool notes = true;                // title, subtitles and notes
+  Length width = 900.0;             // of the file; see paper.h
+  double font_size = kLabelPoints;  // of captions and scales, in points
 
   void set(const PaperOptions& paper);
 };
 
-// Return the page as the bytes of a file. Throw Error(kUsage) for no panels, a panel whose png is not a PNG or has a
-// size other than the given width and height, a bar, mark or height that is not finite or not positive, and an option
-// out of range; and Error(kOther) when cairo fails, as it does on a truncated PNG (which SVG embeds unchanged).
-std::string picture_page_svg(const PicturePage& page, const PicturePageOptions& options = {});
-std::string picture_page_pdf(const PicturePage& page, const PicturePageOptions& options = {});
-std::string picture_page_png(const PicturePage& page, const PicturePageOptions& options = {});
-
 // Writes the page in the format given by the path's extension: .svg, .pdf or .png (Error(kUsage) for any other). The
-// file is complete or absent.
+// file is complete or absent. Throws Error(kUsage) for an option out of range, Error(kOther) when cairo fails, as it
+// does on a truncated PNG (which SVG embeds unchanged).
 void write_picture_page(const std::filesystem::path& path, const PicturePage& page,
                         const PicturePageOptions& options = {});
 

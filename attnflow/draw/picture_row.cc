@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <memory>
 
 #include "attnflow/draw/color_scale.h"
@@ -20,28 +18,11 @@ constexpr double kLongestTitle = 150.0;  // a narrow picture's panel is widened 
 constexpr double kLeastRamp = 40.0;
 constexpr double kWidestRamp = 150.0;
 constexpr double kRowRamp = 120.0;
-constexpr double kPitch = 1.35;  // line height, as a multiple of the text size, as in draw_wrapped
-
-// ---- Color bars ----
+constexpr double kPitch = 1.35;  // line height, as a multiple of the text size, as in add_wrapped
 
 ColorBar bar_of(const PanelBar& bar, const TextMeasurer& measure) {
-  return color_bar(short_number(bar.low), short_number(bar.high), bar.has_signs, measure);
+  return color_bar(short_number(bar.has_signs ? -bar.high : 0.0), short_number(bar.high), bar.has_signs, measure);
 }
-
-std::string bar_label(const PanelBar& bar) {
-  std::string label = clean_text(bar.label);
-  if (bar.above) label += (label.empty() ? "largest: " : "; largest: ") + short_number(*bar.above);
-  return label;
-}
-
-// ---- Panels ----
-
-struct Panel {
-  const PicturePanel* source = nullptr;
-  PngSize size;
-  double aspect = 1.0;
-  double least_width = 0.0;
-};
 
 struct RowStyle {
   bool small = false;
@@ -57,16 +38,16 @@ RowStyle style_of(const PictureRow& row) {
   return style;
 }
 
-Panel measured(const PicturePanel& source, const RowStyle& style, const TextMeasurer& measure) {
-  Panel panel{.source = &source, .size = png_size(source.png).value()};
-  panel.aspect = static_cast<double>(panel.size.width) / static_cast<double>(panel.size.height);
-  for (const auto& [text, text_style] : {std::pair{&source.title, style.title}, {&source.subtitle, kSmallGrey}}) {
-    panel.least_width =
-        std::max(panel.least_width, std::min(kLongestTitle, measure.width(clean_text(*text), text_style)));
+PanelShape shape_of(const PicturePanel& panel, const RowStyle& style, const TextMeasurer& measure) {
+  PanelShape shape{static_cast<double>(panel.width) / static_cast<double>(panel.height), 0.0};
+  for (const auto& [text, text_style] : {std::pair{&panel.title, style.title}, {&panel.subtitle, kSmallGrey}}) {
+    shape.least_width =
+        std::max(shape.least_width, std::min(kLongestTitle, measure.width(clean_text(*text), text_style)));
   }
-  if (source.bar)
-    panel.least_width = std::max(panel.least_width, bar_of(*source.bar, measure).ends_width() + kLeastRamp);
-  return panel;
+  if (panel.bar) {
+    shape.least_width = std::max(shape.least_width, bar_of(*panel.bar, measure).ends_width() + kLeastRamp);
+  }
+  return shape;
 }
 
 double panel_width(const PanelShape& panel, double height) {
@@ -105,63 +86,51 @@ void draw_mark(const Rect& area, bool small, Scene* scene) {
   scene->rect(outline, stroked(kBlack, black));
 }
 
-Sampling sampling_of(const Panel& panel, double height) {
-  switch (panel.source->sampling) {
-    case PanelSampling::kSmooth:
-      return Sampling::kSmooth;
-    case PanelSampling::kPixels:
-      return Sampling::kPixels;
-    case PanelSampling::kAuto:
-      break;
-  }
-  return height >= 3.0 * static_cast<double>(panel.size.height) ? Sampling::kPixels : Sampling::kSmooth;
-}
-
 // Heights of the texts above the pictures of a line, so that the pictures are aligned.
 struct HeadHeights {
   double title = 0.0;
   double all = 0.0;
 };
 
-Scene panel_scene(const Panel& panel, const RowStyle& style, const HeadHeights& head, double height,
-                  const TextMeasurer& measure) {
-  const PicturePanel& source = *panel.source;
+Scene panel_scene(const PicturePanel& panel, const PanelShape& shape, const RowStyle& style, const HeadHeights& head,
+                  double height, const TextMeasurer& measure) {
   Scene scene(measure);
-  scene.width = panel_width({panel.aspect, panel.least_width}, height);
+  scene.width = panel_width(shape, height);
   const auto line = [&](const std::string& text, const TextStyle& text_style, double top) {
     scene.text({.at = {0.0, top + text_style.size},
                 .text = measure.shortened(clean_text(text), text_style, scene.width),
                 .style = text_style});
   };
-  line(source.title, style.title, 0.0);
-  line(source.subtitle, kSmallGrey, head.title);
+  line(panel.title, style.title, 0.0);
+  line(panel.subtitle, kSmallGrey, head.title);
 
-  const Rect picture{0.0, head.all, panel.aspect * height, height};
-  scene.bitmap(picture, {.png = std::make_shared<const std::string>(source.png),
-                         .sampling = sampling_of(panel, height),
-                         .title = clean_text(source.description)});
+  const Rect picture{0.0, head.all, shape.aspect * height, height};
+  const bool enlarged = height >= 3.0 * static_cast<double>(panel.height);
+  scene.bitmap(picture, {.png = std::make_shared<const std::string>(panel.png),
+                         .sampling = enlarged ? Sampling::kPixels : Sampling::kSmooth,
+                         .title = clean_text(panel.description)});
   scene.rect(picture, stroked(kLightGrey, 0.8));
-  if (source.mark) {
-    if (const std::optional<Rect> area = marked_area(*source.mark, picture)) draw_mark(*area, style.small, &scene);
+  if (panel.mark) {
+    if (const std::optional<Rect> area = marked_area(*panel.mark, picture)) draw_mark(*area, style.small, &scene);
   }
   scene.height = head.all + height + 4.0;
-  if (source.bar) {
-    const ColorBar bar = bar_of(*source.bar, measure);
+  if (panel.bar) {
+    const ColorBar bar = bar_of(*panel.bar, measure);
     const double ramp = std::min(kWidestRamp, scene.width - bar.ends_width());
     draw_color_bar(bar, {0.0, scene.height + kSmallSize + 1.0}, ramp, &scene);
     scene.height += kSmallSize * kPitch + 2.0;
-    scene.height += draw_wrapped(bar_label(*source.bar), kSmallGrey, {0.0, scene.height}, scene.width, &scene);
   }
-  scene.height += draw_wrapped(clean_text(source.caption), kSmallGrey, {0.0, scene.height}, scene.width, &scene);
+  add_wrapped(clean_text(panel.caption), kSmallGrey, scene.width, &scene);
   return scene;
 }
 
-HeadHeights head_heights(const std::vector<Panel>& panels, std::size_t begin, std::size_t end, const RowStyle& style) {
+HeadHeights head_heights(const std::vector<PicturePanel>& panels, std::size_t begin, std::size_t end,
+                         const RowStyle& style) {
   HeadHeights head;
   double subtitle = 0.0;
   for (std::size_t p = begin; p < end; ++p) {
-    if (!panels[p].source->title.empty()) head.title = style.title.size * kPitch;
-    if (!panels[p].source->subtitle.empty()) subtitle = kSmallSize * kPitch;
+    if (!panels[p].title.empty()) head.title = style.title.size * kPitch;
+    if (!panels[p].subtitle.empty()) subtitle = kSmallSize * kPitch;
   }
   head.all = head.title + subtitle;
   if (head.all > 0.0) head.all += 2.0;
@@ -184,43 +153,20 @@ Scene heading_scene(const PictureRow& row, double reach, double width, const Tex
   if (!row.bar) return scene;
   const ColorBar bar = bar_of(*row.bar, measure);
   const double bar_width = bar.ends_width() + kRowRamp;
-  const std::string label = measure.shortened(bar_label(*row.bar), kSmallGrey, width - bar_width - 8.0);
-  const double label_width = label.empty() ? 0.0 : measure.width(label, kSmallGrey) + 8.0;
-  const double all = label_width + bar_width;
   double x = 0.0;
   double baseline = kTitleSize + 1.0;
-  if (!heading.empty() && heading_width + kBetween + all <= width) {
-    x = std::max(reach, heading_width + kBetween + all) - all;
+  if (!heading.empty() && heading_width + kBetween + bar_width <= width) {
+    x = std::max(reach, heading_width + kBetween + bar_width) - bar_width;
   } else {
     baseline = scene.height + kSmallSize;
     scene.height += kSmallSize * kPitch + 6.0;
   }
-  scene.text({.at = {x, baseline}, .text = label, .style = kSmallGrey});
-  draw_color_bar(bar, {x + label_width, baseline}, kRowRamp, &scene);
-  scene.width = std::max(scene.width, x + all);
+  draw_color_bar(bar, {x, baseline}, kRowRamp, &scene);
+  scene.width = std::max(scene.width, x + bar_width);
   return scene;
 }
 
 }  // namespace
-
-std::optional<PngSize> png_size(const std::string& bytes) {
-  // Signature, then the IHDR chunk: length 13, its name, width and height, most significant byte first.
-  static constexpr std::array<unsigned char, 16> kBegin = {0x89, 'P', 'N', 'G',  '\r', '\n', 0x1a, '\n',
-                                                           0,    0,   0,   0x0d, 'I',  'H',  'D',  'R'};
-  if (bytes.size() < kBegin.size() + 8) return std::nullopt;
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(bytes[at]); };
-  for (std::size_t i = 0; i < kBegin.size(); ++i) {
-    if (byte(i) != kBegin[i]) return std::nullopt;
-  }
-  const auto number = [&](std::size_t at) {
-    std::size_t value = 0;
-    for (std::size_t i = 0; i < 4; ++i) value = value << 8 | byte(at + i);
-    return value;
-  };
-  const PngSize size{number(kBegin.size()), number(kBegin.size() + 4)};
-  if (size.width == 0 || size.height == 0) return std::nullopt;
-  return size;
-}
 
 PanelFit fit_panels(const std::vector<PanelShape>& panels, double width, double height, double gap) {
   constexpr double kLeastShare = 2.0 / 3.0;
@@ -250,12 +196,9 @@ PanelFit fit_panels(const std::vector<PanelShape>& panels, double width, double 
 
 Scene picture_row(const PictureRow& row, const std::string& id, double width, const TextMeasurer& measure) {
   const RowStyle style = style_of(row);
-  std::vector<Panel> panels;
+  const std::vector<PicturePanel>& panels = row.panels;
   std::vector<PanelShape> shapes;
-  for (const PicturePanel& source : row.panels) {
-    panels.push_back(measured(source, style, measure));
-    shapes.push_back({panels.back().aspect, panels.back().least_width});
-  }
+  for (const PicturePanel& panel : panels) shapes.push_back(shape_of(panel, style, measure));
   const PanelFit fit = fit_panels(shapes, width, row.panel_height, style.gap);
 
   Scene lines(measure);
@@ -266,7 +209,7 @@ Scene picture_row(const PictureRow& row, const std::string& id, double width, co
     double x = 0.0;
     double line_height = 0.0;
     for (std::size_t p = begin; p < end; ++p) {
-      const Scene panel = panel_scene(panels[p], style, head, fit.height, measure);
+      const Scene panel = panel_scene(panels[p], shapes[p], style, head, fit.height, measure);
       lines.begin_group({.id = fmt::format("{}-panel-{}", id, p + 1)});
       lines.add(panel, x, lines.height);
       lines.end_group();

@@ -3,7 +3,6 @@
 #define ATTNFLOW_DRAW_PICTURE_ROW_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,14 +10,6 @@
 #include "attnflow/draw/scene.h"
 
 namespace attnflow::internal {
-
-struct PngSize {
-  std::size_t width = 0;
-  std::size_t height = 0;
-};
-
-// Returns the size in a PNG file's header; nothing if the bytes do not begin like a PNG, or a side is 0.
-std::optional<PngSize> png_size(const std::string& bytes);
 
 // Panels on lines of `per_line` (the last may have fewer), with pictures of height `height`.
 struct PanelFit {
@@ -37,11 +28,10 @@ struct PanelShape {
 // line.
 PanelFit fit_panels(const std::vector<PanelShape>& panels, double width, double height, double gap);
 
-// Draws the row at most `width` wide; ids of parts begin with `id`. The row must have been checked: it has panels,
-// whose PNGs have a size.
+// Draws the row, which has panels, at most `width` wide; ids of parts begin with `id`.
 Scene picture_row(const PictureRow& row, const std::string& id, double width, const TextMeasurer& measure);
 
-// The whole page: title, rows, notes, margins, as written by picture_page_svg, _pdf and _png.
+// The whole page: title, rows, notes, margins.
 Scene picture_page_scene(const PicturePage& page, const PicturePageOptions& options, const TextMeasurer& measure);
 
 }  // namespace attnflow::internal

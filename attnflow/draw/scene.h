@@ -1,8 +1,7 @@
-// A recorded drawing: it can be added to another drawing, queried for its label positions, and replayed on any canvas.
+// A recorded drawing: it can be added to another drawing, and replayed on any canvas.
 #ifndef ATTNFLOW_DRAW_SCENE_H_
 #define ATTNFLOW_DRAW_SCENE_H_
 
-#include <array>
 #include <optional>
 #include <string>
 #include <variant>
@@ -13,12 +12,6 @@
 #include "attnflow/draw/text_layout.h"
 
 namespace attnflow::internal {
-
-// The four corners of a line of text on the page, for checks that no two lines overlap.
-struct LabelBox {
-  std::string text;
-  std::array<Point, 4> corners;
-};
 
 class Scene {
  public:
@@ -46,9 +39,7 @@ class Scene {
   void circle(Point center, double radius, const Paint& paint, const std::string& title = {}) {
     marks_.emplace_back(CircleMark{center, radius, paint, title});
   }
-  void path(const Path& path, const Paint& paint, const std::string& title = {}) {
-    marks_.emplace_back(PathMark{path, paint, title});
-  }
+  void path(const Path& path, const Paint& paint) { marks_.emplace_back(PathMark{path, paint}); }
   void image(const Rect& rect, const Image& image) { marks_.emplace_back(ImageMark{rect, image}); }
   void bitmap(const Rect& rect, const Bitmap& bitmap) { marks_.emplace_back(BitmapMark{rect, bitmap}); }
   // Measures and adds the text; an empty text leaves no mark.
@@ -62,8 +53,6 @@ class Scene {
   void replay(Canvas& canvas) const {
     for (const Mark& mark : marks_) std::visit(canvas, mark);
   }
-
-  std::vector<LabelBox> label_boxes() const;
 
  private:
   const TextMeasurer* measure_;

@@ -8,7 +8,6 @@
 #include <numbers>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "attnflow/base/base64.h"
 #include "attnflow/draw/cairo_canvas.h"
@@ -20,21 +19,14 @@ std::string hex(Color color) { return fmt::format("#{:02x}{:02x}{:02x}", color.r
 
 class SvgCanvas {
  public:
-  explicit SvgCanvas(std::string id_prefix) : id_prefix_(std::move(id_prefix)) {}
-
   std::string take() { return std::move(out_); }
 
   void operator()(const Group& group) {
-    const std::string id = id_prefix_ + "-" + group.id;
-    if (group.clip) {
-      const Rect& clip = *group.clip;
-      out_ += fmt::format("<clipPath id=\"{}-clip\"><rect{}/></clipPath>\n", xml_escaped(id), box(clip));
-    }
-    out_ += fmt::format("<g id=\"{}\"", xml_escaped(id));
-    if (group.clip) out_ += fmt::format(" clip-path=\"url(#{}-clip)\"", xml_escaped(id));
-    out_ += ">";
-    if (!group.title.empty()) out_ += "<title>" + xml_escaped(group.title) + "</title>";
-    out_ += "\n";
+    const std::string id = xml_escaped("attnflow-" + group.id);
+    if (group.clip) out_ += fmt::format("<clipPath id=\"{}-clip\"><rect{}/></clipPath>\n", id, box(*group.clip));
+    out_ += fmt::format("<g id=\"{}\"", id);
+    if (group.clip) out_ += fmt::format(" clip-path=\"url(#{}-clip)\"", id);
+    out_ += ">\n";
   }
 
   void operator()(const GroupEnd&) { out_ += "</g>\n"; }
@@ -59,22 +51,10 @@ class SvgCanvas {
     const auto point = [](Point p) { return svg_number(p.x) + " " + svg_number(p.y); };
     std::string d;
     for (const PathStep& step : mark.path) {
-      switch (step.kind) {
-        case PathStep::Kind::kMove:
-          d += "M" + point(step.end);
-          break;
-        case PathStep::Kind::kLine:
-          d += "L" + point(step.end);
-          break;
-        case PathStep::Kind::kCurve:
-          d += "C" + point(step.control1) + " " + point(step.control2) + " " + point(step.end);
-          break;
-        case PathStep::Kind::kClose:
-          d += "Z";
-          break;
-      }
+      const bool moves = step.kind == PathStep::Kind::kMove;
+      d += step.kind == PathStep::Kind::kClose ? "Z" : (moves ? "M" : "L") + point(step.end);
     }
-    finish("path", "<path d=\"" + d + "\"" + look(mark.paint), mark.title);
+    finish("path", "<path d=\"" + d + "\"" + look(mark.paint), "");
   }
 
   void operator()(const ImageMark& mark) {
@@ -164,7 +144,6 @@ class SvgCanvas {
     }
   }
 
-  std::string id_prefix_;
   std::string out_;
 };
 
@@ -185,17 +164,13 @@ std::string xml_escaped(const std::string& text) {
   escaped.reserve(text.size());
   for (const char c : text) {
     const std::size_t at = kMeaningful.find(c);
-    if (at == std::string_view::npos) {
-      escaped += c;
-    } else {
-      escaped += kEntities[at];
-    }
+    escaped += at == std::string_view::npos ? std::string_view(&c, 1) : kEntities[at];
   }
   return escaped;
 }
 
-std::string scene_to_svg(const Scene& scene, const std::string& description, const std::string& id_prefix) {
-  SvgCanvas canvas(id_prefix);
+std::string scene_to_svg(const Scene& scene, const std::string& description) {
+  SvgCanvas canvas;
   scene.replay(canvas);
   const std::string width = svg_number(scene.width);
   const std::string height = svg_number(scene.height);

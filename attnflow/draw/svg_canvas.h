@@ -3,7 +3,6 @@
 #ifndef ATTNFLOW_DRAW_SVG_CANVAS_H_
 #define ATTNFLOW_DRAW_SVG_CANVAS_H_
 
-#include <cstddef>
 #include <string>
 
 #include "attnflow/draw/canvas.h"
@@ -12,8 +11,8 @@
 namespace attnflow::internal {
 
 // Returns the scene as a complete SVG 1.1 document in UTF-8 that can also be inserted into an HTML page unchanged.
-// `description` is the text alternative. Ids are prefixed with `id_prefix` and a hyphen.
-std::string scene_to_svg(const Scene& scene, const std::string& description, const std::string& id_prefix);
+// `description` is the text alternative. Ids begin with "attnflow-".
+std::string scene_to_svg(const Scene& scene, const std::string& description);
 
 // A coordinate with at most two decimals and no trailing zeros: "12", "0.5", "-3.25".
 std::string svg_number(double value);

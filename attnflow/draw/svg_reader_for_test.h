@@ -4,6 +4,7 @@
 
 #include <expat.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -87,6 +88,55 @@ inline SvgDocument read_svg(const std::string& bytes) {
   }
   XML_ParserFree(parser);
   return state.document;
+}
+
+inline bool has_text(const SvgDocument& svg, const std::string& text) {
+  return std::find(svg.texts.begin(), svg.texts.end(), text) != svg.texts.end();
+}
+
+// The running sentences of a drawing, whose lines are separate text elements.
+inline std::string all_text(const SvgDocument& svg) {
+  std::string all;
+  for (const std::string& text : svg.texts) all += text + ' ';
+  return all;
+}
+
+inline bool has_text_with(const SvgDocument& svg, const std::string& part) {
+  return all_text(svg).find(part) != std::string::npos;
+}
+
+// The elements called `name` inside of groups whose ids start with `group`.
+inline std::vector<SvgElement> in_group(const SvgDocument& svg, const std::string& name, const std::string& group) {
+  std::vector<SvgElement> found;
+  for (const SvgElement& element : svg.elements) {
+    if (element.name == name && std::any_of(element.groups.begin(), element.groups.end(),
+                                            [&](const std::string& id) { return id.starts_with(group); })) {
+      found.push_back(element);
+    }
+  }
+  return found;
+}
+
+inline double number(const SvgElement& element, const std::string& key) {
+  return std::stod(element.attributes.at(key));
+}
+
+// What rollout's arcs carry out of the third layer, and into each token of the input.
+struct ArcShares {
+  double left = 0.0;
+  std::map<std::string, double> arrived;
+};
+
+inline ArcShares rollout_shares(const SvgDocument& svg) {
+  ArcShares shares;
+  for (const SvgElement& arc : in_group(svg, "line", "attnflow-graph-rollout-arcs")) {
+    const std::string& title = arc.title;  // "layer 1: a from b, 0.123"
+    const double share = std::stod(title.substr(title.rfind(' ') + 1));
+    const std::size_t from = title.find(" from ") + 6;
+    if (title.starts_with("layer 3:")) shares.left += share;
+    if (title.starts_with("layer 1:")) shares.arrived[title.substr(from, title.rfind(", ") - from)] += share;
+  }
+  return shares;
 }
 
 }  // namespace attnflow::internal

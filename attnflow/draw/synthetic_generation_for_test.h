@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <random>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,28 +30,35 @@ struct SyntheticGeneration {
   std::uint64_t seed = 1;
 };
 
-// The pieces of a chat prompt and an answer, repeated to the requested lengths.
-inline std::vector<std::string> prompt_pieces(std::size_t m) {
-  static const std::vector<std::string> pieces = {
-      "It",    " is",        " sunny",     " today",   ",",    " which",  " is",   " bad",   ".",      "\n",
-      "What",  " do",        " people",    " usually", " do",  " on",     " days", " like",  " this",  "?",
-      " The",  " Colosseum", " stands",    " in",      " the", " center", " of",   " Rome",  ",",      " just",
-      " east", " of",        " the",       " Forum",   ";",    " it",     " was",  " built", " of",    " trav",
-      "ert",   "ine",        " limestone", ",",        " tu",  "ff",      " and",  " brick", "-faced", " concrete",
-      ".\n\n", "In",         " what",      " year",    " was", " it",     " done", "?"};
+// The first pieces, between bars, repeated to the requested length.
+inline std::vector<std::string> repeated(const std::string& pieces, std::size_t count) {
   std::vector<std::string> result;
-  for (std::size_t i = 0; i < m; ++i) result.push_back(pieces[i % pieces.size()]);
+  for (std::istringstream stream; result.size() < count;) {
+    std::string piece;
+    if (std::getline(stream, piece, '|')) {
+      result.push_back(piece);
+    } else {
+      stream = std::istringstream(pieces);
+    }
+  }
   return result;
 }
 
+// Of a chat prompt and an answer.
+inline std::vector<std::string> prompt_pieces(std::size_t m) {
+  return repeated(
+      "It| is| sunny| today|,| which| is| bad|.|\n|What| do| people| usually| do| on| days| like| this|?| The| "
+      "Colosseum"
+      "| stands| in| the| center| of| Rome|,| just| east| of| the| Forum|;| it| was| built| of| trav|ert|ine| limestone"
+      "|,| tu|ff| and| brick|-faced| concrete|.\n\n|In| what| year| was| it| done|?",
+      m);
+}
+
 inline std::vector<std::string> answer_pieces(std::size_t n) {
-  static const std::vector<std::string> pieces = {"People", " usually", " go",  " to",   " the",   " beach", ",",
-                                                  " swim",  ",",        " and", " sunb", "athe",   ".",      "\n",
-                                                  "They",   " also",    " eat", " ice",  " cream", " and",   " drink",
-                                                  " cold",  " lemon",   "ade",  " in",   " the",   " shade", "."};
-  std::vector<std::string> result;
-  for (std::size_t i = 0; i < n; ++i) result.push_back(pieces[i % pieces.size()]);
-  return result;
+  return repeated(
+      "People| usually| go| to| the| beach|,| swim|,| and| sunb|athe|.|\n|They| also| eat| ice| cream| and| drink| cold"
+      "| lemon|ade| in| the| shade|.",
+      n);
 }
 
 inline Report synthetic_generation(const SyntheticGeneration& make) {

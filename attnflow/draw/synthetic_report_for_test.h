@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -112,11 +114,10 @@ inline Report synthetic_report(const std::vector<std::string>& pieces, std::size
 
 // [CLS], n - 2 words, some of them split into pieces, [SEP].
 inline std::vector<std::string> english_pieces(std::size_t n) {
-  static const std::vector<std::string> words = {
-      "the",  "key",    "to",       "the",    "cabin", "##ets",    "is",   "on",    "the",   "table",
-      ",",    "but",    "no",       "one",    "has",   "seen",     "it",   "since", "the",   "day",
-      "when", "author", "talked",   "to",     "sara",  "about",    "mask", "##ed",  "books", "in",
-      "an",   "un",     "##believ", "##ably", "long",  "sentence", "that", "never", "ends",  "."};
+  std::istringstream stream(
+      "the key to the cabin ##ets is on the table , but no one has seen it since the day when author talked to sara "
+      "about mask ##ed books in an un ##believ ##ably long sentence that never ends .");
+  const std::vector<std::string> words(std::istream_iterator<std::string>(stream), {});
   if (n == 1) return {"[CLS]"};
   std::vector<std::string> pieces = {"[CLS]"};
   for (std::size_t i = 0; i + 2 < n; ++i) pieces.push_back(words[i % words.size()]);

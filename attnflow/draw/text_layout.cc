@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 
 #include "attnflow/draw/pango_text.h"
@@ -152,7 +151,6 @@ std::string TextMeasurer::shortened(const std::string& text, const TextStyle& st
     return text;
   }
 
-  // The offsets at which the text may be cut.
   std::vector<std::size_t> cuts;
   for (std::size_t at = 0; at < beginning.size(); at = grapheme_end(beginning, at)) cuts.push_back(at);
 

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "attnflow/attribution/graph_arcs.h"
-#include "attnflow/base/error.h"
 #include "attnflow/base/figures.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/views.h"
 #include "attnflow/words/numbers.h"
@@ -72,10 +72,9 @@ ValueRow input_values(const FigureData& data, Method method, const GraphShape& s
 // Samples of arcs with their weights, as a separate line.
 Scene arc_legend(const TextMeasurer& measure, double strongest, bool by_mass) {
   Scene scene(measure);
-  const TextStyle style{.size = kSmallSize, .color = kGrey};
   const auto write = [&](const std::string& text) {
-    scene.text({.at = {scene.width, 12.0}, .text = text, .style = style});
-    scene.width += measure.width(text, style) + 8.0;
+    scene.text({.at = {scene.width, 12.0}, .text = text, .style = kSmallGrey});
+    scene.width += measure.width(text, kSmallGrey) + 8.0;
   };
   write(by_mass ? "share" : "weight");
   for (double share : by_mass ? std::array{0.01, 0.1, 1.0} : std::array{0.1, 0.4, 1.0}) {
@@ -128,7 +127,6 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
 
   scene.begin_group(
       {.id = "graph-" + to_text(method) + "-arcs",
-       .title = {},
        .clip = Rect{layout.left - 4.0, top - 4.0, right - layout.left + 8.0, y_of(shape.bottom) - top + 8.0}});
   const bool titles = arcs.shown.size() <= 1000;
   for (std::size_t i = arcs.shown.size(); i-- > 0;) {
@@ -187,15 +185,13 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
   scene.height += layout.columns.height + 2.0;
   scene.add(legend, 0.0, scene.height);
   scene.height += legend.height;
-  const TextStyle note{.size = kSmallSize, .color = kGrey, .italic = true};
   if (arcs.left_out > 0 && data.options.notes) {
-    scene.height += draw_wrapped(
+    add_wrapped(
         fmt::format("The {} strongest of {} arcs are drawn.", arcs.shown.size(), arcs.shown.size() + arcs.left_out),
-        note, {0.0, scene.height}, scene.width, &scene);
+        kPanelNote, scene.width, &scene);
   }
-  scene.height += draw_wrapped(
-      degeneracy_note(data, method, {data.layer_position}, shape.all ? std::nullopt : data.row_shown(method)), note,
-      {0.0, scene.height}, scene.width, &scene);
+  const std::optional<std::size_t> output_row = shape.all ? std::nullopt : data.row_shown(method);
+  add_wrapped(degeneracy_note(data, method, {data.layer_position}, output_row), kPanelNote, scene.width, &scene);
   scene.end_group();
   return scene;
 }
@@ -239,9 +235,9 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
 View graph_view(const FigureData& data, bool compact) {
   const Report& report = data.report;
   if (!has_graph(report)) {
-    throw Error(ErrorKind::kUsage,
-                "the graph was asked for, but this report does not hold the weights of all layers; create a report "
-                "with them, or choose the view heatmap, strip or matrix");
+    throw internal::usage_error(
+        "the graph was asked for, but this report does not hold the weights of all layers; create a report with them, "
+        "or choose the view heatmap, strip or matrix");
   }
   const GraphShape shape{.top = data.layer,
                          .bottom = report.settings.start_layer,

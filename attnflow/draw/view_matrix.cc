@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/draw/grid.h"
 #include "attnflow/draw/views.h"
 #include "attnflow/report/report_ranking.h"
@@ -102,9 +102,9 @@ bool has_matrix(const FigureData& data) {
 View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
   const bool generation = data.report.generation.has_value();
   if (!has_matrix(data) && !generation) {
-    throw Error(ErrorKind::kUsage,
-                "the matrix was asked for, but this report holds the values of one output token only; create a report "
-                "for all of them, or draw the strip or the heat map");
+    throw internal::usage_error(
+        "the matrix was asked for, but this report holds the values of one output token only; create a report for all "
+        "of them, or draw the strip or the heat map");
   }
   std::vector<Method> shown;
   std::string left_out;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstdint>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/views.h"
 #include "attnflow/report/report_referents.h"
@@ -28,20 +28,13 @@ constexpr Color kCandidateColor{0x8c, 0x8c, 0x8c};  // candidates are not refere
 // The palette of Okabe & Ito ("Color Universal Design", 2008), whose colors remain distinguishable with all common
 // kinds of color blindness. The first ones also differ in lightness, for grayscale printing; the yellow, faint on
 // white, comes last.
-constexpr std::array<Color, 8> kReferentColors{{{0x00, 0x72, 0xb2},
-                                                {0xe6, 0x9f, 0x00},
-                                                {0x00, 0x9e, 0x73},
-                                                {0xcc, 0x79, 0xa7},
-                                                {0xd5, 0x5e, 0x00},
-                                                {0x56, 0xb4, 0xe9},
-                                                {0x1a, 0x1a, 0x1a},
-                                                {0xf0, 0xe4, 0x42}}};
+constexpr std::array<std::uint32_t, 8> kReferentColors = {0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7,
+                                                          0xd55e00, 0x56b4e9, 0x1a1a1a, 0xf0e442};
 
-constexpr TextStyle kTickStyle{.size = kSmallSize, .color = kGrey};
 constexpr double kTickStep = 0.25;
 
 // The panel's frame of reference: x of the plot's left edge, y of its top.
-double axis_width(const TextMeasurer& measure) { return measure.width("100%", kTickStyle) + kAxisGap; }
+double axis_width(const TextMeasurer& measure) { return measure.width("100%", kSmallGrey) + kAxisGap; }
 
 double y_of(double share) { return kHead + kPlotHeight * (1.0 - std::clamp(share, 0.0, 1.0)); }
 
@@ -53,7 +46,7 @@ void draw_axes(const std::string& title, double left, double width, Scene* scene
     scene->line({left, y}, {left + width, y}, stroked(tick == 0.0 ? kGrey : kLightGrey, tick == 0.0 ? 1.0 : 0.6));
     scene->text({.at = {left - kAxisGap, y + 0.35 * kSmallSize},
                  .text = percent(tick),
-                 .style = kTickStyle,
+                 .style = kSmallGrey,
                  .anchor = Anchor::kEnd});
   }
 }
@@ -87,8 +80,8 @@ Scene candidates_panel(const FigureData& data, const ReportPrediction& predictio
     const double middle = left + (static_cast<double>(c) + 0.5) * pitch;
     const double y = y_of(shares[c]);
     scene.rect({middle - bar / 2.0, y, bar, y_of(0.0) - y}, filled(kCandidateColor),
-               fmt::format("{}: probability {}, {:.1f}% among the candidates", labels[c].text,
-                           short_number(prediction.candidates[c].probability), 100.0 * shares[c]));
+               fmt::format("{}: probability {}, {} among the candidates", labels[c].text,
+                           short_number(prediction.candidates[c].probability), percent(shares[c], 1)));
   }
   draw_column_labels(columns, left + pitch / 2.0, y_of(0.0), &scene);
   scene.end_group();
@@ -135,9 +128,9 @@ Scene method_panel(const FigureData& data, const ReferentWeights& weights, const
         continue;
       }
       const double y = y_of(*weight.share);
-      scene.rect({x, y, bars.width, y_of(0.0) - y}, filled(kReferentColors[r]),
-                 fmt::format("{}{}, {:.1f}% of the referents{}", title, short_number(weight.value),
-                             100.0 * *weight.share, weight.degenerate != 0 ? ", degenerate" : ""));
+      scene.rect({x, y, bars.width, y_of(0.0) - y}, filled(color_of(kReferentColors[r])),
+                 fmt::format("{}{}, {} of the referents{}", title, short_number(weight.value),
+                             percent(*weight.share, 1), weight.degenerate != 0 ? ", degenerate" : ""));
     }
   }
   const ColumnLabels columns = lay_out_column_labels(data.measure, labels, bars.group);
@@ -145,7 +138,7 @@ Scene method_panel(const FigureData& data, const ReferentWeights& weights, const
   const double below = y_of(0.0) + columns.height;
   scene.text({.at = {left + bars.group * static_cast<double>(layers.size()) / 2.0, below + kSmallSize},
               .text = "layer",
-              .style = kTickStyle,
+              .style = kSmallGrey,
               .anchor = Anchor::kMiddle});
   scene.end_group();
   scene.width = left + plot;
@@ -169,7 +162,7 @@ Scene legend(const FigureData& data, const std::vector<std::string>& names) {
       x = 0.0;
       y += kLine;
     }
-    scene.rect({x, y + 2.0, kSquare, kSquare}, filled(kReferentColors[r]), names[r]);
+    scene.rect({x, y + 2.0, kSquare, kSquare}, filled(color_of(kReferentColors[r])), names[r]);
     scene.text({.at = {x + kSquare + 5.0, y + 11.0}, .text = name, .style = kStyle});
     x += width + 18.0;
   }
@@ -179,7 +172,6 @@ Scene legend(const FigureData& data, const std::vector<std::string>& names) {
   return scene;
 }
 
-// Shown if most of the flow values shown are degenerate.
 std::string flow_note(const std::vector<ReferentWeights>& weights) {
   std::size_t all = 0;
   std::size_t flagged = 0;
@@ -201,12 +193,12 @@ std::string flow_note(const std::vector<ReferentWeights>& weights) {
 View referents_view(const FigureData& data) {
   const Report& report = data.report;
   if (report.referents.empty()) {
-    throw Error(ErrorKind::kUsage,
-                "the figure was asked for referents; this report holds none (explain --referents WORD,WORD)");
+    throw internal::usage_error(
+        "the figure was asked for referents; this report holds none (explain --referents WORD,WORD)");
   }
   if (report.referents.size() > kReferentColors.size()) {
-    throw Error(ErrorKind::kBadFile, fmt::format("the report cannot be drawn: expected at most {} referents, found {}",
-                                                 kReferentColors.size(), report.referents.size()));
+    throw internal::file_error("the report cannot be drawn: expected at most {} referents, found {}",
+                               kReferentColors.size(), report.referents.size());
   }
   data.methods_with_output_token();
   std::vector<ReferentWeights> weights = referent_weights(report, data.output_token);
@@ -214,10 +206,9 @@ View referents_view(const FigureData& data) {
     return std::find(data.methods.begin(), data.methods.end(), method.method) == data.methods.end();
   });
   if (weights.empty()) {
-    throw Error(
-        ErrorKind::kUsage,
-        "the figure was asked for referents of several tokens; flow to them is known only with --words, and the "
-        "figure shows no other method");
+    throw internal::usage_error(
+        "the figure was asked for referents of several tokens; flow to them is known only with --words, and the figure "
+        "shows no other method");
   }
   std::vector<std::string> names;
   for (const std::string& name : referent_names(report)) {

@@ -1,16 +1,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/draw/figure.h"
+#include "attnflow/draw/layout_checks_for_test.h"
 #include "attnflow/draw/svg_reader_for_test.h"
 #include "attnflow/draw/synthetic_report_for_test.h"
 #include "attnflow/draw/views.h"
@@ -19,7 +17,6 @@ namespace attnflow::view_referents_test {
 namespace {
 
 using internal::english_pieces;
-using internal::LabelBox;
 using internal::read_svg;
 using internal::SvgDocument;
 using internal::SvgElement;
@@ -41,21 +38,8 @@ Report report_with_referents(std::size_t referents = 2, std::size_t layers = 6) 
   return report;
 }
 
-double number(const SvgElement& element, const char* key) {
-  const auto found = element.attributes.find(key);
-  return found == element.attributes.end() ? std::numeric_limits<double>::quiet_NaN()
-                                           : std::strtod(found->second.c_str(), nullptr);
-}
-
-// The bars of a group, in the order drawn.
 std::vector<SvgElement> bars(const SvgDocument& svg, const std::string& group) {
-  std::vector<SvgElement> found;
-  for (const SvgElement& element : svg.elements) {
-    if (element.name == "rect" &&
-        std::find(element.groups.begin(), element.groups.end(), group) != element.groups.end())
-      found.push_back(element);
-  }
-  return found;
+  return in_group(svg, "rect", "attnflow-referents-" + group);
 }
 
 TEST(ReferentsView, BarsAreAsHighAsTheShares) {
@@ -64,7 +48,7 @@ TEST(ReferentsView, BarsAreAsHighAsTheShares) {
   ASSERT_EQ(svg.error, "");
   double whole = 0.0;  // the height of 100%
   for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
-    const std::vector<SvgElement> drawn = bars(svg, "attnflow-referents-" + to_text(method));
+    const std::vector<SvgElement> drawn = bars(svg, to_text(method));
     ASSERT_EQ(drawn.size(), 12U) << to_text(method);
     const Tensor<double>& values = *method_values(report, method).values;
     for (std::size_t l = 0; l < 6; ++l) {
@@ -78,7 +62,7 @@ TEST(ReferentsView, BarsAreAsHighAsTheShares) {
       EXPECT_NE(drawn[2 * l].attributes.at("fill"), drawn[2 * l + 1].attributes.at("fill"));
     }
   }
-  const std::vector<SvgElement> candidates = bars(svg, "attnflow-referents-candidates");
+  const std::vector<SvgElement> candidates = bars(svg, "candidates");
   ASSERT_EQ(candidates.size(), 2U);
   EXPECT_NEAR(number(candidates[0], "height") / whole, 0.75, 0.002);
   EXPECT_NEAR(number(candidates[1], "height") / whole, 0.25, 0.002);
@@ -87,20 +71,18 @@ TEST(ReferentsView, BarsAreAsHighAsTheShares) {
 TEST(ReferentsView, NamesWhatItShows) {
   Report report = report_with_referents(8);
   const SvgDocument svg = read_svg(figure_svg(report, referents_view()));
-  const auto has = [&](const std::string& text) {
-    return std::find(svg.texts.begin(), svg.texts.end(), text) != svg.texts.end();
-  };
   for (const char* text : {"candidates", "his", "her", "raw", "rollout", "flow", "100%", "layer", "6"})
-    EXPECT_TRUE(has(text)) << text;
+    EXPECT_TRUE(has_text(svg, text)) << text;
   for (const ReportReferent& referent : report.referents) {
-    EXPECT_TRUE(has(referent.text) || has(fmt::format("{} ({})", referent.text, referent.tokens[0]))) << referent.text;
+    EXPECT_TRUE(has_text(svg, referent.text) ||
+                has_text(svg, fmt::format("{} ({})", referent.text, referent.tokens[0])));
   }
   std::set<std::string> colors;
-  for (const SvgElement& square : bars(svg, "attnflow-referents-legend")) colors.insert(square.attributes.at("fill"));
+  for (const SvgElement& square : bars(svg, "legend")) colors.insert(square.attributes.at("fill"));
   EXPECT_EQ(colors.size(), 8U);
   EXPECT_EQ(std::set<std::string>(svg.ids.begin(), svg.ids.end()).size(), svg.ids.size());
   report.predictions.clear();
-  EXPECT_TRUE(bars(read_svg(figure_svg(report, referents_view())), "attnflow-referents-candidates").empty());
+  EXPECT_TRUE(bars(read_svg(figure_svg(report, referents_view())), "candidates").empty());
 }
 
 TEST(ReferentsView, SaysWhatIsMissingOrDegenerate) {
@@ -108,9 +90,7 @@ TEST(ReferentsView, SaysWhatIsMissingOrDegenerate) {
   const auto says = [&](const char* part) {
     const SvgDocument svg = read_svg(figure_svg(report, referents_view()));
     EXPECT_EQ(svg.error, "");
-    std::string all;  // lines may break anywhere
-    for (const std::string& text : svg.texts) all += text + ' ';
-    return all.find(part) != std::string::npos;
+    return has_text_with(svg, part);
   };
   EXPECT_FALSE(says("or the last layer alone"));
   EXPECT_FALSE(says("no value"));
@@ -121,41 +101,17 @@ TEST(ReferentsView, SaysWhatIsMissingOrDegenerate) {
 }
 
 TEST(ReferentsView, RefusesReportsWithoutReferents) {
-  const auto kind = [](const Report& report) {
-    try {
-      figure_svg(report, referents_view());
-    } catch (const Error& error) {
-      return error.kind();
-    }
-    return ErrorKind::kOther;
+  const auto refused = [](ErrorKind kind, const Report& report) {
+    test::expect_error(kind, {}, [&] { figure_svg(report, referents_view()); });
   };
-  EXPECT_EQ(kind(report_with_referents(0)), ErrorKind::kUsage);
-  EXPECT_EQ(kind(report_with_referents(9)), ErrorKind::kBadFile);
+  refused(ErrorKind::kUsage, report_with_referents(0));
+  refused(ErrorKind::kBadFile, report_with_referents(9));
   Report pieces = report_with_referents();
   pieces.referents[0].tokens = {4, 5};
   EXPECT_NE(figure_svg(pieces, referents_view()), "");
   pieces.raw = {};
   pieces.rollout = {};
-  EXPECT_EQ(kind(pieces), ErrorKind::kUsage);
-}
-
-bool separate(const LabelBox& a, const LabelBox& b) {
-  double low[2][2] = {{1e300, 1e300}, {1e300, 1e300}};
-  double high[2][2] = {{-1e300, -1e300}, {-1e300, -1e300}};
-  for (std::size_t which = 0; which < 2; ++which) {
-    for (const internal::Point& corner : (which == 0 ? a : b).corners) {
-      const double at[2] = {corner.x, corner.y};
-      for (std::size_t axis = 0; axis < 2; ++axis) {
-        low[which][axis] = std::min(low[which][axis], at[axis]);
-        high[which][axis] = std::max(high[which][axis], at[axis]);
-      }
-    }
-  }
-  constexpr double kTouch = 0.5;
-  for (std::size_t axis = 0; axis < 2; ++axis) {
-    if (high[0][axis] <= low[1][axis] + kTouch || high[1][axis] <= low[0][axis] + kTouch) return true;
-  }
-  return false;
+  refused(ErrorKind::kUsage, pieces);
 }
 
 TEST(ReferentsView, NoTwoLabelsOverlapAndNoneLeavesThePage) {
@@ -169,17 +125,7 @@ TEST(ReferentsView, NoTwoLabelsOverlapAndNoneLeavesThePage) {
               fmt::format("{} layers, {} referents, width {}, candidates {}", layers, referents, width, !no_candidates);
           const internal::TextMeasurer measure(internal::language_of(internal::text_of(report)));
           const internal::Scene scene = internal::figure_scene(report, referents_view(width), measure);
-          const std::vector<LabelBox> boxes = scene.label_boxes();
-          ASSERT_FALSE(boxes.empty());
-          for (std::size_t i = 0; i < boxes.size(); ++i) {
-            for (const internal::Point& corner : boxes[i].corners) {
-              ASSERT_TRUE(corner.x >= 0.0 && corner.x <= scene.width && corner.y >= 0.0 && corner.y <= scene.height)
-                  << name << ": '" << boxes[i].text << "' leaves the page";
-            }
-            for (std::size_t j = i + 1; j < boxes.size(); ++j) {
-              ASSERT_TRUE(separate(boxes[i], boxes[j])) << name << ": '" << boxes[i].text << "' '" << boxes[j].text;
-            }
-          }
+          internal::expect_clear_labels(scene, name);
         }
       }
     }

@@ -38,7 +38,6 @@ struct StripText {
   std::size_t left_out = 0;
 };
 
-// Keeps only the stretches of a text, with a sign in each gap.
 RunningSource cut(const RunningSource& whole, const std::vector<Stretch>& kept, StripText& strip) {
   RunningSource source{.texts = {}, .tokens = {}, .breaks = whole.breaks};
   const auto gap = [&](std::size_t tokens) {
@@ -201,8 +200,7 @@ Scene draw_strip(const FigureData& data, const std::vector<StripText>& texts, do
     if (part == 1) {
       scene.height += 6.0;
       scene.begin_group({.id = "strip-generated"});
-      scene.height +=
-          draw_wrapped("generated", {.size = kSmallSize, .color = kGrey}, {0.0, scene.height}, data.width, &scene);
+      add_wrapped("generated", kSmallGrey, data.width, &scene);
     }
     std::vector<TokenLook> looks;
     for (const std::optional<std::size_t>& token : texts[part].tokens) {
@@ -214,12 +212,10 @@ Scene draw_strip(const FigureData& data, const std::vector<StripText>& texts, do
     scene.height += texts[part].text.height;
     if (part == 1) scene.end_group();
   }
-  std::string note;
   if (method_info(strip.method).aggregates()) {
-    note = degeneracy_note(data, strip.method, data.layer_positions(strip.method), data.row_shown(strip.method));
+    add_wrapped(degeneracy_note(data, strip.method, data.layer_positions(strip.method), data.row_shown(strip.method)),
+                kPanelNote, data.width, &scene);
   }
-  scene.height +=
-      draw_wrapped(note, {.size = kSmallSize, .color = kGrey, .italic = true}, {0.0, scene.height}, data.width, &scene);
   scene.end_group();
   return scene;
 }

@@ -3,24 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/parse_number.h"
 #include "attnflow/base/suggestion.h"
+#include "attnflow/files/extension.h"
 
 namespace attnflow {
 namespace {
 
 constexpr std::string_view kNumber = "id:";  // of a class or a token
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 // The whole of `digits`, below `limit`.
 std::optional<std::size_t> number_below(std::size_t limit, std::string_view digits) {
@@ -44,26 +37,23 @@ std::size_t class_named(const char* option, const std::string& asked, const Targ
   std::vector<std::string> shown(names.labels.begin(), names.labels.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                                                   kMaxNamed, names.labels.size())));
   if (names.labels.size() > kMaxNamed) shown.emplace_back("...");
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--{}: expected auto, a class of {} ({}) or a number from 0 to {}, found '{}'{}", option,
-                          names.model, fmt::join(shown, ", "), names.labels.size() - 1, asked,
-                          internal::did_you_mean(asked, keywords_and(names.labels, option))));
+  throw internal::usage_error("--{}: expected auto, a class of {} ({}) or a number from 0 to {}, found '{}'{}", option,
+                              names.model, fmt::join(shown, ", "), names.labels.size() - 1, asked,
+                              internal::did_you_mean(asked, keywords_and(names.labels, option)));
 }
 
 // A keyword that the option has not, or has in other letters, names no token: --against all would be taken for the
 // word.
 void refuse_keyword(const std::string& option, const std::string& asked) {
-  const std::string word = lower(asked);
+  const std::string word = internal::lower(asked);
   const bool of_all = word == "all" || word == "others";
   if (!of_all && word != "auto" && word != "none" && word != "rest") return;
   std::string meant;
   if (option == "against") meant = fmt::format("; did you mean {}?", of_all ? "rest" : word);
   if (option == "target" && word == "auto") meant = "; did you mean auto?";
-  throw Error(
-      ErrorKind::kUsage,
-      fmt::format("--{}: expected auto,{} a word or id:N, found '{}'{} For the word itself, write ' {}' with a "
-                  "space before it",
-                  option, option == "against" ? " rest, none," : "", asked, meant.empty() ? "." : meant, asked));
+  throw internal::usage_error(
+      "--{}: expected auto,{} a word or id:N, found '{}'{} For the word itself, write ' {}' with a space before it",
+      option, option == "against" ? " rest, none," : "", asked, meant.empty() ? "." : meant, asked);
 }
 
 std::size_t token_named(const char* option, const std::string& asked, const TargetNames& names,
@@ -72,15 +62,15 @@ std::size_t token_named(const char* option, const std::string& asked, const Targ
   if (asked.starts_with(kNumber)) {
     const auto id = number_below(names.vocabulary, std::string_view(asked).substr(kNumber.size()));
     if (id) return *id;
-    throw Error(ErrorKind::kUsage, fmt::format("--{}: expected the id of a token from id:0 to id:{}, found '{}'",
-                                               option, names.vocabulary - 1, asked));
+    throw internal::usage_error("--{}: expected the id of a token from id:0 to id:{}, found '{}'", option,
+                                names.vocabulary - 1, asked);
   }
   // It stands after a space anyway.
   const std::vector<std::int64_t> pieces =
       names.word_to_ids(asked.substr(std::min(asked.size(), asked.find_first_not_of(' '))));
   if (pieces.empty() || pieces.front() < 0 || static_cast<std::size_t>(pieces.front()) >= names.vocabulary) {
-    throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto, a word or id:N, found '{}', which is {}", option,
-                                               asked, pieces.empty() ? "no token" : "not a token of the model"));
+    throw internal::usage_error("--{}: expected auto, a word or id:N, found '{}', which is {}", option, asked,
+                                pieces.empty() ? "no token" : "not a token of the model");
   }
   if (pieces.size() > 1) {
     notes.push_back({NoteCode::kTargetFirstToken,
@@ -92,11 +82,10 @@ std::size_t token_named(const char* option, const std::string& asked, const Targ
   return static_cast<std::size_t>(pieces.front());
 }
 
-// A token with which an answer may begin.
 std::size_t token_at(const char* option, const std::string& asked, std::size_t tokens) {
   if (const auto position = number_below(tokens, asked)) return *position;
-  throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto or the position of a token, from 0 to {}, found '{}'",
-                                             option, tokens - 1, asked));
+  throw internal::usage_error("--{}: expected auto or the position of a token, from 0 to {}, found '{}'", option,
+                              tokens - 1, asked);
 }
 
 // `usual`: of --against auto; `what` is named; named(option, asked) is its number.
@@ -115,8 +104,8 @@ AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, co
     target.other = named("against", against);
   }
   if (target.against == Against::kLabel && target.label == target.other) {
-    throw Error(ErrorKind::kUsage, fmt::format("--against: expected a {} other than --target {}, found {}", what,
-                                               settings.target, against));
+    throw internal::usage_error("--against: expected a {} other than --target {}, found {}", what, settings.target,
+                                against);
   }
   return target;
 }
@@ -137,7 +126,8 @@ std::optional<std::size_t> label_named(const std::string& label, const std::vect
     return static_cast<std::size_t>(found - labels.begin());
   };
   if (const auto exact = place([&](const std::string& name) { return name == label; })) return exact;
-  if (const auto any = place([&](const std::string& name) { return lower(name) == lower(label); })) return any;
+  if (const auto any = place([&](const std::string& name) { return internal::lower(name) == internal::lower(label); }))
+    return any;
   return number_below(labels.size(), label);
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "attnflow/attribution/mixings.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/extension.h"
@@ -21,7 +21,6 @@
 namespace attnflow {
 namespace {
 
-// Whether arrays are what attnflow itself wrote of an explanation or a generation.
 template <typename Has>
 bool is_result(const Has& has) {
   return (has("output_tokens") || has("generated_tokens")) && (has("raw") || has("rollout") || has("flow"));
@@ -42,59 +41,47 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
   std::optional<Array> array;
   std::vector<std::string> texts;
   std::vector<bool> special;
-  const auto read_special = [&](const Array& flags) {
-    const Tensor<std::int64_t> values = flags.to_int64("special");
-    for (const std::int64_t value : values.span()) special.push_back(value != 0);
-  };
   const bool of_terms = mixing_info(options.settings.mixing).needs == MixingNeeds::kTerms;
-  const auto read_terms = [&](const auto& has, const auto& read) {
+  const auto read_arrays = [&](const auto& has, const auto& read) {
+    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
     if (of_terms) input.contributions = read_contribution_arrays(path.string(), has, read);
     if (!of_terms && has("contributions") && !has("attention")) throw unnamed_contributions(path.string());
-  };
-  const auto needs_attention = [&](const auto& has) {
-    return input.contributions.contributions.empty() || has("attention");
+    if (input.contributions.contributions.empty() || has("attention")) array = read("attention");
+    if (!has("special")) return;
+    const Tensor<std::int64_t> flags = read("special").to_int64("special");
+    for (const std::int64_t value : flags.span()) special.push_back(value != 0);
   };
   if (extension == ".npz") {
     const std::vector<std::string> keys = list_npz(path);
     const auto has = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
-    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
-    read_terms(has, [&](const char* key) { return read_npz(path, key); });
-    if (needs_attention(has)) array = read_npz(path, "attention");
+    read_arrays(has, [&](const char* key) { return read_npz(path, key); });
     if (has("tokens")) {
       const Array tokens = read_npz(path, "tokens");
       if (tokens.dtype != DType::kUnicode) {
-        throw Error(ErrorKind::kBadFile,
-                    fmt::format("{}: expected tokens as a NumPy unicode array (dtype <U), found {}; save "
-                                "numpy.array(tokens, dtype=str)",
-                                path.string(), dtype_name(tokens.dtype)));
+        throw internal::file_error(
+            "{}: expected tokens as a NumPy unicode array (dtype <U), found {}; save numpy.array(tokens, dtype=str)",
+            path.string(), dtype_name(tokens.dtype));
       }
       texts = tokens.strings;
     }
-    if (has("special")) read_special(read_npz(path, "special"));
   } else if (extension == ".npy") {
     array = read_npy(path);
   } else if (extension == ".safetensors") {
     const SafetensorsFile file(path);
-    const auto has = [&](const char* key) { return file.holds(key); };
-    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
-    read_terms(has, [&](const char* key) { return file.read(key); });
-    if (needs_attention(has)) array = file.read("attention");
+    read_arrays([&](const char* key) { return file.holds(key); }, [&](const char* key) { return file.read(key); });
     if (const auto found = file.metadata().find("tokens"); found != file.metadata().end()) {
       const auto json = nlohmann::json::parse(found->second, nullptr, false);
       const bool is_text_list =
           json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& item) { return item.is_string(); });
       if (!is_text_list) {
-        throw Error(ErrorKind::kBadFile,
-                    fmt::format("{}: expected the metadata 'tokens' to be a JSON list of strings, found something else",
-                                path.string()));
+        throw internal::file_error(
+            "{}: expected the metadata 'tokens' to be a JSON list of strings, found something else", path.string());
       }
       texts = json.get<std::vector<std::string>>();
     }
-    if (has("special")) read_special(file.read("special"));
   } else {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--attention: expected a file ending in .npz, .npy or .safetensors, found '{}'", path.string()));
+    throw internal::usage_error("--attention: expected a file ending in .npz, .npy or .safetensors, found '{}'",
+                                path.string());
   }
 
   const std::string source = fmt::format("{}: attention", path.string());

@@ -1,12 +1,11 @@
 #include "attnflow/explain/certificates.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/flow/pair_flow.h"
 
 namespace attnflow {
@@ -62,19 +61,19 @@ CertificatePair parse_certificate(const std::string& text) {
       return pair;
     }
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--certificate: expected an output token (auto, cls, mask, last or a position), a comma and "
-                          "an input token (cls, mask, last or a position), such as cls,5, found '{}'",
-                          text));
+  throw internal::usage_error(
+      "--certificate: expected an output token (auto, cls, mask, last or a position), a comma and an input token (cls, "
+      "mask, last or a position), such as cls,5, found '{}'",
+      text);
 }
 
 std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const std::vector<InputToken>& tokens,
                                            bool causal) {
   std::vector<CertifiedPair> pairs;
   if (!options.certificates.empty() && options.settings.words) {
-    throw Error(ErrorKind::kUsage,
-                "--certificate and --words are mutually exclusive: a certificate covers one flow between two tokens, "
-                "and the flow between words is a mean of several");
+    throw internal::usage_error(
+        "--certificate and --words are mutually exclusive: a certificate covers one flow between two tokens, and the "
+        "flow between words is a mean of several");
   }
   std::vector<Note> guesses;  // the certificate names the token that auto found
   for (const std::string& text : options.certificates) {
@@ -85,8 +84,8 @@ std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const 
       return other.output_token == pair.output_token && other.input_token == pair.input_token;
     };
     if (std::any_of(pairs.begin(), pairs.end(), same)) {
-      throw Error(ErrorKind::kUsage, fmt::format("--certificate: expected each pair once, found positions {},{} twice",
-                                                 pair.output_token, pair.input_token));
+      throw internal::usage_error("--certificate: expected each pair once, found positions {},{} twice",
+                                  pair.output_token, pair.input_token);
     }
     pairs.push_back(pair);
   }

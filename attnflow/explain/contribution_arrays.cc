@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <vector>
+
+#include "attnflow/base/format_error.h"
 
 namespace attnflow {
 namespace {
@@ -11,25 +12,24 @@ namespace {
 // Throws Error(kBadFile) unless an array is [layer, ...] of these extents.
 void check_array_shape(const Tensor<float>& found, const char* name, const Shape& expected) {
   if (found.shape() == expected) return;
-  throw Error(ErrorKind::kBadFile, fmt::format("expected {} {} next to the attention, found {}", name,
-                                               shape_to_string(expected), shape_to_string(found.shape())));
+  throw internal::file_error("expected {} {} next to the attention, found {}", name, shape_to_string(expected),
+                             shape_to_string(found.shape()));
 }
 
 void check_terms(const ContributionArrays& arrays, TensorView<const float> attention) {
   if (attention.rank() != 4 || attention.empty()) {
-    throw Error(ErrorKind::kBadFile,
-                "expected an array \"attention\" [layer, head, query, key] next to values, output_projection and "
-                "residual, found none");
+    throw internal::file_error(
+        "expected an array \"attention\" [layer, head, query, key] next to values, output_projection and residual, "
+        "found none");
   }
   const std::size_t layers = attention.extent(0);
   const std::size_t heads = attention.extent(1);
   const std::size_t n = attention.extent(2);
   const Shape& values = arrays.values.shape();
   if (values.size() != 4 || values[2] == 0 || heads % values[2] != 0 || values[3] == 0) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("expected values [layer, token, key-value head, width] whose heads divide the {} of the "
-                            "attention, found {}",
-                            heads, shape_to_string(values)));
+    throw internal::file_error(
+        "expected values [layer, token, key-value head, width] whose heads divide the {} of the attention, found {}",
+        heads, shape_to_string(values));
   }
   check_array_shape(arrays.values, "values", {layers, n, values[2], values[3]});
   const std::size_t hidden = arrays.residual.rank() == 3 ? arrays.residual.extent(2) : 0;
@@ -72,8 +72,8 @@ Tensor<float> sum_of_terms(const LayerTerms& terms) {
 
 Tensor<double> checked_contributions(Tensor<double> contributions, std::string_view source) {
   if (contributions.rank() == 3 && !contributions.empty()) return contributions;
-  throw Error(ErrorKind::kBadFile, fmt::format("{}: expected contributions [layer, query, key], found {}", source,
-                                               shape_to_string(contributions.shape())));
+  throw internal::file_error("{}: expected contributions [layer, query, key], found {}", source,
+                             shape_to_string(contributions.shape()));
 }
 
 ContributionArrays read_contribution_arrays(const std::string& path, const std::function<bool(const char*)>& has,
@@ -86,11 +86,10 @@ ContributionArrays read_contribution_arrays(const std::string& path, const std::
   }
   for (const char* name : {"values", "output_projection", "residual"}) {
     if (has(name)) continue;
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected an array \"contributions\", or \"values\", \"output_projection\" and "
-                            "\"residual\" next to \"attention\", "
-                            "found no \"{}\"; --mixing attention needs none of them",
-                            path, name));
+    throw internal::file_error(
+        "{}: expected an array \"contributions\", or \"values\", \"output_projection\" and \"residual\" next to "
+        "\"attention\", found no \"{}\"; --mixing attention needs none of them",
+        path, name);
   }
   arrays.values = read("values").to_float(source("values"));
   arrays.output_projection = read("output_projection").to_float(source("output_projection"));

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "attnflow/base/error.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/tensor/tensor.h"

@@ -9,7 +9,7 @@
 
 #include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/explain/special_twice.h"
@@ -20,7 +20,6 @@
 namespace attnflow {
 namespace {
 
-// Rows that do not sum to 1: where, why that may be, and what to do.
 Error wrong_sums(const RowSums& sums, std::string_view source, std::size_t layers_before) {
   const std::string place =
       fmt::format("layer {}, head {}, query {}", layers_before + sums.layer, sums.head, sums.query);
@@ -42,7 +41,6 @@ Error wrong_sums(const RowSums& sums, std::string_view source, std::size_t layer
                                            kRowSumTolerance, found, advice)};
 }
 
-// Renormalises where that is asked for.
 template <typename Weight>
 void check_weights(Tensor<Weight>& weights, std::string_view source, const ExplainOptions& options, ZeroRows& zeros,
                    std::size_t layers_before = 0) {
@@ -62,13 +60,11 @@ void widen_to_renormalize(std::variant<Tensor<float>, Tensor<double>>& weights, 
   weights = Tensor<double>(narrow->shape(), {narrow->span().begin(), narrow->span().end()});
 }
 
-// Throws Error(kBadFile) for a layer of another shape than those before it.
 void require_shape(std::string_view source, std::size_t heads, std::size_t tokens, std::size_t found_heads,
                    std::size_t found_tokens, std::size_t layer) {
   if (heads == found_heads && tokens == found_tokens) return;
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected layers of one shape, {} heads and {} tokens, found {} and {} in layer {}",
-                          source, heads, tokens, found_heads, found_tokens, layer));
+  throw internal::file_error("{}: expected layers of one shape, {} heads and {} tokens, found {} and {} in layer {}",
+                             source, heads, tokens, found_heads, found_tokens, layer);
 }
 
 std::size_t positions(const AttentionInput& input) {
@@ -198,8 +194,8 @@ void set_tokens(AttentionInput& input, const std::vector<std::string>& texts, co
   const std::size_t n = positions(input);
   const auto check_count = [&](std::size_t count, const char* what) {
     if (count != 0 && count != n) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}: expected {} {} (one for each key of attention), found {}", source, n, what, count));
+      throw internal::file_error("{}: expected {} {} (one for each key of attention), found {}", source, n, what,
+                                 count);
     }
   };
   check_count(texts.size(), "tokens");
@@ -223,7 +219,7 @@ void note_zero_rows(const ZeroRows& zeros, std::vector<Note>& notes) {
 
 void check_attention_options(const ExplainOptions& options) {
   if (options.renormalize && options.any_weights) {
-    throw Error(ErrorKind::kUsage, "--renormalize and --any-weights are mutually exclusive");
+    throw internal::usage_error("--renormalize and --any-weights are mutually exclusive");
   }
 }
 
@@ -260,8 +256,8 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
   if (options.settings.mixing == Mixing::kAuto) options.settings.mixing = Mixing::kAttention;
   validate(options.settings);
   if (options.settings.words && !input.text) {
-    throw Error(ErrorKind::kUsage,
-                "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
+    throw internal::usage_error(
+        "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
   }
   check_options(options);
   if (!input.edges.layers.empty()) {
@@ -269,9 +265,8 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
     return explain_edges(std::move(input), options);
   }
   if (options.settings.has_target()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--mixing {} requires a text and a model: an attention file has no gradients",
-                            to_text(options.settings.mixing)));
+    throw internal::usage_error("--mixing {} requires a text and a model: an attention file has no gradients",
+                                to_text(options.settings.mixing));
   }
   if (mixing_info(options.settings.mixing).needs == MixingNeeds::kTerms) {
     return explain_contributions(std::move(input), options);

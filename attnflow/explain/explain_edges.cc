@@ -5,9 +5,8 @@
 #include <variant>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/explain/fill_report.h"
-#include "attnflow/explain/referents.h"
 
 namespace attnflow {
 namespace {
@@ -66,7 +65,7 @@ Report explain_edges(AttentionInput input, const ExplainOptions& options) {
   if (options.keep_attention) {
     report.attention = rounded_weights(input.stack);
     if (report.attention.empty()) {
-      throw Error(ErrorKind::kUsage, "--keep-attention: expected attention next to the edges, found none");
+      throw internal::usage_error("--keep-attention: expected attention next to the edges, found none");
     }
   }
   AttentionGraph graph = graph_of(std::move(edges.layers), question.settings, options.threads, report);
@@ -79,20 +78,14 @@ Report explain_contributions(AttentionInput input, const ExplainOptions& options
   input.stack = {};
   const ContributionArrays& arrays = input.contributions;
   if (attention.empty() && options.keep_attention) {
-    throw Error(ErrorKind::kUsage, "--keep-attention: expected a file with attention, found only contributions");
+    throw internal::usage_error("--keep-attention: expected a file with attention, found only contributions");
   }
-  Report report;
-  report.settings = options.settings;
-  report.input.kind = "attention";
-  if (options.any_weights) report.notes.emplace_back(NoteCode::kAnyWeights);
-  note_zero_rows(input.zero_rows, report.notes);
-  report.input.tokens = std::move(input.tokens);
+  Report report = begin_report(input, options);
   const bool is_made = !arrays.contributions.empty();
   const Shape& shape = is_made ? arrays.contributions.shape() : attention.shape();
   report.model = {input.name, "", shape[0], attention.empty() ? 1 : attention.extent(1),
                   is_made ? looks_back_only(arrays.contributions) : is_causal(std::as_const(attention).view())};
-  report.referents = resolve_referents(options.referents, report);
-  const ReportQuestion question = resolve_question(report, options);
+  const ReportQuestion question = question_of(report, input, options);
   AttentionGraph graph =
       graph_of_arrays(arrays, std::as_const(attention).view(), question.settings.contributions(options.threads));
   if (options.keep_attention) report.attention = std::move(attention);

@@ -1,7 +1,5 @@
 #include "attnflow/explain/explain_generation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -11,7 +9,7 @@
 #include "attnflow/attribution/question_rows.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/source.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/fill_generation.h"
 #include "attnflow/explain/fill_report.h"
@@ -46,7 +44,8 @@ class CausalGraphSource : public AttentionSource {
 
   FlowResult flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
                   const AttributeOptions& options) override {
-    return causal_flow([&](std::size_t tokens) { return first(tokens); }, question, inputs, tolerance, options);
+    return causal_flow([&](std::size_t tokens) { return first_tokens(graph_, tokens); }, question, inputs, tolerance,
+                       options);
   }
 
   std::unique_ptr<AttentionSource> uniform() const override {
@@ -54,20 +53,6 @@ class CausalGraphSource : public AttentionSource {
   }
 
  private:
-  AttentionGraph first(std::size_t tokens) const {
-    AttentionGraph part;
-    part.residual = graph_.residual;
-    part.residual_rule = graph_.residual_rule;
-    part.weights = Tensor<double>({graph_.layers(), tokens, tokens});
-    const std::size_t n = graph_.tokens();
-    for (std::size_t l = 0; l < graph_.layers(); ++l) {
-      for (std::size_t q = 0; q < tokens; ++q) {
-        std::copy_n(graph_.weights.data() + (l * n + q) * n, tokens, part.weights.data() + (l * tokens + q) * tokens);
-      }
-    }
-    return part;
-  }
-
   AttentionGraph graph_;
 };
 
@@ -83,13 +68,13 @@ struct Extent {
 void check_first_shares(const MadeEdges& edges, std::size_t tokens) {
   const auto& shares = edges.first_shares;
   if (shares.size() != edges.layers.size()) {
-    throw Error(ErrorKind::kBadFile, fmt::format("first_shares: expected shares for {} layers, found {}",
-                                                 edges.layers.size(), shares.size()));
+    throw internal::file_error("first_shares: expected shares for {} layers, found {}", edges.layers.size(),
+                               shares.size());
   }
   for (std::size_t l = 0; l < shares.size(); ++l) {
     if (shares[l].size() == tokens) continue;
-    throw Error(ErrorKind::kBadFile, fmt::format("first_shares of layer {}: expected shares for {} tokens, found {}",
-                                                 l + 1, tokens, shares[l].size()));
+    throw internal::file_error("first_shares of layer {}: expected shares for {} tokens, found {}", l + 1, tokens,
+                               shares[l].size());
   }
 }
 
@@ -138,22 +123,20 @@ Report explain_generation(GenerationInput input, const ExplainOptions& given, co
   require_aggregations(settings.methods, "attention of a generation");
   const MixingNeeds needs = input.edges.layers.empty() ? MixingNeeds::kAttention : MixingNeeds::kTerms;
   if (mixing_info(settings.mixing).needs != needs) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--mixing: expected {}, which the generation was read with, found {}",
-                            needs == MixingNeeds::kTerms ? "contributions" : "attention", to_text(settings.mixing)));
+    throw internal::usage_error("--mixing: expected {}, which the generation was read with, found {}",
+                                needs == MixingNeeds::kTerms ? "contributions" : "attention", to_text(settings.mixing));
   }
   const Extent extent = extent_of(input);
   const std::size_t m = input.prompt.tokens.size();
   const std::size_t generated = input.generation.tokens.size();
   if (m == 0 || generated == 0 || extent.tokens != m + generated - 1) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("attention: expected {} prompt tokens and all but the last of {} generated ones, found {}",
-                            m, generated, extent.tokens));
+    throw internal::file_error(
+        "attention: expected {} prompt tokens and all but the last of {} generated ones, found {}", m, generated,
+        extent.tokens);
   }
   if (!extent.causal) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: expected a decoder, whose tokens see no later tokens, found a model whose tokens do",
-                            input.name));
+    throw internal::model_error(
+        "{}: expected a decoder, whose tokens see no later tokens, found a model whose tokens do", input.name);
   }
   Report report;
   report.settings = settings;
@@ -175,11 +158,7 @@ Report explain_generation(GenerationInput input, const ExplainOptions& given, co
   std::size_t none = 0;
   if (settings.words) question.words = merge_words(report, none);
   report.settings.layers = resolve_layers(settings.layers, settings.start_layer, extent.layers);
-  if (settings.wants(Method::kFlow)) {
-    report.flow_layers = columns.flow_layers.empty()
-                             ? std::vector<std::size_t>{report.settings.layers.back()}
-                             : resolve_layers(columns.flow_layers, settings.start_layer, extent.layers);
-  }
+  set_flow_layers(report, columns.flow_layers);
   std::vector<std::vector<double>> shares;  // [layer][position]
   for (std::size_t l = 0; l < extent.layers; ++l) shares.push_back(first_shares(input, l));
   question.first_share = [&](std::size_t layer, std::size_t position) { return shares[layer - 1][position]; };

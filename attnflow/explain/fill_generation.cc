@@ -14,17 +14,53 @@
 #include "attnflow/base/error.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/sink_note.h"
+#include "attnflow/graph/layers.h"
 
 namespace attnflow {
 namespace {
 
-// The numbers of a finished generation.
 class ValueFiller {
  public:
   ValueFiller(const GenerationQuestion& question, Report& report) : question_(question), report_(report) {}
 
-  void add_raw() { add(Method::kRaw, report_.raw, report_.raw_beside); }
-  void add_rollout() { add(Method::kRollout, report_.rollout, report_.rollout_beside); }
+  // Rows of generated tokens, each of the network of the positions that it sees.
+  void add(Method method, Tensor<double>& values, GenerationValues& beside) {
+    const MethodValues place = method_values(report_, method);
+    const std::size_t layers = place.layers->size();
+    const std::size_t rows = place.output_tokens->size();
+    const bool by_field = report_.settings.normalization == Normalization::kReceptiveField;
+    // Every token of the row takes part in flow and in the row's sum, whether its column is kept or not.
+    const bool all_columns = question_.generated_columns || by_field || method == Method::kFlow;
+    values = Tensor<double>({layers, rows, columns()});
+    if (question_.generated_columns) beside.generated = Tensor<double>({layers, rows, count()});
+    if (by_field) beside.normalized = Tensor<double>({layers, rows, columns()});
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::size_t t = chosen_token(report_, (*place.output_tokens)[row]);
+      Query query = generation_query(method, question_.prompt_tokens, question_.words, report_,
+                                     question_.prompt_tokens - 1 + t, all_columns);
+      query.baseline = by_field;
+      Attribution found =
+          attribute(*question_.sources[t], query, {.threads = question_.threads, .stop_token = question_.stop_token});
+      for (std::size_t l = 0; l < layers; ++l) {
+        const std::span<const double> all(found.values[l][0].data(), found.values.extent(2));
+        std::copy_n(all.begin(), columns(), values[l][row].data());
+        if (question_.generated_columns) {
+          std::copy(all.begin() + static_cast<std::ptrdiff_t>(columns()), all.end(), beside.generated[l][row].data());
+        }
+        if (!found.gap.empty()) {
+          std::copy_n(found.gap[l][0].data(), columns(), report_.flow_gap[l][row].data());
+          std::copy_n(found.degenerate[l][0].data(), columns(), report_.flow_degenerate[l][row].data());
+        }
+      }
+      if (by_field) {
+        flagged_ += normalize(found, Normalization::kReceptiveField);
+        for (std::size_t l = 0; l < layers; ++l) {
+          std::copy_n(found.values[l][0].data(), columns(), beside.normalized[l][row].data());
+        }
+      }
+      if (method == Method::kFlow && question_.progress) question_.progress(row + 1, rows);
+    }
+  }
 
   void add_flow() {
     std::vector<std::size_t>& outputs = report_.flow_output_tokens;
@@ -62,47 +98,6 @@ class ValueFiller {
   std::size_t count() const { return report_.generation->tokens.size(); }
   std::size_t columns() const { return report_.input.tokens.size(); }
 
-  // Rows of generated tokens, each of the network of the positions that it sees.
-  void add(Method method, Tensor<double>& values, GenerationValues& beside) {
-    const MethodValues place = method_values(report_, method);
-    const std::size_t layers = place.layers->size();
-    const std::size_t rows = place.output_tokens->size();
-    const bool by_field = report_.settings.normalization == Normalization::kReceptiveField;
-    // Every token of the row takes part in flow and in the row's sum, whether its column is kept or not.
-    const bool all_columns = question_.generated_columns || by_field || method == Method::kFlow;
-    values = Tensor<double>({layers, rows, columns()});
-    if (question_.generated_columns) beside.generated = Tensor<double>({layers, rows, count()});
-    if (by_field) beside.normalized = Tensor<double>({layers, rows, columns()});
-    std::size_t flagged = 0;  // counts when all rows are there
-    for (std::size_t row = 0; row < rows; ++row) {
-      const std::size_t t = chosen_token(report_, (*place.output_tokens)[row]);
-      Query query = generation_query(method, question_.prompt_tokens, question_.words, report_,
-                                     question_.prompt_tokens - 1 + t, all_columns);
-      query.baseline = by_field;
-      Attribution found =
-          attribute(*question_.sources[t], query, {.threads = question_.threads, .stop_token = question_.stop_token});
-      for (std::size_t l = 0; l < layers; ++l) {
-        const std::span<const double> all(found.values[l][0].data(), found.values.extent(2));
-        std::copy_n(all.begin(), columns(), values[l][row].data());
-        if (question_.generated_columns) {
-          std::copy(all.begin() + static_cast<std::ptrdiff_t>(columns()), all.end(), beside.generated[l][row].data());
-        }
-        if (!found.gap.empty()) {
-          std::copy_n(found.gap[l][0].data(), columns(), report_.flow_gap[l][row].data());
-          std::copy_n(found.degenerate[l][0].data(), columns(), report_.flow_degenerate[l][row].data());
-        }
-      }
-      if (by_field) {
-        flagged += normalize(found, Normalization::kReceptiveField);
-        for (std::size_t l = 0; l < layers; ++l) {
-          std::copy_n(found.values[l][0].data(), columns(), beside.normalized[l][row].data());
-        }
-      }
-      if (method == Method::kFlow && question_.progress) question_.progress(row + 1, rows);
-    }
-    flagged_ += flagged;
-  }
-
   const GenerationQuestion& question_;
   Report& report_;
   std::size_t flagged_ = 0;
@@ -116,9 +111,8 @@ void note_generation_sink(Report& report) {
   // What falls on the first token, but brings nothing from there, counts for attention alone.
   if (report.settings.mixing != Mixing::kAttention) return;
   if (report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
-  auto note = sink_note(NoteCode::kAttentionSinkGenerated, mean_of(report.generation->sink_share),
-                        display_text(report.input, 0));
-  if (note) report.notes.push_back(*std::move(note));
+  add_sink_note(report.notes, NoteCode::kAttentionSinkGenerated, mean_of(report.generation->sink_share),
+                display_text(report.input, 0));
 }
 
 void note_next_generation_sink(Report& report) {
@@ -134,8 +128,7 @@ void note_next_generation_sink(Report& report) {
     for (std::size_t row = 0; row < values.extent(1); ++row) sum += values(l, row, 1);
   }
   const double share = sum / static_cast<double>(values.extent(0) * values.extent(1));
-  auto note = sink_note(NoteCode::kSecondTokenSinkGenerated, share, display_text(report.input, 1));
-  if (note) report.notes.push_back(*std::move(note));
+  add_sink_note(report.notes, NoteCode::kSecondTokenSinkGenerated, share, display_text(report.input, 1));
 }
 
 }  // namespace
@@ -166,6 +159,20 @@ void check_generation_settings(const Settings& settings) {
           to_text(settings.heads), fmt::join(to_texts(settings.methods), ",")));
 }
 
+void set_flow_layers(Report& report, const std::vector<std::size_t>& asked) {
+  if (!report.settings.wants(Method::kFlow)) return;
+  report.flow_layers = {report.settings.layers.back()};
+  if (!asked.empty()) report.flow_layers = resolve_layers(asked, report.settings.start_layer, report.model.layers);
+}
+
+void drop_flow(Report& report) {
+  report.flow = report.flow_gap = {};
+  report.flow_degenerate = {};
+  report.flow_beside = {};
+  report.flow_output_tokens.clear();
+  report.flow_layers.clear();
+}
+
 void place_outputs(Report& report) {
   const std::size_t first = report.input.tokens.size() - 1;
   for (std::size_t t = 0; t < report.generation->tokens.size(); ++t) report.output_tokens.push_back(first + t);
@@ -189,17 +196,13 @@ Query generation_query(Method method, std::size_t prompt_tokens, const TokenGrou
 
 void fill_generation(Report& report, const GenerationQuestion& question) {
   ValueFiller values(question, report);
-  if (report.settings.wants(Method::kRaw)) values.add_raw();
-  if (report.settings.wants(Method::kRollout)) values.add_rollout();
+  if (report.settings.wants(Method::kRaw)) values.add(Method::kRaw, report.raw, report.raw_beside);
+  if (report.settings.wants(Method::kRollout)) values.add(Method::kRollout, report.rollout, report.rollout_beside);
   if (report.settings.wants(Method::kFlow)) {
     try {
       values.add_flow();
     } catch (const Cancelled&) {  // flow takes longest; what is cheap is kept
-      report.flow = report.flow_gap = {};
-      report.flow_degenerate = {};
-      report.flow_beside = {};
-      report.flow_output_tokens.clear();
-      report.flow_layers.clear();
+      drop_flow(report);
       report.notes.emplace_back(NoteCode::kFlowInterrupted);
     }
   }

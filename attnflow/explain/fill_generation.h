@@ -44,6 +44,13 @@ void check_generation_settings(const Settings& settings);
 Query generation_query(Method method, std::size_t prompt_tokens, const TokenGroups& words, const Report& report,
                        std::size_t position, bool all_columns);
 
+// Sets the layers that flow, where it is wanted, starts from: those asked for, else the last of settings.layers. Throws
+// as resolve_layers().
+void set_flow_layers(Report& report, const std::vector<std::size_t>& asked);
+
+// Leaves flow out of a report.
+void drop_flow(Report& report);
+
 // Sets the output tokens: the positions that chose the generated tokens.
 void place_outputs(Report& report);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -17,7 +16,7 @@
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/checked_size.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/degeneracy_note.h"
@@ -31,7 +30,6 @@
 namespace attnflow {
 namespace {
 
-// The query of one method, but for its outputs.
 Query query_of(Method method, const Settings& settings, const TokenGroups& words) {
   Query query{.method = method, .layers = settings.layers, .start_layer = settings.start_layer};
   query.inputs = words;
@@ -52,12 +50,11 @@ void check_finite(const Report& report) {
   for (const Method method : kAggregations) {
     const auto values = method_values(report, method).values->span();
     if (std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) continue;
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected finite values, found some that overflow float64: the rows of the attention "
-                            "sum to far more than 1; pass {}",
-                            to_text(method),
-                            report.settings.has_target() ? "--mixing gradient-renormalized"
-                                                         : "--renormalize instead of --any-weights"));
+    throw internal::file_error(
+        "{}: expected finite values, found some that overflow float64: the rows of the attention sum to far more than "
+        "1; pass {}",
+        to_text(method),
+        report.settings.has_target() ? "--mixing gradient-renormalized" : "--renormalize instead of --any-weights");
   }
 }
 
@@ -82,8 +79,7 @@ void note_sink(Report& report, const std::vector<double>& on_first, std::size_t 
   if (!report.model.causal || output == 0 || report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
   const double mean = std::accumulate(on_first.begin(), on_first.end(), 0.0) / static_cast<double>(on_first.size());
   if (mean < 2.0 / static_cast<double>(output + 1)) return;  // of few tokens each has much
-  auto note = sink_note(NoteCode::kAttentionSink, mean, display_text(report.input, 0));
-  if (note) report.notes.push_back(*std::move(note));
+  add_sink_note(report.notes, NoteCode::kAttentionSink, mean, display_text(report.input, 0));
 }
 
 void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
@@ -102,11 +98,9 @@ void note_next_sink(Report& report, const AttentionGraph& graph, std::size_t out
     return;
   }
   const double share = rollout_row(graph, output, settings.layers.back())[1];
-  auto note = sink_note(NoteCode::kSecondTokenSink, share, display_text(report.input, 1));
-  if (note) report.notes.push_back(*std::move(note));
+  add_sink_note(report.notes, NoteCode::kSecondTokenSink, share, display_text(report.input, 1));
 }
 
-// What has to be known of values that gradients made.
 void note_gradients(Report& report, const AttentionGraph& graph) {
   if (graph.residual_rule == ResidualRule::kConvex) return;
   if (std::all_of(graph.weights.span().begin(), graph.weights.span().end(), [](double w) { return w == 0.0; })) {
@@ -123,24 +117,6 @@ void note_gradients(Report& report, const AttentionGraph& graph) {
   }
 }
 
-// Attention to graph, and to the report when it is to be kept.
-template <typename Weight>
-void fill_report_of_stack(Report& report, BasicAttentionStack<Weight> stack, const ReportQuestion& question,
-                          const ExplainOptions& options) {
-  AttentionGraph graph = attention_graph(stack, question.settings.mixing);
-  if (options.keep_attention) {
-    if constexpr (std::is_same_v<Weight, float>) {
-      report.attention = stack.weights();
-    } else {
-      report.attention =
-          Tensor<float>(stack.weights().shape(), {stack.weights().span().begin(), stack.weights().span().end()});
-      report.notes.emplace_back(NoteCode::kAttentionRounded);
-    }
-  }
-  stack = {};
-  fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
-}
-
 // What the settings mean for the input goes into the report. Returns the output token.
 std::size_t take_settings(Report& report, const ResolvedSettings& resolved) {
   report.settings.layers_named = !report.settings.layers.empty();
@@ -151,21 +127,12 @@ std::size_t take_settings(Report& report, const ResolvedSettings& resolved) {
 }
 
 void keep_values(Report& report, Method method, Attribution found) {
-  switch (method) {
-    case Method::kRaw:
-      report.raw = std::move(found.values);
-      break;
-    case Method::kRollout:
-      report.rollout = std::move(found.values);
-      break;
-    case Method::kFlow:
-      report.flow = std::move(found.values);
-      report.flow_gap = std::move(found.gap);
-      report.flow_degenerate = std::move(found.degenerate);
-      break;
-    default:  // none of kAggregations
-      break;
-  }
+  (method == Method::kRaw       ? report.raw
+   : method == Method::kRollout ? report.rollout
+                                : report.flow) = std::move(found.values);
+  if (method != Method::kFlow) return;
+  report.flow_gap = std::move(found.gap);
+  report.flow_degenerate = std::move(found.degenerate);
 }
 
 // Not refused: each value says how wide its interval is. Of values that are not normalized yet.
@@ -348,14 +315,25 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   report.graph = attribute(drawn, all).values;
 }
 
-void fill_report(Report& report, AttentionStack stack, const ReportQuestion& question, const ExplainOptions& options) {
-  fill_report_of_stack(report, std::move(stack), question, options);
+template <typename Weight>
+void fill_report(Report& report, BasicAttentionStack<Weight> stack, const ReportQuestion& question,
+                 const ExplainOptions& options) {
+  AttentionGraph graph = attention_graph(stack, question.settings.mixing);
+  if (options.keep_attention) {
+    if constexpr (std::is_same_v<Weight, float>) {
+      report.attention = stack.weights();
+    } else {
+      report.attention =
+          Tensor<float>(stack.weights().shape(), {stack.weights().span().begin(), stack.weights().span().end()});
+      report.notes.emplace_back(NoteCode::kAttentionRounded);
+    }
+  }
+  stack = {};
+  fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
 }
 
-void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion& question,
-                 const ExplainOptions& options) {
-  fill_report_of_stack(report, std::move(stack), question, options);
-}
+template void fill_report(Report&, AttentionStack, const ReportQuestion&, const ExplainOptions&);
+template void fill_report(Report&, WideAttentionStack, const ReportQuestion&, const ExplainOptions&);
 
 void fill_report(Report& report, RunningSource& source, const ReportQuestion& question, const ExplainOptions& options) {
   const std::size_t output = take_settings(report, question.settings);
@@ -373,7 +351,7 @@ void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestio
 
 void check_replay_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens) {
   const auto refuse = [](const std::string& what) {
-    throw Error(ErrorKind::kUsage, fmt::format("--only-output-token: expected {}", what));
+    throw internal::usage_error("--only-output-token: expected {}", what);
   };
   const Settings& settings = options.settings;
   if (!model.causal) {

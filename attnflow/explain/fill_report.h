@@ -4,7 +4,6 @@
 #define ATTNFLOW_EXPLAIN_FILL_REPORT_H_
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
@@ -40,9 +39,9 @@ ReportQuestion resolve_question(const Report& report, const ExplainOptions& opti
 // that of all output tokens to the bit (unless flow's intervals may stay wide), and Report::graph stays empty.
 void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options);
 
-// The same of the attention of all heads, which the report keeps with options.keep_attention.
-void fill_report(Report& report, AttentionStack stack, const ReportQuestion& question, const ExplainOptions& options);
-void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion& question,
+// The same of the attention of all heads, float or double, which the report keeps with options.keep_attention.
+template <typename Weight>
+void fill_report(Report& report, BasicAttentionStack<Weight> stack, const ReportQuestion& question,
                  const ExplainOptions& options);
 
 // The same of layers that were multiplied as they came: with options.only_output_token or options.only_values, whose

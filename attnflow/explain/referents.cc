@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 
 #include "attnflow/attribution/words.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/parse_number.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -16,16 +15,14 @@ namespace {
 
 [[noreturn]] void not_found(const std::vector<TextWord>& words, const std::string& asked, std::size_t tokens) {
   if (words.empty()) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--referents: expected tokens with text, to find '{}' among them, found an attention file without "
-                    "tokens; store an array 'tokens' next to the attention, or give positions from 0 to {}",
-                    clean_line(asked), tokens - 1));
+    throw internal::usage_error(
+        "--referents: expected tokens with text, to find '{}' among them, found an attention file without tokens; "
+        "store an array 'tokens' next to the attention, or give positions from 0 to {}",
+        clean_line(asked), tokens - 1);
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--referents: expected words of the text or positions from 0 to {}, found '{}'; the words "
-                          "are {}",
-                          tokens - 1, clean_line(asked), list_words(words)));
+  throw internal::usage_error(
+      "--referents: expected words of the text or positions from 0 to {}, found '{}'; the words are {}", tokens - 1,
+      clean_line(asked), list_words(words));
 }
 
 [[noreturn]] void ambiguous(const std::vector<TextWord>& words, const std::vector<std::size_t>& found,
@@ -33,10 +30,10 @@ namespace {
   std::vector<std::size_t> positions;
   for (const std::size_t word : found) positions.push_back(words[word].tokens.front());
   const std::string text = clean_line(asked);
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--referents: expected a word that occurs once, found '{}' {} times (at positions {}); write "
-                          "{}:1 for the first occurrence, {}:2 for the second, or a position",
-                          text, found.size(), fmt::join(positions, ", "), text, text));
+  throw internal::usage_error(
+      "--referents: expected a word that occurs once, found '{}' {} times (at positions {}); write {}:1 for the first "
+      "occurrence, {}:2 for the second, or a position",
+      text, found.size(), fmt::join(positions, ", "), text, text);
 }
 
 ReportReferent referent_at(const Report& report, const std::vector<TextWord>& words, std::size_t position) {
@@ -57,10 +54,10 @@ ReportReferent resolve(const std::string& asked, const Report& report, const std
   if (const auto position = internal::parse_number(asked)) {
     const bool is_that_word = found.size() == 1 && words[found.front()].tokens == std::vector<std::size_t>{*position};
     if (!found.empty() && !is_that_word) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--referents: expected a word or a position, found '{0}', which is both; write {0}:1 for "
-                              "the word, at position {1}, or name the token at position {0} by its text",
-                              asked, words[found.front()].tokens.front()));
+      throw internal::usage_error(
+          "--referents: expected a word or a position, found '{0}', which is both; write {0}:1 for the word, at "
+          "position {1}, or name the token at position {0} by its text",
+          asked, words[found.front()].tokens.front());
     }
     if (*position >= n) not_found(words, asked, n);
     return referent_at(report, words, *position);
@@ -75,8 +72,8 @@ ReportReferent resolve(const std::string& asked, const Report& report, const std
   const std::vector<std::size_t> occurrences = find_words(words, text);
   if (occurrences.empty()) not_found(words, text, n);
   if (*count < 1 || *count > occurrences.size()) {
-    throw Error(ErrorKind::kUsage, fmt::format("--referents: expected an occurrence of '{}' from 1 to {}, found {}",
-                                               clean_line(text), occurrences.size(), clean_line(asked)));
+    throw internal::usage_error("--referents: expected an occurrence of '{}' from 1 to {}, found {}", clean_line(text),
+                                occurrences.size(), clean_line(asked));
   }
   const TextWord& word = words[occurrences[*count - 1]];
   return {word.text, word.tokens};
@@ -87,12 +84,11 @@ ReportReferent resolve(const std::string& asked, const Report& report, const std
 void check_referents(const std::vector<std::string>& asked) {
   if (asked.empty()) return;
   if (asked.size() < 2 || asked.size() > kMaxReferents) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--referents: expected 2 to {} comma-separated words, such as author,Sara, found {}",
-                            kMaxReferents, asked.size()));
+    throw internal::usage_error("--referents: expected 2 to {} comma-separated words, such as author,Sara, found {}",
+                                kMaxReferents, asked.size());
   }
   if (std::find(asked.begin(), asked.end(), "") != asked.end()) {
-    throw Error(ErrorKind::kUsage, "--referents: expected comma-separated words, found an empty one");
+    throw internal::usage_error("--referents: expected comma-separated words, found an empty one");
   }
 }
 
@@ -107,17 +103,15 @@ std::vector<ReportReferent> resolve_referents(const std::vector<std::string>& as
     for (const ReportReferent& other : referents) {
       if (std::find_first_of(other.tokens.begin(), other.tokens.end(), referent.tokens.begin(),
                              referent.tokens.end()) != other.tokens.end()) {
-        throw Error(ErrorKind::kUsage,
-                    fmt::format("--referents: expected different words, found '{}' twice", clean_line(referent.text)));
+        throw internal::usage_error("--referents: expected different words, found '{}' twice",
+                                    clean_line(referent.text));
       }
     }
     if (flow && !report.settings.words && referent.tokens.size() > 1) {
-      throw Error(
-          ErrorKind::kUsage,
-          fmt::format(
-              "--referents: expected words of one token each, found '{}', which is {} tokens; the flow to a word is "
-              "not the sum of the flows to its subword tokens: pass --words, or exclude flow with --method raw,rollout",
-              clean_line(referent.text), referent.tokens.size()));
+      throw internal::usage_error(
+          "--referents: expected words of one token each, found '{}', which is {} tokens; the flow to a word is not "
+          "the sum of the flows to its subword tokens: pass --words, or exclude flow with --method raw,rollout",
+          clean_line(referent.text), referent.tokens.size());
     }
     referents.push_back(std::move(referent));
   }

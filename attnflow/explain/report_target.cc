@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 
 namespace attnflow {
 namespace {
@@ -22,12 +22,11 @@ std::size_t largest(std::span<const float> logits, std::optional<std::size_t> bu
 
 void check_logits(std::span<const float> logits, std::size_t label) {
   if (label >= logits.size()) {
-    throw Error(ErrorKind::kUsage, fmt::format("target: expected one of {} logits, found {}", logits.size(), label));
+    throw internal::usage_error("target: expected one of {} logits, found {}", logits.size(), label);
   }
   // A comparison with NaN would pass over it.
   if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); })) {
-    throw Error(
-        ErrorKind::kBadFile,
+    throw internal::file_error(
         "expected finite logits, found a non-finite one; the model's weights are damaged or overflow in float32");
   }
 }

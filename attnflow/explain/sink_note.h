@@ -2,9 +2,9 @@
 #ifndef ATTNFLOW_EXPLAIN_SINK_NOTE_H_
 #define ATTNFLOW_EXPLAIN_SINK_NOTE_H_
 
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "attnflow/attribution/note.h"
 
@@ -14,10 +14,9 @@ namespace attnflow {
 // or what rollout says of the second. With the first column masked, row 1 of every layer's matrix is (0, 1, 0, ...):
 // its token draws on itself alone, so what reaches it in a rollout stays there, whatever the model attends to. Nothing
 // below 0.3.
-inline std::optional<Note> sink_note(NoteCode code, double share, std::string token) {
+inline void add_sink_note(std::vector<Note>& notes, NoteCode code, double share, std::string token) {
   constexpr double kMuch = 0.3;
-  if (share < kMuch) return std::nullopt;
-  return Note{code, {{"share", share}, {"token", std::move(token)}}};
+  if (share >= kMuch) notes.push_back({code, {{"share", share}, {"token", std::move(token)}}});
 }
 
 }  // namespace attnflow

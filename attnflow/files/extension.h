@@ -8,12 +8,14 @@
 
 namespace attnflow::internal {
 
-// ".png" for "a.PNG"; "" without an extension.
-inline std::string lower_extension(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
+// With small letters, of ASCII.
+inline std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension;
+  return text;
 }
+
+// ".png" for "a.PNG"; "" without an extension.
+inline std::string lower_extension(const std::filesystem::path& path) { return lower(path.extension().string()); }
 
 }  // namespace attnflow::internal

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -16,11 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "arrays are stored in memory order");
 
-std::string shape_json(const Shape& shape) {
-  std::string text = "[";
-  for (std::size_t d = 0; d < shape.size(); ++d) text += (d == 0 ? "" : ",") + std::to_string(shape[d]);
-  return text + "]";
-}
+std::string shape_json(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ",")); }
 
 std::string data_json(std::span<const std::byte> bytes) {
   const std::vector<std::byte> packed = zlib_compress(bytes);
@@ -49,14 +44,10 @@ bool has_undefined(std::span<const double> row) {
 
 CompactArray encode_float32(const RowSource& source, const RowSample& sample) {
   std::vector<float> values;
-  if (sample.every == 1) {
-    values = source.floats();
-  } else {
-    std::vector<double> scratch;
-    for (std::size_t r = 0; r < source.rows(); ++r) {
-      if (!sample.takes(r)) continue;
-      for (const double value : source.row(r, scratch)) values.push_back(static_cast<float>(value));
-    }
+  std::vector<double> scratch;
+  for (std::size_t r = 0; r < source.rows(); ++r) {
+    if (!sample.takes(r)) continue;
+    for (const double value : source.row(r, scratch)) values.push_back(static_cast<float>(value));
   }
   return {.json = encode_bytes("f32", bytes_of(values), &source.shape())};
 }
@@ -124,17 +115,6 @@ std::span<const double> RowSource::row(std::size_t index, std::vector<double>& s
   return scratch;
 }
 
-std::vector<float> RowSource::floats() const {
-  return std::visit(
-      [](const auto* tensor) {
-        std::vector<float> floats;
-        floats.reserve(tensor->size());
-        for (const auto value : tensor->span()) floats.push_back(static_cast<float>(value));
-        return floats;
-      },
-      values_);
-}
-
 std::string encode_bytes(const char* dtype, std::span<const std::byte> bytes, const Shape* shape) {
   std::string json = "{";
   if (shape != nullptr) json += "\"shape\":" + shape_json(*shape) + ",";
@@ -143,15 +123,8 @@ std::string encode_bytes(const char* dtype, std::span<const std::byte> bytes, co
 
 CompactArray encode_array(const RowSource& source, CompactEncoding encoding, const TopRule& rule,
                           const RowSample& sample) {
-  switch (encoding) {
-    case CompactEncoding::kFloat32:
-      return encode_float32(source, sample);
-    case CompactEncoding::kLog8:
-      return encode_log8(source, sample);
-    case CompactEncoding::kTop:
-      break;
-  }
-  return encode_top(source, rule, sample);
+  if (encoding == CompactEncoding::kFloat32) return encode_float32(source, sample);
+  return encoding == CompactEncoding::kLog8 ? encode_log8(source, sample) : encode_top(source, rule, sample);
 }
 
 }  // namespace attnflow::internal

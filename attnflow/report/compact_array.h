@@ -4,7 +4,6 @@
 #define ATTNFLOW_REPORT_COMPACT_ARRAY_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <variant>
@@ -27,8 +26,6 @@ class RowSource {
   std::size_t rows() const { return row_length() == 0 ? 0 : element_count(shape_) / row_length(); }
   // Row `index`; in `scratch` where it does not lie in memory as it is. Valid until scratch changes.
   std::span<const double> row(std::size_t index, std::vector<double>& scratch) const;
-  // All values in the order of the array, as float32.
-  std::vector<float> floats() const;
 
  private:
   std::variant<const Tensor<double>*, const Tensor<float>*> values_;

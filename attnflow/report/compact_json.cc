@@ -66,12 +66,11 @@ class Entries {
     text_ += "\":";
     text_ += json;
   }
-  void add_bytes(std::string_view name, const Tensor<std::uint8_t>& values) {
-    if (!values.empty()) add(name, internal::encode_bytes("u8", std::as_bytes(values.span()), &values.shape()));
-  }
   // What is written whole whatever there is room for.
   void add_exact(const Report& report) {
-    if (!report.flow_degenerate.empty()) add_bytes("flow_degenerate", report.flow_degenerate);
+    if (const Tensor<std::uint8_t>& flags = report.flow_degenerate; !flags.empty()) {
+      add("flow_degenerate", internal::encode_bytes("u8", std::as_bytes(flags.span()), &flags.shape()));
+    }
     internal::for_each_array(report, [&](const std::string& name, const auto& scores, const ArrayPlace& place) {
       if (place.rows != ArrayPlace::Rows::kScores || scores.empty()) return;
       const std::vector<float> values(scores.span().begin(), scores.span().end());
@@ -90,7 +89,6 @@ std::size_t rest_of(std::size_t limit, std::size_t taken) {
   return limit > taken + kLeast ? limit - taken : kLeast;
 }
 
-// Room for the notes that are added.
 constexpr std::size_t kNoteBytes = 4000;
 
 CompactLimits limits_of(const CompactOptions& options, bool attention, std::size_t taken, std::size_t least_kept) {
@@ -161,13 +159,6 @@ const Expendable* next_expendable(const Report& report, const std::vector<Compac
   return nullptr;
 }
 
-std::string document(std::string head, const Entries& entries) {
-  head += ",\n\"arrays\": {";
-  head += entries.text();
-  head += "}\n}\n";
-  return head;
-}
-
 // Fewer and fewer values of each row.
 constexpr std::array<std::size_t, 8> kLeastKept = {16, 12, 8, 6, 4, 3, 2, 1};
 
@@ -235,7 +226,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
     entries.add_exact(shown);
     std::vector<Note> notes = left_out.notes();
     for (Note& note : notes_on(arrays)) notes.push_back(std::move(note));
-    return document(internal::report_head(shown, notes), entries);
+    return internal::report_head(shown, notes) + ",\n\"arrays\": {" + entries.text() + "}\n}\n";
   };
 
   std::vector<CompactSource> sources = sources_of(report);

@@ -156,7 +156,6 @@ class Fit {
       entry.encoding = encoding;
       entry.array =
           encoding == CompactEncoding::kTop ? encode_array(source.rows, encoding, kept) : plain({&source, encoding});
-      if (encoding == CompactEncoding::kTop) arrays.kept_values = limits_.least_kept;
       measured_bytes_ += static_cast<double>(entry.array.json.size());
     }
     if (measured_bytes_ > room) return std::nullopt;

@@ -41,7 +41,6 @@ struct CompactEntry {
 struct CompactArrays {
   std::vector<CompactEntry> entries;  // in the order of the sources
   std::vector<std::string> left_out;  // names of sources with only_exact
-  std::size_t kept_values = 0;        // how many values of a row are kept at least; 0 when no entry is kTop
 };
 
 // Tries, until the arrays fit into `bytes`: float32 (into `exact_bytes`); attention with logarithmic codes; all arrays

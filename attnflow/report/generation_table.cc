@@ -179,8 +179,7 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
         used += display_width(piece);
         first = false;
       }
-      while (text.back() == ' ') text.pop_back();
-      out += text + "\n";
+      out += without_trailing_spaces(text) + "\n";
     }
   }
   for (const std::string& line : closing_lines(report, contents, options.option_names)) paragraph(line);

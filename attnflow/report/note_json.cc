@@ -6,21 +6,9 @@
 #include <variant>
 
 #include "attnflow/report/report_json_parts.h"
-#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 namespace {
-
-Json value_json(const std::string& value) { return repair_utf8(value, "?"); }
-Json value_json(const std::vector<std::string>& values) {
-  Json list = Json::array();
-  for (const std::string& value : values) list.push_back(value_json(value));
-  return list;
-}
-template <typename T>
-Json value_json(const T& value) {
-  return value;
-}
 
 // Nothing for a value of a kind that only newer notes have.
 std::optional<NoteValue> read_value(const Field& field) {
@@ -43,11 +31,11 @@ Json notes_json(const std::vector<Note>& notes) {
   for (const Note& note : notes) {
     Json values = Json::object();
     for (const auto& [name, value] : note.values) {
-      values[name] = std::visit([](const auto& one) { return value_json(one); }, value);
+      values[name] = std::visit([](const auto& one) { return json_of(one); }, value);
     }
     Json& json = list.emplace_back(Json{{"code", to_text(note.code)}, {"values", std::move(values)}});
-    json["text"] = value_json(note.text);
-    if (!note.advice.empty()) json["advice"] = value_json(note.advice);
+    json["text"] = valid_utf8(note.text);
+    if (!note.advice.empty()) json["advice"] = valid_utf8(note.advice);
   }
   return list;
 }

@@ -8,22 +8,14 @@
 #include "attnflow/attribution/shown_token.h"
 
 namespace attnflow {
-namespace {
-
-std::optional<std::size_t> position_of(const std::vector<std::size_t>& values, std::size_t value) {
-  const auto found = std::find(values.begin(), values.end(), value);
-  if (found == values.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - values.begin());
-}
-
-}  // namespace
-
 std::optional<std::size_t> layer_index(const Report& report, std::size_t layer) {
-  return position_of(report.settings.layers, layer);
+  return row_index(report.settings.layers, layer);
 }
 
 std::optional<std::size_t> row_index(const std::vector<std::size_t>& output_tokens, std::size_t token) {
-  return position_of(output_tokens, token);
+  const auto found = std::find(output_tokens.begin(), output_tokens.end(), token);
+  if (found == output_tokens.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - output_tokens.begin());
 }
 
 MethodValues method_values(const Report& report, Method method) {

@@ -16,6 +16,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "attnflow/report/report.h"
@@ -38,6 +39,14 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
 
 // Throws Error(kOther) when the file cannot be written; nothing is left of it then.
 void write_report_csv(const std::filesystem::path& path, const Report& report);
+
+namespace internal {
+
+// One field of text: in quotes, with quotes doubled, where it holds anything that a reader could take for structure.
+// Spaces at the ends are quoted too, because some readers strip them.
+std::string csv_field(const std::string& text);
+
+}  // namespace internal
 
 }  // namespace attnflow
 

@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "attnflow/base/error_for_test.h"
 #include "attnflow/report/report.h"

@@ -3,7 +3,6 @@
 #define ATTNFLOW_REPORT_GENERATION_REPORT_FOR_TEST_H_
 
 #include <cstddef>
-#include <string>
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/report.h"

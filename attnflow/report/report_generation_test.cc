@@ -1,15 +1,13 @@
 // A generation as a report: what is written from one, and read back.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "attnflow/base/base64.h"
 #include "attnflow/base/error_for_test.h"
+#include "attnflow/base/text_for_test.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/safetensors.h"
 #include "attnflow/report/csv_for_test.h"
@@ -25,6 +23,7 @@ namespace attnflow::report_generation_test {
 namespace {
 
 using test::get;
+using test::lines_of;
 using test::parse_csv;
 using test::Rows;
 using test::small_generation;
@@ -36,13 +35,6 @@ Names names_of(const std::vector<NamedArray>& arrays) {
   Names names;
   for (const NamedArray& named : arrays) names.push_back(named.name);
   return names;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
 }
 
 // A long word, markup, control characters, right-to-left text, bytes that are no UTF-8.
@@ -196,7 +188,7 @@ TEST(GenerationJson, MayStandInAScript) {
   ReportJsonOptions options;
   options.array_type = ReportArrayType::kF16;
   const std::string text = report_to_json(hostile_generation(), options);
-  EXPECT_EQ(text.find('<'), std::string::npos);
+  test::expect_no_parts(text, {"<"});
   const nlohmann::json json = nlohmann::json::parse(text);  // also refuses what is not UTF-8
   EXPECT_EQ(json["input"]["tokens"][2]["text"], "</script>");
   EXPECT_EQ(json["arrays"]["rollout"]["dtype"], "f16");
@@ -317,7 +309,7 @@ TEST(GenerationTable, OverContributionsTheLastLayerIsRanked) {
   report.settings.mixing = Mixing::kAlti;
   EXPECT_EQ(usual_layers(report, 2), (std::vector<std::size_t>{1}));
   const std::string table = terminal_table(report, {100, false, false});
-  EXPECT_NE(table.find("depends on most, by rollout, layer 2 over contributions"), std::string::npos) << table;
+  test::expect_parts(table, {"depends on most, by rollout, layer 2 over contributions"});
   const std::vector<RankedToken> first =
       rank_input_tokens(report, Method::kRollout, (*method_values(report, Method::kRollout).output_tokens)[0], {});
   ASSERT_FALSE(first.empty());
@@ -330,7 +322,7 @@ TEST(GenerationTable, NoLineIsWiderThanAskedAndNothingMovesTheCursor) {
       for (const bool ascii : {false, true}) {
         for (const std::string& line : lines_of(terminal_table(report, {width, false, ascii}))) {
           EXPECT_LE(display_width(line), width) << line;
-          EXPECT_EQ(line.find('\x1b'), std::string::npos);
+          test::expect_no_parts(line, {"\x1b"});
         }
       }
     }
@@ -341,22 +333,21 @@ TEST(GenerationTable, WithoutRolloutTheFirstMethodCounts) {
   Report report = small_generation();
   report.rollout = report.raw = {};
   const std::string table = terminal_table(report);
-  EXPECT_NE(table.find("by flow, layer 2."), std::string::npos);
-  EXPECT_EQ(table.find("\n0 hot"), std::string::npos);  // flow was computed for token 1 only
-  EXPECT_NE(table.find("\n1 .       25%  is"), std::string::npos) << table;
+  test::expect_parts(table, {"by flow, layer 2."});
+  test::expect_no_parts(table, {"\n0 hot"});  // flow was computed for token 1 only
+  test::expect_parts(table, {"\n1 .       25%  is"});
   report.flow = {};
-  EXPECT_NE(terminal_table(report).find("5 prompt tokens, 3 generated"), std::string::npos);
+  test::expect_parts(terminal_table(report), {"5 prompt tokens, 3 generated"});
 }
 
 TEST(GenerationTable, Markdown) {
   const std::string table = markdown_table(small_generation());
-  EXPECT_NE(table.find("\n> The sun, is **hot.**\n"), std::string::npos) << table;
-  EXPECT_NE(table.find("| | token | probability | share of the prompt | depends most on |\n"), std::string::npos)
-      << table;
-  EXPECT_NE(table.find("| 1 | . | 0.250 | 0.802 | is 0.261, sun 0.161, The 0.111 |\n"), std::string::npos) << table;
+  test::expect_parts(
+      table, {"\n> The sun, is **hot.**\n", "| | token | probability | share of the prompt | depends most on |\n",
+              "| 1 | . | 0.250 | 0.802 | is 0.261, sun 0.161, The 0.111 |\n"});
   Report flow = small_generation();
   flow.rollout = flow.raw = {};
-  EXPECT_NE(markdown_table(flow).find("| 1 | . | 0.250 | is 0.065,"), std::string::npos) << markdown_table(flow);
+  test::expect_parts(markdown_table(flow), {"| 1 | . | 0.250 | is 0.065,"});
   for (const std::string& line : lines_of(markdown_table(hostile_generation()))) {
     for (std::size_t at = line.find('<'); at != std::string::npos; at = line.find('<', at + 1)) {
       EXPECT_TRUE(at > 0 && line[at - 1] == '\\') << line;

@@ -2,12 +2,16 @@
 #include "attnflow/report/report_json.h"
 
 #include <algorithm>
-#include <cassert>
+#include <bit>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <type_traits>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/base/base64.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/half.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_json_parts.h"
@@ -32,7 +36,6 @@ bool graph_equals_raw_by_rule(const Report& report) {
 
 namespace {
 
-using internal::ArrayWriter;
 using internal::Json;
 using internal::json_of;
 using internal::valid_utf8;
@@ -75,6 +78,56 @@ Json scores_json(const Report& report) {
   }
   return json;
 }
+
+// Stored words of `values`, converted piece by piece so that no second copy of a large array is made.
+template <typename Stored, typename T, typename Convert>
+void append_converted(std::string& out, std::span<const T> values, Convert convert) {
+  constexpr std::size_t kPiece = 3 * 1024;  // elements; a multiple of 3, as base64_append asks
+  std::vector<Stored> piece;
+  for (std::size_t begin = 0; begin < values.size(); begin += kPiece) {
+    piece.clear();
+    for (const T value : values.subspan(begin, std::min(kPiece, values.size() - begin))) {
+      piece.push_back(convert(value));
+    }
+    base64_append(out, std::as_bytes(std::span(piece)));
+  }
+}
+
+class ArrayWriter {
+ public:
+  ArrayWriter(std::string& out, const ReportJsonOptions& options) : out_(out), options_(options) {}
+
+  template <typename T>
+  void write(std::string_view name, const Tensor<T>& array) {
+    static_assert(std::endian::native == std::endian::little, "arrays are stored in memory order");
+    if (array.empty() || std::find(options_.omit.begin(), options_.omit.end(), name) != options_.omit.end()) return;
+    const bool integer = std::is_same_v<T, std::uint8_t>;
+    const ReportArrayType type = options_.array_type;
+    const bool half = !integer && type == ReportArrayType::kF16;
+    const bool narrow = std::is_same_v<T, double> && type == ReportArrayType::kF32;
+    const char* dtype = integer ? "u8" : half ? "f16" : narrow || std::is_same_v<T, float> ? "f32" : "f64";
+    out_ += first_ ? "\n" : ",\n";
+    first_ = false;
+    out_ += '"';
+    out_ += name;
+    out_ += "\":{\"shape\":" + Json(array.shape()).dump() + ",\"dtype\":\"" + dtype +
+            "\",\"encoding\":\"base64\",\"data\":\"";
+    if (half) {
+      append_converted<std::uint16_t>(out_, array.span(),
+                                      [](T value) { return float_to_half(static_cast<double>(value)); });
+    } else if (narrow) {
+      append_converted<float>(out_, array.span(), [](T value) { return static_cast<float>(value); });
+    } else {
+      base64_append(out_, std::as_bytes(array.span()));
+    }
+    out_ += "\"}";
+  }
+
+ private:
+  std::string& out_;
+  const ReportJsonOptions& options_;
+  bool first_ = true;
+};
 
 // With what a token is shown as where that is not its own text: a part of a character.
 Json generation_json(const Generation& generation) {

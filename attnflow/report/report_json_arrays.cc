@@ -8,9 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <span>
-#include <string_view>
 #include <type_traits>
 
 #include "attnflow/base/available_memory.h"
@@ -84,13 +82,6 @@ std::vector<std::byte> read_bytes(const Field& json, std::size_t least, std::siz
   const std::size_t found = data.string().size();
   if (found < base64_size(least) || found > base64_size(most)) {
     report_problem(data.path(), fmt::format("base64 of {}", expected), fmt::format("{} characters", found));
-  }
-  if (least == most) {
-    std::vector<std::byte> bytes(least);
-    if (!base64_decode(data.string(), bytes)) {
-      report_problem(data.path(), "base64 (RFC 4648, padded, no spaces)", "other characters or wrong padding");
-    }
-    return bytes;
   }
   std::vector<std::byte> bytes = decode_all(data);
   if (bytes.size() < least || bytes.size() > most) {

@@ -1,13 +1,12 @@
 #include "attnflow/report/report_json_field.h"
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 
 namespace attnflow::internal {
 
 void report_problem(const std::string& where, const std::string& expected, const std::string& found) {
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("report document, {}: expected {}, found {}; write the report again with -o FILE.json",
-                          where.empty() ? "top level" : where, expected, found));
+  throw internal::file_error("report document, {}: expected {}, found {}; write the report again with -o FILE.json",
+                             where.empty() ? "top level" : where, expected, found);
 }
 
 std::string describe(const nlohmann::json& value) {

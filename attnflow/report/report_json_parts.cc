@@ -1,9 +1,7 @@
 #include "attnflow/report/report_json_parts.h"
 
-#include <type_traits>
 #include <variant>
 
-#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/setting_options.h"
 
 namespace attnflow::internal {
@@ -38,18 +36,7 @@ void append_field(std::string& out, std::string_view name, const Json& value) {
 Json settings_json(const Settings& settings) {
   Json json = Json::object();
   for (const SettingOption& option : setting_options()) {
-    std::visit(
-        [&](const auto& value) {
-          using Value = std::decay_t<decltype(value)>;
-          if constexpr (std::is_same_v<Value, std::string>) {
-            json[option.name] = valid_utf8(value);
-          } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
-            json[option.name] = json_of(value);
-          } else {
-            json[option.name] = value;
-          }
-        },
-        option.get(settings));
+    json[option.name] = std::visit([](const auto& value) { return json_of(value); }, option.get(settings));
   }
   return json;
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -13,6 +12,7 @@
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/base64.h"
 #include "attnflow/base/checked_size.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/report/note_json.h"
@@ -46,9 +46,10 @@ UnorderedJson parse(std::string_view text) {
                                   return true;
                                 });
   } catch (const UnorderedJson::exception& error) {
-    throw Error(ErrorKind::kBadFile, fmt::format("report document: expected JSON, found something else: {}; is the "
-                                                 "file complete, and written with -o FILE.json?",
-                                                 internal::json_reason(error)));
+    throw internal::file_error(
+        "report document: expected JSON, found something else: {}; is the file complete, and written with -o "
+        "FILE.json?",
+        internal::json_reason(error));
   }
 }
 
@@ -59,15 +60,17 @@ void check_version(const Field& document) {
   std::size_t version = 0;
   document.at("version").get(version);
   if (version > static_cast<std::size_t>(kReportVersion)) {
-    throw Error(ErrorKind::kBadFile, fmt::format("report document: expected attnflow-report version {} or older, found "
-                                                 "version {}; read it with a newer attnflow",
-                                                 kReportVersion, version));
+    throw internal::file_error(
+        "report document: expected attnflow-report version {} or older, found version {}; read it with a newer "
+        "attnflow",
+        kReportVersion, version);
   }
   if (version == 0) fail("version", "1, 2 or 3", "0");
   if (version < 3 && document.find("generation")) {
-    throw Error(ErrorKind::kBadFile, fmt::format("report document: expected a generation of version 3 or newer, found "
-                                                 "version {}; open it in a web page, or generate it again",
-                                                 version));
+    throw internal::file_error(
+        "report document: expected a generation of version 3 or newer, found version {}; open it in a web page, or "
+        "generate it again",
+        version);
   }
 }
 
@@ -88,7 +91,7 @@ Settings read_settings(const Field& json) {
     try {
       option.set(settings, value);
     } catch (const Error& error) {
-      throw Error(ErrorKind::kBadFile, fmt::format("report document, {}: {}", given->path(), error.what()));
+      throw internal::file_error("report document, {}: {}", given->path(), error.what());
     }
   }
   return settings;
@@ -106,7 +109,7 @@ Method read_method(const Field& json) {
   try {
     return parse_method(name);
   } catch (const Error& error) {
-    throw Error(ErrorKind::kBadFile, fmt::format("report document, {}: {}", json.path(), error.what()));
+    throw internal::file_error("report document, {}: {}", json.path(), error.what());
   }
 }
 

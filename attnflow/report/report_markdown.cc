@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
@@ -12,7 +11,6 @@
 #include "attnflow/report/report_referents.h"
 #include "attnflow/report/report_table.h"
 #include "attnflow/report/report_text.h"
-#include "attnflow/unicode/display_width.h"
 #include "attnflow/words/numbers.h"
 
 namespace attnflow {

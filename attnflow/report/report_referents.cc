@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/numbers.h"
+#include "attnflow/words/wrap.h"
 
 namespace attnflow::internal {
 namespace {
@@ -15,10 +15,6 @@ namespace {
 constexpr std::size_t kReferentGap = 2;  // cells between the layer, and between methods
 constexpr std::size_t kShareCells = 4;   // "100%"
 constexpr std::size_t kLongestName = 24;
-
-std::size_t number_of(const std::vector<std::string>& texts, const std::string& text) {
-  return static_cast<std::size_t>(std::count(texts.begin(), texts.end(), text));
-}
 
 std::string share_text(const std::optional<double>& share) { return share ? percent(*share) : std::string("-"); }
 
@@ -57,11 +53,6 @@ std::vector<std::vector<std::string>> format_values(const ReferentWeights& weigh
 // On the right of `cells`; text is at most that wide.
 std::string right(const std::string& text, std::size_t cells) {
   return std::string(cells - std::min(cells, display_width(text)), ' ') + text;
-}
-
-std::string without_trailing_spaces(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
 }
 
 // The methods' panels, broken where one alone is wider than `width`.
@@ -128,7 +119,9 @@ std::vector<std::string> referent_names(const Report& report) {
     if (texts[r].empty()) {
       names.push_back(fmt::format("{}", position));
     } else {
-      names.push_back(number_of(texts, texts[r]) == 1 ? texts[r] : fmt::format("{} ({})", texts[r], position));
+      names.push_back(std::count(texts.begin(), texts.end(), texts[r]) == 1
+                          ? texts[r]
+                          : fmt::format("{} ({})", texts[r], position));
     }
   }
   return names;
@@ -162,8 +155,8 @@ std::string candidate_shares_line(const Report& report) {
   const std::vector<double> shares = candidate_shares(*prediction);
   std::string line;
   for (std::size_t c = 0; c < shares.size(); ++c) {
-    line += fmt::format("{}{} {:.1f}%", c == 0 ? "Among the candidates: " : ", ",
-                        clean_line(prediction->candidates[c].label), 100.0 * shares[c]);
+    line += fmt::format("{}{} {}", c == 0 ? "Among the candidates: " : ", ",
+                        clean_line(prediction->candidates[c].label), percent(shares[c], 1));
   }
   return line;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/text_for_test.h"
 #include "attnflow/report/report_for_test.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
@@ -27,8 +27,6 @@ Report report_with_referents() {
   report.predictions = {{"masked", 2, {{"he", 0.5}}, {{"his", 0.03}, {"her", 0.01}}}};
   return report;
 }
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 TEST(ReferentWeights, AreTheOutputTokensValuesAndTheirShares) {
   const Report report = report_with_referents();
@@ -75,7 +73,7 @@ TEST(ReferentWeights, NothingToShareHasNoShares) {
     EXPECT_FALSE(weights[1].layers[1][r].share.has_value());
   }
   const std::string table = terminal_table(report);
-  EXPECT_FALSE(contains(table, "nan")) << table;
+  test::expect_no_parts(table, {"nan"});
 }
 
 TEST(Candidates, SharesAreAmongThoseAskedFor) {
@@ -102,18 +100,17 @@ TEST(ReferentNames, TellEqualTextsApart) {
 TEST(ReferentTable, TerminalAndMarkdownShowEveryLayer) {
   const Report report = report_with_referents();
   const std::string table = terminal_table(report, {.width = 120});
-  EXPECT_TRUE(contains(table, "Weights of \"cats\" (position 2) on the referents\n")) << table;
-  EXPECT_TRUE(contains(table, "Among the candidates: his 75.0%, her 25.0%\n")) << table;
+  test::expect_parts(
+      table, {"Weights of \"cats\" (position 2) on the referents\n", "Among the candidates: his 75.0%, her 25.0%\n"});
   // raw in layer 1 from token 2: 0.2 + 0.02 and 0.3 + 0.02.
-  EXPECT_TRUE(contains(table, "\n    1  0.2200  41% 0.3200  59%  0.1100  41% 0.1600  59%")) << table;
-  EXPECT_TRUE(contains(table, "\n    2  1.2200  48% 1.3200  52%")) << table;
+  test::expect_parts(table,
+                     {"\n    1  0.2200  41% 0.3200  59%  0.1100  41% 0.1600  59%", "\n    2  1.2200  48% 1.3200  52%"});
   const std::string markdown = markdown_table(report);
-  EXPECT_TRUE(contains(markdown, "\n## Weights of \"cats\" (position 2) on the referents\n")) << markdown;
-  EXPECT_TRUE(contains(markdown, "| layer | raw: The | share | raw: cats | share | rollout: The | share |"))
-      << markdown;
-  EXPECT_TRUE(contains(markdown, "\n| 1 | 0.22 | 40.7% | 0.32 | 59.3% |")) << markdown;
-  EXPECT_FALSE(contains(terminal_table(test::small_report()), "referents"));
-  EXPECT_FALSE(contains(markdown_table(test::small_report()), "referents"));
+  test::expect_parts(markdown, {"\n## Weights of \"cats\" (position 2) on the referents\n",
+                                "| layer | raw: The | share | raw: cats | share | rollout: The | share |",
+                                "\n| 1 | 0.22 | 40.7% | 0.32 | 59.3% |"});
+  test::expect_no_parts(terminal_table(test::small_report()), {"referents"});
+  test::expect_no_parts(markdown_table(test::small_report()), {"referents"});
 }
 
 TEST(ReferentTable, FitsAnyWidth) {
@@ -131,7 +128,7 @@ TEST(ReferentTable, FitsAnyWidth) {
     }
     EXPECT_EQ(percents, 2U * 3U * 4U) << width;  // layers, methods, referents
   }
-  EXPECT_TRUE(contains(terminal_table(report), "\u00B0"));
+  test::expect_parts(terminal_table(report), {"\u00B0"});
 }
 
 TEST(ReferentJson, RoundTripAndAbsence) {
@@ -142,7 +139,7 @@ TEST(ReferentJson, RoundTripAndAbsence) {
   EXPECT_EQ(read.referents[1].text, "cats");
   EXPECT_EQ(read.referents[1].tokens, (std::vector<std::size_t>{2}));
   const std::string without = report_to_json(test::small_report());
-  EXPECT_FALSE(contains(without, "referents"));
+  test::expect_no_parts(without, {"referents"});
   EXPECT_TRUE(report_from_json(without).referents.empty());
 }
 

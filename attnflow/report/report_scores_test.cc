@@ -6,9 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/text_for_test.h"
 #include "attnflow/report/compact_json.h"
 #include "attnflow/report/csv_for_test.h"
 #include "attnflow/report/report_agreement.h"
@@ -59,28 +61,21 @@ void expect_scores(const Report& read, const Report& written, double tolerance) 
     ASSERT_EQ(a.sums.size(), b.sums.size());
     for (std::size_t t = 0; t < b.sums.size(); ++t) {
       EXPECT_EQ(a.sums[t].total, b.sums[t].total);
-      ASSERT_EQ(a.sums[t].parts.size(), b.sums[t].parts.size());
-      for (std::size_t p = 0; p < b.sums[t].parts.size(); ++p) {
-        EXPECT_EQ(a.sums[t].parts[p].name, b.sums[t].parts[p].name);
-        EXPECT_EQ(a.sums[t].parts[p].value, b.sums[t].parts[p].value);
-      }
+      EXPECT_TRUE(std::ranges::equal(a.sums[t].parts, b.sums[t].parts, [](const auto& p, const auto& q) {
+        return p.name == q.name && p.value == q.value;
+      }));
     }
   }
   ASSERT_TRUE(read.agreement.has_value());
-  EXPECT_EQ(read.agreement->quantity, written.agreement->quantity);
-  EXPECT_EQ(read.agreement->value, written.agreement->value);
-  EXPECT_EQ(read.agreement->blank, written.agreement->blank);
+  const auto whole = [](const BlankOutAgreement& a) { return std::tie(a.quantity, a.value, a.blank); };
+  EXPECT_EQ(whole(*read.agreement), whole(*written.agreement));
   ASSERT_EQ(read.agreement->maps.size(), written.agreement->maps.size());
+  const auto fields = [](const MapAgreement& m) {
+    return std::tie(m.method, m.layer, m.rank_correlation, m.first_token, m.blanked_value, m.decisive_token,
+                    m.decisive_value);
+  };
   for (std::size_t m = 0; m < written.agreement->maps.size(); ++m) {
-    const MapAgreement& a = read.agreement->maps[m];
-    const MapAgreement& b = written.agreement->maps[m];
-    EXPECT_EQ(a.method, b.method);
-    EXPECT_EQ(a.layer, b.layer);
-    EXPECT_EQ(a.rank_correlation, b.rank_correlation);
-    EXPECT_EQ(a.first_token, b.first_token);
-    EXPECT_EQ(a.blanked_value, b.blanked_value);
-    EXPECT_EQ(a.decisive_token, b.decisive_token);
-    EXPECT_EQ(a.decisive_value, b.decisive_value);
+    EXPECT_EQ(fields(read.agreement->maps[m]), fields(written.agreement->maps[m]));
   }
 }
 
@@ -188,8 +183,7 @@ TEST(ReportScores, OfAGenerationAreCsvRowsAndATable) {
   EXPECT_EQ(rows[1].back(), "");
   // By size, whatever the sign, without what is excluded (tokens 0 and 3).
   const std::string table = terminal_table(report);
-  EXPECT_NE(table.find("against it), by\n  attnlrp."), std::string::npos) << table;
-  EXPECT_NE(table.find(" is 2.500, sun 1.500, The -0.500"), std::string::npos) << table;
+  test::expect_parts(table, {"against it), by\n  attnlrp.", " is 2.500, sun 1.500, The -0.500"});
 }
 
 TEST(ReportScores, ThatAreNamedAndNotHeldAreNotRanked) {
@@ -237,24 +231,20 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
                                                       {"after", -1.1}}),
                   Note("Another.")};
   const std::string table = terminal_table(report);
-  EXPECT_NE(table.find("\nWe removed each token in turn (not special tokens) and ran the model again. The\n"
-                       "  logit difference is 3.20; without 'The' it falls furthest, to -2.00.\n"
-                       "                     ranks first  without  rank corr.  verdict\n"
-                       "rollout, layers 1-2  cats           -1.10        0.70  agrees\n"
-                       "verdict: \"agrees\" from a rank correlation with blank-out of 0.6, \"agrees in\n"
-                       "  part\" from 0.3; one step lower where another token matters much more than the\n"
-                       "  one ranked first\n"
-                       "\nNote: Another.\n"),
-            std::string::npos)
-      << table;
-  EXPECT_EQ(table.find("Note: Blanking"), std::string::npos);
+  test::expect_parts(table, {"\nWe removed each token in turn (not special tokens) and ran the model again. The\n"
+                             "  logit difference is 3.20; without 'The' it falls furthest, to -2.00.\n"
+                             "                     ranks first  without  rank corr.  verdict\n"
+                             "rollout, layers 1-2  cats           -1.10        0.70  agrees\n"
+                             "verdict: \"agrees\" from a rank correlation with blank-out of 0.6, \"agrees in\n"
+                             "  part\" from 0.3; one step lower where another token matters much more than the\n"
+                             "  one ranked first\n"
+                             "\nNote: Another.\n"});
+  test::expect_no_parts(table, {"Note: Blanking"});
 
   const std::string markdown = markdown_table(report);
-  EXPECT_NE(markdown.find("\n| map | ranks first | logit difference without it | rank correlation | verdict |\n"
-                          "| --- | --- | ---: | ---: | --- |\n"
-                          "| rollout, layers 1-2 | cats | -1.10 | 0.70 | agrees |\n\nverdict: "),
-            std::string::npos)
-      << markdown;
+  test::expect_parts(markdown, {"\n| map | ranks first | logit difference without it | rank correlation | verdict |\n"
+                                "| --- | --- | ---: | ---: | --- |\n"
+                                "| rollout, layers 1-2 | cats | -1.10 | 0.70 | agrees |\n\nverdict: "});
 
   const std::vector<std::string> paragraphs = internal::note_paragraphs(report);
   ASSERT_EQ(paragraphs.size(), 2U);
@@ -270,11 +260,9 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   report.agreement->maps.back().method = Method::kIntegratedGradients;
   report.agreement->maps.back().layer.reset();
   report.agreement->maps.back().rank_correlation = 0.1;
-  EXPECT_NE(terminal_table(report).find(
-                "\nintegrated-gradients  incomprehe\u2026    -1.10        0.10  don't rely on this order\n"),
-            std::string::npos)
-      << terminal_table(report);
-  EXPECT_NE(terminal_table(report, {.width = 60}).find("rank correlation with"), std::string::npos);
+  test::expect_parts(terminal_table(report),
+                     {"\nintegrated-gradients  incomprehe\u2026    -1.10        0.10  don't rely on this order\n"});
+  test::expect_parts(terminal_table(report, {.width = 60}), {"rank correlation with"});
   report.agreement->maps.pop_back();
   report.input.text = "The cats";
   report.input.tokens[2].end = 8;
@@ -292,7 +280,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   EXPECT_EQ(verdict(0.3, -9.0), "don't rely on this order");
   EXPECT_EQ(verdict(0.29, -1.1), "don't rely on this order");
   report.agreement->quantity = "logit\x1b]0;x\x07";  // of a document from anywhere
-  EXPECT_EQ(terminal_table(report).find("\x1b]"), std::string::npos);
+  test::expect_no_parts(terminal_table(report), {"\x1b]"});
   report.agreement->quantity = "logit difference";
   map.rank_correlation.reset();
   map.decisive_value = 3.2;  // nothing lowers it
@@ -303,7 +291,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
 
   report.agreement.reset();  // of a document that says it in notes alone
   EXPECT_TRUE(internal::agreement_words(report).rows.empty());
-  EXPECT_NE(terminal_table(report).find("Note: Blanking"), std::string::npos);
+  test::expect_parts(terminal_table(report), {"Note: Blanking"});
   EXPECT_EQ(internal::note_paragraphs(report).size(), 2U);
 }
 

@@ -15,6 +15,7 @@
 #include "attnflow/report/report_referents.h"
 #include "attnflow/report/report_text.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/lists.h"
 #include "attnflow/words/wrap.h"
 
 namespace attnflow {
@@ -137,11 +138,9 @@ class TableWriter {
     token = std::min(token, width_ - others);
     const auto line = [&](std::string_view first, std::string_view second, std::string_view third,
                           std::string_view fourth, std::string_view fifth) {
-      std::string text =
-          fmt::format("{:<{}}  {}  {:>{}}  {:>{}}  {}", first, map, fit_to_cells(second, token, marks_.ellipsis), third,
-                      title.size(), fourth, kCorrelation.size(), fifth);
-      text.erase(text.find_last_not_of(' ') + 1);
-      return text;
+      return internal::without_trailing_spaces(fmt::format("{:<{}}  {}  {:>{}}  {:>{}}  {}", first, map,
+                                                           fit_to_cells(second, token, marks_.ellipsis), third,
+                                                           title.size(), fourth, kCorrelation.size(), fifth));
     };
     out_ += styled(line("", kFirst, title, kCorrelation, "verdict"), kBold) + "\n";
     for (const internal::AgreementRow& row : words.rows) {
@@ -187,12 +186,9 @@ class TableWriter {
   std::string layers_words() const {
     const std::vector<std::size_t>& numbers = report_.settings.layers;
     if (layers_.size() == 1) return fmt::format("layer {}", numbers[layers_.front()]);
-    std::string words;
-    for (const std::size_t layer : layers_) {
-      if (!words.empty()) words += layer == layers_.back() ? " and " : ", ";
-      words += std::to_string(numbers[layer]);
-    }
-    return "each of the layers " + words;
+    std::vector<std::string> words;
+    for (const std::size_t layer : layers_) words.push_back(std::to_string(numbers[layer]));
+    return "each of the layers " + internal::listed(std::move(words));
   }
 
   // The methods' rankings at a layer. What has no layers stands beside the last.
@@ -291,10 +287,7 @@ class TableWriter {
   void write_lines(const std::vector<Column>& columns, const Layout& layout) {
     std::size_t rows = 1;
     for (const Column& column : columns) rows = std::max(rows, column.tokens.size());
-    const auto finish = [&](std::string line) {
-      line.erase(line.find_last_not_of(' ') + 1);
-      out_ += line + "\n";
-    };
+    const auto finish = [&](const std::string& line) { out_ += internal::without_trailing_spaces(line) + "\n"; };
     std::string line;
     for (const Column& column : columns) {
       if (!line.empty()) line += std::string(kGap, ' ');
@@ -335,7 +328,6 @@ class TableWriter {
     return line + std::string(layout.bar - display_width(drawn), ' ');
   }
 
-  // Only the marks that were used.
   void legend(const std::vector<Column>& columns) {
     std::vector<RankedToken> all;
     for (const Column& column : columns) all.insert(all.end(), column.tokens.begin(), column.tokens.end());

@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/base/text_for_test.h"
 #include "attnflow/report/report_for_test.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
@@ -15,14 +14,8 @@
 namespace attnflow::report_table_test {
 namespace {
 
+using test::lines_of;
 using test::small_report;
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 // Terminal lines without their colours.
 std::string without_color(std::string text) {
@@ -37,8 +30,6 @@ std::string line_with(const std::string& text, const std::string& part) {
   ADD_FAILURE() << "no line with \"" << part << "\" in\n" << text;
   return {};
 }
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 // Tokens of many scripts, at once those that take most care to align.
 Report polyglot_report() {
@@ -133,8 +124,8 @@ TEST(Words, Picture) {
   image.input_channels = 3;
   EXPECT_EQ(picture_line(report), "Image, 640 x 480 pixels, given to the model as 28 x 21");
   const std::string table = terminal_table(report);
-  EXPECT_NE(table.find("Image, 640 x 480 pixels, given to the model as 28 x 21\n"), std::string::npos);
-  EXPECT_NE(markdown_table(report).find("Image, 640 x 480 pixels"), std::string::npos);
+  test::expect_parts(table, {"Image, 640 x 480 pixels, given to the model as 28 x 21\n"});
+  test::expect_parts(markdown_table(report), {"Image, 640 x 480 pixels"});
 }
 
 TEST(Words, Settings) {
@@ -204,30 +195,10 @@ TEST(TerminalTable, SmallReport) {
             "Prediction: positive 75.0%\n"
             "\n"
             "raw, layer 2               rollout, layers 1-2        flow, layers 1-2\n"
-            "3 [SEP]*  1.4000  "
-            "\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
-            "  3 [SEP]*  0.7000  "
-            "\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
-            "  3 [SEP]*  0.3500\u00B0 "
-            "\u2588\u2588\u2588\u2588\u2588\u2588\u2588\n"
-            "2 cats    1.3000  "
-            "\u2588\u2588\u2588\u2588\u2588\u2588\u258C"
-            "  2 cats    0.6500  "
-            "\u2588\u2588\u2588\u2588\u2588\u2588\u258C"
-            "  2 cats    0.3250  "
-            "\u2588\u2588\u2588\u2588\u2588\u2588\u258C\n"
-            "1 The     1.2000  "
-            "\u2588\u2588\u2588\u2588\u2588\u2588 "
-            "  1 The     0.6000  "
-            "\u2588\u2588\u2588\u2588\u2588\u2588 "
-            "  1 The     0.3000  "
-            "\u2588\u2588\u2588\u2588\u2588\u2588\n"
-            "0 [CLS]*  1.1000  "
-            "\u2588\u2588\u2588\u2588\u2588\u258C "
-            "  0 [CLS]*  0.5500  "
-            "\u2588\u2588\u2588\u2588\u2588\u258C "
-            "  0 [CLS]*  0.2750  "
-            "\u2588\u2588\u2588\u2588\u2588\u258C\n"
+            "3 [SEP]*  1.4000  ███████  3 [SEP]*  0.7000  ███████  3 [SEP]*  0.3500° ███████\n"
+            "2 cats    1.3000  ██████▌  2 cats    0.6500  ██████▌  2 cats    0.3250  ██████▌\n"
+            "1 The     1.2000  ██████   1 The     0.6000  ██████   1 The     0.3000  ██████\n"
+            "0 [CLS]*  1.1000  █████▌   0 [CLS]*  0.5500  █████▌   0 [CLS]*  0.2750  █████▌\n"
             "\n"
             "* special token; \u00B0 set by the first or last layer alone\n"
             "\n"
@@ -250,37 +221,32 @@ Report layered_report(std::size_t layers, std::size_t all) {
 TEST(TerminalTable, ShowsEveryLayerThatSomebodyChose) {
   const Report chosen = layered_report(4, 6);
   const std::string table = terminal_table(chosen);
-  EXPECT_TRUE(contains(table, "from each of the layers 3, 4, 5 and 6 down to the")) << table;
-  for (const char* const title : {"raw, layer 3 ", "rollout, layers 1-3\n", "raw, layer 4 ", "raw, layer 5 ",
-                                  "raw, layer 6 ", "rollout, layers 1-6\n"}) {
-    EXPECT_TRUE(contains(table, title)) << title << "\n" << table;
-  }
-  EXPECT_FALSE(contains(table, "Shown are")) << table;
+  test::expect_parts(table,
+                     {"from each of the layers 3, 4, 5 and 6 down to the", "raw, layer 3 ", "rollout, layers 1-3\n",
+                      "raw, layer 4 ", "raw, layer 5 ", "raw, layer 6 ", "rollout, layers 1-6\n"});
+  test::expect_no_parts(table, {"Shown are"});
   const std::string page = markdown_table(chosen);
-  for (const char* const title : {", layer 3 to the input\n", ", layer 6 to the input\n"}) {
-    EXPECT_TRUE(contains(page, title)) << title << "\n" << page;
-  }
+  test::expect_parts(page, {", layer 3 to the input\n", ", layer 6 to the input\n"});
   // Nobody chose all that there are, unless the command says so.
   Report all = layered_report(6, 6);
-  EXPECT_TRUE(contains(terminal_table(all), "from layer 6 down")) << terminal_table(all);
-  EXPECT_FALSE(contains(terminal_table(all), "raw, layer 5"));
-  EXPECT_FALSE(contains(markdown_table(all), "layer 5 to"));
+  test::expect_parts(terminal_table(all), {"from layer 6 down"});
+  test::expect_no_parts(terminal_table(all), {"raw, layer 5"});
+  test::expect_no_parts(markdown_table(all), {"layer 5 to"});
   all.settings.layers_named = true;
-  EXPECT_TRUE(contains(terminal_table(all), "raw, layer 1 "));
-  EXPECT_TRUE(contains(markdown_table(all), "layer 5 to"));
+  test::expect_parts(terminal_table(all), {"raw, layer 1 "});
+  test::expect_parts(markdown_table(all), {"layer 5 to"});
 }
 
 TEST(TerminalTable, SaysWhichLayersItLeavesOut) {
   const Report report = layered_report(20, 30);
   const std::string table = terminal_table(report);
   const std::string wide = terminal_table(report, {.width = 200});
-  EXPECT_TRUE(contains(wide, "Shown are the last 6 of 20 layers. To see others, choose at most 6 with --layers;"))
-      << wide;
-  EXPECT_FALSE(contains(table, "raw, layer 24 ")) << table;
-  EXPECT_TRUE(contains(table, "raw, layer 25 ")) << table;
-  EXPECT_TRUE(
-      contains(terminal_table(report, {.width = 200, .option_names = OptionNames::kFields}), "at most 6 with layers;"));
-  EXPECT_TRUE(contains(markdown_table(report), ", layer 11 to the input\n"));
+  test::expect_parts(wide, {"Shown are the last 6 of 20 layers. To see others, choose at most 6 with --layers;"});
+  test::expect_no_parts(table, {"raw, layer 24 "});
+  test::expect_parts(table, {"raw, layer 25 "});
+  test::expect_parts(terminal_table(report, {.width = 200, .option_names = OptionNames::kFields}),
+                     {"at most 6 with layers;"});
+  test::expect_parts(markdown_table(report), {", layer 11 to the input\n"});
   for (const std::string& line : lines_of(table)) EXPECT_LE(display_width(line), 80U) << line;
 }
 
@@ -290,30 +256,30 @@ TEST(TerminalTable, SaysWhereTheOutputTokenCarriesNoRelevance) {
   const std::string line =
       "The output token carries no relevance in favor of the prediction at layer 5: there is nothing to rank.";
   const TableOptions wide = {.width = 120};
-  EXPECT_FALSE(contains(terminal_table(report, wide), line));
+  test::expect_no_parts(terminal_table(report, wide), {line});
   for (std::size_t j = 0; j < 4; ++j) report.raw(0, report.output_token, j) = 0.0;
   for (const std::string& text : {terminal_table(report, wide), markdown_table(report)}) {
     const std::size_t at = text.find(line);
     ASSERT_NE(at, std::string::npos) << text;
     EXPECT_EQ(text.find(line, at + 1), std::string::npos) << text;
-    EXPECT_FALSE(contains(text, "rollout, layers 1-5")) << text;
-    EXPECT_TRUE(contains(text, "rollout, layers 1-6")) << text;
+    test::expect_no_parts(text, {"rollout, layers 1-5"});
+    test::expect_parts(text, {"rollout, layers 1-6"});
   }
   report.settings.mixing = Mixing::kAttention;  // whose rows of zeros say something else
-  EXPECT_FALSE(contains(terminal_table(report), line));
+  test::expect_no_parts(terminal_table(report), {line});
 }
 
 TEST(TerminalTable, MarksWordsThatTheVocabularyLacks) {
   Report report = small_report();
-  EXPECT_FALSE(contains(terminal_table(report, {}), "vocabulary"));
+  test::expect_no_parts(terminal_table(report, {}), {"vocabulary"});
   report.input.tokens[2].text = "[UNK]";
   report.input.tokens[2].unknown = true;
   const std::string table = terminal_table(report, {});
-  EXPECT_TRUE(contains(line_with(table, "cats"), "cats? ")) << table;
-  EXPECT_TRUE(contains(table, "? not in the model's vocabulary")) << table;
+  test::expect_parts(line_with(table, "cats"), {"cats? "});
+  test::expect_parts(table, {"? not in the model's vocabulary"});
   const std::string page = markdown_table(report);
-  EXPECT_TRUE(contains(line_with(page, "| cats"), "| cats ? |")) << page;
-  EXPECT_TRUE(contains(page, "? not in the model's vocabulary")) << page;
+  test::expect_parts(line_with(page, "| cats"), {"| cats ? |"});
+  test::expect_parts(page, {"? not in the model's vocabulary"});
 }
 
 TEST(TerminalTable, NoLineIsWiderThanAsked) {
@@ -355,9 +321,9 @@ TEST(TerminalTable, ColumnsLineUpForEveryScript) {
 TEST(TerminalTable, MethodsBesideOrBelow) {
   const Report report = small_report();
   const std::string wide = terminal_table(report, {80, false, false});
-  EXPECT_TRUE(contains(line_with(wide, "raw, layer 2"), "flow, layers 1-2"));
+  test::expect_parts(line_with(wide, "raw, layer 2"), {"flow, layers 1-2"});
   const std::string narrow = terminal_table(report, {60, false, false});
-  EXPECT_FALSE(contains(line_with(narrow, "raw, layer 2"), "flow"));
+  test::expect_no_parts(line_with(narrow, "raw, layer 2"), {"flow"});
   EXPECT_FALSE(line_with(narrow, "flow, layers 1-2").empty());
   // Less than the minimum is the minimum.
   EXPECT_EQ(terminal_table(report, {1, false, false}), terminal_table(report, {40, false, false}));
@@ -366,17 +332,17 @@ TEST(TerminalTable, MethodsBesideOrBelow) {
 TEST(TerminalTable, AsciiHasOnlyAsciiOfItsOwn) {
   const std::string table = terminal_table(small_report(), {80, false, true});
   for (const char c : table) EXPECT_LT(static_cast<unsigned char>(c), 0x80) << table;
-  EXPECT_TRUE(contains(table, "#######"));
-  EXPECT_TRUE(contains(line_with(table, "0.3500"), "0.3500d"));
-  EXPECT_TRUE(contains(terminal_table(polyglot_report(), {80, false, true}), "..."));
+  test::expect_parts(table, {"#######"});
+  test::expect_parts(line_with(table, "0.3500"), {"0.3500d"});
+  test::expect_parts(terminal_table(polyglot_report(), {80, false, true}), {"..."});
 }
 
 TEST(TerminalTable, ColorChangesNothingElse) {
   const Report report = polyglot_report();
   const std::string plain = terminal_table(report, {100, false, false});
   const std::string colored = terminal_table(report, {100, true, false});
-  EXPECT_FALSE(contains(plain, "\x1b"));
-  EXPECT_TRUE(contains(colored, "\x1b[1m"));
+  test::expect_no_parts(plain, {"\x1b"});
+  test::expect_parts(colored, {"\x1b[1m"});
   const std::vector<std::string> expected = lines_of(plain);
   const std::vector<std::string> found = lines_of(without_color(colored));
   ASSERT_EQ(found.size(), expected.size());
@@ -391,26 +357,24 @@ TEST(TerminalTable, HostileTextIsHarmless) {
   report.predictions.push_back({"classification", {}, {{"label\x1b[31m", 0.5}}, {}});
   report.notes = {Note("note\x1b[31m\nsecond line")};
   const std::string table = terminal_table(report);
-  EXPECT_FALSE(contains(table, "\x1b"));
-  EXPECT_FALSE(contains(table, "\r"));
-  EXPECT_FALSE(contains(table, "\u202E"));
-  EXPECT_FALSE(contains(markdown_table(report), "\x1b"));
+  test::expect_no_parts(table, {"\x1b", "\r", "\u202E"});
+  test::expect_no_parts(markdown_table(report), {"\x1b"});
 }
 
 TEST(TerminalTable, MissingRowsAndMethodsAndTexts) {
   Report report = small_report();
   report.output_token = 1;
-  EXPECT_TRUE(contains(terminal_table(report), "no value for this"));
+  test::expect_parts(terminal_table(report), {"no value for this"});
   report.rollout = {};
   const std::string two = terminal_table(report);
-  EXPECT_FALSE(contains(two, "rollout"));
+  test::expect_no_parts(two, {"rollout"});
   report.raw = report.flow = {};
   EXPECT_EQ(terminal_table(report), "tiny (bert, 2 layers, 3 heads), 4 tokens\n");
   // An array file without tokens: positions alone.
   report = small_report();
   report.input.text.clear();
   for (InputToken& token : report.input.tokens) token = {};
-  EXPECT_TRUE(contains(terminal_table(report), "Output token 0, from layer 2"));
+  test::expect_parts(terminal_table(report), {"Output token 0, from layer 2"});
 }
 
 TEST(TerminalTable, LargeAndSmallValues) {
@@ -419,9 +383,7 @@ TEST(TerminalTable, LargeAndSmallValues) {
   for (double& value : report.rollout.span()) value *= 100.0;
   for (double& value : report.flow.span()) value *= 1e5;
   const std::string table = terminal_table(report);
-  EXPECT_TRUE(contains(table, "1.4e-06")) << table;
-  EXPECT_TRUE(contains(table, "70.00")) << table;
-  EXPECT_TRUE(contains(table, "3.5e+04")) << table;
+  test::expect_parts(table, {"1.4e-06", "70.00", "3.5e+04"});
   for (const std::string& line : lines_of(table)) EXPECT_LE(display_width(line), 80U);
 }
 
@@ -459,8 +421,8 @@ TEST(MarkdownTable, AllOutputTokensAndTextThatLooksLikeMarkdown) {
   report.input.tokens[2].begin = 6;
   report.input.tokens[2].end = 14;
   const std::string text = markdown_table(report);
-  EXPECT_TRUE(contains(text, "> \\- a\\|b \\<script\\> \\$x\\$ \\*c\\*"));
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(contains(text, "## Output token " + std::to_string(i) + " "));
+  test::expect_parts(text, {"> \\- a\\|b \\<script\\> \\$x\\$ \\*c\\*"});
+  for (int i = 0; i < 4; ++i) test::expect_parts(text, {"## Output token " + std::to_string(i) + " "});
   // Every row of a table has as many cells as its header: pipes of the text are escaped.
   for (const std::string& line : lines_of(text)) {
     if (!line.starts_with('|')) continue;
@@ -469,7 +431,7 @@ TEST(MarkdownTable, AllOutputTokensAndTextThatLooksLikeMarkdown) {
     EXPECT_EQ(pipes, 11U) << line;
   }
   report.input.text = "1. first";
-  EXPECT_TRUE(contains(markdown_table(report), "> 1\\. first"));
+  test::expect_parts(markdown_table(report), {"> 1\\. first"});
 }
 
 // A decoder of one layer and three tokens, of which the last is looked at.
@@ -479,11 +441,8 @@ Report decoder_rows(const std::vector<double>& raw, const std::vector<double>& f
   report.model.layers = 1;
   report.settings.layers = {1};
   report.settings.methods = {Method::kRaw, Method::kFlow};
-  for (const char* const text : {"a", "b", "c"}) {
-    InputToken token;
-    token.text = text;
-    report.input.tokens.push_back(token);
-  }
+  report.input.tokens.resize(3);
+  for (std::size_t t = 0; t < 3; ++t) report.input.tokens[t].text = std::string(1, "abc"[t]);
   report.output_token = 2;
   report.output_tokens = {2};
   report.flow_output_tokens = {2};
@@ -509,7 +468,7 @@ TEST(Ranking, ASinkThatHoldsEverythingIsMarkedAndSaid) {
   ASSERT_EQ(ranked.size(), 1U);
   EXPECT_TRUE(ranked[0].sink);
   const std::string table = terminal_table(report);
-  EXPECT_NE(table.find("beside which nothing is left"), std::string::npos) << table;
+  test::expect_parts(table, {"beside which nothing is left"});
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "attnflow/report/report_text.h"
 
-#include <algorithm>
-
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow::internal {

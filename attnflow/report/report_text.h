@@ -2,10 +2,8 @@
 #ifndef ATTNFLOW_REPORT_REPORT_TEXT_H_
 #define ATTNFLOW_REPORT_REPORT_TEXT_H_
 
-#include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "attnflow/report/report_table.h"
 

@@ -58,8 +58,6 @@ TEST(ZlibBytes, BombsStopAtTheLimit) {
   EXPECT_FALSE(zlib_uncompress(bomb, 100, 100));
   // More is asked for than so few bytes can stand for: nothing is allocated.
   EXPECT_FALSE(zlib_uncompress(bomb, std::size_t{1} << 60U, std::size_t{1} << 60U));
-  EXPECT_GE(zlib_most_bytes(bomb.size()), 20'000'000U);
-  EXPECT_EQ(zlib_most_bytes(~std::size_t{0}), ~std::size_t{0});
 }
 
 }  // namespace

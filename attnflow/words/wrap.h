@@ -19,6 +19,12 @@ struct WrapStyle {
 // isolated, so that the sentence around them keeps its order; a word that fits on no line is shortened.
 std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width, const WrapStyle& style = {});
 
+// A line of a table, whose last cells may be empty.
+inline std::string without_trailing_spaces(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
 // The lines without indentation, each with its line end.
 std::string paragraph(std::string_view text, std::size_t width);
 

@@ -2,7 +2,6 @@
 // explain_image_test.cc and evaluate_image_test.cc.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/unicode/unicode.h"
 
@@ -12,7 +12,7 @@ namespace attnflow {
 namespace {
 
 [[noreturn]] void fail(const std::string& name, std::size_t line, const std::string& what) {
-  throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: {}", name, line, what));
+  throw internal::file_error("{}, line {}: {}", name, line, what);
 }
 
 }  // namespace

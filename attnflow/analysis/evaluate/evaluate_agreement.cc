@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "attnflow/attribution/note.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/explain/asked_target.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/json_text.h"
@@ -24,34 +24,33 @@ void check_labels(const ModelInfo& info) {
   if (info.head == ModelHead::kClassification && label_named("singular", info.labels) &&
       label_named("plural", info.labels))
     return;
-  throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("expected a verb-number model, with the classes singular and plural, found {}: {}; for other "
-                          "classifiers use 'evaluate sentences FILE'",
-                          info.name,
-                          info.labels.empty() ? std::string("it has no classification head")
-                                              : fmt::format("its classes are {}", fmt::join(info.labels, ", "))));
+  throw internal::model_error(
+      "expected a verb-number model, with the classes singular and plural, found {}: {}; for other classifiers use "
+      "'evaluate sentences FILE'",
+      info.name,
+      info.labels.empty() ? std::string("it has no classification head")
+                          : fmt::format("its classes are {}", fmt::join(info.labels, ", ")));
 }
 
 SampleFile read_file_or_folder(const Folder& folder, const ModelInfo& info,
                                const std::optional<std::filesystem::path>& data) {
   if (!data) {
     if (folder.has(kPrefixes)) return parse_samples_tsv(folder.read(kPrefixes), folder.label(kPrefixes), info);
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--data: expected a file of samples (.tsv, .csv or .jsonl), found none, and {} has no {}. "
-                            "'attnflow-train prefixes' creates such a file from prose",
-                            folder.label(), kPrefixes));
+    throw internal::usage_error(
+        "--data: expected a file of samples (.tsv, .csv or .jsonl), found none, and {} has no {}. 'attnflow-train "
+        "prefixes' creates such a file from prose",
+        folder.label(), kPrefixes);
   }
   std::error_code error;
   if (std::filesystem::is_directory(*data, error) || internal::lower_extension(*data) == ".txt") {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--data: expected a file of samples (.tsv, .csv or .jsonl), found prose, {}. "
-                            "'attnflow-train prefixes --prose {} -o FILE.tsv' creates such a file from it",
-                            data->string(), data->string()));
+    throw internal::usage_error(
+        "--data: expected a file of samples (.tsv, .csv or .jsonl), found prose, {}. 'attnflow-train prefixes --prose "
+        "{} -o FILE.tsv' creates such a file from it",
+        data->string(), data->string());
   }
   return read_samples(*data, info);
 }
 
-// The documents that the model was trained on; none when its folder does not say.
 std::set<std::string> read_trained_on(const Folder& folder) {
   if (!folder.has(kTraining)) return {};
   const nlohmann::json json = internal::parse_json_object(folder.read(kTraining), folder.label(kTraining));
@@ -80,9 +79,8 @@ AgreementSamples read_agreement_samples(const Folder& folder, const ModelInfo& i
   check_labels(info);
   SampleFile file = read_file_or_folder(folder, info, data);
   if (!file.samples.front().label) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a label (singular or plural) for each prefix, found none",
-                            data ? data->string() : folder.label(kPrefixes)));
+    throw internal::file_error("{}: expected a label (singular or plural) for each prefix, found none",
+                               data ? data->string() : folder.label(kPrefixes));
   }
   AgreementSamples result;
   result.samples = std::move(file.samples);

@@ -10,7 +10,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_correlations.h"

@@ -6,19 +6,15 @@
 #include <array>
 #include <map>
 #include <numeric>
-#include <set>
-#include <span>
 #include <tuple>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/evaluate/sample_relevance.h"
-#include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/explain/text_input.h"
-#include "attnflow/attribution/degeneracy.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/base/random.h"
 #include "attnflow/base/suggestion.h"
@@ -34,14 +30,13 @@ constexpr std::array<std::pair<const char*, SpearmanFormula>, 2> kFormulas = {
     {{"spearman", SpearmanFormula::kStandard}, {"dense-ranks", SpearmanFormula::kDenseRanks}}};
 
 void expect_once(const std::vector<std::string>& names, const char* option) {
-  if (names.empty()) throw Error(ErrorKind::kUsage, fmt::format("{}: expected at least one, found none", option));
+  if (names.empty()) throw internal::usage_error("{}: expected at least one, found none", option);
   for (const std::string& name : names) {
     if (std::count(names.begin(), names.end(), name) == 1) continue;
-    throw Error(ErrorKind::kUsage, fmt::format("{}: expected each once, found '{}' twice", option, name));
+    throw internal::usage_error("{}: expected each once, found '{}' twice", option, name);
   }
 }
 
-// Every score with every target, or with its own.
 std::vector<ScoreQuestion> score_questions(const CorrelationOptions& options, const ModelInfo& info) {
   std::vector<ScoreQuestion> questions;
   for (const std::string& score : options.scores) {
@@ -125,7 +120,6 @@ std::vector<Accuracy> accuracies(const std::vector<EncodedSample>& encoded,
   return result;
 }
 
-// The cells in their order, without numbers.
 std::vector<CorrelationCell> make_cells(const CorrelationReport& report) {
   std::vector<CorrelationCell> cells;
   for (const std::string& relevance : report.options.relevance) {
@@ -298,14 +292,12 @@ void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guesse
   }
 }
 
-// The methods that rank a sample's tokens here.
 void check_ranking_methods(const std::vector<Method>& methods) {
   for (const Method method : methods) {
     if (method_info(method).aggregates() || method_info(method).needs == MethodNeeds::kGradients) continue;
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--method: expected raw, rollout, flow, attnlrp, gradient-x-input or integrated-gradients, "
-                            "found {}{}",
-                            to_text(method), method == Method::kBlankOut ? ", which is one of --scores" : ""));
+    throw internal::usage_error(
+        "--method: expected raw, rollout, flow, attnlrp, gradient-x-input or integrated-gradients, found {}{}",
+        to_text(method), method == Method::kBlankOut ? ", which is one of --scores" : "");
   }
 }
 
@@ -316,13 +308,12 @@ void validate_options(const CorrelationOptions& options) {
   check_ranking_methods(options.settings.methods);
   check_mixings(options.mixings);
   if (options.settings.output_token.kind == OutputToken::Kind::kAll) {
-    throw Error(ErrorKind::kUsage, "--output-token: expected a single token, found all; see --relevance column-max");
+    throw internal::usage_error("--output-token: expected a single token, found all; see --relevance column-max");
   }
   if (options.settings.output_token.kind == OutputToken::Kind::kText) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--output-token: expected auto, cls, mask, last or a position, found '{}'; samples have "
-                            "different texts",
-                            options.settings.output_token.text));
+    throw internal::usage_error(
+        "--output-token: expected auto, cls, mask, last or a position, found '{}'; samples have different texts",
+        options.settings.output_token.text);
   }
   expect_once(options.scores, "--scores");
   for (const std::string& score : options.scores) parse_importance_method(score);
@@ -331,14 +322,14 @@ void validate_options(const CorrelationOptions& options) {
   for (const std::string& name : options.relevance) {
     if (find_relevance(name)) continue;
     const std::vector<std::string> names = {"row", "column-max", "column-sum"};
-    throw Error(ErrorKind::kUsage, fmt::format("--relevance: expected a comma-separated list of {}, found '{}'{}",
-                                               fmt::join(names, ", "), name, internal::did_you_mean(name, names)));
+    throw internal::usage_error("--relevance: expected a comma-separated list of {}, found '{}'{}",
+                                fmt::join(names, ", "), name, internal::did_you_mean(name, names));
   }
   const std::vector<std::string> blanks = {"auto", "unk", "mask", "pad"};
   if (std::find(blanks.begin(), blanks.end(), options.blank) == blanks.end()) {
     throw Error(ErrorKind::kUsage, internal::not_among("--blank", blanks, options.blank));
   }
-  if (options.resamples == 0) throw Error(ErrorKind::kUsage, "--resamples: expected at least 1, found 0");
+  if (options.resamples == 0) throw internal::usage_error("--resamples: expected at least 1, found 0");
 }
 
 void check_classifier(const ModelInfo& info) {
@@ -354,9 +345,8 @@ void check_classifier(const ModelInfo& info) {
   } else {
     return;
   }
-  throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("expected an encoder that classifies texts, with two or more classes, found {}: {}",
-                          info.name, found));
+  throw internal::model_error("expected an encoder that classifies texts, with two or more classes, found {}: {}",
+                              info.name, found);
 }
 
 CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokenizer,
@@ -366,7 +356,7 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
   const ModelInfo& info = model.info();
   check_classifier(info);
   check_vocabulary(tokenizer, info);
-  if (samples.empty()) throw Error(ErrorKind::kUsage, "expected at least one sample, found none");
+  if (samples.empty()) throw internal::usage_error("expected at least one sample, found none");
 
   CorrelationReport report;
   report.options = options;

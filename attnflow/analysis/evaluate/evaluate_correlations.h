@@ -117,6 +117,7 @@ struct Accuracy {
   std::size_t correct = 0;
   std::size_t count = 0;
   Interval interval;  // Wilson's
+  double share() const { return static_cast<double>(correct) / static_cast<double>(count); }
 };
 
 // A row of a table: a method over a mixing at each layer, or a method beside the graph, which has neither.

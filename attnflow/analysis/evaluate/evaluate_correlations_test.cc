@@ -6,11 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
-#include <sstream>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -20,7 +17,7 @@
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
-#include "attnflow/evaluate/importance.h"
+#include "attnflow/base/text_for_test.h"
 #include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/flow/flow.h"
@@ -296,8 +293,8 @@ TEST(Correlations, FewSamplesHaveNoInterval) {
   const auto json = nlohmann::json::parse(correlations_json(few));
   EXPECT_TRUE(json.at("cells")[0].at("low").is_null());
   EXPECT_TRUE(json.at("comparisons")[0].at("high").is_null());
-  EXPECT_NE(correlations_markdown(few).find("| raw | - | - | - | - |"), std::string::npos);
-  EXPECT_NE(correlations_table(few, 400).find("95% intervals of the means: -."), std::string::npos);
+  test::expect_parts(correlations_markdown(few), {"| raw | - | - | - | - |"});
+  test::expect_parts(correlations_table(few, 400), {"95% intervals of the means: -."});
   const auto says = [](const CorrelationReport& report) {
     return test::notes_of(report.notes, NoteCode::kNoIntervals).size();
   };
@@ -306,7 +303,7 @@ TEST(Correlations, FewSamplesHaveNoInterval) {
   const CorrelationReport enough = evaluate(model, options);
   EXPECT_FALSE(std::isnan(enough.cells[0].summary.low));
   EXPECT_EQ(says(enough), 0U);
-  EXPECT_NE(correlations_table(enough, 400).find("intervals of the means: at most ±"), std::string::npos);
+  test::expect_parts(correlations_table(enough, 400), {"intervals of the means: at most ±"});
 }
 
 // The summary comes first: how many texts there are, how well each method agrees, and which agrees best.
@@ -320,28 +317,23 @@ TEST(Correlations, ASummaryComesFirst) {
   ASSERT_LT(begin, end) << table;
   EXPECT_LE(std::count(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(begin), '\n'), 6);
   const std::string summary = table.substr(begin, end - begin);
-  EXPECT_NE(summary.find(fmt::format("over {} texts", report.data.used)), std::string::npos) << summary;
+  test::expect_parts(summary, {fmt::format("over {} texts", report.data.used)});
   for (const ScoreName& score : report.scores) {
-    EXPECT_NE(summary.find(fmt::format("with {} at layer 4", score.score)), std::string::npos) << summary;
+    test::expect_parts(summary, {fmt::format("with {} at layer 4", score.score)});
     const CorrelationCell* best = nullptr;
     for (const CorrelationCell& cell : report.cells) {
       if (cell.score != score.score || cell.tokens != "without-special" || cell.formula != "spearman") continue;
       if (best == nullptr || cell.summary.mean > best->summary.mean) best = &cell;
     }
     ASSERT_NE(best, nullptr);
-    EXPECT_NE(
-        summary.find(fmt::format("Best: {} at layer {} ({:.2f}).", best->method, best->layer, best->summary.mean)),
-        std::string::npos)
-        << summary;
+    test::expect_parts(summary,
+                       {fmt::format("Best: {} at layer {} ({:.2f}).", best->method, best->layer, best->summary.mean)});
     const CorrelationCell* const last =
         find_cell(report, {"row", score.score, score.target, "without-special", "spearman", "rollout", 4, {}});
     ASSERT_NE(last, nullptr);
-    EXPECT_NE(summary.find(fmt::format("rollout  {:>7.2f}{:>9.2f}  ", last->summary.mean, last->summary.median)),
-              std::string::npos)
-        << summary;
+    test::expect_parts(summary, {fmt::format("rollout  {:>7.2f}{:>9.2f}  ", last->summary.mean, last->summary.median)});
   }
-  std::istringstream lines(summary);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
+  for (const std::string& line : test::lines_of(summary)) EXPECT_LE(display_width(line), 80U) << line;
 }
 
 TEST(Correlations, NothingIsPrintedAsMinusZero) {
@@ -353,22 +345,15 @@ TEST(Correlations, NothingIsPrintedAsMinusZero) {
   report.data.used = 20;
   for (const char* const tokens : {"all", "without-special"}) {
     for (const char* const formula : {"spearman", "dense-ranks"}) {
-      report.cells.push_back({"row",
-                              "gradient",
-                              "difference:correct",
-                              tokens,
-                              formula,
-                              "raw",
-                              1,
-                              {.count = 20, .left_out = 0, .mean = -0.004, .std = 0.1, .low = -0.0004, .high = 0.003}});
+      const Summary summary{.count = 20, .left_out = 0, .mean = -0.004, .std = 0.1, .low = -0.0004, .high = 0.003};
+      report.cells.push_back({"row", "gradient", "difference:correct", tokens, formula, "raw", 1, summary});
     }
   }
   report.series = {{"raw", Mixing::kAttention, {1}}};
   report.own_share = {{"raw", 1, 0.25}};
-  EXPECT_NE(correlations_table(report, 80).find(" 0.00 ±.10"), std::string::npos);
+  test::expect_parts(correlations_table(report, 80), {" 0.00 ±.10"});
   for (const std::string& text : {correlations_table(report, 80), correlations_markdown(report)}) {
-    EXPECT_EQ(text.find("-0.00 "), std::string::npos) << text;
-    EXPECT_EQ(text.find("-0.000"), std::string::npos) << text;
+    test::expect_no_parts(text, {"-0.00 ", "-0.000"});
   }
 }
 
@@ -455,8 +440,8 @@ TEST(Correlations, NotesSayWhatIsOdd) {
   EXPECT_EQ(cell->summary.count, 0U);
   EXPECT_EQ(cell->summary.left_out, 2U);
   EXPECT_TRUE(std::isnan(cell->summary.mean));
-  EXPECT_NE(page.find("| 0 (2) |"), std::string::npos);
-  EXPECT_NE(table.find("left out"), std::string::npos);
+  test::expect_parts(page, {"| 0 (2) |"});
+  test::expect_parts(table, {"left out"});
   const auto json = nlohmann::json::parse(correlations_json(report));
   EXPECT_TRUE(json.at("samples")[0].at("label").is_null());
   EXPECT_TRUE(json.at("cells")[0].at("mean").is_null());
@@ -530,16 +515,12 @@ TEST(Correlations, FilesHaveEveryCell) {
   EXPECT_EQ(json.at("comparisons").size(), 2U * 2U * 3U * 4U);
   const std::string page = correlations_markdown(report);
   EXPECT_EQ(page.back(), '\n');
-  for (const char* const part :
-       {"| raw |", "| flow |", "Special tokens left out", "| flow minus rollout | 4 |", "bag"}) {
-    EXPECT_NE(page.find(part), std::string::npos) << part;
-  }
+  test::expect_parts(page, {"| raw |", "| flow |", "Special tokens left out", "| flow minus rollout | 4 |", "bag"});
   // Layers go into blocks where a line is short.
   const std::string narrow = correlations_table(report, 40);
-  EXPECT_EQ(narrow.find("layer 2    layer 3    layer 4"), std::string::npos);
-  std::istringstream lines(narrow);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 44U) << line;
-  EXPECT_NE(correlations_table(report, 80).find("layer 2    layer 3    layer 4"), std::string::npos);
+  test::expect_no_parts(narrow, {"layer 2    layer 3    layer 4"});
+  for (const std::string& line : test::lines_of(narrow)) EXPECT_LE(display_width(line), 44U) << line;
+  test::expect_parts(correlations_table(report, 80), {"layer 2    layer 3    layer 4"});
 
   const test::TempFolder folder;
   for (const char* const name : {"a.json", "a.csv", "a.md"}) {

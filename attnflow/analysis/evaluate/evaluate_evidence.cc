@@ -21,7 +21,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/checked_size.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/base/suggestion.h"
 #include "attnflow/evaluate/evidence_rank.h"
@@ -69,11 +69,17 @@ std::vector<Settings> graph_choices(const EvidenceOptions& options, std::span<co
   return choices;
 }
 
+// The right word against the wrong one.
+ScoreTarget evidence_target(ScoreTarget::Kind kind, const EvidenceQuestion& question, const ModelInfo& info) {
+  ScoreTarget target{kind, question.good, question.bad, {}};
+  if (!info.causal) target.position = question.position;
+  return target;
+}
+
 MixedGraphsQuestion graphs_question(const EvidenceQuestion& question, const ModelInfo& info,
                                     const EvidenceOptions& options) {
   MixedGraphsQuestion asked{.input = question.input, .tokens = question.tokens, .position = question.position};
-  asked.target = {ScoreTarget::Kind::kLogitDifference, question.good, question.bad, {}};
-  if (!info.causal) asked.target.position = question.position;
+  asked.target = evidence_target(ScoreTarget::Kind::kLogitDifference, question, info);
   asked.threads = options.threads;
   asked.stop_token = options.stop_token;
   return asked;
@@ -142,12 +148,15 @@ class Measurement {
         }
       }
     }
-    for (const std::string& score : options_.scores) cells.push_back(ranked(score_of(score)));
+    for (const std::string& score : options_.scores) {
+      const std::vector<double> words = score_of(score);
+      std::vector<double>& values = cells.emplace_back().values;
+      for (const std::size_t w : question.ranked) values.push_back(words[w]);
+    }
     return cells;
   }
 
  private:
-  // What the word in question drew on, word by word.
   Query query_of(Method method) const {
     Query query{.method = method, .outputs = {{question_->position}}};
     query.layers = query.method == Method::kFlow ? flow_layers_ : layers_;
@@ -161,42 +170,28 @@ class Measurement {
     return {.threads = options_.threads, .stop_token = options_.stop_token};
   }
 
-  // p(right) - p(wrong).
   double difference(const Tensor<float>& logits) const {
     return token_probability(logits.span(), question_->good) - token_probability(logits.span(), question_->bad);
   }
 
-  // Of the words that are ranked.
-  WordValues ranked(const std::vector<double>& words, const std::vector<double>& gaps = {}) const {
-    WordValues found;
-    for (const std::size_t w : question_->ranked) {
-      found.values.push_back(words[w]);
-      if (!gaps.empty()) found.gaps.push_back(gaps[w]);
-    }
-    return found;
-  }
-
   // The mean over layers first, then each layer.
   void add_cells(const Attribution& found, std::vector<WordValues>& cells) const {
+    const std::vector<std::size_t>& ranked = question_->ranked;
     const std::size_t layers = found.values.extent(0);
-    const std::size_t words = found.values.extent(2);
-    std::vector<double> mean(words, 0.0);
-    std::vector<double> mean_gap(found.gap.empty() ? 0 : words, 0.0);
-    const std::size_t at = cells.size();
-    cells.emplace_back();
-    for (std::size_t l = 0; l < layers; ++l) {
-      std::vector<double> row(words);
-      std::vector<double> gap(mean_gap.size());
-      for (std::size_t w = 0; w < words; ++w) {
-        row[w] = found.values(l, 0, w);
-        mean[w] += row[w] / static_cast<double>(layers);
-        if (gap.empty()) continue;
-        gap[w] = found.gap(l, 0, w);
-        mean_gap[w] += gap[w] / static_cast<double>(layers);
+    std::vector<WordValues> all(layers + 1);
+    const auto fill = [&](const Tensor<double>& values, std::vector<double> WordValues::*part) {
+      if (values.empty()) return;
+      (all[0].*part).resize(ranked.size());
+      for (std::size_t l = 0; l < layers; ++l) {
+        for (std::size_t r = 0; r < ranked.size(); ++r) {
+          (all[l + 1].*part).push_back(values(l, 0, ranked[r]));
+          (all[0].*part)[r] += values(l, 0, ranked[r]) / static_cast<double>(layers);
+        }
       }
-      cells.push_back(ranked(row, gap));
-    }
-    cells[at] = ranked(mean, mean_gap);
+    };
+    fill(found.values, &WordValues::values);
+    fill(found.gap, &WordValues::gaps);
+    cells.insert(cells.end(), all.begin(), all.end());
   }
 
   std::vector<double> score_of(const std::string& score) {
@@ -212,8 +207,7 @@ class Measurement {
     }
     if (std::find(kSigned.begin(), kSigned.end(), score) != kSigned.end()) return signed_scores(parse_method(score));
     if (gradient_of_ != question_) {
-      ScoreTarget target{ScoreTarget::Kind::kProbabilityDifference, question_->good, question_->bad, {}};
-      if (!model_.info().causal) target.position = question_->position;
+      const ScoreTarget target = evidence_target(ScoreTarget::Kind::kProbabilityDifference, *question_, model_.info());
       gradient_ = std::move(gradients_of(model_).input_gradients({&question_->input, 1}, {&target, 1}).front());
       gradient_of_ = question_;
     }
@@ -227,11 +221,9 @@ class Measurement {
     return values;
   }
 
-  // For logit(right) - logit(wrong).
   std::vector<double> signed_scores(Method method) {
     const EvidenceQuestion& asked = *question_;
-    ScoreTarget target{ScoreTarget::Kind::kLogitDifference, asked.good, asked.bad, {}};
-    if (!model_.info().causal) target.position = asked.position;
+    const ScoreTarget target = evidence_target(ScoreTarget::Kind::kLogitDifference, asked, model_.info());
     TextQuestion question = text_question(model_, asked.input, target, asked.words, blank_);
     question.stop_token = options_.stop_token;
     for (const std::size_t w : asked.ranked) {
@@ -262,10 +254,9 @@ void check_evidence_options(const EvidenceOptions& options) {
   const Settings usual;
   if (options.settings.column_mask != usual.column_mask || options.settings.normalization != usual.normalization ||
       options.settings.discard != usual.discard) {
-    throw Error(
-        ErrorKind::kUsage,
-        "evidence: expected no mask_columns, normalize or discard, since every method is scored with and without "
-        "the first token and receptive-field normalization, found one of them");
+    throw internal::usage_error(
+        "evidence: expected no mask_columns, normalize or discard, since every method is scored with and without the "
+        "first token and receptive-field normalization, found one of them");
   }
   for (const std::string& score : options.scores) {
     if (!is_score(score)) {
@@ -355,11 +346,10 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
   check_evidence_options(options);
   const ModelInfo& info = model.info();
   if (info.head != ModelHead::kCausalLm && info.head != ModelHead::kMaskedLm) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("evidence: expected a model that predicts words, a decoder or a masked language model, found "
-                    "{}, which has no such head",
-                    info.name));
+    throw internal::model_error(
+        "evidence: expected a model that predicts words, a decoder or a masked language model, found {}, which has no "
+        "such head",
+        info.name);
   }
   EvidenceReport report;
   report.settings = options.settings;
@@ -400,8 +390,7 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
   if (questions.empty()) {
     std::string reasons;
     for (const auto& [reason, count] : report.left_out) reasons += fmt::format("; {}: {}", reason, count);
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("expected samples whose evidence can be ranked, found none{}", reasons));
+    throw internal::file_error("expected samples whose evidence can be ranked, found none{}", reasons);
   }
   report.scored = questions.size();
   check_evidence_memory(questions, options, kAttention, info);

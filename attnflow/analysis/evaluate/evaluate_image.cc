@@ -1,7 +1,5 @@
 #include "attnflow/analysis/evaluate/evaluate_image.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -12,7 +10,7 @@
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/evaluate/picture_curves.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/perturbation_curve.h"
 #include "attnflow/explain/asked_target.h"
@@ -24,32 +22,30 @@ namespace {
 
 void check_evaluate_image_options(const ImageEvaluationOptions& options, const ModelInfo& info,
                                   const PictureSet& pictures, const ImageProcessor& processor) {
-  const bool normalizes = processor.do_normalize;
   if (!info.image || info.head != ModelHead::kClassification) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("expected an image classifier, found {} ({}) without a classification head", info.name,
-                            info.architecture));
+    throw internal::model_error("expected an image classifier, found {} ({}) without a classification head", info.name,
+                                info.architecture);
   }
   validate(options.settings);
   check_mixings(options.mixings);
-  if (options.settings.words) throw Error(ErrorKind::kUsage, "--words: expected a text, found images");
-  if (options.random_orders == 0) throw Error(ErrorKind::kUsage, "--random-orders: expected at least 1, found 0");
+  if (options.settings.words) throw internal::usage_error("--words: expected a text, found images");
+  if (options.random_orders == 0) throw internal::usage_error("--random-orders: expected at least 1, found 0");
   if (options.settings.output_token.kind == OutputToken::Kind::kAll) {
-    throw Error(ErrorKind::kUsage, "--output-token: expected a single token, found all");
+    throw internal::usage_error("--output-token: expected a single token, found all");
   }
   if (pictures.entries.empty()) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected images, found none", pictures.source));
+    throw internal::file_error("{}: expected images, found none", pictures.source);
   }
-  if (options.blank == PictureBlank::kMean && !normalizes) {
-    throw Error(ErrorKind::kUsage,
-                "--blank mean: expected a model whose preprocessing subtracts a mean, found one that does not; use "
-                "--blank black");
+  if (options.blank == PictureBlank::kMean && !processor.do_normalize) {
+    throw internal::usage_error(
+        "--blank mean: expected a model whose preprocessing subtracts a mean, found one that does not; use --blank "
+        "black");
   }
   if (options.own_class) {
     for (const auto& entry : pictures.entries) {
       if (!entry.label) {
-        throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a label for every image, found none for {}",
-                                                     pictures.source, entry.name));
+        throw internal::file_error("{}: expected a label for every image, found none for {}", pictures.source,
+                                   entry.name);
       }
     }
   }
@@ -122,10 +118,10 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
       }
     }
     if (report.removed.size() != points.size()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: expected images with as many patches as the previous one ({} points per curve), "
-                              "found {}; set --steps to a number that fits all of them",
-                              entry.name, report.removed.size(), points.size()));
+      throw internal::usage_error(
+          "{}: expected images with as many patches as the previous one ({} points per curve), found {}; set --steps "
+          "to a number that fits all of them",
+          entry.name, report.removed.size(), points.size());
     }
     if (points.back() != report.patches) report.patches = 0;
     for (std::size_t m = 0; m < report.curves.size(); ++m) {
@@ -203,26 +199,25 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
     const std::size_t cut = label_separator(line, path.parent_path(), info);
     entry.name = line.substr(0, cut);
     if (entry.name.empty()) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}, line {}: expected the name of an image before the class, found none", path.string(),
-                              line_number));
+      throw internal::file_error("{}, line {}: expected the name of an image before the class, found none",
+                                 path.string(), line_number);
     }
     if (cut != std::string::npos) {
       const std::string label = line.substr(cut + 1);
       entry.label = label_named(label, info.labels);
       if (!entry.label) {
-        throw Error(ErrorKind::kBadFile,
-                    fmt::format("{}, line {}: expected a class of {} (a name, a number below {}, or id:N for a number "
-                                "that is also another class's name), found '{}'",
-                                path.string(), line_number, info.name, info.labels.size(), label));
+        throw internal::file_error(
+            "{}, line {}: expected a class of {} (a name, a number below {}, or id:N for a number that is also another "
+            "class's name), found '{}'",
+            path.string(), line_number, info.name, info.labels.size(), label);
       }
     }
     // Now, not after an hour of work on those before it.
     std::error_code ignored;
     const std::filesystem::path file = path.parent_path() / entry.name;
     if (!internal::is_listed(file) || !std::filesystem::is_regular_file(file, ignored)) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected an image, found no file {}", path.string(),
-                                                   line_number, (path.parent_path() / entry.name).string()));
+      throw internal::file_error("{}, line {}: expected an image, found no file {}", path.string(), line_number,
+                                 (path.parent_path() / entry.name).string());
     }
     files.push_back(path.parent_path() / entry.name);
     set.entries.push_back(std::move(entry));

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,10 +12,10 @@
 #include "attnflow/analysis/image/picture_model_for_test.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
+#include "attnflow/base/text_for_test.h"
 #include "attnflow/evaluate/perturbation_curve.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/image/encode_png.h"
-#include "attnflow/model/prediction.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow::evaluate_image_test {
@@ -142,25 +141,21 @@ TEST(EvaluateImage, AreasAreThoseOfTheCurvesAndComparedPictureByPicture) {
   const ImageOrderCurves& random = curve_of(together, "random");
   for (const ImageOrderCurves& curve : together.curves) {
     // The area of a mean is the mean of the areas.
-    EXPECT_NEAR(curve.deletion.area.mean, area_under_curve(points, curve.deletion.values), 1e-12);
-    EXPECT_NEAR(curve.insertion.area.mean, area_under_curve(points, curve.insertion.values), 1e-12);
-    EXPECT_NEAR(curve.deletion.from_random.difference.mean, curve.deletion.area.mean - random.deletion.area.mean,
-                1e-12);
-    EXPECT_NEAR(curve.insertion.from_random.difference.mean, curve.insertion.area.mean - random.insertion.area.mean,
-                1e-12);
+    for (const auto of : {&ImageOrderCurves::deletion, &ImageOrderCurves::insertion}) {
+      EXPECT_NEAR((curve.*of).area.mean, area_under_curve(points, (curve.*of).values), 1e-12);
+      EXPECT_NEAR((curve.*of).from_random.difference.mean, (curve.*of).area.mean - (random.*of).area.mean, 1e-12);
+    }
     EXPECT_EQ(curve.deletion.from_random.difference.count, 5U);
   }
   // From rollout over gradient: all but itself and random.
   const ImageOrderCurves& gradient = curve_of(together, "rollout", Mixing::kGradient);
   for (const ImageOrderCurves& curve : together.curves) {
     const bool compared = &curve != &gradient && &curve != &random;
-    ASSERT_EQ(curve.deletion.from_gradient.has_value(), compared) << curve.method;
-    ASSERT_EQ(curve.insertion.from_gradient.has_value(), compared) << curve.method;
-    if (!compared) continue;
-    EXPECT_NEAR(curve.deletion.from_gradient->difference.mean, curve.deletion.area.mean - gradient.deletion.area.mean,
-                1e-12);
-    EXPECT_NEAR(curve.insertion.from_gradient->difference.mean,
-                curve.insertion.area.mean - gradient.insertion.area.mean, 1e-12);
+    for (const auto of : {&ImageOrderCurves::deletion, &ImageOrderCurves::insertion}) {
+      ASSERT_EQ((curve.*of).from_gradient.has_value(), compared) << curve.method;
+      if (!compared) continue;
+      EXPECT_NEAR((curve.*of).from_gradient->difference.mean, (curve.*of).area.mean - (gradient.*of).area.mean, 1e-12);
+    }
   }
   EXPECT_EQ(random.deletion.from_random.difference.std, 0.0);
   // One by one, the pictures give the areas whose mean and spread are reported.
@@ -253,8 +248,8 @@ TEST(EvaluateImage, AllMixingsAreThoseThatTheModelCanBeGiven) {
   EXPECT_EQ(report.curves.size(), 6U);
   ASSERT_EQ(report.impossible.size(), 5U);
   for (const auto& [name, reason] : report.impossible) EXPECT_FALSE(reason.empty()) << name;
-  EXPECT_NE(image_evaluation_table(report).find("Left out --mixing alti: "), std::string::npos);
-  EXPECT_NE(image_evaluation_markdown(report).find("Left out --mixing alti: "), std::string::npos);
+  test::expect_parts(image_evaluation_table(report), {"Left out --mixing alti: "});
+  test::expect_parts(image_evaluation_markdown(report), {"Left out --mixing alti: "});
 }
 
 TEST(EvaluateImage, CountsWhatTheModelIsRightAbout) {
@@ -291,40 +286,39 @@ TEST(EvaluateImage, PicturesOfSeveralGridsNeedAsManySteps) {
   expect_error(ErrorKind::kUsage, {"patch"}, [&] { evaluate_image(model, set, options); });
 }
 
+struct Asked {
+  ImageModel model = picture_model();
+  ImageEvaluationOptions options = quick();
+  PictureSet set = pictures(2);
+};
+
 TEST(EvaluateImage, RefusesWhatItCannotScore) {
   const auto refuses = [&](ErrorKind kind, const char* part, auto change) {
-    ImageModel model = picture_model();
-    ImageEvaluationOptions options = quick();
-    PictureSet set = pictures(2);
-    change(model, options, set);
-    expect_error(kind, {part}, [&] { evaluate_image(model, set, options); });
+    Asked asked;
+    change(asked);
+    expect_error(kind, {part}, [&] { evaluate_image(asked.model, asked.set, asked.options); });
   };
-  using Options = ImageEvaluationOptions;
   refuses(ErrorKind::kUnsupportedModel, "expected an image classifier",
-          [](ImageModel& m, Options&, PictureSet&) { m.model = std::make_unique<PictureModel>(ModelHead::kNone); });
-  refuses(ErrorKind::kUnsupportedModel, "expected an image classifier", [](ImageModel& m, Options&, PictureSet&) {
-    dynamic_cast<PictureModel&>(*m.model).changeable_info().image.reset();  // a model of text
+          [](Asked& a) { a.model.model = std::make_unique<PictureModel>(ModelHead::kNone); });
+  refuses(ErrorKind::kUnsupportedModel, "expected an image classifier", [](Asked& a) {
+    dynamic_cast<PictureModel&>(*a.model.model).changeable_info().image.reset();  // a model of text
   });
-  refuses(ErrorKind::kUsage, "at least one", [](ImageModel&, Options& o, PictureSet&) { o.settings.methods.clear(); });
-  refuses(ErrorKind::kUsage, "found auto", [](ImageModel&, Options& o, PictureSet&) { o.mixings = {Mixing::kAuto}; });
-  refuses(ErrorKind::kUsage, "found gradient again", [](ImageModel&, Options& o, PictureSet&) {
-    o.mixings = {Mixing::kGradient, Mixing::kAttention, Mixing::kGradient};
+  refuses(ErrorKind::kUsage, "at least one", [](Asked& a) { a.options.settings.methods.clear(); });
+  refuses(ErrorKind::kUsage, "found auto", [](Asked& a) { a.options.mixings = {Mixing::kAuto}; });
+  refuses(ErrorKind::kUsage, "found gradient again", [](Asked& a) {
+    a.options.mixings = {Mixing::kGradient, Mixing::kAttention, Mixing::kGradient};
   });
-  refuses(ErrorKind::kUnsupportedModel, "alti",
-          [](ImageModel&, Options& o, PictureSet&) { o.mixings = {Mixing::kAlti}; });
+  refuses(ErrorKind::kUnsupportedModel, "alti", [](Asked& a) { a.options.mixings = {Mixing::kAlti}; });
   refuses(ErrorKind::kUnsupportedModel, "integrated-gradients",
-          [](ImageModel&, Options& o, PictureSet&) { o.settings.methods = {Method::kIntegratedGradients}; });
-  refuses(ErrorKind::kUsage, "--random-orders", [](ImageModel&, Options& o, PictureSet&) { o.random_orders = 0; });
+          [](Asked& a) { a.options.settings.methods = {Method::kIntegratedGradients}; });
+  refuses(ErrorKind::kUsage, "--random-orders", [](Asked& a) { a.options.random_orders = 0; });
   refuses(ErrorKind::kUsage, "found all",
-          [](ImageModel&, Options& o, PictureSet&) { o.settings.output_token = parse_output_token("all"); });
-  refuses(ErrorKind::kUsage, "layers: expected layers from 1 to 3",
-          [](ImageModel&, Options& o, PictureSet&) { o.settings.layers = {9}; });
-  refuses(ErrorKind::kUsage, "--words", [](ImageModel&, Options& o, PictureSet&) { o.settings.words = true; });
-  refuses(ErrorKind::kBadFile, "expected images, found none",
-          [](ImageModel&, Options&, PictureSet& set) { set.entries.clear(); });
-  refuses(ErrorKind::kBadFile, "found none for p0", [](ImageModel&, Options& o, PictureSet&) { o.own_class = true; });
-  refuses(ErrorKind::kUsage, "--blank black",
-          [](ImageModel& m, Options&, PictureSet&) { m.processor.do_normalize = false; });
+          [](Asked& a) { a.options.settings.output_token = parse_output_token("all"); });
+  refuses(ErrorKind::kUsage, "layers: expected layers from 1 to 3", [](Asked& a) { a.options.settings.layers = {9}; });
+  refuses(ErrorKind::kUsage, "--words", [](Asked& a) { a.options.settings.words = true; });
+  refuses(ErrorKind::kBadFile, "expected images, found none", [](Asked& a) { a.set.entries.clear(); });
+  refuses(ErrorKind::kBadFile, "found none for p0", [](Asked& a) { a.options.own_class = true; });
+  refuses(ErrorKind::kUsage, "--blank black", [](Asked& a) { a.model.processor.do_normalize = false; });
 
   const ImageModel model = picture_model();
   ImageEvaluationOptions options = quick();
@@ -443,24 +437,19 @@ TEST(ImageEvaluationOutput, TablesNameEveryMethod) {
   EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')),
             1 + report.curves.size() * report.removed.size());
   for (const std::string& text : {image_evaluation_markdown(report), image_evaluation_table(report, 400)}) {
-    for (const char* const name : {"raw over attention", "rollout over gradient", "rollout over relevance", "random",
-                                   "Difference from rollout over gradient"}) {
-      EXPECT_NE(text.find(name), std::string::npos) << text;
-    }
-    EXPECT_NE(text.find("3 of 3 images from made-up pictures, 12 patches each"), std::string::npos) << text;
-    EXPECT_NE(text.find("right about 3 of 3 (100.0%)"), std::string::npos) << text;
+    test::expect_parts(text, {"raw over attention", "rollout over gradient", "rollout over relevance", "random",
+                              "Difference from rollout over gradient",
+                              "3 of 3 images from made-up pictures, 12 patches each", "right about 3 of 3 (100.0%)"});
   }
   // Where attention is all, its name says nothing.
   const std::string plain = image_evaluation_table(evaluate_image(picture_model(), pictures(2), quick()));
-  EXPECT_NE(plain.find("\nraw  "), std::string::npos) << plain;
-  EXPECT_EQ(plain.find("over attention"), std::string::npos) << plain;
-  EXPECT_EQ(plain.find("Difference"), std::string::npos) << plain;
-  std::istringstream lines(plain);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
+  test::expect_parts(plain, {"\nraw  "});
+  test::expect_no_parts(plain, {"over attention", "Difference"});
+  for (const std::string& line : test::lines_of(plain)) EXPECT_LE(display_width(line), 80U) << line;
   // A name that a terminal would take for a command.
   ImageEvaluationReport hostile = report;
   hostile.source = "\x1b[2J";
-  EXPECT_EQ(image_evaluation_table(hostile).find('\x1b'), std::string::npos);
+  test::expect_no_parts(image_evaluation_table(hostile), {"\x1b"});
 }
 
 TEST(ImageEvaluationOutput, EndingsChooseTheKind) {

@@ -9,6 +9,7 @@
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/note_json.h"
+#include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_json_parts.h"
 
 namespace attnflow {
@@ -16,8 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// null for what has none: methods beside the graph.
-Json mixing_json(const std::optional<Mixing>& mixing) { return mixing ? Json(to_text(*mixing)) : Json(); }
 Json layer_json(std::size_t layer) { return layer > 0 ? Json(layer) : Json(); }
 
 Json settings_json(const CorrelationOptions& options) {
@@ -136,16 +135,6 @@ std::string dump(const Json& document) {
 
 std::string number(double value) { return std::isnan(value) ? "" : Json(value).dump(); }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"') result += '"';
-    result += c;
-  }
-  return result + '"';
-}
-
 }  // namespace
 
 std::string correlations_json(const CorrelationReport& report) {
@@ -163,7 +152,7 @@ std::string correlations_json(const CorrelationReport& report) {
     document["accuracy"].push_back({{"group", one.group},
                                     {"correct", one.correct},
                                     {"count", one.count},
-                                    {"accuracy", static_cast<double>(one.correct) / static_cast<double>(one.count)},
+                                    {"accuracy", one.share()},
                                     {"low", one.interval.low},
                                     {"high", one.interval.high}});
   }
@@ -216,8 +205,8 @@ std::string correlations_csv(const CorrelationReport& report) {
   std::string text = "relevance,score,target,tokens,formula,method,mixing,layer,mean,std,low,high,count,left_out\n";
   for (const CorrelationCell& one : report.cells) {
     const Summary& summary = one.summary;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", one.relevance, one.score, quoted(one.target),
-                        one.tokens, one.formula, one.method, one.mixing ? to_text(*one.mixing) : "",
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", one.relevance, one.score,
+                        internal::csv_field(one.target), one.tokens, one.formula, one.method, mixing_text(one.mixing),
                         one.layer > 0 ? std::to_string(one.layer) : "", number(summary.mean), number(summary.std),
                         number(summary.low), number(summary.high), summary.count, summary.left_out);
   }

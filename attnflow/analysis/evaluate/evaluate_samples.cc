@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/explain/asked_target.h"
-#include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -24,13 +22,6 @@ constexpr std::array<std::string_view, 4> kPairNames = {"pair", "text_pair", "se
 constexpr std::array<std::string_view, 3> kLabelNames = {"label", "labels", "class"};
 constexpr std::array<std::string_view, 2> kGroupNames = {"group", "attractors"};
 constexpr std::array<std::string_view, 1> kSourceNames = {"source"};
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
 
@@ -49,7 +40,7 @@ std::optional<std::size_t> find_column(const std::vector<std::string>& header,
                                        const std::array<std::string_view, Count>& names) {
   for (const std::string_view name : names) {
     for (std::size_t c = 0; c < header.size(); ++c) {
-      if (lower(header[c]) == name) return c;
+      if (internal::lower(header[c]) == name) return c;
     }
   }
   return std::nullopt;
@@ -76,16 +67,15 @@ class Reader {
       read_json_lines();
     }
     if (file_.samples.empty()) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}: expected at least one sample, found none{}", name_,
-                              file_.empty_lines > 0 ? fmt::format(" ({} empty lines)", file_.empty_lines) : ""));
+      throw internal::file_error("{}: expected at least one sample, found none{}", name_,
+                                 file_.empty_lines > 0 ? fmt::format(" ({} empty lines)", file_.empty_lines) : "");
     }
     return std::move(file_);
   }
 
  private:
   [[noreturn]] void fail(std::size_t line, const std::string& what) const {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: {}", name_, line, what));
+    throw internal::file_error("{}, line {}: {}", name_, line, what);
   }
 
   // Calls body(line, text) for every line that is not empty, and counts the others.
@@ -220,10 +210,8 @@ class Reader {
 SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info) {
   const std::string extension = internal::lower_extension(path);
   if (extension != ".tsv" && extension != ".csv" && extension != ".jsonl" && extension != ".txt") {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("expected a file of samples ending in .tsv (text TAB label), .csv, .jsonl or .txt, found '{}'",
-                    path.string()));
+    throw internal::usage_error(
+        "expected a file of samples ending in .tsv (text TAB label), .csv, .jsonl or .txt, found '{}'", path.string());
   }
   return Reader(path.string(), read_utf8_text(path), info).read(extension);
 }

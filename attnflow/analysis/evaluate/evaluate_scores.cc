@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <span>
 #include <utility>
 
 #include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/suggestion.h"
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/explain/asked_target.h"
@@ -47,7 +46,6 @@ std::vector<std::pair<std::size_t, std::size_t>> chunks(std::size_t count, std::
   return ranges;
 }
 
-// Progress of a chunk as progress of the whole.
 ProgressFunction shifted(const ProgressFunction& progress, std::size_t before, std::size_t total) {
   if (!progress) return {};
   return [=](std::size_t done, std::size_t) { progress(before + done, total); };
@@ -57,7 +55,6 @@ ProgressFunction start_phase(const ScoringOptions& options, std::string_view pha
   return options.progress ? options.progress(phase) : ProgressFunction{};
 }
 
-// Blank-out scores for the questions at `places`.
 void blank_out(Encoder& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
                const std::vector<ScoreQuestion>& questions, const std::vector<std::size_t>& places,
                const ScoringOptions& options, ScoreResult& result) {
@@ -154,8 +151,8 @@ ImportanceMethod parse_importance_method(const std::string& name) {
   }
   std::vector<std::string> names;
   for (const auto& [known, method] : kMethods) names.emplace_back(known);
-  throw Error(ErrorKind::kUsage, fmt::format("--scores: expected a comma-separated list of {}, found '{}'{}",
-                                             fmt::join(names, ", "), name, internal::did_you_mean(name, names)));
+  throw internal::usage_error("--scores: expected a comma-separated list of {}, found '{}'{}", fmt::join(names, ", "),
+                              name, internal::did_you_mean(name, names));
 }
 
 std::string full_target_name(const std::string& name) {
@@ -173,10 +170,10 @@ TargetRule parse_target(const std::string& name, const ModelInfo& info) {
   } else if (kind == "difference") {
     rule.kind = ScoreTarget::Kind::kProbabilityDifference;
   } else {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--targets: expected logit, probability or difference, with a class after a colon if it is "
-                            "not the correct one, found '{}'{}",
-                            name, internal::did_you_mean(kind, {"logit", "probability", "difference"})));
+    throw internal::usage_error(
+        "--targets: expected logit, probability or difference, with a class after a colon if it is not the correct "
+        "one, found '{}'{}",
+        name, internal::did_you_mean(kind, {"logit", "probability", "difference"}));
   }
   if (colon == std::string::npos) return rule;
   const std::string which = name.substr(colon + 1);
@@ -189,10 +186,9 @@ TargetRule parse_target(const std::string& name, const ModelInfo& info) {
   if (!label) {
     std::vector<std::string> classes = info.labels;
     classes.insert(classes.begin(), {"correct", "predicted"});
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--targets: expected correct, predicted or a class of {} ({}) after the colon, found '{}'{}",
-                    info.name, fmt::join(info.labels, ", "), name, internal::did_you_mean(which, classes)));
+    throw internal::usage_error(
+        "--targets: expected correct, predicted or a class of {} ({}) after the colon, found '{}'{}", info.name,
+        fmt::join(info.labels, ", "), name, internal::did_you_mean(which, classes));
   }
   rule.which = TargetClass::kNamed;
   rule.label = *label;
@@ -222,11 +218,9 @@ void predict(Encoder& model, std::vector<EncodedSample>& samples, const ScoringO
   for (std::size_t s = 0; s < samples.size(); ++s) {
     const auto span = logits[s].span();
     if (!std::all_of(span.begin(), span.end(), [](float x) { return std::isfinite(x); })) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format(
-              "{}: expected finite logits, found non-finite ones for sample {}; the model's weights are unusable",
-              model.info().name, samples[s].number + 1));
+      throw internal::file_error(
+          "{}: expected finite logits, found non-finite ones for sample {}; the model's weights are unusable",
+          model.info().name, samples[s].number + 1);
     }
     samples[s].logits.assign(span.begin(), span.end());
     samples[s].predicted = static_cast<std::size_t>(std::max_element(span.begin(), span.end()) - span.begin());

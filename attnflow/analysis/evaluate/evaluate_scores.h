@@ -16,12 +16,9 @@
 #define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SCORES_H_
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_samples.h"

@@ -69,7 +69,6 @@ std::string score_title(const ScoreName& score) {
                                            : score.score;
 }
 
-// What a score is, as a clause.
 std::string score_words(const ScoreName& score) {
   const std::string target = target_words(score.target);
   if (score.score == "blank-out") {
@@ -100,9 +99,8 @@ const char* token_words(const std::string& tokens) {
 }
 
 std::string accuracy_words(const Accuracy& one) {
-  return fmt::format("{:.3f} ({:.3f} to {:.3f}; {} of {})",
-                     static_cast<double>(one.correct) / static_cast<double>(one.count), one.interval.low,
-                     one.interval.high, one.correct, one.count);
+  return fmt::format("{:.3f} ({:.3f} to {:.3f}; {} of {})", one.share(), one.interval.low, one.interval.high,
+                     one.correct, one.count);
 }
 
 // The series over one mixing, or beside the graph, as places in CorrelationReport::series.
@@ -152,7 +150,6 @@ class Block {
   std::vector<const CorrelationCell*> begins_;
 };
 
-// Calls body(relevance, score) for every pair of them.
 template <typename Body>
 void each_question(const CorrelationReport& report, const Body& body) {
   for (const std::string& relevance : report.options.relevance) {
@@ -207,7 +204,6 @@ double widest_interval(const CorrelationReport& report) {
   return widest;
 }
 
-// The largest number of samples that a cell leaves out.
 std::size_t most_left_out(const CorrelationReport& report) {
   std::size_t most = 0;
   for (const CorrelationCell& cell : report.cells) most = std::max(most, cell.summary.left_out);
@@ -287,11 +283,10 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
     for (const std::size_t s : places) {
       const std::optional<std::size_t> layer = best_layers[s];
       const std::string at = layer ? at_layer(report.series[s].layers[*layer]) : "";
-      std::string line =
+      text += internal::without_trailing_spaces(
           fmt::format("{:<{}}{:>{}}{:>{}}  {}", names[s], indent, two_places(value(s).mean), 7,
-                      two_places(value(s).median), 9, at.empty() ? "" : two_places(block.at(s, *layer).mean) + at);
-      line.erase(line.find_last_not_of(' ') + 1);
-      text += line + '\n';
+                      two_places(value(s).median), 9, at.empty() ? "" : two_places(block.at(s, *layer).mean) + at));
+      text += '\n';
     }
     if (left_out > 0) {
       text += internal::paragraph(
@@ -341,7 +336,6 @@ std::string layer_table(const CorrelationReport& report, const std::vector<std::
   return text + '\n';
 }
 
-// Text inside a Markdown table or paragraph.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : clean_line(text)) {
@@ -411,8 +405,7 @@ std::string accuracy_markdown(const CorrelationReport& report, const std::string
       fmt::format("## Accuracy\n\n| samples | accuracy | {} interval (Wilson) |\n| --- | ---: | ---: |\n", confidence);
   for (const Accuracy& one : report.accuracy) {
     text += fmt::format("| {} ({}) | {:.3f}{} | {:.3f} to {:.3f} |\n", one.group.empty() ? "all" : escaped(one.group),
-                        one.count, static_cast<double>(one.correct) / static_cast<double>(one.count), caveat,
-                        one.interval.low, one.interval.high);
+                        one.count, one.share(), caveat, one.interval.low, one.interval.high);
   }
   return text + '\n';
 }

@@ -9,7 +9,7 @@
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/evaluate/rank_correlation.h"
@@ -23,7 +23,7 @@ namespace {
 void check_options(const TextEvaluationOptions& options) {
   const ExplainOptions& explain = options.explain;
   const auto refuse = [](const char* option, const char* why) {
-    throw Error(ErrorKind::kUsage, fmt::format("{} is not available in an evaluation, {}", option, why));
+    throw internal::usage_error("{} is not available in an evaluation, {}", option, why);
   };
   if (explain.settings.words) refuse("--words", "which scores the model's own tokens");
   if (explain.settings.output_token.kind == OutputToken::Kind::kAll)
@@ -36,21 +36,19 @@ void check_head(const ModelInfo& info) {
   if (info.head == ModelHead::kClassification) {
     check_classifier(info);
   } else if (info.head == ModelHead::kTokenClassification) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("expected a model that predicts a class of the text, or a token, found {}, which predicts a "
-                    "class of every token; attnflow explain --method blank-out compares one of them",
-                    info.name));
+    throw internal::model_error(
+        "expected a model that predicts a class of the text, or a token, found {}, which predicts a class of every "
+        "token; attnflow explain --method blank-out compares one of them",
+        info.name);
   } else if (info.head == ModelHead::kQuestionAnswering) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("expected a text classifier or a language model, found {}, a question-answering model; use "
-                            "attnflow explain --method blank-out for a single answer",
-                            info.name));
+    throw internal::model_error(
+        "expected a text classifier or a language model, found {}, a question-answering model; use attnflow explain "
+        "--method blank-out for a single answer",
+        info.name);
   } else if (info.head == ModelHead::kNone) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("expected a model that predicts something (a classification or language model's head), "
-                            "found none in {}",
-                            info.name));
+    throw internal::model_error(
+        "expected a model that predicts something (a classification or language model's head), found none in {}",
+        info.name);
   }
 }
 
@@ -111,7 +109,6 @@ void score_masked(TextModel& model, const TextCodec& tokenizer, const EncodedSam
       {"blank-out", fmt::format("probability of {}", label), blank_out_importance(base[likeliest], blanked)});
 }
 
-// The gradient of the likeliest next token's logit.
 void score_decoder(TextModel& model, const TextCodec& tokenizer, const EncodedSample& sample,
                    const TextEvaluationOptions& options, TextEvaluation& result) {
   RunOptions run;
@@ -190,9 +187,9 @@ TextEvaluation evaluate_text(TextModel& model, const TextCodec& tokenizer, const
     score_classifier(*model.encoder(), tokenizer, std::move(sample), options, result);
   } else if (info.head == ModelHead::kMaskedLm) {
     if (report.predictions.empty()) {
-      throw Error(ErrorKind::kUsage,
-                  "expected a mask token in the text, whose prediction is scored, found none; write [MASK] (<mask> for "
-                  "RoBERTa)");
+      throw internal::usage_error(
+          "expected a mask token in the text, whose prediction is scored, found none; write [MASK] (<mask> for "
+          "RoBERTa)");
     }
     std::size_t position = report.predictions.front().position.value();
     for (const ReportPrediction& prediction : report.predictions) {

@@ -1,10 +1,14 @@
-// The files of an evaluation: .json, .csv and .md.
+// The files of an evaluation, .json, .csv and .md, and what those of several have in common.
 #ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATION_FILE_H_
 #define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATION_FILE_H_
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
+#include "attnflow/attribution/mixings.h"
+#include "attnflow/evaluate/statistics.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/output_target.h"
 
@@ -21,6 +25,20 @@ void write_evaluation(const std::filesystem::path& path, const Report& report, s
   const std::string ending = internal::output_ending(path);
   write_file(path, (ending == ".json" ? json : ending == ".csv" ? csv : markdown)(report));
 }
+
+// What a value stands for: null and "" for what has no mixing, methods beside the graph.
+nlohmann::ordered_json mixing_json(const std::optional<Mixing>& mixing);
+std::string mixing_text(const std::optional<Mixing>& mixing);
+
+// "0.250 (0.125 to 0.375)": the mean and its interval; of a difference "+0.250 (+0.125 to +0.375)".
+std::string interval_words(const Summary& summary);
+std::string difference_words(const Summary& summary);
+
+// "3 of 4 (75.0%)".
+std::string part_words(std::size_t part, std::size_t whole);
+
+// A document with one field a line.
+std::string document_text(const nlohmann::ordered_json& document);
 
 }  // namespace attnflow
 

@@ -45,17 +45,15 @@ std::vector<TableRow> table_rows(const EvidenceReport& report) {
 
 std::string value_text(const EvidenceCell* cell) {
   if (cell == nullptr) return "";
-  const Summary& s = cell->reciprocal_rank;
-  return fmt::format("{:.3f} ({:.3f} to {:.3f})", s.mean, s.low, s.high);
+  return interval_words(cell->reciprocal_rank);
 }
 
 std::string evidence_about(const EvidenceReport& report) {
   std::string text = fmt::format(
       "{} ({}, {} layers), {} of {} samples, {:.1f} words ranked per sample. The right word is more probable than the "
-      "wrong one in {} of {} ({:.1f}%).",
+      "wrong one in {}.",
       clean_line(report.model.name), clean_line(report.model.architecture), report.model.layers, report.scored,
-      report.available, report.words, report.right, report.scored,
-      100.0 * static_cast<double>(report.right) / static_cast<double>(report.scored));
+      report.available, report.words, part_words(report.right, report.scored));
   if (!report.begin.empty()) text += fmt::format(" Each prefix follows '{}'.", clean_line(report.begin));
   return text;
 }
@@ -75,9 +73,7 @@ Json difference_json(const Summary& s) { return {{"mean", s.mean}, {"low", s.low
 // The cell that a row is judged by: of its last layer, or its only one.
 const EvidenceCell& judged(const TableRow& row) { return row.last == nullptr ? *row.mean : *row.last; }
 
-std::string difference_text(const Summary& s) {
-  return s.count == 0 ? std::string() : fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", s.mean, s.low, s.high);
-}
+std::string difference_text(const Summary& s) { return s.count == 0 ? std::string() : difference_words(s); }
 
 }  // namespace
 
@@ -86,7 +82,7 @@ std::string evidence_json(const EvidenceReport& report) {
   for (const EvidenceCell& cell : report.cells) {
     const Summary& s = cell.reciprocal_rank;
     cells.push_back({{"method", cell.method},
-                     {"mixing", cell.mixing ? Json(to_text(*cell.mixing)) : Json(nullptr)},
+                     {"mixing", mixing_json(cell.mixing)},
                      {"variant", variant_name(cell.variant)},
                      {"layer", cell.layer == 0 ? Json("mean") : Json(cell.layer)},
                      {"mean", s.mean},
@@ -100,31 +96,30 @@ std::string evidence_json(const EvidenceReport& report) {
     last["above_position"] = difference_json(cell.above_position);
     last["above_chance"] = difference_json(cell.above_chance);
   }
-  const Json json = {{"format", "attnflow-evidence"},
-                     {"version", 3},
-                     {"file", report.file},
-                     {"model", internal::named_model_json(report.model)},
-                     {"settings",
-                      {{"method", to_texts(report.settings.methods)},
-                       {"mixing", to_texts(report.mixings)},
-                       {"heads", to_text(report.settings.heads)},
-                       {"residual", report.settings.residual},
-                       {"start_layer", report.settings.start_layer},
-                       {"layers", report.settings.layers},
-                       {"begin", report.begin},
-                       {"seed", report.seed}}},
-                     {"samples",
-                      {{"available", report.available},
-                       {"scored", report.scored},
-                       {"left_out", report.left_out},
-                       {"right", report.right},
-                       {"words", report.words},
-                       {"evidence_is_first", report.evidence_is_first}}},
-                     {"impossible_mixings", report.impossible},
-                     {"measure", "mean reciprocal rank"},
-                     {"cells", std::move(cells)},
-                     {"notes", internal::notes_json(report.notes)}};
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return document_text({{"format", "attnflow-evidence"},
+                        {"version", 3},
+                        {"file", report.file},
+                        {"model", internal::named_model_json(report.model)},
+                        {"settings",
+                         {{"method", to_texts(report.settings.methods)},
+                          {"mixing", to_texts(report.mixings)},
+                          {"heads", to_text(report.settings.heads)},
+                          {"residual", report.settings.residual},
+                          {"start_layer", report.settings.start_layer},
+                          {"layers", report.settings.layers},
+                          {"begin", report.begin},
+                          {"seed", report.seed}}},
+                        {"samples",
+                         {{"available", report.available},
+                          {"scored", report.scored},
+                          {"left_out", report.left_out},
+                          {"right", report.right},
+                          {"words", report.words},
+                          {"evidence_is_first", report.evidence_is_first}}},
+                        {"impossible_mixings", report.impossible},
+                        {"measure", "mean reciprocal rank"},
+                        {"cells", std::move(cells)},
+                        {"notes", internal::notes_json(report.notes)}});
 }
 
 std::string evidence_csv(const EvidenceReport& report) {
@@ -132,7 +127,7 @@ std::string evidence_csv(const EvidenceReport& report) {
   for (const EvidenceCell& cell : report.cells) {
     const Summary& s = cell.reciprocal_rank;
     const auto text = [](double value) { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); };
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", cell.method, cell.mixing ? to_text(*cell.mixing) : "",
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", cell.method, mixing_text(cell.mixing),
                        variant_name(cell.variant), cell.layer == 0 ? "mean" : fmt::format("{}", cell.layer),
                        text(s.mean), text(s.std), text(s.low), text(s.high), s.count, text(cell.positional_rank),
                        text(cell.above_position.mean), text(cell.above_chance.mean));
@@ -166,10 +161,10 @@ std::string evidence_table(const EvidenceReport& report, std::size_t width) {
   out += fmt::format("{:<{}}  {:<24}  {:<24}  {}\n", "ranked by", name_cells, "mean over layers", "last layer",
                      "above position alone");
   for (const TableRow& row : rows) {
-    std::string line = fmt::format("{:<{}}  {:<24}  {:<24}  {}", row.name, name_cells, value_text(row.mean),
-                                   value_text(row.last), difference_text(judged(row).above_position));
-    while (line.back() == ' ') line.pop_back();
-    out += line + "\n";
+    out += internal::without_trailing_spaces(fmt::format("{:<{}}  {:<24}  {:<24}  {}", row.name, name_cells,
+                                                         value_text(row.mean), value_text(row.last),
+                                                         difference_text(judged(row).above_position))) +
+           "\n";
   }
   for (const std::string& line : remarks(report)) out += internal::paragraph(line, width);
   return out;

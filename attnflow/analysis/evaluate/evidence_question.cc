@@ -10,7 +10,7 @@
 #include "attnflow/analysis/evaluate/csv_reader.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/attribution/words.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
@@ -22,8 +22,8 @@ std::size_t column(const std::vector<std::string>& header, std::initializer_list
     const auto found = std::find(header.begin(), header.end(), name);
     if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
   }
-  throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected a column named {}, found none", path.string(),
-                                               line, fmt::join(names, " or ")));
+  throw internal::file_error("{}, line {}: expected a column named {}, found none", path.string(), line,
+                             fmt::join(names, " or "));
 }
 
 // Byte ranges of `word` in `text` as a word of its own.
@@ -144,15 +144,14 @@ std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path) {
       continue;
     }
     if (row.cells.size() != width) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected {} columns, as in the header, found {}",
-                                                   path.string(), row.line, width, row.cells.size()));
+      throw internal::file_error("{}, line {}: expected {} columns, as in the header, found {}", path.string(),
+                                 row.line, width, row.cells.size());
     }
     const auto cell = [&](std::size_t which) { return row.cells[(*columns)[which]]; };
     samples.push_back({cell(0), cell(1), cell(2), cell(3), swap ? row.cells[*swap] : std::string()});
   }
   if (samples.empty()) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a header and at least one sample, found none", path.string()));
+    throw internal::file_error("{}: expected a header and at least one sample, found none", path.string());
   }
   return samples;
 }

@@ -28,11 +28,7 @@ Json image_comparison_json(const PairedComparison& c) {
   return json;
 }
 
-std::string area_text(const Summary& s) { return fmt::format("{:.3f} ({:.3f} to {:.3f})", s.mean, s.low, s.high); }
-
-std::string difference_text(const PairedComparison& c) {
-  return fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", c.difference.mean, c.difference.low, c.difference.high);
-}
+std::string difference_text(const PairedComparison& c) { return difference_words(c.difference); }
 
 std::string image_evaluation_about(const ImageEvaluationReport& report) {
   std::string text = fmt::format("{} ({}, {} layers), {} of {} images from {}", clean_line(report.model.name),
@@ -43,8 +39,7 @@ std::string image_evaluation_about(const ImageEvaluationReport& report) {
                       report.scored_class == "own" ? "images' own" : "predicted", report.probability,
                       report.blank_probability, report.blank == "mean" ? "the mean color" : "black");
   if (report.with_label > 0) {
-    text += fmt::format(" The model is right about {} of {} ({:.1f}%).", report.right, report.with_label,
-                        100.0 * static_cast<double>(report.right) / static_cast<double>(report.with_label));
+    text += fmt::format(" The model is right about {}.", part_words(report.right, report.with_label));
   }
   return text;
 }
@@ -77,7 +72,7 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
   Json curves = Json::array();
   for (const ImageOrderCurves& curve : report.curves) {
     curves.push_back({{"method", curve.method},
-                      {"mixing", curve.mixing ? Json(to_text(*curve.mixing)) : Json(nullptr)},
+                      {"mixing", mixing_json(curve.mixing)},
                       {"deletion_area", summary_json(curve.deletion.area)},
                       {"insertion_area", summary_json(curve.insertion.area)},
                       {"deletion_from_random", image_comparison_json(curve.deletion.from_random)},
@@ -89,43 +84,42 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
       curves.back()["insertion_from_gradient"] = image_comparison_json(*curve.insertion.from_gradient);
     }
   }
-  const Json json = {{"format", "attnflow-image-evaluation"},
-                     {"version", 2},
-                     {"source", report.source},
-                     {"model", internal::named_model_json(report.model)},
-                     {"settings",
-                      {{"method", to_texts(report.settings.methods)},
-                       {"mixing", to_texts(report.mixings)},
-                       {"heads", to_text(report.settings.heads)},
-                       {"residual", report.settings.residual},
-                       {"layer", report.settings.layers.back()},
-                       {"start_layer", report.settings.start_layer},
-                       {"mask_columns", to_text(report.settings.column_mask)},
-                       {"discard", report.settings.discard},
-                       {"class", report.scored_class},
-                       {"blank", report.blank},
-                       {"seed", report.seed}}},
-                     {"pictures",
-                      {{"available", report.available},
-                       {"scored", report.scored},
-                       {"with_label", report.with_label},
-                       {"right", report.right},
-                       {"patches", report.patches},
-                       {"probability", report.probability},
-                       {"blank_probability", report.blank_probability}}},
-                     {"removed", report.removed},
-                     {"impossible_mixings", report.impossible},
-                     {"curves", std::move(curves)},
-                     {"notes", internal::notes_json(report.notes)}};
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return document_text({{"format", "attnflow-image-evaluation"},
+                        {"version", 2},
+                        {"source", report.source},
+                        {"model", internal::named_model_json(report.model)},
+                        {"settings",
+                         {{"method", to_texts(report.settings.methods)},
+                          {"mixing", to_texts(report.mixings)},
+                          {"heads", to_text(report.settings.heads)},
+                          {"residual", report.settings.residual},
+                          {"layer", report.settings.layers.back()},
+                          {"start_layer", report.settings.start_layer},
+                          {"mask_columns", to_text(report.settings.column_mask)},
+                          {"discard", report.settings.discard},
+                          {"class", report.scored_class},
+                          {"blank", report.blank},
+                          {"seed", report.seed}}},
+                        {"pictures",
+                         {{"available", report.available},
+                          {"scored", report.scored},
+                          {"with_label", report.with_label},
+                          {"right", report.right},
+                          {"patches", report.patches},
+                          {"probability", report.probability},
+                          {"blank_probability", report.blank_probability}}},
+                        {"removed", report.removed},
+                        {"impossible_mixings", report.impossible},
+                        {"curves", std::move(curves)},
+                        {"notes", internal::notes_json(report.notes)}});
 }
 
 std::string image_evaluation_csv(const ImageEvaluationReport& report) {
   std::string out = "method,mixing,removed,deletion,insertion\n";
   for (const ImageOrderCurves& curve : report.curves) {
     for (std::size_t j = 0; j < report.removed.size(); ++j) {
-      out += fmt::format("{},{},{},{},{}\n", curve.method, curve.mixing ? to_text(*curve.mixing) : "",
-                         report.removed[j], curve.deletion.values[j], curve.insertion.values[j]);
+      out += fmt::format("{},{},{},{},{}\n", curve.method, mixing_text(curve.mixing), report.removed[j],
+                         curve.deletion.values[j], curve.insertion.values[j]);
     }
   }
   return out;
@@ -137,8 +131,8 @@ std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
   out += "| ordered by | deletion | from random | insertion | from random |\n| --- | ---: | ---: | ---: | ---: |\n";
   for (const ImageOrderCurves& curve : report.curves) {
     const bool random = curve.method == "random";
-    out += fmt::format("| {} | {} | {} | {} | {} |\n", order_name(report, curve), area_text(curve.deletion.area),
-                       random ? "" : difference_text(curve.deletion.from_random), area_text(curve.insertion.area),
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", order_name(report, curve), interval_words(curve.deletion.area),
+                       random ? "" : difference_text(curve.deletion.from_random), interval_words(curve.insertion.area),
                        random ? "" : difference_text(curve.insertion.from_random));
   }
   if (compares_with_gradient(report)) {
@@ -164,7 +158,7 @@ std::string image_evaluation_table(const ImageEvaluationReport& report, std::siz
   std::string out = fmt::format("{}\n{}{}", internal::paragraph(image_evaluation_about(report), width),
                                 internal::paragraph(kWhat, width), row("ordered by", "deletion", "insertion"));
   for (const ImageOrderCurves& curve : report.curves) {
-    out += row(order_name(report, curve), area_text(curve.deletion.area), area_text(curve.insertion.area));
+    out += row(order_name(report, curve), interval_words(curve.deletion.area), interval_words(curve.insertion.area));
   }
   if (compares_with_gradient(report)) {
     out += fmt::format("\n{}{}", internal::paragraph(kFromGradient, width), row("ordered by", "deletion", "insertion"));

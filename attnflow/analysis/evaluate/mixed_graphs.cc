@@ -10,7 +10,7 @@
 #include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/explain/target_graph.h"
 #include "attnflow/attribution/resolve.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/graph/gradient_mixing.h"
@@ -63,7 +63,7 @@ MixedGraphs graphs_of(ModelType& model, std::span<const Settings> choices,
   for (std::size_t c = 0; c < choices.size(); ++c) {
     const ResolvedMixing mixing = mixing_of(choices[c], question.tokens, info.heads);
     if (mixing.kind == Mixing::kAuto) {
-      throw Error(ErrorKind::kUsage, "--mixing: expected a specific mixing, found auto");
+      throw internal::usage_error("--mixing: expected a specific mixing, found auto");
     }
     switch (mixing_info(mixing.kind).needs) {
       case MixingNeeds::kAttention:
@@ -126,11 +126,10 @@ std::vector<Settings> settings_of_mixings(const Settings& settings, std::span<co
 void check_mixings(std::span<const Mixing> mixings) {
   for (const Mixing mixing : mixings) {
     if (mixing == Mixing::kAuto) {
-      throw Error(ErrorKind::kUsage,
-                  "--mixing: expected names of mixings, or all, found auto, which is not one of them");
+      throw internal::usage_error("--mixing: expected names of mixings, or all, found auto, which is not one of them");
     }
     if (std::count(mixings.begin(), mixings.end(), mixing) != 1) {
-      throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected each once, found {} again", to_text(mixing)));
+      throw internal::usage_error("--mixing: expected each once, found {} again", to_text(mixing));
     }
   }
 }

@@ -6,7 +6,6 @@
 #include <array>
 #include <limits>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
@@ -19,7 +18,6 @@
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/perturbation_curve.h"
-#include "attnflow/model/prediction.h"
 
 namespace attnflow {
 namespace {
@@ -73,7 +71,6 @@ class PictureScorer::Prepared {
   std::size_t patches() const { return made_.image.rows * made_.image.columns; }
   std::size_t first_patch() const { return made_.image.first_patch; }
 
-  // Without these patches.
   PixelInput without(std::span<const std::size_t> patches) const {
     PixelInput input{.pixels = made_.input.pixels};
     blank_patches(input, made_.image, *info_.image, patches, blank_);
@@ -207,7 +204,6 @@ PictureCurves PictureScorer::score(const Picture& picture, const PictureSet::Ent
   for (const std::vector<std::size_t>& order : orders) {
     result.curves.push_back({probability(first, order), probability(rest, order)});
   }
-  // Random orders become their mean.
   const std::size_t points = result.points.size();
   PictureCurves::Pair random{std::vector<double>(points, 0.0), std::vector<double>(points, 0.0)};
   const auto share = 1.0 / static_cast<double>(options_.random_orders);

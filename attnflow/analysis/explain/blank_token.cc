@@ -1,12 +1,10 @@
 #include "attnflow/analysis/explain/blank_token.h"
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/model/architecture.h"
 
 namespace attnflow {
@@ -41,9 +39,9 @@ BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, c
   } else if (asked == "pad") {
     const Architecture* const row = find_architecture(info.architecture);
     if (row != nullptr && row->skips_padding()) {
-      throw Error(ErrorKind::kUsage,
-                  "--blank: expected unk or mask for a model of the RoBERTa family, found pad, which would also shift "
-                  "the positions of the tokens after it");
+      throw internal::usage_error(
+          "--blank: expected unk or mask for a model of the RoBERTa family, found pad, which would also shift the "
+          "positions of the tokens after it");
     }
     found = first_of({"[PAD]", "<pad>"});
   } else {
@@ -55,9 +53,9 @@ BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, c
     }
   }
   if (found) return *found;
-  throw Error(ErrorKind::kUsage, fmt::format("--blank {}: expected a tokenizer with such a token, found none in {}; "
-                                             "choose another of unk, mask, pad",
-                                             asked, tokenizer.source()));
+  throw internal::usage_error(
+      "--blank {}: expected a tokenizer with such a token, found none in {}; choose another of unk, mask, pad", asked,
+      tokenizer.source());
 }
 
 std::optional<BlankToken> try_find_blank_token(const TextCodec& tokenizer, const ModelInfo& info) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -18,15 +17,13 @@
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
-#include "attnflow/explain/certificates.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/explain/special_twice.h"
 #include "attnflow/explain/unknown_words.h"
-#include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/model_input.h"
@@ -35,15 +32,13 @@
 namespace attnflow {
 namespace {
 
-// Ids of the words asked for, one piece each.
 std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::vector<std::string>& words) {
   std::vector<std::int64_t> ids;
   for (const std::string& word : words) {
     const std::vector<std::int64_t> pieces = tokenizer.word_to_ids(word);
     if (pieces.size() != 1) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--candidates: expected words that are one token each, found '{}', which is {}", word,
-                              pieces.empty() ? "no token" : fmt::format("{} tokens", pieces.size())));
+      throw internal::usage_error("--candidates: expected words that are one token each, found '{}', which is {}", word,
+                                  pieces.empty() ? "no token" : fmt::format("{} tokens", pieces.size()));
     }
     ids.push_back(pieces.front());
   }
@@ -58,8 +53,7 @@ TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const E
   const BlankToken stand_in = find_blank_token(tokenizer, info);
   for (const std::size_t position : blank) {
     if (position >= input.ids.size()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--blank: expected positions from 0 to {}, found {}", input.ids.size() - 1, position));
+      throw internal::usage_error("--blank: expected positions from 0 to {}, found {}", input.ids.size() - 1, position);
     }
     input.ids[position] = stand_in.id;
   }
@@ -114,11 +108,10 @@ std::vector<AnswerSpan> find_answers(TextModel& model, const TextInput& input, c
     if (tokens[t].segment == 1 && !tokens[t].special && tokens[t].begin) places.push_back(t);
   }
   if (places.empty()) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("{} answers questions from a second text: expected a question and that text, found no second "
-                    "text; pass it with --pair (\"pair\" in a request)",
-                    model.info().name));
+    throw internal::usage_error(
+        "{} answers questions from a second text: expected a question and that text, found no second text; pass it "
+        "with --pair (\"pair\" in a request)",
+        model.info().name);
   }
   StopSink sink({}, options.stop_token);
   const ModelOutput output = model.run(input, &sink);
@@ -150,7 +143,6 @@ void add_answers(Report& report, const std::vector<AnswerSpan>& answers) {
   report.predictions.push_back(std::move(prediction));
 }
 
-// What the model said: its classes, or the tokens at `positions`.
 void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tokenizer, const ModelOutput& output,
                      const std::vector<std::size_t>& positions, const std::vector<std::int64_t>& candidates,
                      const ExplainOptions& options) {
@@ -193,7 +185,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   const bool has_text = std::any_of(encoding.tokens.begin(), encoding.tokens.end(),
                                     [](const EncodedToken& token) { return token.begin.has_value(); });
   if (!has_text) {
-    throw Error(ErrorKind::kUsage, "expected text with at least one token, found none (empty or only whitespace)");
+    throw internal::usage_error("expected text with at least one token, found none (empty or only whitespace)");
   }
   if (n > info.max_tokens) {
     throw Error(ErrorKind::kInputTooLong,
@@ -285,19 +277,18 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
 
   if (explains && info.head == ModelHead::kMaskedLm && masks.empty()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--{}: expected a mask token in the text, whose prediction is explained, found none; write "
-                            "[MASK] (<mask> for RoBERTa) in place of the word to predict",
-                            explaining_option(options.settings)));
+    throw internal::usage_error(
+        "--{}: expected a mask token in the text, whose prediction is explained, found none; write [MASK] (<mask> for "
+        "RoBERTa) in place of the word to predict",
+        explaining_option(options.settings));
   }
 
   RunOptions run;
   if (explains && options.only_output_token && shown != reading) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--only-output-token: when a prediction is explained, expected the output token at which it is "
-                    "made ({}), found token {}; remove --only-output-token",
-                    reading, shown));
+    throw internal::usage_error(
+        "--only-output-token: when a prediction is explained, expected the output token at which it is made ({}), "
+        "found token {}; remove --only-output-token",
+        reading, shown);
   }
   // Of a decoder the token behind the text; a prediction that is explained is that of the output token.
   const std::size_t next_of = explains ? shown : n - 1;

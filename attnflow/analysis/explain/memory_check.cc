@@ -6,7 +6,6 @@
 #include <limits>
 #include <optional>
 
-#include "attnflow/attribution/resolve.h"
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"

@@ -1,10 +1,8 @@
 #include "attnflow/analysis/explain/prediction_target.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 
 namespace attnflow {
 namespace {
@@ -24,11 +22,10 @@ TargetNames names_of(const ModelInfo& info, const TextCodec* codec) {
 
 void check_head(const ModelInfo& info, const Settings& settings) {
   if (info.head != ModelHead::kNone) return;
-  throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("--{}: expected a classifier or a language model, whose score for a class or a token "
-                          "is explained, found {}, which has no head that scores anything; choose such a model, or "
-                          "--mixing attention with raw, rollout or flow",
-                          explaining_option(settings), info.name));
+  throw internal::model_error(
+      "--{}: expected a classifier or a language model, whose score for a class or a token is explained, found {}, "
+      "which has no head that scores anything; choose such a model, or --mixing attention with raw, rollout or flow",
+      explaining_option(settings), info.name);
 }
 
 }  // namespace

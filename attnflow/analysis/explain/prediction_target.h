@@ -11,7 +11,6 @@
 #define ATTNFLOW_ANALYSIS_EXPLAIN_PREDICTION_TARGET_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

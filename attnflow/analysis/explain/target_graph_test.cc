@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <numeric>
@@ -14,6 +13,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/attribution/resolve.h"
+#include "attnflow/base/error_for_test.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/gradient_for_test.h"
@@ -92,19 +92,6 @@ Report explain(TextModel& model, const ExplainOptions& options, const std::strin
   return explain_text(model, small_tokenizer(), text, std::nullopt, options);
 }
 
-struct Refusal {
-  ErrorKind kind = ErrorKind::kOther;
-  std::string message;
-};
-Refusal refusal(const auto& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return {error.kind(), error.what()};
-  }
-  return {};
-}
-
 TEST(GradientExplain, PublishedRolloutAndFlowOfRenormalisedRows) {
   GradientModel model(ModelHead::kClassification);
   const Report report = explain(model, by_gradient());
@@ -150,10 +137,8 @@ TEST(GradientExplain, TargetsByNameAndNumber) {
   EXPECT_EQ(label("0"), "no");
   EXPECT_EQ(label("id:1"), "Yes");
   for (const char* wrong : {"3", "maybe", "-1", "id:3", "id:1x"}) {
-    const Refusal refused = refusal([&] { label(wrong); });
-    EXPECT_EQ(refused.kind, ErrorKind::kUsage);
-    EXPECT_NE(refused.message.find("--target: expected auto, a class of made-up (no, Yes, 5 stars)"), std::string::npos)
-        << refused.message;
+    test::expect_error(ErrorKind::kUsage, {"--target: expected auto, a class of made-up (no, Yes, 5 stars)"},
+                       [&] { label(wrong); });
   }
   // Another target, other numbers.
   EXPECT_NE(explain(model, by_gradient("gradient", "no")).rollout, explain(model, by_gradient()).rollout);
@@ -183,9 +168,7 @@ TEST(GradientExplain, DecodersTakeTheNextToken) {
   EXPECT_EQ(test::value_of<std::size_t>(notes[0], "tokens"), pieces.size());
   EXPECT_FALSE(test::has_note(key.notes, NoteCode::kTargetFirstToken));
   for (const char* wrong : {"id:1000", "id:", "id:-1", "id:1x"}) {
-    const Refusal refused = refusal([&] { explain(model, by_gradient("gradient", wrong)); });
-    EXPECT_EQ(refused.kind, ErrorKind::kUsage) << wrong;
-    EXPECT_NE(refused.message.find("--target"), std::string::npos) << refused.message;
+    test::expect_error(ErrorKind::kUsage, {"--target"}, [&] { explain(model, by_gradient("gradient", wrong)); });
   }
 }
 
@@ -288,14 +271,11 @@ TEST(GradientExplain, NotesNameOnlyWhatCanBeChanged) {
 
 TEST(GradientExplain, RefusesModelsWithoutGradients) {
   GradientModel headless(ModelHead::kNone);
-  const Refusal none = refusal([&] { explain(headless, by_gradient()); });
-  EXPECT_EQ(none.kind, ErrorKind::kUnsupportedModel);
-  EXPECT_NE(none.message.find("expected a classifier or a language model"), std::string::npos) << none.message;
+  test::expect_error(ErrorKind::kUnsupportedModel, {"expected a classifier or a language model"},
+                     [&] { explain(headless, by_gradient()); });
   // What a masked language model is asked is what stands in place of the mask.
   GradientModel masked(ModelHead::kMaskedLm);
-  const Refusal unmasked = refusal([&] { explain(masked, by_gradient()); });
-  EXPECT_EQ(unmasked.kind, ErrorKind::kUsage);
-  EXPECT_NE(unmasked.message.find("expected a mask token in the text"), std::string::npos) << unmasked.message;
+  test::expect_error(ErrorKind::kUsage, {"expected a mask token in the text"}, [&] { explain(masked, by_gradient()); });
   // A backend that has none says so itself.
   class NoGradients : public GradientModel {
    public:
@@ -303,9 +283,7 @@ TEST(GradientExplain, RefusesModelsWithoutGradients) {
     Gradients<TextInput>* gradients() override { return nullptr; }
   };
   NoGradients model(ModelHead::kClassification);
-  const Refusal refused = refusal([&] { explain(model, by_gradient()); });
-  EXPECT_EQ(refused.kind, ErrorKind::kUnsupportedModel);
-  EXPECT_NE(refused.message.find("computes none"), std::string::npos) << refused.message;
+  test::expect_error(ErrorKind::kUnsupportedModel, {"computes none"}, [&] { explain(model, by_gradient()); });
   EXPECT_NO_THROW(explain(model, {}));
 }
 
@@ -320,9 +298,8 @@ TEST(GradientExplain, RefusesDamagedGradients) {
     }
   };
   Damaged model(ModelHead::kClassification);
-  const Refusal refused = refusal([&] { explain(model, by_gradient()); });
-  EXPECT_EQ(refused.kind, ErrorKind::kBadFile);
-  EXPECT_NE(refused.message.find("gradients of attention that are finite"), std::string::npos) << refused.message;
+  test::expect_error(ErrorKind::kBadFile, {"gradients of attention that are finite"},
+                     [&] { explain(model, by_gradient()); });
 }
 
 TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
@@ -330,9 +307,7 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
   const auto refuses = [&](const char* part, auto change) {
     ExplainOptions options = by_gradient();
     change(options);
-    const Refusal refused = refusal([&] { explain(model, options); });
-    EXPECT_EQ(refused.kind, ErrorKind::kUsage) << part;
-    EXPECT_NE(refused.message.find(part), std::string::npos) << refused.message;
+    test::expect_error(ErrorKind::kUsage, {part}, [&] { explain(model, options); });
   };
   refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = parse_heads("max"); });
   refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = parse_heads("1"); });
@@ -348,23 +323,21 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
 
   AttentionInput file;
   file.stack = random_stack({.layers = 2, .heads = 1, .tokens = 3});
-  const Refusal refused = refusal([&] { explain_attention(file, by_gradient()); });
-  EXPECT_EQ(refused.kind, ErrorKind::kUsage);
-  EXPECT_NE(refused.message.find("has no gradients"), std::string::npos);
+  test::expect_error(ErrorKind::kUsage, {"has no gradients"}, [&] { explain_attention(file, by_gradient()); });
 
   GradientModel decoder(ModelHead::kCausalLm, true);
   ExplainOptions row = by_gradient();
   row.only_output_token = true;
   row.settings.methods = {Method::kRollout};
-  EXPECT_EQ(refusal([&] { explain(decoder, row); }).kind, ErrorKind::kUsage);
+  test::expect_error(ErrorKind::kUsage, {}, [&] { explain(decoder, row); });
 }
 
 TEST(GradientExplain, LogitsThatAreNotFiniteHaveNoLargest) {
   const GradientModel model(ModelHead::kClassification);
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     const std::vector<float> logits = {0.0F, bad, 1.0F};
-    EXPECT_EQ(refusal([&] { chosen_target({}, model.info(), nullptr, logits, std::nullopt); }).kind,
-              ErrorKind::kBadFile);
+    test::expect_error(ErrorKind::kBadFile, {},
+                       [&] { chosen_target({}, model.info(), nullptr, logits, std::nullopt); });
   }
   EXPECT_THROW(chosen_target({.label = 1}, model.info(), nullptr, std::vector<float>{0.0F}, std::nullopt), Error);
   EXPECT_EQ(chosen_target({}, model.info(), nullptr, std::vector<float>{1.0F, 1.0F, 0.0F}, std::nullopt).index, 0U);
@@ -381,10 +354,10 @@ TEST(PredictionTarget, AnswersBeginWithAToken) {
   EXPECT_EQ(asked_begin(settings, 5).other, 2U);
   for (const char* bad : {"5", "-1", "key", "4x", ""}) {
     settings.target = bad;
-    EXPECT_EQ(refusal([&] { asked_begin(settings, 5); }).kind, ErrorKind::kUsage) << bad;
+    test::expect_error(ErrorKind::kUsage, {}, [&] { asked_begin(settings, 5); });
   }
   settings.target = "2";
-  EXPECT_EQ(refusal([&] { asked_begin(settings, 5); }).kind, ErrorKind::kUsage);  // against itself
+  test::expect_error(ErrorKind::kUsage, {}, [&] { asked_begin(settings, 5); });  // against itself
 }
 
 TEST(PredictionTarget, AgainstTheNextBestOrAllOthers) {

@@ -1,8 +1,6 @@
 #include "attnflow/analysis/explain/text_input.h"
 
-#include <fmt/format.h>
-
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 
 namespace attnflow {
 
@@ -33,10 +31,10 @@ std::vector<InputToken> report_tokens(const Encoding& encoding) {
 
 void check_vocabulary(const TextCodec& codec, const ModelInfo& info) {
   if (codec.id_limit() <= info.vocabulary) return;
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected token numbers below {} (the model's vocabulary), found numbers up to {}; the "
-                          "tokenizer belongs to another model",
-                          codec.source(), info.vocabulary, codec.id_limit() - 1));
+  throw internal::file_error(
+      "{}: expected token numbers below {} (the model's vocabulary), found numbers up to {}; the tokenizer belongs to "
+      "another model",
+      codec.source(), info.vocabulary, codec.id_limit() - 1);
 }
 
 }  // namespace attnflow

@@ -13,7 +13,6 @@
 
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/default_mixing.h"
-#include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_choices.h"
 #include "attnflow/analysis/explain/prediction_target.h"
@@ -28,7 +27,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/explain/fill_generation.h"
 #include "attnflow/explain/fill_report.h"
@@ -62,7 +61,7 @@ Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, c
     tokens.erase(tokens.begin());
   }
   if (tokens.empty()) {
-    throw Error(ErrorKind::kUsage, "expected a prompt with at least one token, found none");
+    throw internal::usage_error("expected a prompt with at least one token, found none");
   }
   return encoding;
 }
@@ -106,15 +105,12 @@ std::vector<std::size_t> decoder_layers(const TargetInfo& target, std::size_t st
   return layers;
 }
 
-// What an encoder-decoder is not asked yet.
 void check_encoder_decoder_settings(const Settings& settings, const ModelInfo& info) {
   const auto refuse = [&](std::string_view option, std::string_view found) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format(
-            "--{}: found {}, which works for decoders but not yet for encoder-decoders such as {}; use --method "
-            "raw, rollout or flow with --mixing attention",
-            option, found, info.name));
+    throw internal::model_error(
+        "--{}: found {}, which works for decoders but not yet for encoder-decoders such as {}; use --method raw, "
+        "rollout or flow with --mixing attention",
+        option, found, info.name);
   };
   const auto has = [](const auto& choices, auto choice) {
     return std::find(choices.begin(), choices.end(), choice) != choices.end();
@@ -126,10 +122,10 @@ void check_encoder_decoder_settings(const Settings& settings, const ModelInfo& i
     if (!has(methods_of(info), method)) refuse("method", method_info(method).name);
   }
   if (settings.normalization != Normalization::kNone) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("--normalize: expected none for {}, an encoder-decoder, whose receptive fields are not "
-                            "computed, found {}; they are for decoders",
-                            info.name, to_text(settings.normalization)));
+    throw internal::model_error(
+        "--normalize: expected none for {}, an encoder-decoder, whose receptive fields are not computed, found {}; "
+        "they are for decoders",
+        info.name, to_text(settings.normalization));
   }
 }
 
@@ -144,11 +140,10 @@ void check_given(const std::vector<std::size_t>& ids, const ModelInfo& info) {
   const std::size_t limit = info.vocabulary;
   const auto beyond = std::find_if(ids.begin(), ids.end(), [limit](std::size_t id) { return id >= limit; });
   if (beyond == ids.end()) return;
-  throw Error(ErrorKind::kUsage, fmt::format("--begin-with: expected token ids of {} from 0 to {}, found {}", info.name,
-                                             limit - 1, *beyond));
+  throw internal::usage_error("--begin-with: expected token ids of {} from 0 to {}, found {}", info.name, limit - 1,
+                              *beyond);
 }
 
-// The rows that are kept while the model runs, and the arrays of the report.
 void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOptions& options, std::size_t layers,
                              std::size_t prompt, std::size_t generated) {
   std::size_t bytes = GenerationSink::bytes(sink, prompt, generated);
@@ -170,11 +165,6 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
       bytes, fmt::format("the rows of {} prompt and {} generated tokens in {} layers", prompt, generated, sink.layers),
       "A shorter prompt, fewer tokens (-n), --method raw, or no flow and no generated columns needs less",
       options.max_memory);
-}
-
-// The mean of rollout over the layers asked for, of the prompt's columns and the generated ones that are kept.
-std::vector<double> step_rollout(internal::GenerationSource& source, const Query& query) {
-  return mean_over_layers(attribute(source, query).values, 0);
 }
 
 // The same rules one by one: each says which tokens it excludes.
@@ -358,7 +348,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
       Query query = generation_query(Method::kRollout, prompt.ids.size(), prompt.words, report, position,
                                      options.generated_columns);
       query.layers = shown;
-      row = step_rollout(source, query);
+      row = mean_over_layers(attribute(source, query).values, 0);
     }
     const std::span<const double> values(row);
     const std::size_t columns = std::min(report.input.tokens.size(), values.size());
@@ -392,11 +382,9 @@ GenerationSources sources_of(Decoder& decoder, const GenerateOptions& options, c
 }
 
 void drop_values(Report& report) {
-  report.raw = report.rollout = report.flow = report.flow_gap = {};
-  report.flow_degenerate = {};
-  report.raw_beside = report.rollout_beside = report.flow_beside = {};
-  report.flow_output_tokens.clear();
-  report.flow_layers.clear();
+  report.raw = report.rollout = {};
+  report.raw_beside = report.rollout_beside = {};
+  drop_flow(report);
 }
 
 Report new_report(const ModelInfo& info, const std::string& text, const GenerateOptions& options) {
@@ -413,9 +401,10 @@ Report new_report(const ModelInfo& info, const std::string& text, const Generate
 void check_encoder_decoder_options(const GenerateOptions& options, const ModelInfo& info) {
   check_encoder_decoder_settings(options.settings, info);
   if (options.check_tokens.empty()) return;
-  throw Error(ErrorKind::kUsage, fmt::format("check_tokens: expected a decoder, found {}, an encoder-decoder, whose "
-                                             "generated tokens have no check by blank-out yet; leave it out",
-                                             info.name));
+  throw internal::usage_error(
+      "check_tokens: expected a decoder, found {}, an encoder-decoder, whose generated tokens have no check by "
+      "blank-out yet; leave it out",
+      info.name);
 }
 
 // Everything that can be refused before the text is made, which may take minutes.
@@ -429,7 +418,6 @@ void check_request(Decoder& decoder, const TextCodec& codec, const GenerateOptio
   if (blanks || !options.check_tokens.empty()) find_blank_token(codec, info);
 }
 
-// Which layers the report has, once the mixing is known.
 void choose_layers(const GenerateOptions& options, Decoder& decoder, Report& report) {
   const ModelInfo& info = decoder.info();
   const Settings& settings = options.settings;
@@ -439,11 +427,7 @@ void choose_layers(const GenerateOptions& options, Decoder& decoder, Report& rep
   // A prediction is read from the last layer; values of lower layers, or their mean, do not explain it.
   if (settings.has_target() && settings.layers.empty()) report.settings.layers = {info.layers};
   if (settings.has_target()) note_preparation(gradients_of(decoder), report.notes);
-  if (settings.wants(Method::kFlow)) {
-    report.flow_layers = options.flow_layers.empty()
-                             ? std::vector<std::size_t>{report.settings.layers.back()}
-                             : resolve_layers(options.flow_layers, settings.start_layer, info.layers);
-  }
+  set_flow_layers(report, options.flow_layers);
 }
 
 // Raw attention, rollout and flow of each generated token. The text is kept when a target's values cannot be had.

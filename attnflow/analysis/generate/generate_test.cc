@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "attnflow/analysis/generate/decoder_for_test.h"
 #include "attnflow/analysis/generate/generated_text.h"

@@ -10,7 +10,6 @@
 #include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/base/error.h"
 
 namespace attnflow::internal {
 namespace {

@@ -95,16 +95,7 @@ double GenerationSink::first_share(std::size_t layer, std::size_t position) cons
 
 AttentionGraph GenerationSink::graph(std::size_t tokens) const {
   assert(tokens <= options_.graph_tokens);
-  AttentionGraph part;
-  part.residual = graph_.residual;
-  part.weights = Tensor<double>({options_.layers, tokens, tokens});
-  for (std::size_t l = 0; l < options_.layers; ++l) {
-    for (std::size_t q = 0; q < tokens; ++q) {
-      std::copy_n(graph_.weights.data() + (l * options_.graph_tokens + q) * options_.graph_tokens, tokens,
-                  part.weights.data() + (l * tokens + q) * tokens);
-    }
-  }
-  return part;
+  return first_tokens(graph_, tokens);
 }
 
 std::size_t GenerationSink::bytes(const GenerationSinkOptions& options, std::size_t prompt, std::size_t generated) {

@@ -12,7 +12,7 @@
 #include "attnflow/analysis/image/blank_patches.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/graph/attention_stack.h"
@@ -31,18 +31,9 @@ namespace {
 constexpr std::size_t kLongestShown = 640;
 
 std::string token_text(TokenRole role, std::size_t number) {
-  switch (role) {
-    case TokenRole::kClass:
-      return "[CLS]";
-    case TokenRole::kDistillation:
-      return "[DIST]";
-    case TokenRole::kRegister:
-      return fmt::format("[REG {}]", number);
-    case TokenRole::kText:
-    case TokenRole::kPatch:
-      break;
-  }
-  return "";
+  if (role == TokenRole::kClass) return "[CLS]";
+  if (role == TokenRole::kDistillation) return "[DIST]";
+  return role == TokenRole::kRegister ? fmt::format("[REG {}]", number) : "";
 }
 
 std::vector<InputToken> report_tokens(const ImageTokens& tokens) {
@@ -77,27 +68,21 @@ void note_few_classes(Report& report, const ModelInfo& info) {
                            {"labels", info.labels}}});
 }
 
-// The picture as the report carries it.
 void add_shown(ReportImage& image, const Picture& picture) {
   const std::size_t longest = std::max(picture.width(), picture.height());
-  if (longest <= kLongestShown) {
-    image.png = encode_png(picture);
-    image.png_width = picture.width();
-    image.png_height = picture.height();
-    return;
-  }
   ResizeOptions smaller;
   smaller.width = std::max<std::size_t>(1, picture.width() * kLongestShown / longest);
   smaller.height = std::max<std::size_t>(1, picture.height() * kLongestShown / longest);
-  image.png = encode_png(resize(picture, smaller));
-  image.png_width = smaller.width;
-  image.png_height = smaller.height;
+  const Picture shown = longest <= kLongestShown ? picture : resize(picture, smaller);
+  image.png = encode_png(shown);
+  image.png_width = shown.width();
+  image.png_height = shown.height();
 }
 
 void check_explain_image_options(const ExplainOptions& options) {
   validate(options.settings);
   const auto refuse = [](const char* option, const char* what) {
-    throw Error(ErrorKind::kUsage, fmt::format("{}: expected a text, found an image, which has no {}", option, what));
+    throw internal::usage_error("{}: expected a text, found an image, which has no {}", option, what);
   };
   if (options.settings.words) refuse("--words", "words");
   if (!options.candidates.empty()) refuse("--candidates", "masked words");
@@ -122,7 +107,6 @@ void add_scores(Report& report, VisionModel& model, const ImageProcessor& proces
   score_methods(report, question);
 }
 
-// What the model said: the most probable classes.
 void add_prediction(Report& report, const ModelInfo& info, const ModelOutput& output, const ExplainOptions& options) {
   if (info.head != ModelHead::kClassification) return;
   ReportPrediction prediction{.kind = "classification", .position = {}, .choices = {}, .candidates = {}};

@@ -6,7 +6,6 @@
 #ifndef ATTNFLOW_ANALYSIS_IMAGE_EXPLAIN_IMAGE_H_
 #define ATTNFLOW_ANALYSIS_IMAGE_EXPLAIN_IMAGE_H_
 
-#include <cstddef>
 #include <string>
 
 #include "attnflow/analysis/explain/explain.h"

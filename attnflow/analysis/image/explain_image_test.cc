@@ -10,7 +10,8 @@
 
 #include "attnflow/analysis/image/picture_model_for_test.h"
 #include "attnflow/analysis/loaded_model.h"
-#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/note_for_test.h"
+#include "attnflow/base/text_for_test.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/mixing.h"
@@ -212,13 +213,10 @@ TEST(ExplainImage, AModelWithoutClassesAndClassToken) {
   EXPECT_TRUE(report.predictions.empty());
   EXPECT_FALSE(report.target);
   EXPECT_EQ(report.output_token, kFirst + 1 * kColumns + 2);
-  std::vector<NoteCode> codes;
-  for (const Note& note : report.notes) codes.push_back(note.code);
-  EXPECT_NE(std::find(codes.begin(), codes.end(), NoteCode::kNoHead), codes.end());
-  const auto middle = std::find(codes.begin(), codes.end(), NoteCode::kOutputTokenMiddle);
-  ASSERT_NE(middle, codes.end());
-  EXPECT_NE(report.notes[static_cast<std::size_t>(middle - codes.begin())].text.find("row 2, column 3"),
-            std::string::npos);
+  EXPECT_TRUE(test::has_note(report.notes, NoteCode::kNoHead));
+  const std::vector<Note> middle = test::notes_of(report.notes, NoteCode::kOutputTokenMiddle);
+  ASSERT_EQ(middle.size(), 1U);
+  test::expect_parts(middle[0].text, {"row 2, column 3"});
   ExplainOptions options;
   options.settings.output_token = parse_output_token("last");
   EXPECT_EQ(explain(model, options).output_token, kTokens - 1);

@@ -7,13 +7,14 @@
 #include <span>
 #include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/draw/figure_text.h"
 #include "attnflow/image/encode_png.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/image/resize.h"
 #include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_ranking.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow {
 namespace {
@@ -42,8 +43,8 @@ class Maps {
     picture_ = decode_picture(bytes, image_.name.empty() ? "the report's picture" : image_.name);
     output_ = options.output_token.value_or(report.output_token);
     if (output_ >= report.input.tokens.size()) {
-      throw Error(ErrorKind::kUsage, fmt::format("output token: expected a position below {}, found {}",
-                                                 report.input.tokens.size(), output_));
+      throw internal::usage_error("output token: expected a position below {}, found {}", report.input.tokens.size(),
+                                  output_);
     }
   }
 
@@ -138,10 +139,9 @@ class Maps {
  private:
   static const ReportImage& checked_image(const Report& report) {
     if (report.input.image) return *report.input.image;
-    throw Error(ErrorKind::kUsage, "expected the report of an image, found one of a text or of an attention file");
+    throw internal::usage_error("expected the report of an image, found one of a text or of an attention file");
   }
 
-  // Where the output token lies, when it is a patch.
   std::optional<PanelMark> mark() const {
     if (output_ < image_.first_patch || output_ - image_.first_patch >= image_.rows * image_.columns) return {};
     const std::size_t patch = output_ - image_.first_patch;
@@ -166,7 +166,7 @@ class Maps {
 
 std::string share_text(const ImageRow& row) {
   if (!(row.total > 0.0)) return "nothing on any token";
-  return fmt::format("{:.0f}% on tokens that are not patches", 100.0 * row.special / row.total);
+  return internal::percent(row.special / row.total) + " on tokens that are not patches";
 }
 
 std::string panel_title(const Report& report, Method method, std::size_t layer) {
@@ -183,8 +183,8 @@ std::vector<std::string> subtitles(const Report& report) {
   for (const ReportPrediction& prediction : report.predictions) {
     std::string line = "predicted: ";
     for (std::size_t c = 0; c < std::min<std::size_t>(4, prediction.choices.size()); ++c) {
-      line += fmt::format("{}{} {:.1f}%", c == 0 ? "" : ", ", prediction.choices[c].label,
-                          100.0 * prediction.choices[c].probability);
+      line += fmt::format("{}{} {}", c == 0 ? "" : ", ", prediction.choices[c].label,
+                          internal::percent(prediction.choices[c].probability, 1));
     }
     lines.push_back(std::move(line));
   }
@@ -205,8 +205,8 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
   const std::size_t layer = options.layer.value_or(report.settings.layers.back());
   const auto position = layer_index(report, layer);
   if (!position) {
-    throw Error(ErrorKind::kUsage, fmt::format("layer: expected one of the computed layers ({}), found {}",
-                                               fmt::join(report.settings.layers, ", "), layer));
+    throw internal::usage_error("layer: expected one of the computed layers ({}), found {}",
+                                fmt::join(report.settings.layers, ", "), layer);
   }
   PicturePage page;
   page.title = maps.image().name;
@@ -224,8 +224,8 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
     } else if (options.methods.empty()) {
       page.notes.push_back(fmt::format("Not shown: {}, which was computed for other output tokens.", to_text(method)));
     } else {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("expected a method that was computed for the output token, found {}", to_text(method)));
+      throw internal::usage_error("expected a method that was computed for the output token, found {}",
+                                  to_text(method));
     }
   }
   if (options.view != ImageView::kLayers) {
@@ -238,7 +238,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
       panel.title = title;
       if (options.page.notes || has_signs) panel.caption = caption;  // colors need their legend
       panel.description = fmt::format("the picture under a map of {}", title);
-      panel.bar = PanelBar{has_signs ? -top : 0.0, top, {}, {}, has_signs};
+      panel.bar = PanelBar{top, has_signs};
       row.panels.push_back(std::move(panel));
     };
     for (const Method method : methods) {
@@ -262,12 +262,12 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
       PictureRow strip;
       strip.heading = to_text(method) + " by layer";
       strip.panel_height = kLayerHeight;
-      strip.bar = PanelBar{0.0, largest > 0.0 ? largest : 1.0, {}, {}, false};
+      strip.bar = PanelBar{largest > 0.0 ? largest : 1.0};
       for (std::size_t l = 0; l < rows.size(); ++l) {
         PicturePanel panel = maps.panel(rows[l], largest, kLayerSide);
         panel.title = fmt::format("layer {}", report.settings.layers[l]);
         const bool told = options.page.notes && rows[l].total > 0.0;
-        panel.caption = told ? fmt::format("{:.0f}% off the map", 100.0 * rows[l].special / rows[l].total) : "";
+        panel.caption = told ? internal::percent(rows[l].special / rows[l].total) + " off the map" : "";
         panel.description = fmt::format("the picture under a map of {}, {}", to_text(method), panel.title);
         strip.panels.push_back(std::move(panel));
       }
@@ -275,11 +275,10 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
     }
   }
   if (methods.empty() && scored.empty()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected a method that was computed for the output token {}, found none", token));
+    throw internal::usage_error("expected a method that was computed for the output token {}, found none", token);
   }
   if (page.rows.empty()) {
-    throw Error(ErrorKind::kUsage, "layers: expected a report of several layers, found one; use the view overlay");
+    throw internal::usage_error("layers: expected a report of several layers, found one; use the view overlay");
   }
   return page;
 }

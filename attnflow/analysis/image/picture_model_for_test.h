@@ -2,14 +2,12 @@
 #ifndef ATTNFLOW_ANALYSIS_IMAGE_PICTURE_MODEL_FOR_TEST_H_
 #define ATTNFLOW_ANALYSIS_IMAGE_PICTURE_MODEL_FOR_TEST_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <random>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

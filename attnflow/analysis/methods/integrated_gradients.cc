@@ -7,7 +7,7 @@
 #include <numbers>
 #include <span>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 
 namespace attnflow {
 namespace {
@@ -19,9 +19,9 @@ template <typename Question, typename Input>
 IntegratedGradients integrate(const Question& question, const Input& input) {
   check_integration_steps(question.steps);
   if (!question.blanked) {
-    throw Error(ErrorKind::kUsage,
-                "--method integrated-gradients: expected a tokenizer with a blank token (unknown, mask or padding), "
-                "where the path to the input starts, found none");
+    throw internal::usage_error(
+        "--method integrated-gradients: expected a tokenizer with a blank token (unknown, mask or padding), where the "
+        "path to the input starts, found none");
   }
   Gradients<Input>& gradients = gradients_of(question.model);
   BatchOptions options{.stop_token = question.stop_token};
@@ -74,8 +74,7 @@ IntegratedGradients integrate(const Question& question, const Input& input) {
 
 void check_integration_steps(std::size_t steps) {
   if (steps >= 1 && steps <= kMaxIntegrationSteps) return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--integration-steps: expected 1 to {}, found {}", kMaxIntegrationSteps, steps));
+  throw internal::usage_error("--integration-steps: expected 1 to {}, found {}", kMaxIntegrationSteps, steps);
 }
 
 IntegratedGradients integrated_gradients(const TextQuestion& question) { return integrate(question, question.input); }

@@ -1,7 +1,5 @@
 #include "attnflow/analysis/methods/logit_scores.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -13,7 +11,7 @@
 #include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/methods/target_values.h"
 #include "attnflow/attribution/methods.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/graph/attention_gradient_sink.h"
 #include "attnflow/graph/attention_sink.h"
 #include "attnflow/graph/contribution_mixing.h"
@@ -42,7 +40,6 @@ struct TopSink final : AttentionGradientSink {
   Tensor<float> slope;   // u
 };
 
-// Sums over the layers, while the model runs.
 class LogitSink final : public AttentionSink {
  public:
   LogitSink(std::size_t layers, const Tensor<float>& slope, const std::stop_token& stop)
@@ -162,31 +159,14 @@ class LogitSink final : public AttentionSink {
   std::vector<Layer> layers_;
 };
 
-}  // namespace
-
-void check_logit_scores(const ModelInfo& info, Method method) {
-  if (!info.norms_after) return;
-  throw Error(
-      ErrorKind::kUnsupportedModel,
-      fmt::format("--method {}: expected a model whose norms come before its blocks (GPT-2, Llama, ViT), so that "
-                  "the layers' contributions add up, found {}, whose norms come after them (as in BERT); use attnlrp "
-                  "or blank-out",
-                  method_info(method).name, info.name));
-}
-
-namespace {
-
 template <typename Question, typename Input>
-LogitScores share_out(const Question& question, const Input& input, bool through_layers) {
+LogitScores share_out(const Question& question, const Input& input, Method method) {
   using Kind = ScoreTarget::Kind;
-  const Method method = through_layers ? Method::kAltiLogit : Method::kLogit;
+  const bool through_layers = method == Method::kAltiLogit;
   const char* const name = method_info(method).name;
   if (question.target.kind == Kind::kProbability || question.target.kind == Kind::kProbabilityDifference) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--method {}: expected a logit or a difference of logits to distribute over tokens, found a "
-                    "probability",
-                    name));
+    throw internal::usage_error(
+        "--method {}: expected a logit or a difference of logits to distribute over tokens, found a probability", name);
   }
   const ModelInfo& info = question.model.info();
   check_logit_scores(info, method);
@@ -194,10 +174,10 @@ LogitScores share_out(const Question& question, const Input& input, bool through
   StopGradientSink stoppable({&top}, question.stop_token);
   gradients_of(question.model).attention_gradients(input, question.target, stoppable, BackwardRule::kAttnLrp);
   if (top.slope.empty()) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("--method {}: expected a backend that provides the residual stream after the last layer, "
-                            "found the backend of {}, which does not; use attnlrp or blank-out",
-                            name, info.name));
+    throw internal::model_error(
+        "--method {}: expected a backend that provides the residual stream after the last layer, found the backend of "
+        "{}, which does not; use attnlrp or blank-out",
+        name, info.name);
   }
   LogitSink sink(info.layers, top.slope, question.stop_token);
   std::vector<AttentionSink*> sinks = {&sink};
@@ -226,9 +206,19 @@ LogitScores share_out(const Question& question, const Input& input, bool through
 
 }  // namespace
 
-LogitScores logit_scores(const TextQuestion& question) { return share_out(question, question.input, false); }
-LogitScores logit_scores(const ImageQuestion& question) { return share_out(question, question.input, false); }
-LogitScores alti_logit_scores(const TextQuestion& question) { return share_out(question, question.input, true); }
-LogitScores alti_logit_scores(const ImageQuestion& question) { return share_out(question, question.input, true); }
+void check_logit_scores(const ModelInfo& info, Method method) {
+  if (!info.norms_after) return;
+  throw internal::model_error(
+      "--method {}: expected a model whose norms come before its blocks (GPT-2, Llama, ViT), so that the layers' "
+      "contributions add up, found {}, whose norms come after them (as in BERT); use attnlrp or blank-out",
+      method_info(method).name, info.name);
+}
+
+LogitScores logit_scores(const TextQuestion& question, Method method) {
+  return share_out(question, question.input, method);
+}
+LogitScores logit_scores(const ImageQuestion& question, Method method) {
+  return share_out(question, question.input, method);
+}
 
 }  // namespace attnflow

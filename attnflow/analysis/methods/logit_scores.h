@@ -51,13 +51,10 @@ struct LogitScores {
 // Throws Error(kUnsupportedModel) for a model whose norms come after its blocks (BERT).
 void check_logit_scores(const ModelInfo& info, Method method);
 
-// logit_scores() gives s, alti_logit_scores() s'. Throw Error(kUsage) for a target that is a probability;
-// Error(kUnsupportedModel) as check_logit_scores(), and for a model that does not hand over terms and gradients;
-// Cancelled.
-LogitScores logit_scores(const TextQuestion& question);
-LogitScores logit_scores(const ImageQuestion& question);
-LogitScores alti_logit_scores(const TextQuestion& question);
-LogitScores alti_logit_scores(const ImageQuestion& question);
+// s, or for Method::kAltiLogit s'. Throw Error(kUsage) for a target that is a probability; Error(kUnsupportedModel) as
+// check_logit_scores(), and for a model that does not hand over terms and gradients; Cancelled.
+LogitScores logit_scores(const TextQuestion& question, Method method = Method::kLogit);
+LogitScores logit_scores(const ImageQuestion& question, Method method = Method::kLogit);
 
 }  // namespace attnflow
 

@@ -10,7 +10,6 @@
 #include "attnflow/attribution/query.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/layer_terms.h"
-#include "attnflow/model/prediction.h"
 
 namespace attnflow::logit_scores_test {
 namespace {

@@ -1,7 +1,5 @@
 #include "attnflow/analysis/methods/score_methods.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,26 +12,26 @@
 #include "attnflow/analysis/methods/integrated_gradients.h"
 #include "attnflow/analysis/methods/logit_scores.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/base/error.h"
-#include "attnflow/evaluate/rank_correlation.h"
-#include "attnflow/report/report_ranking.h"
+#include "attnflow/base/format_error.h"
 
 namespace attnflow {
 namespace {
 
 Tensor<double> score_row(std::vector<double> scores, const char* method) {
   if (!std::all_of(scores.begin(), scores.end(), [](double score) { return std::isfinite(score); })) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("--method {}: expected finite scores, found some that are not; the model's weights are "
-                            "damaged or overflow in float32",
-                            method));
+    throw internal::file_error(
+        "--method {}: expected finite scores, found some that are not; the model's weights are damaged or overflow in "
+        "float32",
+        method);
   }
   const std::size_t n = scores.size();
   return {{1, n}, std::move(scores)};
 }
 
+}  // namespace
+
 template <typename Question>
-MethodScores scores_of(Method method, const Question& question, const std::optional<BlankOut>& blanked) {
+MethodScores method_scores(Method method, const Question& question, const std::optional<BlankOut>& blanked) {
   MethodScores found{.method = method, .sums = {{}}};
   ScoreSum& sum = found.sums.front();
   std::vector<double> scores;
@@ -55,22 +53,22 @@ MethodScores scores_of(Method method, const Question& question, const std::optio
     }
     case Method::kLogit:
     case Method::kAltiLogit: {
-      LogitScores shared = method == Method::kLogit ? logit_scores(question) : alti_logit_scores(question);
+      LogitScores shared = logit_scores(question, method);
       scores = std::move(shared.scores);
       sum.parts = std::move(shared.parts);
       sum.total = shared.value;
       break;
     }
     default:
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--method {}: expected a method without layers, found one with layers", to_text(method)));
+      throw internal::usage_error("--method {}: expected a method without layers, found one with layers",
+                                  to_text(method));
   }
   found.values = score_row(std::move(scores), method_info(method).name);
   return found;
 }
 
 template <typename Question>
-void score_all(Report& report, const Question& question) {
+void score_methods(Report& report, const Question& question) {
   const bool asked = report.settings.wants(Method::kBlankOut);
   const double work = report.settings.explains_prediction() ? kAgreementWork : kCheckWork;
   const std::size_t n = question.groups.size();
@@ -81,7 +79,7 @@ void score_all(Report& report, const Question& question) {
     blanked = blank_out(question);
   }
   for (const Method method : report.settings.methods) {
-    if (!method_info(method).aggregates()) report.scores.push_back(scores_of(method, question, blanked));
+    if (!method_info(method).aggregates()) report.scores.push_back(method_scores(method, question, blanked));
   }
   note_integration_error(report.scores, question.steps, report.notes);
   if (!blanked) return;
@@ -89,34 +87,29 @@ void score_all(Report& report, const Question& question) {
   note_agreement(*report.agreement, report.input, report.notes);
 }
 
-}  // namespace
-
 template <typename Input>
 void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t steps) {
   for (const Method method : settings.methods) {
     const MethodInfo& info = method_info(method);
     if (info.aggregates()) continue;
     if (model.info().head == ModelHead::kNone) {
-      throw Error(ErrorKind::kUnsupportedModel,
-                  fmt::format("--method {}: expected a model that predicts something (a class, a token), found {}, "
-                              "which has no head; choose such a model, or raw, rollout or flow",
-                              info.name, model.info().name));
+      throw internal::model_error(
+          "--method {}: expected a model that predicts something (a class, a token), found {}, which has no head; "
+          "choose such a model, or raw, rollout or flow",
+          info.name, model.info().name);
     }
     if (!info.needs_gradients()) continue;
     if (info.needs == MethodNeeds::kLayers) check_logit_scores(model.info(), method);
     if (method == Method::kIntegratedGradients) check_integration_steps(steps);
     if (method == Method::kIntegratedGradients && !gradients_of(model).takes_embeddings()) {
-      throw Error(ErrorKind::kUnsupportedModel,
-                  fmt::format("--method {}: expected a model whose gradients can be taken at embeddings other than the "
-                              "input's, found {}, whose backend cannot; use attnlrp, gradient-x-input or blank-out",
-                              info.name, model.info().name));
+      throw internal::model_error(
+          "--method {}: expected a model whose gradients can be taken at embeddings other than the input's, found {}, "
+          "whose backend cannot; use attnlrp, gradient-x-input or blank-out",
+          info.name, model.info().name);
     }
     gradients_of(model);
   }
 }
-
-template void check_methods(const Settings& settings, ModelOf<TextInput>& model, std::size_t steps);
-template void check_methods(const Settings& settings, ModelOf<PixelInput>& model, std::size_t steps);
 
 std::string target_quantity(ScoreTarget::Kind kind) {
   constexpr std::array kQuantities = {"logit", "logit difference", "logit above the others' mean", "probability",
@@ -132,9 +125,6 @@ BlankedInput blanked_input(const Question& question) {
           .groups = question.groups};
 }
 
-template BlankedInput blanked_input(const TextQuestion& question);
-template BlankedInput blanked_input(const ImageQuestion& question);
-
 void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes) {
   constexpr double kMuch = 0.1;
   double most = 0.0;
@@ -148,14 +138,13 @@ void note_integration_error(const std::vector<MethodScores>& all, std::size_t st
   if (most > kMuch) notes.push_back({NoteCode::kIntegrationError, {{"steps", steps}, {"share", most}}});
 }
 
-MethodScores method_scores(Method method, const TextQuestion& question, const std::optional<BlankOut>& blanked) {
-  return scores_of(method, question, blanked);
-}
-MethodScores method_scores(Method method, const ImageQuestion& question, const std::optional<BlankOut>& blanked) {
-  return scores_of(method, question, blanked);
-}
-
-void score_methods(Report& report, const TextQuestion& question) { score_all(report, question); }
-void score_methods(Report& report, const ImageQuestion& question) { score_all(report, question); }
+template void check_methods(const Settings&, ModelOf<TextInput>&, std::size_t);
+template void check_methods(const Settings&, ModelOf<PixelInput>&, std::size_t);
+template MethodScores method_scores(Method, const TextQuestion&, const std::optional<BlankOut>&);
+template MethodScores method_scores(Method, const ImageQuestion&, const std::optional<BlankOut>&);
+template BlankedInput blanked_input(const TextQuestion&);
+template BlankedInput blanked_input(const ImageQuestion&);
+template void score_methods(Report&, const TextQuestion&);
+template void score_methods(Report&, const ImageQuestion&);
 
 }  // namespace attnflow

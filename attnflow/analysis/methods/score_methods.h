@@ -1,6 +1,7 @@
 // The methods beside the graph that a report asks for, and what blank-out says of all its maps.
 //
-// In order: check_methods(), before the model runs; the report's arrays of methods that aggregate; score_methods().
+// Questions are a TextQuestion or an ImageQuestion. In order: check_methods(), before the model runs; the report's
+// arrays of methods that aggregate; score_methods().
 //
 // Agreement (report/report_scores.h) costs a run of the model for each token. It is given where blank-out is asked for,
 // beside every explanation of one prediction that takes no more than kAgreementWork for it, and beside maps of
@@ -26,18 +27,15 @@ namespace attnflow {
 template <typename Input>
 void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t steps);
 
-extern template void check_methods(const Settings& settings, ModelOf<TextInput>& model, std::size_t steps);
-extern template void check_methods(const Settings& settings, ModelOf<PixelInput>& model, std::size_t steps);
-
 // What one method beside the graph says, as one row. Throws as the method does, and Error(kUsage) for one that
 // aggregates. `blanked`: what blank_out() said of the same question, where it is known already.
-MethodScores method_scores(Method method, const TextQuestion& question, const std::optional<BlankOut>& blanked = {});
-MethodScores method_scores(Method method, const ImageQuestion& question, const std::optional<BlankOut>& blanked = {});
+template <typename Question>
+MethodScores method_scores(Method method, const Question& question, const std::optional<BlankOut>& blanked = {});
 
 // Fills Report::scores in the order of settings.methods, and Report::agreement with its notes. A question without
 // `blanked` has no agreement. Throws as the methods do; Cancelled.
-void score_methods(Report& report, const TextQuestion& question);
-void score_methods(Report& report, const ImageQuestion& question);
+template <typename Question>
+void score_methods(Report& report, const Question& question);
 
 // "logit difference": what a target's value is, for people.
 std::string target_quantity(ScoreTarget::Kind kind);
@@ -45,9 +43,6 @@ std::string target_quantity(ScoreTarget::Kind kind);
 // What blank_out_agreement() has to know of a question.
 template <typename Question>
 BlankedInput blanked_input(const Question& question);
-
-extern template BlankedInput blanked_input(const TextQuestion& question);
-extern template BlankedInput blanked_input(const ImageQuestion& question);
 
 // A note where integrated gradients miss much of what they share out: then they say little about single tokens.
 void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes);

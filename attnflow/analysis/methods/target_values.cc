@@ -1,7 +1,5 @@
 #include "attnflow/analysis/methods/target_values.h"
 
-#include <cstddef>
-
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {

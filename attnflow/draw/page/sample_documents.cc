@@ -1,17 +1,10 @@
-// Writes compact documents, for tests of their readers and for inspecting sizes:
+// Writes compact documents of drawn and of random attention, for tests of their readers and for inspecting sizes:
+// attnflow_sample_documents FOLDER.
 //
-//   attnflow_sample_documents FOLDER                 reports of drawn and of random attention
-//   attnflow_sample_documents FOLDER --large         2,048 tokens with 30 layers, 4,096 with 12; takes minutes
-//   attnflow_sample_documents FOLDER NAME FILE.npz   the report of a model's attention: FILE.npz holds `attention` and,
-//                                                    optionally, `tokens` and `special`, as written by
-//                                                    --keep-attention; flow is that of the first token
-//
-// Each sample becomes NAME.compact.json and, if the report is small, NAME.json, which has all bits. For each, a line
-// gives its size and the time taken. NAME-log8 and NAME-top are compact documents of NAME that are made smaller than
-// necessary.
+// Each sample becomes NAME.compact.json and NAME.json, which has all bits. For each, a line gives its size and the time
+// taken. NAME-log8 and NAME-top are compact documents of NAME that are made smaller than necessary.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -21,26 +14,19 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "attnflow/draw/synthetic_generation_for_test.h"
 #include "attnflow/draw/synthetic_picture_for_test.h"
-#include "attnflow/files/array_file.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/flow/flow.h"
-#include "attnflow/graph/attention_stack.h"
-#include "attnflow/graph/mixing.h"
 #include "attnflow/report/compact_json.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/rollout/rollout.h"
 
 namespace attnflow {
 namespace {
-
-// Number of values above which no exact document is written.
-constexpr std::size_t kMaxExactValues = 4'000'000;
 
 void write_document(const std::filesystem::path& path, const std::function<std::string()>& make) {
   const auto start = std::chrono::steady_clock::now();
@@ -63,9 +49,7 @@ void write_compact(const std::filesystem::path& folder, const std::string& name,
 
 void write(const std::filesystem::path& folder, const std::string& name, const Report& report) {
   write_compact(folder, name, report);
-  if (report.raw.size() + report.attention.size() <= kMaxExactValues) {
-    write_document(folder / (name + ".json"), [&] { return report_to_json(report); });
-  }
+  write_document(folder / (name + ".json"), [&] { return report_to_json(report); });
 }
 
 // Words between two special tokens, in the form used by the report.
@@ -113,68 +97,48 @@ void fill_row(std::size_t layer, std::size_t head, std::size_t query, bool causa
   for (float& weight : *row) weight /= sum;
 }
 
-// Fills raw, rollout and the flow of the report's output token. `weights` is called for one layer at a time.
-void analyse(std::size_t layers, std::size_t n, const std::function<Tensor<double>(std::size_t)>& weights, bool flow,
-             Report* report) {
-  AttentionGraph graph;
-  graph.weights = Tensor<double>({layers, n, n});
-  for (std::size_t l = 0; l < layers; ++l) {
-    const Tensor<double> layer = weights(l);
-    std::copy_n(layer.data(), n * n, graph.weights.data() + l * n * n);
-    report->settings.layers.push_back(l + 1);
-  }
-  for (std::size_t i = 0; i < n; ++i) report->output_tokens.push_back(i);
-  report->model.layers = layers;
-  report->rollout = rollout(graph);
-  if (flow) {
-    FlowOptions options;
-    options.output_token = report->output_token;
-    FlowResult result = attention_flow(graph, options);
-    report->flow = std::move(result.flow);
-    report->flow_gap = std::move(result.flow_gap);
-    report->flow_degenerate = std::move(result.degenerate);
-    report->flow_output_tokens = {report->output_token};
-  } else {
-    report->settings.methods = {Method::kRaw, Method::kRollout};
-  }
-  report->raw = std::move(graph.weights);
-  report->graph = report->raw;
-}
-
 struct Sample {
   std::size_t layers = 0;
   std::size_t heads = 0;
   std::size_t n = 0;
   bool causal = false;
   bool attention = false;
-  bool flow = true;
 };
 
 Report random_report(const Sample& sample) {
   Report report;
-  report.model = {"random-attention", sample.causal ? "llama" : "bert", 0, sample.heads, sample.causal};
+  report.model = {"random-attention", sample.causal ? "llama" : "bert", sample.layers, sample.heads, sample.causal};
   add_tokens(sample.n, &report);
   report.output_token = sample.causal ? sample.n - 1 : 0;
   if (sample.attention) report.attention = Tensor<float>({sample.layers, sample.heads, sample.n, sample.n});
+  AttentionGraph graph;
+  graph.weights = Tensor<double>({sample.layers, sample.n, sample.n});
   std::vector<float> row(sample.n);
-  const auto layer = [&](std::size_t l) {
-    Tensor<double> mean({sample.n, sample.n});
+  for (std::size_t l = 0; l < sample.layers; ++l) {
     for (std::size_t h = 0; h < sample.heads; ++h) {
       for (std::size_t i = 0; i < sample.n; ++i) {
         fill_row(l, h, i, sample.causal, &row);
         for (std::size_t j = 0; j < sample.n; ++j) {
-          mean(i, j) += static_cast<double>(row[j]) / static_cast<double>(sample.heads);
+          graph.weights(l, i, j) += static_cast<double>(row[j]) / static_cast<double>(sample.heads);
           if (sample.attention) report.attention(l, h, i, j) = row[j];
         }
       }
     }
-    return mean;
-  };
-  analyse(sample.layers, sample.n, layer, sample.flow, &report);
+    report.settings.layers.push_back(l + 1);
+  }
+  for (std::size_t i = 0; i < sample.n; ++i) report.output_tokens.push_back(i);
+  report.rollout = rollout(graph);
+  FlowResult flow = attention_flow(graph, {.output_token = report.output_token});
+  report.flow = std::move(flow.flow);
+  report.flow_gap = std::move(flow.flow_gap);
+  report.flow_degenerate = std::move(flow.degenerate);
+  report.flow_output_tokens = {report.output_token};
+  report.raw = std::move(graph.weights);
+  report.graph = report.raw;
   return report;
 }
 
-void write_small_samples(const std::filesystem::path& folder) {
+void write_samples(const std::filesystem::path& folder) {
   write(folder, "text-small", random_report({.layers = 6, .heads = 12, .n = 12, .attention = true}));
   const Report text = random_report({.layers = 6, .heads = 12, .n = 128});
   write(folder, "text-128", text);
@@ -202,63 +166,17 @@ void write_small_samples(const std::filesystem::path& folder) {
   write_compact(folder, "generation-150x60-top", generation, few_bytes(150'000));
 }
 
-void write_large_samples(const std::filesystem::path& folder) {
-  write(folder, "decoder-2048x30", random_report({.layers = 30, .heads = 1, .n = 2048, .causal = true, .flow = false}));
-  write(folder, "text-4096x12", random_report({.layers = 12, .heads = 1, .n = 4096, .flow = false}));
-}
-
-void write_model_sample(const std::filesystem::path& folder, const std::string& name,
-                        const std::filesystem::path& file) {
-  const AttentionStack stack(read_npz(file, "attention").to_float("attention"));
-  const std::vector<std::string> keys = list_npz(file);
-  const auto has = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
-  const std::size_t n = stack.tokens();
-  Report report;
-  report.model = {name, "bert", 0, stack.heads(), false};
-  std::vector<std::string> tokens(n);
-  if (has("tokens")) tokens = read_npz(file, "tokens").strings;
-  Tensor<double> special({n});
-  if (has("special")) special = read_npz(file, "special").to_double("special");
-  for (std::size_t i = 0; i < n; ++i) {
-    const bool piece = tokens[i].starts_with("##");
-    const std::string word = piece ? tokens[i].substr(2) : tokens[i];
-    std::string& text = report.input.text;
-    InputToken& token = report.input.tokens.emplace_back();
-    token.text = tokens[i];
-    token.special = special(i) != 0.0;
-    if (token.special || word.empty()) continue;
-    if (!text.empty() && !piece) text += ' ';
-    token.begin = text.size();
-    text += word;
-    token.end = text.size();
-  }
-  analyse(
-      stack.layers(), n, [&](std::size_t l) { return fuse_heads(stack.layer(l + 1), HeadFusion::kMean); }, true,
-      &report);
-  write(folder, name, report);
-  report.attention = stack.weights();
-  write(folder, name + "-heads", report);
-}
-
 }  // namespace
 }  // namespace attnflow
 
 int main(int argc, char** argv) {
-  const bool large = argc == 3 && std::string_view(argv[2]) == "--large";
-  if (argc != 2 && argc != 4 && !large) {
-    std::fprintf(stderr, "usage: attnflow_sample_documents FOLDER [--large | NAME FILE.npz]\n");
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: attnflow_sample_documents FOLDER\n");
     return 2;
   }
   try {
-    const std::filesystem::path folder = argv[1];
-    std::filesystem::create_directories(folder);
-    if (large) {
-      attnflow::write_large_samples(folder);
-    } else if (argc == 2) {
-      attnflow::write_small_samples(folder);
-    } else {
-      attnflow::write_model_sample(folder, argv[2], argv[3]);
-    }
+    std::filesystem::create_directories(argv[1]);
+    attnflow::write_samples(argv[1]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "attnflow_sample_documents: %s\n", error.what());
     return 1;

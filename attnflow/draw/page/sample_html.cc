@@ -3,11 +3,14 @@
 // Each sample NAME becomes NAME.html and NAME.json, the same report in full precision; those of generations are in
 // FOLDER/generation, those of pictures in FOLDER/image. Attention is random (seeded), peaked and with a preference for
 // neighbors and special tokens as in trained models; rollout and flow are computed from it.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <random>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,29 +26,32 @@
 namespace attnflow {
 namespace {
 
-// A token as the tokenizer spells it, and its text. Spaces and line breaks at the start of the text separate this token
-// from the one before it; an empty text makes a special token.
-struct Piece {
-  std::string piece;
-  std::string text;
-};
-
-void add_tokens(const std::vector<Piece>& pieces, std::size_t segment, Report* report) {
+// Adds tokens from words between spaces: "piece=text", "_" for a space and "$" for a line break in texts, or the piece
+// alone, whose text is its own, behind a space unless it continues a word ("##ets") or is a mark; "[CLS]=" is special.
+void add_tokens(const std::string& words, std::size_t segment, Report* report) {
   std::string& text = segment == 0 ? report->input.text : report->input.text_pair;
-  for (const Piece& piece : pieces) {
-    InputToken token;
-    token.text = piece.piece;
+  std::istringstream stream(words);
+  for (std::string word; stream >> word;) {
+    InputToken& token = report->input.tokens.emplace_back();
+    const std::size_t equals = word.find('=', 1);
+    token.text = word.substr(0, equals);
     token.segment = segment;
-    if (piece.text.empty()) {
-      token.special = true;
+    std::string own;
+    if (equals != std::string::npos) {
+      own = word.substr(equals + 1);
+    } else if (word.starts_with("##")) {
+      own = word.substr(2);
     } else {
-      std::size_t gap = piece.text.find_first_not_of(" \n");
-      if (gap == std::string::npos) gap = 0;  // a token of white space
-      token.begin = text.size() + gap;
-      text += piece.text;
-      token.end = text.size();
+      own = (word == "." || word == "," ? "" : " ") + word;
     }
-    report->input.tokens.push_back(token);
+    std::replace(own.begin(), own.end(), '_', ' ');
+    std::replace(own.begin(), own.end(), '$', '\n');
+    token.special = own.empty();
+    if (token.special) continue;
+    const std::size_t gap = own.find_first_not_of(" \n");
+    token.begin = text.size() + (gap == std::string::npos ? 0 : gap);  // all of a token of white space
+    text += own;
+    token.end = text.size();
   }
 }
 
@@ -87,14 +93,10 @@ void compute(std::size_t layers, bool flow_row, Report* report) {
   report->flow = std::move(flow.flow);
   report->flow_gap = std::move(flow.flow_gap);
   report->flow_degenerate = std::move(flow.degenerate);
-  if (flow_row) {
-    report->flow_output_tokens = {report->output_token};
-  } else {
-    report->flow_output_tokens = report->output_tokens;
-  }
+  report->flow_output_tokens = flow_row ? std::vector{report->output_token} : report->output_tokens;
 }
 
-Report text_report(std::string name, const std::vector<Piece>& first, const std::vector<Piece>& second = {}) {
+Report text_report(std::string name, const std::string& first, const std::string& second = "") {
   Report report;
   report.model.name = std::move(name);
   report.model.architecture = "bert";
@@ -104,19 +106,14 @@ Report text_report(std::string name, const std::vector<Piece>& first, const std:
 }
 
 // [CLS], words of a made-up text, [SEP]: n tokens.
-std::vector<Piece> many_pieces(std::size_t n) {
-  static const std::vector<Piece> words = {
-      {"the", " The"},     {"key", " key"},     {"to", " to"},       {"the", " the"}, {"cabin", " cabin"},
-      {"##ets", "ets"},    {"that", " that"},   {"no", " no"},       {"one", " one"}, {"had", " had"},
-      {"un", " un"},       {"##lock", "lock"},  {"##ed", "ed"},      {"was", " was"}, {"on", " on"},
-      {"the", " the"},     {"table", " table"}, {".", "."},          {"it", " It"},   {"stayed", " stayed"},
-      {"there", " there"}, {"for", " for"},     {"years", " years"}, {",", ","},      {"they", " they"},
-      {"say", " say"},     {".", "."}};
-  std::vector<Piece> pieces = {{"[CLS]", ""}};
-  for (std::size_t i = 0; i + 2 < n; ++i) pieces.push_back(words[i % words.size()]);
-  pieces[1].text = "The";
-  pieces.push_back({"[SEP]", ""});
-  return pieces;
+std::string many_words(std::size_t n) {
+  std::istringstream stream(
+      "the=_The key to the cabin ##ets that no one had un ##lock ##ed was on the table . it=_It stayed there for years "
+      ", they say .");
+  const std::vector<std::string> words(std::istream_iterator<std::string>(stream), {});
+  std::string made = "[CLS]= the=The";
+  for (std::size_t i = 1; i + 2 < n; ++i) made += " " + words[i % words.size()];
+  return made + " [SEP]=";
 }
 
 void write(const std::filesystem::path& folder, const std::string& name, const Report& report) {
@@ -125,88 +122,40 @@ void write(const std::filesystem::path& folder, const std::string& name, const R
 }
 
 void write_samples(const std::filesystem::path& folder) {
-  {
-    Report report = text_report("all-MiniLM-L6-v2", {{"[CLS]", ""},
-                                                     {"the", "The"},
-                                                     {"key", " key"},
-                                                     {"to", " to"},
-                                                     {"the", " the"},
-                                                     {"cabinets", " cabinets"},
-                                                     {"[MASK]", " [MASK]"},
-                                                     {"[SEP]", ""}});
-    report.output_token = 6;
-    report.predictions = {{"masked", 6, {{"is", 0.61}, {"was", 0.22}, {"are", 0.05}}, {{"is", 0.61}, {"are", 0.05}}},
-                          {"classification", std::nullopt, {{"grammatical", 0.93}, {"not grammatical", 0.07}}, {}}};
-    compute(6, false, &report);
-    write(folder, "short", report);
-  }
-  {
-    Report report = text_report("long-text", many_pieces(128));
-    report.notes = {Note(NoteCode::kFlowDegenerate, {{"layers", std::vector<std::size_t>{6}},
-                                                     {"start_layer", std::size_t{0}},
-                                                     {"fewer_layers", "1-5"},
-                                                     {"least", 0.98},
-                                                     {"most", 0.98},
-                                                     {"first_layer_share", 1.0},
-                                                     {"mixing", "attention"}})};
-    compute(6, false, &report);
-    write(folder, "long", report);
-  }
-  {
-    Report report = text_report("deep-model", many_pieces(48));
-    compute(12, false, &report);
-    write(folder, "deep", report);
-  }
-  {
-    // Emoji with joiners, a flag, combining marks, two pieces of one character, a long word, line breaks.
-    Report report =
-        text_report("emoji", {{"[CLS]", ""},
-                              {"[UNK]", "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7"},
-                              {"loves", " loves"},
-                              {"cafe", " cafe\xcc\x81"},
-                              {"[UNK]", " \xf0\x9f\x87\xa9\xf0\x9f\x87\xaa"},
-                              {"donau", " Donau"},
-                              {"##dampfschifffahrtselektrizitatenhauptbetriebswerkbauunterbeamtengesellschaft",
-                               "dampfschifffahrtselektrizit\xc3\xa4tenhauptbetriebswerkbauunterbeamtengesellschaft"},
-                              {"\xc4\x8a", "\n"},
-                              {"\xc3\xb0\xc5\x81\xc4\xba", "\xf0\x9f\x98\x80"},
-                              {"\xc4\xa2", "!"},
-                              {"a", " a"},
-                              {"[SEP]", ""}});
-    report.input.tokens[9].begin = report.input.tokens[8].begin;  // the second piece of the face
-    report.input.tokens[9].end = report.input.tokens[8].end;
-    compute(4, false, &report);
-    write(folder, "emoji", report);
-  }
-  {
-    Report report = text_report(
-        "arabic",
-        {{"[CLS]", ""},
-         {"\xd8\xa7\xd9\x84", "\xd8\xa7\xd9\x84"},
-         {"##\xd9\x85\xd9\x81\xd8\xaa\xd8\xa7\xd8\xad", "\xd9\x85\xd9\x81\xd8\xaa\xd8\xa7\xd8\xad"},
-         {"\xd8\xb9\xd9\x84\xd9\x89", " \xd8\xb9\xd9\x84\xd9\x89"},
-         {"\xd8\xb7\xd8\xa7", " \xd8\xb7\xd8\xa7"},
-         {"##\xd9\x88\xd9\x84\xd8\xa9", "\xd9\x88\xd9\x84\xd8\xa9"},
-         {"\xd8\xa7\xd9\x84\xd9\x85\xd8\xb7\xd8\xa8\xd8\xae", " \xd8\xa7\xd9\x84\xd9\x85\xd8\xb7\xd8\xa8\xd8\xae"},
-         {".", "."},
-         {"[SEP]", ""}},
-        {{"the", "The"}, {"key", " key"}, {".", "."}, {"[SEP]", ""}});
-    compute(6, false, &report);
-    write(folder, "arabic", report);
-  }
-  {
-    Report report = text_report("chinese", {{"[CLS]", ""},
-                                            {"\xe9\x92\xa5", "\xe9\x92\xa5"},
-                                            {"\xe5\x8c\x99", "\xe5\x8c\x99"},
-                                            {"\xe5\x9c\xa8", "\xe5\x9c\xa8"},
-                                            {"\xe6\xa1\x8c", "\xe6\xa1\x8c"},
-                                            {"\xe5\xad\x90", "\xe5\xad\x90"},
-                                            {"\xe4\xb8\x8a", "\xe4\xb8\x8a"},
-                                            {"\xe3\x80\x82", "\xe3\x80\x82"},
-                                            {"[SEP]", ""}});
-    compute(6, false, &report);
-    write(folder, "chinese", report);
-  }
+  // The numbers of so many layers, and the files.
+  const auto sample = [&](const char* file, std::size_t layers, Report report) {
+    compute(layers, /*flow_row=*/false, &report);
+    write(folder, file, report);
+  };
+  Report small = text_report("all-MiniLM-L6-v2", "[CLS]= the=The key to the cabinets [MASK] [SEP]=");
+  small.output_token = 6;
+  small.predictions = {{"masked", 6, {{"is", 0.61}, {"was", 0.22}, {"are", 0.05}}, {{"is", 0.61}, {"are", 0.05}}},
+                       {"classification", std::nullopt, {{"grammatical", 0.93}, {"not grammatical", 0.07}}, {}}};
+  sample("short", 6, small);
+  Report long_text = text_report("long-text", many_words(128));
+  long_text.notes = {Note(NoteCode::kFlowDegenerate, {{"layers", std::vector<std::size_t>{6}},
+                                                      {"start_layer", std::size_t{0}},
+                                                      {"fewer_layers", "1-5"},
+                                                      {"least", 0.98},
+                                                      {"most", 0.98},
+                                                      {"first_layer_share", 1.0},
+                                                      {"mixing", "attention"}})};
+  sample("long", 6, long_text);
+  sample("deep", 12, text_report("deep-model", many_words(48)));
+  // Emoji with joiners, a flag, combining marks, two pieces of one character, a long word, line breaks.
+  Report emoji = text_report(
+      "emoji",
+      "[CLS]= [UNK]=\U0001F469\u200D\U0001F469\u200D\U0001F467 loves cafe=_cafe\u0301 [UNK]=_\U0001F1E9\U0001F1EA "
+      "donau=_Donau ##dampfschifffahrtselektrizitatenhauptbetriebswerkbauunterbeamtengesellschaft="
+      "dampfschifffahrtselektrizit\u00E4tenhauptbetriebswerkbauunterbeamtengesellschaft \u010A=$ "
+      "\u00F0\u0141\u013A=\U0001F600 \u0122=! a [SEP]=");
+  emoji.input.tokens[9].begin = emoji.input.tokens[8].begin;  // the second piece of the face
+  emoji.input.tokens[9].end = emoji.input.tokens[8].end;
+  sample("emoji", 4, emoji);
+  sample("arabic", 6,
+         text_report("arabic", "[CLS]= ال=ال ##مفتاح على طا ##ولة المطبخ . [SEP]=", "the=The key . [SEP]="));
+  sample("chinese", 6, text_report("chinese", "[CLS]= 钥=钥 匙=匙 在=在 桌=桌 子=子 上=上 。=。 [SEP]="));
+  sample("single", 1, text_report("single", "hello=hello"));
   {
     // An array file: no text, no names, one method, only some layers, only some output tokens.
     Report report;
@@ -214,10 +163,7 @@ void write_samples(const std::filesystem::path& folder) {
     report.input.tokens.resize(10);
     report.settings.methods = {Method::kRollout};
     compute(6, false, &report);
-    report.raw = {};
-    report.graph = {};
-    report.flow = {};
-    report.flow_gap = {};
+    report.raw = report.graph = report.flow = report.flow_gap = {};
     report.flow_degenerate = {};
     report.flow_output_tokens = {};
     report.settings.layers = {2, 6};
@@ -234,23 +180,9 @@ void write_samples(const std::filesystem::path& folder) {
     write(folder, "array", report);
   }
   {
-    Report report = text_report("single", {{"hello", "hello"}});
-    compute(1, false, &report);
-    write(folder, "single", report);
-  }
-  {
     // Words that are compared at a mask, two of them with the same text, and one that is not in the vocabulary.
-    Report report = text_report("referents", {{"[CLS]", ""},
-                                              {"the", "The"},
-                                              {"author", " author"},
-                                              {"told", " told"},
-                                              {"[UNK]", " Brobdingnag"},
-                                              {"of", " of"},
-                                              {"the", " the"},
-                                              {"author", " author"},
-                                              {"[MASK]", " [MASK]"},
-                                              {"knew", " knew"},
-                                              {"[SEP]", ""}});
+    Report report =
+        text_report("referents", "[CLS]= the=The author told [UNK]=_Brobdingnag of the author [MASK] knew [SEP]=");
     report.input.tokens[4].unknown = true;
     report.output_token = 8;
     report.predictions = {{"masked", 8, {{"she", 0.41}, {"he", 0.2}}, {{"he", 0.2}, {"she", 0.41}}}};
@@ -267,14 +199,16 @@ void write_samples(const std::filesystem::path& folder) {
   {
     // Text that would be markup, or would end the script that contains it.
     const std::string markup = "</script><script>document.title='run'</script><!-- <b> & \xe2\x80\xa8";
-    Report report = text_report(markup, {{"[CLS]", ""}, {markup, markup}, {"&lt;", " &lt;"}, {"[SEP]", ""}});
+    Report report = text_report(markup, "[CLS]=");
+    report.input.text = markup;
+    report.input.tokens.push_back({.text = markup, .begin = 0, .end = markup.size(), .word = {}});
+    add_tokens("&lt; [SEP]=", 0, &report);
     report.notes = {Note(markup)};
     report.predictions = {{"classification", std::nullopt, {{markup, 0.9}}, {}}};
-    compute(2, false, &report);
-    write(folder, "markup", report);
+    sample("markup", 2, report);
   }
   {
-    Report report = text_report("largest", many_pieces(512));
+    Report report = text_report("largest", many_words(512));
     report.output_token = 3;
     compute(3, true, &report);
     write(folder, "largest", report);
