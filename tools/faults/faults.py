@@ -181,11 +181,19 @@ def run_ctest(*options: str) -> int:
     return run(["bash", "-c", test, "ctest", "--output-on-failure", "--stop-on-failure", *options])
 
 
-def run_module_test(edit: Edit) -> int:
+def build(*targets: str) -> int:
+    return run(["ninja", "-C", "build/release", *targets])
+
+
+def run_module_test(name: str) -> int:
+    return run_ctest("--tests-regex", f"^{name}$", "--timeout", "300")
+
+
+def module_test(edit: Edit) -> str | None:
+    """The test program of the module that the fault is in, without _test, if it has one."""
     folders = Path(edit.file).parts[1:-1]
     names = ["_".join(folders), folders[0]] if edit.language == "c++" else ["text"]
-    found = [name for name in names if list((ROOT / "build/release").rglob(f"{name}_test"))]
-    return run_ctest("--tests-regex", f"^{found[0]}$", "--timeout", "300") if found else 0
+    return next((name for name in names if list((ROOT / "build/release").rglob(f"{name}_test"))), None)
 
 
 def run_package_tests(stage: str) -> int:
@@ -213,8 +221,6 @@ def run_page_tests(edit: Edit) -> int:
 
 
 def run_stage(stage: str, edit: Edit) -> int:
-    if stage == "module":
-        return run_module_test(edit)
     if stage == "release":
         return run_ctest("--label-exclude", "training", "--parallel", "2")
     if edit.language == "python":
@@ -226,14 +232,19 @@ def run_stage(stage: str, edit: Edit) -> int:
 
 def finder(edit: Edit, stages: list[str]) -> str | None:
     """The stage that finds the fault; "build" if it does not compile; None if none does."""
-    if edit.language in ("c++", "rust") and run(["ninja", "-C", "build/release"]) != 0:
-        return "build"
+    left = [stage for stage in STAGES[edit.language] if not stages or stage in stages]
     if edit.language == "typescript" and run(["npx", "tsc", "--noEmit", "-p", "."], folder=ROOT / "viewer") != 0:
         return "build"
-    for stage in STAGES[edit.language]:
-        if (not stages or stage in stages) and run_stage(stage, edit) != 0:
-            return stage
-    return None
+    if edit.language in ("c++", "rust"):
+        name = module_test(edit) if left[:1] == ["module"] else None
+        if name:
+            if build(f"{name}_test") != 0:
+                return "build"
+            if run_module_test(name) != 0:
+                return "module"
+        if left != ["module"] and build() != 0:
+            return "build"
+    return next((stage for stage in left if stage != "module" and run_stage(stage, edit) != 0), None)
 
 
 def attempt(edit: Edit, stages: list[str]) -> tuple[str | None, float]:
