@@ -76,7 +76,7 @@ TEST(Referents, WordsOfSeveralPieces) {
   report.settings.words = true;
   EXPECT_EQ(positions_of("authors", report), (Positions{7, 8}));
   EXPECT_EQ(positions_of("8", report), (Positions{7, 8}));  // the word that holds the piece
-  expect_says(refusal({"authors", "8"}, report), {"'authors' twice"});
+  expect_says(refusal({"authors", "8"}, report), {"expected different words, found 'authors' twice"});
 }
 
 TEST(Referents, RefusesWhatIsNotThere) {
