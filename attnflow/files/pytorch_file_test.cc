@@ -249,7 +249,7 @@ TEST(PytorchFile, RefusesLegacyFilesThatAreWrong) {
   bad(big, {"big-endian"});
   std::string other = good;
   other[other.find("M\xe9") + 1] = '\xe8';
-  bad(other, {"expected protocol 1001, found 1000"});
+  bad(other, {"expected protocol 1001, found the number 1000"});
 }
 
 // Any damage results in an answer: tensors that lie within the file, or an Error.
