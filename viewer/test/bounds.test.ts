@@ -3,8 +3,10 @@ import { expect, test } from "vitest";
 import { heldLayerBeside, layerBeside } from "../src/compute/align";
 import { flowFits, mostTokens } from "../src/compute/max_flow";
 import { mixingOf } from "../src/compute/mixing";
+import { takesMost } from "../src/color/ends";
 import { readPattern } from "../src/filters";
 import { Report } from "../src/report/report";
+import { percent } from "../src/report/text";
 import { problemOf } from "../src/server/pictures";
 import text from "./fixtures/text.json?raw";
 
@@ -49,4 +51,19 @@ test("a layer stands beside the one as far from the last, where both models are 
   expect(heldLayerBeside(of(6), of(6, [1, 3, 6]), 3)).toBe(3);
   expect(heldLayerBeside(of(6), of(6, [1, 3, 6]), 5)).toBe(3);
   expect(heldLayerBeside(of(6), of(6, [4, 6]), 2)).toBe(4);
+});
+
+test("shares are written as none or all only where they are", () => {
+  const shares = [0, 0.001, 0.0049, 0.005, 0.0149, 0.994, 0.995, 0.9999, 1];
+  expect(shares.map(percent)).toEqual(
+    ["0%", "under 1%", "under 1%", "1%", "1%", "99%", "over 99%", "over 99%", "100%"], // prettier-ignore
+  );
+});
+
+test("a decoder's first token takes most of a row that has two tokens and more than twice of the other", () => {
+  const report = { m: 3, model: { causal: true } } as Report;
+  const of = (row: number[], output = 2) => takesMost(report, Float64Array.from(row), 0, output);
+  expect([of([0.9]), of([0.9, 0.1], 0), of([0.9, 0.1], 1), of([0.9, 0.1])]).toEqual([false, false, true, true]);
+  expect([of([0.5, 0.25, 0.25]), of([0.51, 0.25, 0.24])]).toEqual([false, true]);
+  expect(takesMost(report, Float64Array.of(0.9, 0.1), 1, 2)).toBe(false);
 });
