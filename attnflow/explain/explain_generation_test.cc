@@ -78,11 +78,11 @@ TEST(ExplainGeneration, RowsOfContributionsAreThoseOfAnExplanation) {
 TEST(ExplainGeneration, RefusesSharesOfOtherTokens) {
   GenerationInput input = some_input();
   input.edges.first_shares.clear();
-  expect_error(ErrorKind::kBadFile, {"first_shares", "3 layers", "found 0"},
+  expect_error(ErrorKind::kBadFile, {"first_shares", "expected shares for 3 layers, found 0"},
                [&] { explain_generation(std::move(input), contributions_of()); });
   input = some_input();
   input.edges.first_shares[1].pop_back();
-  expect_error(ErrorKind::kBadFile, {"layer 2", "6 tokens", "found 5"},
+  expect_error(ErrorKind::kBadFile, {"layer 2", "expected shares for 6 tokens, found 5"},
                [&] { explain_generation(std::move(input), contributions_of()); });
 }
 

@@ -73,7 +73,7 @@ TEST(Referents, WordsOfSeveralPieces) {
   report.settings.words = true;
   EXPECT_EQ(positions_of("authors", report), (Positions{7, 8}));
   EXPECT_EQ(positions_of("8", report), (Positions{7, 8}));  // the word that holds the piece
-  expect_refused(report, {"authors", "8"}, {"'authors' twice"});
+  expect_refused(report, {"authors", "8"}, {"expected different words, found 'authors' twice"});
 }
 
 TEST(Referents, RefusesWhatIsNotThere) {

@@ -113,7 +113,7 @@ TEST(Gguf, AnotherKindOfFile) {
   expect_bad("GGU", {"begin with \"GGUF\""});
   expect_bad("PK\x03\x04 and so on", {"begin with \"GGUF\"", "\"PK"});
   expect_bad("version https://git-lfs.github.com/spec/v1\n", {"Git LFS pointer"});
-  expect_bad(file_of({}, {}, 0, 1), {"version 2 or 3", "found 1"});
+  expect_bad(file_of({}, {}, 0, 1), {"expected version 2 or 3, found 1"});
   expect_bad(file_of({}, {}, 0, 4), {"version 2 or 3", "found 4"});
   expect_bad(file_of({}, {}, 0, 0x03000000), {"byte order"});
   EXPECT_EQ(parse(file_of({}, {}, 0, 2)).version, 2U);

@@ -160,8 +160,11 @@ TEST(HalfArray, IsWrittenAndReadBackWithItsMetadata) {
 
 TEST(HalfArray, RefusesFiniteValuesThatWouldBecomeInfinite) {
   const Tensor<float> values({2}, {1.0F, -65520.0F});
-  expect_error(ErrorKind::kOther, {"weights.w", "below 65520", "found -65520 at element 1", "float32"},
-               [&] { Array::half_of(values.view(), "weights.w"); });
+  expect_error(
+      ErrorKind::kOther,
+      {"weights.w", "expected numbers that half precision can hold (magnitudes below 65520), found -65520 at element 1",
+       "float32"},
+      [&] { Array::half_of(values.view(), "weights.w"); });
 }
 
 }  // namespace

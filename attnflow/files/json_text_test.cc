@@ -24,7 +24,8 @@ TEST(JsonText, ReadsAnObject) {
 }
 
 TEST(JsonText, RefusesAKeyThatStandsTwice) {
-  refused(R"({"num_hidden_layers": 6, "num_hidden_layers": 1})", {"here/config.json", "\"num_hidden_layers\" twice"});
+  refused(R"({"num_hidden_layers": 6, "num_hidden_layers": 1})",
+          {"here/config.json", "expected each key once in a JSON object, found \"num_hidden_layers\" twice"});
   refused(R"({"a": {"k": 1, "k": 1}})", {"\"k\" twice"});
   refused(R"({"a": [{"k": 1}, {"k": 1, "\u006b": 2}]})", {"\"k\" twice"});  // the same key, spelled differently
 }

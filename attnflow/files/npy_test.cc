@@ -201,17 +201,19 @@ TEST(Npy, BytesAreTextInUtf8) {
 TEST(Npy, TypesThatAreNotRead) {
   expect_bad({"found dtype \"<c16\"", "astype"}, npy(dict("<c16", "(1,)"), std::string(16, '\0')));
   expect_bad({"found dtype \"<f16\""}, npy(dict("<f16", "(1,)"), std::string(16, '\0')));
-  expect_bad({"UTF-8", "element 1", "astype(str)"}, npy(dict("|S2", "(2,)"), std::string("ab\xff\x00", 4)));
+  expect_bad({"expected text in UTF-8, found", "element 1", "astype(str)"},
+             npy(dict("|S2", "(2,)"), std::string("ab\xff\x00", 4)));
   expect_bad({"found dtype \"<M8[ns]\""}, npy(dict("<M8[ns]", "(1,)"), std::string(8, '\0')));
   expect_bad({"found dtype \"<f\""}, npy(dict("<f", "(1,)"), std::string(4, '\0')));
   expect_bad({"found dtype \"\""}, npy(dict("", "(1,)"), std::string(4, '\0')));
   expect_bad({"found dtype \"<i99999999999999999999\""}, npy(dict("<i99999999999999999999", "(1,)"), ""));
   expect_bad({"structured dtype"},
              npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", std::string(4, '\0')));
-  expect_bad({"found 18446744073709551615"}, npy(dict("<u8", "(1,)"), numbers<std::uint64_t>({~std::uint64_t{0}})));
+  expect_bad({"expected integers up to 2^63 - 1, found 18446744073709551615"},
+             npy(dict("<u8", "(1,)"), numbers<std::uint64_t>({~std::uint64_t{0}})));
   expect_bad({"0xd800"}, npy(dict("<U1", "(1,)"), numbers<std::uint32_t>({0xD800})));
   expect_bad({"0x110000"}, npy(dict("<U1", "(1,)"), numbers<std::uint32_t>({0x110000})));
-  expect_bad({"at least one character"}, npy(dict("<U0", "(100000000,)"), ""));
+  expect_bad({"expected text of at least one character"}, npy(dict("<U0", "(100000000,)"), ""));
 }
 
 TEST(Npy, SizesThatDoNotFit) {

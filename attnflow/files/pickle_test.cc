@@ -23,7 +23,7 @@ Pickle read(const std::string& bytes) { return read_pickle(std::as_bytes(std::sp
 
 void expect_refused(const std::string& value, const std::vector<std::string>& words,
                     const std::string& advice = kAdvice) {
-  std::vector<std::string> all = {kSource, "weights only", "no code in the file was run", advice};
+  std::vector<std::string> all = {kSource, "expected weights only, found", "no code in the file was run", advice};
   all.insert(all.end(), words.begin(), words.end());
   test::expect_error(ErrorKind::kBadFile, all, [&] { read(write::whole(value)); });
 }

@@ -232,7 +232,7 @@ TEST(ContributionMixing, MaskedColumnsAndDiscardSpareWhatTheResidualCarries) {
   few.terms(layer.terms());
   const AttentionGraph rest = few.take();
   for (std::size_t i = 0; i < 8; ++i) EXPECT_GT(rest.weights(0, i, i), 0.0);
-  expect_error(ErrorKind::kUsage, {"remove --discard"},
+  expect_error(ErrorKind::kUsage, {"discard: expected whole layers, whose"},
                [&] { ContributionGraphSink(1, {.removal = {.discard = 0.5}}, 8); });
   ContributionGraphSink beyond(1, {.removal = {.mask_columns = {8}}});
   expect_error(ErrorKind::kUsage, {"found 8"}, [&] { beyond.terms(layer.terms()); });
@@ -288,7 +288,7 @@ TEST(ContributionMixing, MissingTermsAreNamed) {
                [&] { none.layer(1, 0, layers[0].attention.view()); });
   none.terms(layers[0].terms(1));
   expect_error(ErrorKind::kOther, {"each once"}, [&] { none.terms(layers[0].terms(1)); });
-  expect_error(ErrorKind::kOther, {"layers 1 to 2"}, [&] { none.terms(layers[0].terms(3)); });
+  expect_error(ErrorKind::kOther, {"expected layers 1 to 2, found 3"}, [&] { none.terms(layers[0].terms(3)); });
   expect_error(ErrorKind::kOther, {"found 0 in layer 2"}, [&] { none.take(); });
 
   ContributionGraphSink globenc(2, {.contribution = Contribution::kGlobenc});
@@ -315,7 +315,9 @@ TEST(ContributionMixing, ShapesAndOrderOfChunksAreChecked) {
   // A chunk that attends to later positions, whose values are missing.
   OwnedTerms part = layer.chunk(0, 4);
   part.attention = Tensor<float>({4, 4, 8}, std::vector<float>(128, 0.125F));
-  expect_error(ErrorKind::kOther, {"have to come whole"}, [&] { rows.rows(part.terms()); });
+  expect_error(ErrorKind::kOther,
+               {"expected attention to positions whose values have come, below", "have to come whole"},
+               [&] { rows.rows(part.terms()); });
 }
 
 TEST(ContributionMixing, MaskedKeysBehindTheLastPositionAreIgnored) {

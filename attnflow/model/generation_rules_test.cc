@@ -74,7 +74,7 @@ TEST(GenerationRules, SayWhatIsWrong) {
   expect_error(ErrorKind::kBadFile, {"suppress_tokens", "list of ids"}, [] { rules_of(R"({"suppress_tokens": 3})"); });
   const GenerationRules all = rules_of(R"({"suppress_tokens": [0, 1, 2, 3, 4]})");
   const std::vector<float> logits(5, 1.0F);
-  expect_error(ErrorKind::kBadFile, {"leave a token to choose", "suppress_tokens [0,1,2,3,4]"},
+  expect_error(ErrorKind::kBadFile, {"expected settings that leave a token to choose", "suppress_tokens [0,1,2,3,4]"},
                [&] { ruled_logits(all, logits, {}); });
 }
 

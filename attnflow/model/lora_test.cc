@@ -98,7 +98,7 @@ TEST(Lora, RefusesOneMapInTwoWays) {
   model.weights = {{"a.weight", array({1, 1}, {1})}};
   model.add("a", array({1, 1}, {1}), array({1, 1}, {1}));
   model.adapter.push_back({"base_model.model.a.weight", array({1, 1}, {3})});
-  model.expect_bad(ErrorKind::kBadFile, {"\"a\"", "found both"});
+  model.expect_bad(ErrorKind::kBadFile, {"expected either lora_A and lora_B of \"a\"", "found both"});
 }
 
 TEST(Lora, ScalesByTheRankOrItsRoot) {
@@ -205,7 +205,8 @@ TEST(Lora, RefusesTensorsThatDoNotFit) {
   expect(ErrorKind::kUnsupportedModel, "a.lora_A.weight", one, {"base_model.model."});
   expect(ErrorKind::kUnsupportedModel, start + "a.lora_A.weight", array({1, 3, 1}, {1, 1, 1}), {"matrices"});
   expect(ErrorKind::kBadFile, start + "a.lora_A.weight", {}, {"\"a\"", "one of them"});
-  expect(ErrorKind::kBadFile, start + "a.lora_A.weight", array({2, 3}, std::vector<float>(6)), {"rank 1", "[2, 3]"});
+  expect(ErrorKind::kBadFile, start + "a.lora_A.weight", array({2, 3}, std::vector<float>(6)),
+         {"expected rank 1, as", "[2, 3]"});
   expect(ErrorKind::kBadFile, start + "a.lora_A.weight", array({1, 4}, {1, 1, 1, 1}), {"[2, 4]", "[2, 3]"});
   expect(ErrorKind::kBadFile, start + "b.lora_A.weight", array({1, 3}, {1, 1, 1}), {"\"b\""});
 }
@@ -223,7 +224,8 @@ TEST(Lora, RefusesSharedNumbers) {
                                                                          {"base_model.model.a.lora_B.weight", own}}),
                                                             {{"0", test::bytes_of(1.0F)}})
                                               .write());
-  test::expect_error(ErrorKind::kUnsupportedModel, {"\"a\"", "shares its numbers"}, [&] { Checkpoint(folder.path()); });
+  test::expect_error(ErrorKind::kUnsupportedModel, {"expected maps of their own, found", "\"a\"", "shares its numbers"},
+                     [&] { Checkpoint(folder.path()); });
 }
 
 }  // namespace

@@ -36,10 +36,10 @@ TEST_F(ModelInputTest, RefusesWhatCannotBeRun) {
   expect(ErrorKind::kUsage, {"at least one token"}, {});
   expect(ErrorKind::kInputTooLong, {"at most 4", "small", "found 5", "--truncate"}, {{1, 1, 1, 1, 1}, {}});
   expect(ErrorKind::kUsage, {"type ids", "2 ids", "1 type ids"}, {{1, 2}, {0}});
-  expect(ErrorKind::kBadFile, {"0 to 9", "found 10", "position 1", "tokenizer"}, {{1, 10}, {}});
+  expect(ErrorKind::kBadFile, {"expected token ids from 0 to 9", "found 10", "position 1", "tokenizer"}, {{1, 10}, {}});
   expect(ErrorKind::kBadFile, {"found -1", "position 0"}, {{-1}, {}});
-  expect(ErrorKind::kBadFile, {"type ids from 0 to 1", "found 2"}, {{1, 2}, {0, 2}});
-  expect(ErrorKind::kUsage, {"logit positions from 0 to 1", "found 2"}, {{1, 2}, {}}, {{2}});
+  expect(ErrorKind::kBadFile, {"expected type ids from 0 to 1", "found 2"}, {{1, 2}, {0, 2}});
+  expect(ErrorKind::kUsage, {"expected logit positions from 0 to 1, found 2"}, {{1, 2}, {}}, {{2}});
 }
 
 TEST_F(ModelInputTest, IgnoresTypeIdsWhereThereIsNoChoice) {
@@ -72,7 +72,7 @@ TEST_F(ModelInputTest, TargetsOfDecodersThatClassify) {
   target.position = 3;
   expect_error(ErrorKind::kUsage, {"position from 0 to 2", "found 3"}, [&] { check_target(info_, target, 3); });
   EXPECT_NO_THROW(check_text_input(info_, {{1, 2}, {}}, {{1}}));
-  expect_error(ErrorKind::kUsage, {"labels below 2", "classes", "found 2"},
+  expect_error(ErrorKind::kUsage, {"expected labels below 2", "classes", "found 2"},
                [&] { check_target(info_, {.label = 2}, 3); });
 }
 

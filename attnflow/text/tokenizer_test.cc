@@ -286,7 +286,7 @@ TEST(Tokenizer, TheLimitMustLeaveRoomForTheTemplate) {
   const Tokenizer tokenizer = Tokenizer::load(testdata() / "bert");
   EXPECT_EQ(tokenizer.encode("the key", std::nullopt, {.max_tokens = 2}).tokens.size(), 2U);
   const auto too_small = [&] { (void)tokenizer.encode("the", "key", {.max_tokens = 2}); };
-  expect_error(ErrorKind::kUsage, {"3 special tokens"}, too_small);
+  expect_error(ErrorKind::kUsage, {"expected room for at least the 3 special tokens"}, too_small);
 }
 
 TEST_F(ModelFolder, WithoutATokenizerIsAnError) {

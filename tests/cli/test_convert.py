@@ -206,7 +206,7 @@ class RefusedTest(ConvertTest):
         bias = {"blk.0.attn_q.bias": np.zeros(32, np.float32)}
         self.refuse_changed(UNSUPPORTED, ["blk.0.attn_q.bias", "would be lost"], tensors=bias)
         factors = {"rope_freqs.weight": np.array([1, 2, 1, 3], np.float32)}
-        self.refuse_changed(UNSUPPORTED, ["rope_freqs.weight"], tensors=factors)
+        self.refuse_changed(UNSUPPORTED, ["expected frequency factors (rope_freqs.weight)"], tensors=factors)
         self.refuse_changed(UNSUPPORTED, ["of 3", "--merge"], {"split.count": 3})
 
     def test_settings_that_mean_nothing(self):

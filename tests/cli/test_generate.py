@@ -241,7 +241,7 @@ class GenerateTest(CommandTest):
         self.refuse_generate(USAGE, ["nonsense"], "--method", "nonsense")
         self.refuse_generate(USAGE, ["--flow-tokens"], "--method", "flow", "-n", 3, "--flow-tokens", 3)
         self.refuse_generate(USAGE, ["--token"], "-n", 3, "--token", 3)
-        self.refuse_generate(USAGE, ["among the 3"], "--words", "--exclude-tokens", 5, prompt="Unbelievably, Katherine")
+        self.refuse_generate(USAGE, ["expected positions among the 3 tokens"], "--words", "--exclude-tokens", 5, prompt="Unbelievably, Katherine")
         self.refuse_generate(USAGE, ["--view"], "--view", "nonsense")
         for method in ("raw,rollout", "flow"):
             said = self.refuse_generate(USAGE, ["--heads 0", "--method raw"], "--heads", 0, "--method", method)

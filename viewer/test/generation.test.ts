@@ -318,8 +318,10 @@ describe("values of a generated token", () => {
     await expect(GenerationReport.read({ ...sample(), input: { kind: "text", text: "", tokens: [] } })).rejects.toThrow(
       /expected the report of a generation/,
     );
-    await expect(GenerationReport.read({ ...sample(), arrays: {} })).rejects.toThrow(/expected values/);
-    await expect(read({ tokens: [] })).rejects.toThrow(/found none/);
+    await expect(GenerationReport.read({ ...sample(), arrays: {} })).rejects.toThrow(
+      /^expected values of at least one method, found none$/,
+    );
+    await expect(read({ tokens: [] })).rejects.toThrow(/^expected prompt tokens and generated ones, found none$/);
     await expect(GenerationReport.read({ ...sample(), version: 9 })).rejects.toThrow(/version 9/);
   });
 });

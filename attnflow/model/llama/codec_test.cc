@@ -159,7 +159,7 @@ TEST(LlamaCodec, LongTextsAreCutAtTheEnd) {
   options.max_tokens = all.size();
   EXPECT_FALSE(codec.encode(text, std::nullopt, options).truncated);
   options.max_tokens = 0;
-  expect_error(ErrorKind::kUsage, {"1 special tokens", "limit of 0"},
+  expect_error(ErrorKind::kUsage, {"expected room for at least the 1 special tokens", "limit of 0"},
                [&] { codec.encode(text, std::nullopt, options); });
 }
 

@@ -241,7 +241,9 @@ TEST(Vision, RefusesWhatIsNoPictureOfIts) {
   expect_error(ErrorKind::kUsage, {"3 channels", "[1, 20, 20]"}, [&] { run({1, 20, 20}); });
   expect_error(ErrorKind::kUsage, {"[channels, height, width]", "[20, 20]"}, [&] { run({20, 20}); });
   expect_error(ErrorKind::kUsage, {"[channels, height, width]", "[3, 0, 20]"}, [&] { run({3, 0, 20}); });
-  expect_error(ErrorKind::kUsage, {"finite"}, [&] { run({3, 20, 20}, std::numeric_limits<float>::quiet_NaN()); });
+  expect_error(ErrorKind::kUsage, {"expected pixels that are finite numbers"}, [&] {
+    run({3, 20, 20}, std::numeric_limits<float>::quiet_NaN());
+  });
   expect_error(ErrorKind::kUsage, {"[channels, height, width]"}, [&] { vit->run({}, nullptr); });
 
   expect_error(ErrorKind::kUnsupportedModel, {"classification head", "dinov2_swiglu"}, [&] {

@@ -51,6 +51,7 @@ class Rules(unittest.TestCase):
             "sin": torch.sin,
             "square": torch.square,
             "pow": lambda z: z**3,
+            "pow by name": lambda z: z.pow(exponent=3),
             "power of": lambda z: 2.0**z,
             "reciprocal": lambda z: 1.0 / z,
             "division": lambda z: torch.ones_like(z.detach()).div(z),

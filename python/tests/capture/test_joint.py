@@ -104,6 +104,13 @@ class Joint(PackageTest):
                         self.assertLessEqual(found, high + 4 * n * 1e-7)
                         self.assertGreaterEqual(found + report.flow_gap[layer, output, source], low - 4 * n * 1e-7)
 
+    def test_a_damaged_layer_is_named(self) -> None:
+        model = model_of("bart", self.tokenizer)
+        with torch.no_grad():
+            model.model.encoder.layers[1].self_attn.q_proj.weight.fill_(torch.nan)
+        with self.assertRaisesRegex(attnflow.Error, "found nan at layer 2"):
+            attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, method="rollout")
+
     def test_tokens_stand_in_two_texts(self) -> None:
         model = model_of("bart", self.tokenizer)
         report = attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, method="rollout")

@@ -259,6 +259,11 @@ describe("of a generation", () => {
     }
     const byColumn = all('#rank tbody [data-method="rollout"]').map(({ dataset }) => Number(dataset.value));
     near(byColumn, lines.map(([column]) => values[Number(column)])); // prettier-ignore
+    for (const token of [0, 1]) {
+      await say(token);
+      expect(text("#rank-help").includes("generated tokens from 1")).toBe(token > 0);
+    }
+    await say(last);
     const generated = all("#filters label").find(({ textContent }) => textContent?.includes("generated tokens"))!;
     generated.querySelector("input")!.click();
     await drawn();

@@ -43,7 +43,7 @@ export async function drawn() {
 
 /** Waits until something holds, which is looked at again and again. */
 export const until = (holds: () => unknown) =>
-  vi.waitFor(() => expect(holds(), String(holds)).toBeTruthy(), { timeout: 5000, interval: 5 });
+  vi.waitFor(() => expect(holds(), String(holds)).toBeTruthy(), { timeout: 20_000, interval: 5 });
 
 /** Waits until nothing is being computed. */
 export async function idle() {
