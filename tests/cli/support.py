@@ -35,16 +35,16 @@ def random_attention(layers=3, heads=2, tokens=5, seed=1, causal=False) -> np.nd
     return (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)
 
 
-def png(pixels, depth=8):
-    """The bytes of a PNG of uint8 [height, width, 3], without a filter."""
+def png(pixels):
+    """The bytes of a PNG of uint8 [height, width, 3], or [height, width] of gray, without a filter."""
 
     def chunk(name, data):
         body = name + data
         return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
 
-    height, width, _ = pixels.shape
+    height, width = pixels.shape[:2]
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    header = struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2 if pixels.ndim == 3 else 0, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 

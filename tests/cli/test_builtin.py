@@ -84,10 +84,6 @@ class NameTest(CommandTest):
             self.assertIn("masked language model", done.stdout)
             self.assertEqual(done.stderr, "")
 
-    def test_another_name_is_a_folder(self):
-        shutil.copytree(MODELS / "bert_masked_lm", self.folder / "mine")
-        self.assertIn("masked language model", self.run_program("model", "mine").stdout)
-
     def test_neither_name_nor_folder(self):
         for command in (("model",), ("explain", TEXT, "--model")):
             words = ["agrement: expected", "folder", "built-in one (agreement", "found nothing of that name"]

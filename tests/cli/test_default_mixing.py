@@ -63,14 +63,6 @@ class DefaultMixingTest(CommandTest):
                 self.assertEqual(report["settings"]["mixing"], "attention")
                 self.assertNotIn("default-mixing", note_codes(report))
 
-    def test_the_drawn_graph_is_raw_in_the_same_units(self):
-        words = ["explain", "The keys to the cabinet", "--model", GPT2, "--method", "raw"]
-        for more in ([], ["--words"]):
-            with self.subTest(more):
-                report = self.report(*words, *more)
-                self.assertEqual(report["settings"]["mixing"], "relevance")
-                self.assertNotIn("graph", report["arrays"])  # omitted if it equals raw
-
     def test_no_room_for_gradients_is_no_reason_to_fail(self):
         environment = dict(os.environ, TMPDIR=str(self.folder / "missing"))
         command = [PROGRAM, "explain", "a b c", "--model", str(GGUF), "--method", "rollout", "--json"]
@@ -92,20 +84,8 @@ class DefaultMixingTest(CommandTest):
         report = self.report("explain", "the key", "--model", MODELS / "bert_classification", "--target", "neutral")
         self.assertEqual(report["settings"]["mixing"], "relevance")
         self.assertEqual(report["target"]["label"], "neutral")
-        self.refuse(
-            USAGE,
-            ["--target"],
-            *(
-                "explain",
-                "the key",
-                "--model",
-                MODELS / "bert_classification",
-                "--mixing",
-                "norm",
-                "--target",
-                "neutral",
-            ),
-        )
+        named = ("--model", MODELS / "bert_classification", "--mixing", "norm", "--target", "neutral")
+        self.refuse(USAGE, ["--target"], "explain", "the key", *named)
 
     @unittest.skipUnless(SMOLLM2, "SmolLM2 is not here")
     def test_the_word_that_decides_is_first(self):

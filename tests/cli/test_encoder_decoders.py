@@ -36,6 +36,9 @@ class EncoderDecoderTest(CommandTest):
                 self.assertEqual(written, case["target"][len(model["begin"]) :])
                 tokens = report["input"]["tokens"]
                 self.assertEqual(sum(token["segment"] == 0 for token in tokens), len(case["source"]))
+                (note,) = [note for note in report["notes"] if note["code"] == "joint-layers"]
+                self.assertEqual(note["values"]["source_tokens"], len(case["source"]))
+                self.assertFalse(report["model"]["causal"])
                 with np.load(GOLDEN / f"{model['name']}.npz") as golden:
                     attention = golden["case3_attention"]
                 # The last token has not been read.

@@ -5,7 +5,7 @@ import io
 import json
 import unittest
 
-from support import BAD_FILE, MODELS, TOO_LONG, UNSUPPORTED, USAGE, CommandTest, note_codes
+from support import BAD_FILE, MODELS, TOO_LONG, USAGE, CommandTest, note_codes
 
 SENTENCES = [
     ("the key is on the table", 0),
@@ -78,84 +78,24 @@ class SentencesTest(EvaluateTest):
         self.assertIn("| flow minus rollout | 2 |", page)
         self.assertIn("## What the output token depends on, against blank-out\n", page)
 
-    def test_few_samples_have_no_interval(self):
-        """With 9 samples a bootstrap interval would be meaningless; with 10 there is one."""
-        for count in (3, 9, 10):
-            (self.folder / "some.tsv").write_text("".join(f"{SENTENCES[i % 7][0]} {i}\t0\n" for i in range(count)))
-            sentences = ("evaluate", "sentences", "some.tsv", "--model", BERT)
-            report = self.evaluate(*sentences[1:])
-            for one in report["cells"] + report["comparisons"]:
-                enough = one["count"] >= 10
-                self.assertEqual((one["low"] is None, one["high"] is None), (not enough, not enough), one)
-                self.assertIsNotNone(one["mean"])
-            few = any(cell["count"] < 10 for cell in report["cells"])
-            self.assertEqual(note_codes(report).count("no-intervals"), int(few or count < 10))
-            printed = self.run_program(*sentences, *FAST, "-o", "few.md", "-o", "few.csv")
-            rows = list(csv.DictReader(io.StringIO((self.folder / "few.csv").read_text())))
-            self.assertEqual({row["low"] == "" for row in rows if int(row["count"]) < 10} - {True}, set())
-            if count < 10:
-                self.assertIn("fewer than 10 samples", printed.stderr)
-                self.assertRegex((self.folder / "few.md").read_text(), r"\| raw \| - \| - \|")
-                table = " ".join(self.run_program(*sentences, *FAST).stdout.split())
-                self.assertIn("95% intervals of the means: -.", table)
-
-    def test_same_bytes_whatever_the_threads(self):
-        for threads in (1, 3):
-            self.run_program(
-                *("evaluate", "sentences", self.data, "--model", BERT, "--per-sample", *FAST),
-                *("--threads", threads, "-o", f"t{threads}.json", "-o", f"t{threads}.md"),
-            )
-        for kind in ("json", "md"):
-            one, three = ((self.folder / f"t{t}.{kind}").read_bytes() for t in (1, 3))
-            self.assertEqual(one, three)
-
-    def test_first_layer(self):
-        """Flow equals rollout there; rollout and raw attention differ only at the output token, and rank alike by
-        column."""
-        report = self.evaluate(
-            "sentences", self.data, "--model", BERT, "--relevance", "row,column-sum", "--layers", "1"
-        )
-        cells = {(c["relevance"], c["score"], c["tokens"], c["formula"], c["method"]): c for c in report["cells"]}
-        for (relevance, score, tokens, formula, method), cell in cells.items():
-            rollout = cells[relevance, score, tokens, formula, "rollout"]
-            same = method == "flow" or relevance == "column-sum" or tokens == "without-special"
-            if same:
-                self.assertAlmostEqual(cell["mean"], rollout["mean"], delta=1e-12)
-        self.assertTrue(
-            any(
-                cells["row", s, "all", "spearman", "raw"]["mean"]
-                != cells["row", s, "all", "spearman", "rollout"]["mean"]
-                for s in ("blank-out", "gradient")
-            )
-        )
-
     def test_options_change_what_they_say(self):
         report = self.evaluate(
             *("sentences", self.data, "--model", BERT, "--method", "flow,raw", "--scores", "gradient-x-input"),
             *("--targets", "logit:neutral,probability:predicted", "--relevance", "column-max", "--layers", "2"),
             *("--heads", "1", "--residual", "0.3", "--samples", "4", "--seed", "9", "--blank", "mask"),
         )
-        self.assertEqual({c["method"] for c in report["cells"]}, {"flow", "raw"})
-        self.assertEqual({c["target"] for c in report["cells"]}, {"logit:neutral", "probability:predicted"})
-        self.assertEqual({c["relevance"] for c in report["cells"]}, {"column-max"})
-        self.assertEqual({c["layer"] for c in report["cells"]}, {2})
-        self.assertEqual(report["data"]["used"], 4)
-        self.assertEqual(report["settings"]["residual"], 0.3)
-        self.assertEqual(report["settings"]["heads"], "1")
+        found = {name: {cell[name] for cell in report["cells"]} for name in ("method", "target", "relevance", "layer")}
+        targets = {"logit:neutral", "probability:predicted"}
+        expected = {"method": {"flow", "raw"}, "target": targets, "relevance": {"column-max"}, "layer": {2}}
+        self.assertEqual(found, expected)
+        settings = report["settings"]
+        self.assertEqual((report["data"]["used"], settings["residual"], settings["heads"]), (4, 0.3, "1"))
         blanks = {}
         for blank in ("unk", "mask", "pad"):
             report = self.evaluate("sentences", self.data, "--model", BERT, "--scores", "blank-out", "--blank", blank)
             blanks[report["blank"]["piece"]] = report["cells"][0]["mean"]
         self.assertEqual(set(blanks), {"[UNK]", "[MASK]", "[PAD]"})
         self.assertEqual(len(set(blanks.values())), 3)
-
-    def test_text_without_labels(self):
-        (self.folder / "plain.txt").write_text("the key is here\n\nit is on the table\n")
-        report = self.evaluate("sentences", "plain.txt", "--model", BERT)
-        self.assertEqual(report["accuracy"], [])
-        self.assertFalse(report["data"]["labelled"])
-        self.assertEqual(report["data"]["empty_lines"], 1)
-        self.assertIn("no-labels", note_codes(report))
 
     def test_long_samples_are_counted_or_cut(self):
         (self.folder / "long.tsv").write_text("the key is here\t0\n" + "the key " * 30 + "\t1\nit is here\t1\n")
@@ -173,33 +113,8 @@ class SentencesTest(EvaluateTest):
                 report = self.evaluate("sentences", self.data, "--model", MODELS / model)
                 self.assertTrue(all(cell["count"] + cell["left_out"] == 7 for cell in report["cells"]))
 
-    def test_sums_that_are_noise_are_named(self):
-        for model, noise in (("megatron_bert_classification", True), ("bert_classification", False)):
-            report = self.evaluate("sentences", self.data, "--model", MODELS / model, "--scores", "gradient-sum")
-            self.assertEqual("scores-are-noise" in note_codes(report), noise, model)
-
 
 class MixingsTest(EvaluateTest):
-    def test_several_mixings(self):
-        words = ("sentences", self.data, "--model", BERT)
-        plain = self.evaluate(*words)
-        report = self.evaluate(*words, "--mixing", "attention,gradient,relevance,norm", "--method", "raw,flow,attnlrp")
-        mixings = ["attention", "gradient", "relevance", "norm"]
-        self.assertEqual(report["settings"]["mixing"], mixings)
-        self.assertEqual(len(report["series"]), 4 * 2 + 1)
-        self.assertEqual({c["mixing"] for c in report["cells"] if c["method"] == "flow"}, set(mixings))
-        beside = [c for c in report["cells"] if c["method"] == "attnlrp"]
-        self.assertEqual({(c["mixing"], c["layer"]) for c in beside}, {(None, None)})
-        # Attention's numbers are the same with other mixings as on its own.
-        key = ("relevance", "score", "target", "tokens", "formula", "method", "layer")
-        alone = {tuple(c[k] for k in key): c for c in plain["cells"]}
-        for cell in report["cells"]:
-            if cell["mixing"] == "attention":
-                self.assertEqual(cell, alone[tuple(cell[k] for k in key)])
-        between = [c for c in report["comparisons"] if c["first_mixing"] != c["second_mixing"]]
-        self.assertEqual({c["second_mixing"] for c in between}, {"attention"})
-        self.assertTrue(all(c["first"] == c["second"] for c in between))
-
     def test_all_mixings_that_a_model_can_be_given(self):
         megatron = MODELS / "megatron_bert_classification"  # norms before the blocks
         report = self.evaluate("sentences", self.data, "--model", megatron, "--mixing", "all", "--scores", "blank-out")
@@ -211,24 +126,6 @@ class MixingsTest(EvaluateTest):
         self.assertTrue(all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout)
         report = self.evaluate("sentences", self.data, "--model", BERT, "--mixing", "all", "--scores", "blank-out")
         self.assertEqual(report["impossible_mixings"], {})
-
-    def test_same_bytes_whatever_the_threads(self):
-        for threads in (1, 3):
-            self.run_program(
-                *("evaluate", "sentences", self.data, "--model", BERT, "--per-sample", *FAST, "--mixing", "all"),
-                *("--method", "rollout,flow,attnlrp", "--threads", threads, "-o", f"m{threads}.json"),
-            )
-        one, three = ((self.folder / f"m{threads}.json").read_bytes() for threads in (1, 3))
-        self.assertEqual(one, three)
-
-    def test_wrong_mixings_and_methods(self):
-        words = ("evaluate", "sentences", self.data, "--model", BERT)
-        self.refuse(USAGE, ["--mixing", "'saliency'"], *words, "--mixing", "saliency")
-        self.refuse(USAGE, ["--mixing", "auto"], *words, "--mixing", "auto")
-        self.refuse(USAGE, ["--mixing", "again"], *words, "--mixing", "norm,norm")
-        self.refuse(USAGE, ["--method", "blank-out", "--scores"], *words, "--method", "blank-out")
-        megatron = MODELS / "megatron_bert_classification"
-        self.refuse(UNSUPPORTED, ["globenc"], *words[:3], "--model", megatron, "--mixing", "attention,globenc")
 
 
 class OtherTasksTest(EvaluateTest):
@@ -281,11 +178,6 @@ class OtherTasksTest(EvaluateTest):
         report = self.evaluate("sentences", self.data, "--model", BERT)
         self.assertEqual(report["data"]["caveat"], "")
 
-    def test_agreement_of_a_file(self):
-        (self.folder / "verbs.tsv").write_text("The key\tsingular\nThe keys\tplural\nThe keys here\tplural\n")
-        report = self.evaluate("agreement", "--data", "verbs.tsv", "--model", self.verb_model())
-        self.assertEqual(report["data"]["used"], 3)
-
     def test_groups_of_a_file_by_number_of_attractors(self):
         rows = [
             ("The key", "singular", 0),
@@ -312,61 +204,21 @@ class OtherTasksTest(EvaluateTest):
 
 
 class BadInputTest(EvaluateTest):
-    def test_bad_files(self):
-        for name, content, words in (
-            ("empty.tsv", "", ["at least one sample"]),
-            ("blank.tsv", "\n  \n", ["2 empty lines"]),
-            ("columns.tsv", "just text\n", ["line 1", "text TAB label"]),
-            ("label.tsv", "good\t0\nbad\t3\n", ["line 2", "from 0 to 2", "'3'"]),
-            ("csv.csv", "a,b\n1,2\n", ["line 1", "header"]),
-            ("broken.jsonl", "{\n", ["line 1", "JSON object"]),
-        ):
-            (self.folder / name).write_text(content)
-            self.refuse(BAD_FILE, words, "evaluate", "sentences", name, "--model", BERT)
-        (self.folder / "latin.tsv").write_bytes(b"caf\xe9\t1\n")
-        self.refuse(BAD_FILE, ["UTF-8", "line 1"], "evaluate", "sentences", "latin.tsv", "--model", BERT)
-        self.refuse(BAD_FILE, ["none.tsv"], "evaluate", "sentences", "none.tsv", "--model", BERT)
-
-    def test_models_that_cannot_be_evaluated(self):
-        masked = MODELS / "bert_masked_lm"
-        self.refuse(UNSUPPORTED, ["classification head"], "evaluate", "sentences", self.data, "--model", masked)
-        self.refuse(UNSUPPORTED, ["singular and plural"], "evaluate", "agreement", "--model", BERT)
-        several = self.copy_model("bert_classification")
-        self.change_config(several, problem_type="multi_label_classification")
-        self.refuse(UNSUPPORTED, ["not mutually exclusive"], "evaluate", "sentences", self.data, "--model", several)
-
     def test_wrong_usage(self):
         sentences = ("evaluate", "sentences", self.data, "--model", BERT)
         for words, more in (
-            (["--scores", "magic"], ("--scores", "magic")),
-            (["--targets", "sideways"], ("--targets", "logit:sideways")),
-            (["--relevance", "rows"], ("--relevance", "rows")),
-            (["--blank", "zero"], ("--blank", "zero")),
-            (["--output-token", "all"], ("--output-token", "all")),
-            (["--output-token", "'key'"], ("--output-token", "key")),
             (["--samples", "whole number"], ("--samples", "-1")),
-            (["--resamples"], ("--resamples", "0")),
             ([".md", "out.txt"], ("-o", "out.txt")),
             (["twice"], ("-o", "a.md", "-o", "a.md")),
+            (["none"], ("-o", "none/a.md")),
             (["--per-sample", "--json"], ("--per-sample",)),
-            (["layers"], ("--layers", "3")),
+            (["--mixing", "auto"], ("--mixing", "auto")),
+            (["--method", "blank-out", "--scores"], ("--method", "blank-out")),
         ):
             self.refuse(USAGE, words, *sentences, *more)
-        self.refuse(USAGE, ["--data"], "evaluate", "sentiment", "--model", BERT)
-        self.refuse(USAGE, ["a command of attnflow evaluate", "found none"], "evaluate")
+        self.refuse(BAD_FILE, ["none.tsv"], "evaluate", "sentences", "none.tsv", "--model", BERT)
         for task in ("agreement", "sentiment", "sentences"):
             self.assertRegex(self.run_program("evaluate", "--help").stdout, rf"Which task\?(.|\n)*\n  {task} ")
-        self.refuse(USAGE, ["none"], *sentences, "-o", "none/a.md")
-        model = self.verb_model()
-        (model / "prefixes.tsv").unlink()
-        words = ["--data", "prefixes.tsv", "attnflow-train prefixes"]
-        self.refuse(USAGE, words, "evaluate", "agreement", "--model", model)
-        (self.folder / "a.tsv").write_text("The key\tsingular\n")
-        (model / "training.json").write_text("[]")
-        agreement = ("evaluate", "agreement", "--model", model, "--data")
-        self.refuse(BAD_FILE, ["training.json", "JSON object"], *agreement, "a.tsv")
-        (self.folder / "a.csv").write_text("text\nThe key\n")
-        self.refuse(BAD_FILE, ["a.csv", "expected a label"], *agreement, "a.csv")
 
 
 if __name__ == "__main__":

@@ -1,29 +1,14 @@
 """The built-in picture model compared with transformers: tests/golden/fashion, made by tools/golden/fashion.py."""
 
 import json
-import struct
 import unittest
-import zlib
 
 import numpy as np
-from support import ROOT, USAGE, CommandTest
+from support import ROOT, USAGE, CommandTest, png
 
 ANSWERS = ROOT / "tests" / "golden" / "fashion" / "answers.npz"
 FOLDER = ROOT / "models" / "fashion"
 MOST_BYTES = 3_000_000
-
-
-def grey_png(pixels):
-    """The bytes of a PNG of uint8 [height, width]."""
-
-    def chunk(name, data):
-        body = name + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-    height, width = pixels.shape
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 class FashionModel(CommandTest):
@@ -34,7 +19,7 @@ class FashionModel(CommandTest):
 
     def picture(self, index):
         path = self.folder / f"picture{index}.png"
-        path.write_bytes(grey_png(self.answers["pictures"][index]))
+        path.write_bytes(png(self.answers["pictures"][index]))
         return path
 
     def test_attention_is_that_of_transformers(self):

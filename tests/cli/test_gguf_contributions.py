@@ -31,18 +31,10 @@ class GgufContributionsTest(CommandTest):
     def compare(self, file, folder, tolerance=TOLERANCE):
         for mixing in METHODS:
             with self.subTest(mixing=mixing):
-                found, expected = (
-                    self.explained(file, mixing),
-                    self.explained(folder, mixing),
-                )
+                found, expected = self.explained(file, mixing), self.explained(folder, mixing)
                 for method in ("raw", "rollout", "flow"):
                     if mixing != "value-zeroing":  # which also passes through the feed-forward network
-                        np.testing.assert_allclose(
-                            found[method][0],
-                            expected[method][0],
-                            atol=TOLERANCE,
-                            rtol=0,
-                        )
+                        np.testing.assert_allclose(found[method][0], expected[method][0], atol=TOLERANCE, rtol=0)
                     np.testing.assert_allclose(found[method], expected[method], atol=tolerance, rtol=0)
                 # Far from attention, which would show up if only that were passed on.
                 attention = self.explained(file, "attention")
@@ -58,11 +50,7 @@ class GgufContributionsTest(CommandTest):
         for name in ("gpt2_base", "qwen2_tied", "llama_grouped", "llama_scaled"):
             with self.subTest(name):
                 write_gguf(self.folder / f"{name}.gguf", *as_gguf(DECODERS / name))
-                self.compare(
-                    f"{name}.gguf",
-                    DECODERS / name,
-                    GELU_TOLERANCE if "gpt2" in name else TOLERANCE,
-                )
+                self.compare(f"{name}.gguf", DECODERS / name, GELU_TOLERANCE if "gpt2" in name else TOLERANCE)
 
     def renamed(self, family, **settings):
         """The small model's metadata, relabeled as another architecture."""
@@ -77,10 +65,7 @@ class GgufContributionsTest(CommandTest):
     def test_a_factor_behind_the_projection(self):
         """Granite multiplies its blocks' outputs; Llama with smaller matrices computes the same."""
         factor = 0.375
-        write_gguf(
-            self.folder / "granite.gguf",
-            *self.renamed("granite", residual_scale=factor, logit_scale=1.0),
-        )
+        write_gguf(self.folder / "granite.gguf", *self.renamed("granite", residual_scale=factor, logit_scale=1.0))
         metadata, tensors = read_gguf(GGUF / "llama.gguf")
         for name in tensors:
             if name.endswith(("attn_output.weight", "ffn_down.weight")):
@@ -93,29 +78,15 @@ class GgufContributionsTest(CommandTest):
         made = {name: tensors[name] for name in tensors if not name.startswith("blk.")}
         made["output_norm.bias"] = np.zeros_like(tensors["output_norm.weight"])
         for layer in range(metadata["falcon.block_count"]):
-            for name in (
-                "attn_norm.weight",
-                "attn_output.weight",
-                "ffn_up.weight",
-                "ffn_down.weight",
-            ):
-                made[f"blk.{layer}.{name}"] = tensors[f"blk.{layer}.{name}"]
+            for name in ("attn_norm", "attn_output", "ffn_up", "ffn_down"):
+                made[f"blk.{layer}.{name}.weight"] = tensors[f"blk.{layer}.{name}.weight"]
             made[f"blk.{layer}.attn_norm.bias"] = made["output_norm.bias"]
             made[f"blk.{layer}.attn_qkv.weight"] = np.concatenate(
                 [tensors[f"blk.{layer}.attn_{part}.weight"] for part in "qkv"]
             )
         write_gguf(self.folder / "falcon.gguf", metadata, made)
         words = ["not a residual stream", "--mixing attention works", "falcon.gguf"]
-        self.refuse(
-            UNSUPPORTED,
-            words,
-            "explain",
-            TEXT,
-            "--model",
-            "falcon.gguf",
-            "--mixing",
-            "ifr",
-        )
+        self.refuse(UNSUPPORTED, words, "explain", TEXT, "--model", "falcon.gguf", "--mixing", "ifr")
         self.run_program("explain", TEXT, "--model", "falcon.gguf", "--mixing", "attention")
 
     def test_generation(self):
@@ -141,61 +112,25 @@ class GgufContributionsTest(CommandTest):
         self.run_program("model", GGUF / "llama.gguf", "-o", "folder")
         values = []
         for model in (GGUF / "llama.gguf", "folder"):
-            done = self.run_program(
-                *(
-                    "evaluate",
-                    "evidence",
-                    "--model",
-                    model,
-                    "--data",
-                    "e.csv",
-                    "--mixing",
-                    "alti,norm",
-                ),
-                *("--scores", "blank-out", "--json"),
-            )
-            report = json.loads(done.stdout)
+            evidence = ("evaluate", "evidence", "--model", model, "--data", "e.csv", "--mixing", "alti,norm")
+            report = json.loads(self.run_program(*evidence, "--scores", "blank-out", "--json").stdout)
             self.assertEqual(report["impossible_mixings"], {})
             values.append([cell for cell in report["cells"] if cell.get("mixing") in ("alti", "norm")])
         self.assertEqual(*values)
         self.assertGreater(len(values[0]), 0)
 
     def test_refused(self):
-        for name in ("gemma2", "olmo3"):
-            self.refuse(
-                UNSUPPORTED,
-                [
-                    "RMS_NORM after the output projection",
-                    "--mixing attention",
-                    "attnflow model FILE.gguf -o FOLDER",
-                ],
-                *(
-                    "explain",
-                    TEXT,
-                    "--model",
-                    GGUF / f"{name}.gguf",
-                    "--mixing",
-                    "alti",
-                ),
-            )
-            self.run_program(
-                "explain",
-                TEXT,
-                "--model",
-                GGUF / f"{name}.gguf",
-                "--mixing",
-                "attention",
-            )
-        self.refuse(
-            UNSUPPORTED,
-            ["mixing globenc", "norm after attention"],
-            *("explain", TEXT, "--model", GGUF / "llama.gguf", "--mixing", "globenc"),
-        )
+        norms = ["RMS_NORM after the output projection", "--mixing attention", "attnflow model FILE.gguf -o FOLDER"]
+        for name, mixing, words in (
+            ("gemma2", "alti", norms),
+            ("olmo3", "alti", norms),
+            ("llama", "globenc", ["mixing globenc", "norm after attention"]),
+        ):
+            explain = ("explain", TEXT, "--model", GGUF / f"{name}.gguf", "--mixing")
+            self.refuse(UNSUPPORTED, words, *explain, mixing)
+            self.run_program(*explain, "attention")
 
-    @unittest.skipUnless(
-        os.environ.get("ATTNFLOW_SMOLLM2"),
-        "ATTNFLOW_SMOLLM2 does not name the model's file",
-    )
+    @unittest.skipUnless(os.environ.get("ATTNFLOW_SMOLLM2"), "ATTNFLOW_SMOLLM2 does not name the model's file")
     def test_smollm2(self):
         """Activations are rounded to 8 bits where weights have 4; those of the folder are not."""
         model = os.environ["ATTNFLOW_SMOLLM2"]

@@ -5,7 +5,7 @@ import json
 import os
 import unittest
 
-from support import MODELS, UNSUPPORTED, USAGE, CommandTest
+from support import MODELS, CommandTest
 
 BERT = str(MODELS / "bert_masked_lm_tied")
 BERT_BASE = os.environ.get("ATTNFLOW_BERT_BASE_DIR", "")
@@ -13,12 +13,12 @@ FAST = ("--resamples", "100", "--samples", "0")
 
 
 class MaskedEvidence(CommandTest):
-    def write(self, *rows, head=("text", "good", "bad", "evidence")):
+    def write(self, *rows):
         with (self.folder / "e.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([head, *rows])
+            csv.writer(file).writerows([("text", "good", "bad", "evidence"), *rows])
 
-    def evidence(self, *options, model=BERT):
-        words = ["evaluate", "evidence", "--model", model, "--data", "e.csv", *FAST, *options, "--json"]
+    def evidence(self, *options):
+        words = ["evaluate", "evidence", "--model", BERT, "--data", "e.csv", *FAST, *options, "--json"]
         return json.loads(self.run_program(*words).stdout)
 
     def test_every_mixing_and_score(self):
@@ -40,10 +40,6 @@ class MaskedEvidence(CommandTest):
         self.assertTrue(all(0 < value <= 1 for value in cells.values()))
         chance = (sum(1 / r for r in range(1, 7)) / 6 + sum(1 / r for r in range(1, 5)) / 4) / 2
         self.assertAlmostEqual(cells["random", None, "mean"], chance)
-        # One layer of attention, without a residual: rollout ranks as raw does.
-        one = self.evidence("--mixing", "attention", "--residual", 0, "--layers", 1, "--scores", "gradient")
-        values = {c["method"]: c["mean"] for c in one["cells"] if c["layer"] == 1}
-        self.assertEqual(values["raw"], values["rollout"])
 
     def test_the_table_names_mixings(self):
         self.write(("the author is on [MASK] table", "her", "it", "author"))
@@ -53,21 +49,6 @@ class MaskedEvidence(CommandTest):
         with (self.folder / "out.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual({row["mixing"] for row in rows}, {"attention", "gradient", ""})
-
-    def test_swapped_names(self):
-        head = ("text", "good", "bad", "evidence", "swap")
-        self.write(("the author is on [MASK] table", "her", "it", "author", "author"), head=head)
-        # With the same word in its place the answer cannot flip.
-        done = self.run_program("evaluate", "evidence", "--model", BERT, "--data", "e.csv", code=3)
-        self.assertIn("the answer does not follow the swapped word: 1", done.stderr)
-
-    def test_refusals(self):
-        self.write(("the author is on [MASK] table", "her", "it", "author"))
-        task = ("evaluate", "evidence", "--data", "e.csv", "--model")
-        self.refuse(USAGE, ["--mixing", "expected", "'sideways'"], *task, BERT, "--mixing", "sideways")
-        self.refuse(USAGE, ["--mixing", "each once", "gradient"], *task, BERT, "--mixing", "gradient,gradient")
-        self.refuse(USAGE, ["--mixing", "auto"], *task, BERT, "--mixing", "auto")
-        self.refuse(UNSUPPORTED, ["masked language model"], *task, str(MODELS / "bert_classification"))
 
 
 @unittest.skipUnless(BERT_BASE, "ATTNFLOW_BERT_BASE_DIR is not set")

@@ -45,30 +45,6 @@ class HoldsTogether(ModelFolderTest):
         cut = self.run_program("explain", "the key", "--model", model, "--json", "--allow-unused-weights").stdout
         self.assertEqual(json.loads(cut)["model"]["layers"], whole["model"]["layers"] - 1)
 
-    def test_json_is_one_object_with_each_key_once(self):
-        model = self.copy_of("bert_masked_lm")
-        config = (model / "config.json").read_text()
-        bad = {
-            '"num_hidden_layers" twice': config.replace("{", '{"num_hidden_layers": 1,', 1),
-            "zero byte": config + "\0",
-            "does not parse": config + "{}",
-        }
-        for word, text in bad.items():
-            with self.subTest(word):
-                (model / "config.json").write_text(text)
-                self.refuse(BAD_FILE, [str(model / "config.json"), word], "explain", "the key", "--model", model)
-        (model / "config.json").write_text(config)
-        (model / "tokenizer_config.json").write_text('{"do_lower_case": true, "do_lower_case": false}')
-        self.refuse(BAD_FILE, ["tokenizer_config.json", '"do_lower_case" twice'], "explain", "a", "--model", model)
-
-    def test_code_of_its_own(self):
-        model = self.copy_of("llama_grouped", models=DECODERS)
-        self.change(model / "config.json", is_causal=False)
-        self.refuse(UNSUPPORTED, ["is_causal is false"], "explain", "the key", "--model", model)
-        own = {"AutoModel": "modeling_own.LlamaBiModel"}
-        self.change(model / "config.json", is_causal=True, auto_map=own, architectures=["LlamaBiModel"])
-        self.refuse(UNSUPPORTED, ["auto_map", '"LlamaBiModel"'], "explain", "the key", "--model", model)
-
     def test_an_adapter(self):
         model = self.copy_of("bert_masked_lm")
         (model / "adapter_config.json").write_text('{"base_model_name_or_path": "org/base"}')
@@ -116,37 +92,6 @@ class LiesElsewhere(ModelFolderTest):
         for name in ("bert-base-uncased", "org/name"):
             words = ["nothing of that name", "does not download", f"hf download {name}", str(self.cache)]
             self.refuse(BAD_FILE, words, "explain", "the key", "--model", name)
-
-    def test_sentence_transformers(self):
-        model = self.folder / "embedder"
-        shutil.copytree(MODELS / "bert_masked_lm", model / "0_Transformer")
-        modules = [{"idx": 0, "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]
-        (model / "modules.json").write_text(json.dumps(modules))
-        report = json.loads(self.run_program("explain", "the key", "--model", model, "--json").stdout)
-        self.assertEqual(report["model"]["name"], "embedder")
-
-    def test_a_sentencepiece_model_alone(self):
-        model = self.copy_of("bert_masked_lm")
-        (model / "vocab.txt").rename(model / "tokenizer.model")
-        words = [
-            "tokenizer.model: expected a tokenizer_class that says which family",
-            "tokenizer_class",
-            "save_pretrained",
-        ]
-        self.refuse(BAD_FILE, words, "explain", "the key", "--model", model)
-        (model / "tokenizer_config.json").write_text('{"tokenizer_class": "LlamaTokenizer"}')
-        words = ["tokenizer.model: expected a SentencePiece model, found"]
-        self.refuse(BAD_FILE, words, "explain", "the key", "--model", model)
-
-
-class HostileTokenizer(ModelFolderTest):
-    def test_replacements_that_feed_each_other(self):
-        model = self.copy_of("albert_masked_lm")
-        document = json.loads((model / "tokenizer.json").read_text())
-        step = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 200}
-        document["normalizer"] = {"type": "Sequence", "normalizers": [step] * 6}
-        (model / "tokenizer.json").write_text(json.dumps(document))
-        self.refuse(BAD_FILE, ["tokenizer.json", "times as long"], "explain", "a cat", "--model", model)
 
 
 if __name__ == "__main__":

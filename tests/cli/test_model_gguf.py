@@ -16,21 +16,10 @@ class ModelGgufTest(CommandTest):
         return {line[:14].strip(): line[14:] for line in lines}
 
     def test_a_decoder(self):
-        self.assertEqual(
-            {key: self.describe(GGUF / "llama.gguf")[key] for key in ("name", "architecture", "layers", "heads")},
-            {"name": "small random llama", "architecture": "llama", "layers": "3", "heads": "4 (key-value heads: 2)"},
-        )
+        """What is read of each entry is tested in attnflow/model/gguf_info_test.cc."""
         said = self.describe(GGUF / "llama.gguf")
-        self.assertEqual(said["max tokens"], "512")
-        self.assertEqual(said["vocabulary"], "299 (tokenizer in the file: gpt2)")
-        self.assertEqual(said["attention"], "causal")
-        self.assertIn("F32 (", said["stored as"])
+        self.assertEqual((said["name"], said["heads"]), ("small random llama", "4 (key-value heads: 2)"))
         self.assertIn("has a template", said["chat"])
-        self.assertEqual(self.describe(GGUF / "gemma2.gguf")["window"], "20 tokens, in some or all layers")
-
-    def test_models_that_are_not_run_here(self):
-        self.assertEqual(self.describe(GGUF / "mamba.gguf")["heads"], "none")
-        self.assertEqual(self.describe(GGUF / "bert.gguf")["attention"], "bidirectional")
 
     def test_a_file_cannot_command_the_terminal(self):
         metadata, tensors = read_gguf(GGUF / "llama.gguf")

@@ -1,10 +1,9 @@
 """The text commands with a picture model, and the output of `attnflow model` for one."""
 
 import json
-import shutil
 import unittest
 
-from support import BAD_FILE, ROOT, UNSUPPORTED, USAGE, CommandTest
+from support import ROOT, UNSUPPORTED, USAGE, CommandTest
 
 VISION = ROOT / "tests" / "golden" / "vision"
 
@@ -41,14 +40,6 @@ class VisionModelTest(CommandTest):
         (self.folder / "samples.tsv").write_text("text\tlabel\na word\tshirt\n")
         self.refuse(USAGE, words, "evaluate", "sentiment", "--data", "samples.tsv", "--model", vit)
         self.refuse(UNSUPPORTED, ["decoder", "vit"], "generate", "a word", "--model", vit)
-
-    def test_a_grid_that_does_not_fit(self):
-        vit = self.folder / "vit"
-        shutil.copytree(VISION / "vit_classification", vit)
-        self.change_config(vit, image_size=40)
-        self.refuse(BAD_FILE, ["[1, 26, 24]", "[1, 101, 24]", "10 x 10 = 100 patches"], "model", vit)
-        self.change_config(vit, image_size=None)
-        self.refuse(BAD_FILE, ["model type vit needs", "image_size"], "model", vit)
 
 
 if __name__ == "__main__":

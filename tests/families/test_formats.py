@@ -32,29 +32,24 @@ class Touch:
         return os.system, (f"touch '{self.file}'",)
 
 
-class PytorchFiles(unittest.TestCase):
+class FormatsTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="attnflow.")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def explain(self):
-        command = [
-            str(families.PROGRAM),
-            "explain",
-            families.TEXT,
-            "--model",
-            str(self.folder),
-            "--json",
-            "--keep-attention",
-        ]
+    def explain(self, folder: Path):
+        options = ["--json", "--keep-attention", "--method", "raw"]
+        command = [str(families.PROGRAM), "explain", families.TEXT, "--model", str(folder), *options]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
-    def report(self):
-        done = self.explain()
+    def report(self, folder: Path | None = None) -> dict:
+        done = self.explain(folder or self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
+
+class PytorchFiles(FormatsTest):
     def save(self, name: str, dtype: torch.dtype) -> tuple[dict, dict]:
         """A model's folder without weights, its weights, and its report from .safetensors."""
         family = families.FAMILIES[name]
@@ -92,26 +87,14 @@ class PytorchFiles(unittest.TestCase):
         for options in ({}, LEGACY):
             for held in (weights | {"x": Touch(ran)}, Touch(ran)):
                 torch.save(held, self.folder / "pytorch_model.bin", **options)
-                done = self.explain()
+                done = self.explain(self.folder)
                 self.assertEqual(done.returncode, 3, done.stderr)
                 for word in ("system", "weights only", "no code in the file was run", "unless you trust"):
                     self.assertIn(word, done.stderr)
         self.assertFalse(ran.exists())
 
 
-class LoraAdapters(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="attnflow.")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def report(self, folder: Path) -> dict:
-        options = ["--json", "--keep-attention", "--method", "raw"]
-        command = [str(families.PROGRAM), "explain", families.TEXT, "--model", str(folder), *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
-
+class LoraAdapters(FormatsTest):
     def attention(self, report: dict) -> np.ndarray:
         array = report["arrays"]["attention"]
         self.assertEqual(array["dtype"], "f32")

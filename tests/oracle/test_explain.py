@@ -39,7 +39,7 @@ class ExplainTest(unittest.TestCase):
     def check(self, text: str, *settings: str, pairs: int = 200):
         """Settings that the oracles need are spelled the same there."""
         explain = ["explain", text, "--model", MINILM, "--method", "raw,rollout,flow", "--output-token", "all"]
-        self.run_command(PROGRAM, *explain, "--keep-attention", *settings, "-o", str(self.dump))
+        self.run_command(PROGRAM, *explain, "--keep-attention", "--force", *settings, "-o", str(self.dump))
         known = [setting for setting in settings if setting not in ("--layers", "2-4")]
         oracle = [sys.executable, str(HERE / "rollout_oracle.py"), str(self.dump), *known]
         rollout = self.run_command(*oracle)
@@ -54,23 +54,17 @@ class ExplainTest(unittest.TestCase):
     def test_sampled_pairs_at_64_tokens(self):
         self.check(LONG, pairs=60)
 
-    def test_without_the_residual(self):
-        self.check("A short one.", "--residual", "0")
-
-    def test_another_residual(self):
-        self.check("A short one.", "--residual", "0.8")
-
-    def test_maximum_over_heads(self):
-        self.check("A short one.", "--heads", "max")
-
-    def test_minimum_over_heads(self):
-        self.check("A short one.", "--heads", "min")
-
-    def test_one_head(self):
-        self.check("A short one.", "--heads", "5")
-
-    def test_from_a_layer_to_a_layer(self):
-        self.check("A short one.", "--layers", "2-4", "--start-layer", "1")
+    def test_settings(self):
+        for settings in (
+            ("--residual", "0"),
+            ("--residual", "0.8"),
+            ("--heads", "max"),
+            ("--heads", "min"),
+            ("--heads", "5"),
+            ("--layers", "2-4", "--start-layer", "1"),
+        ):
+            with self.subTest(settings):
+                self.check("A short one.", *settings)
 
 
 if __name__ == "__main__":

@@ -16,35 +16,26 @@ EXPLAIN = {"text": TEXT, "model": "agreement", "method": "raw"}
 
 
 class HostTest(ServerTest):
+    """That the server asks its guard; whom that lets through is tested in attnflow/http/request_guard_test.cc."""
+
     ARGUMENTS = ("--allow-host", "demo.example")
 
-    def test_names_of_this_server(self):
-        port = self.server.port
-        for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", "demo.example", f"demo.example:{port}"):
+    def test_hosts(self):
+        for host in (f"localhost:{self.server.port}", "demo.example"):
             self.assertEqual(self.server.get("/api/v1/models", Host=host).status, 200, host)
-        for host in (f"attacker.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", "localhost", "demo.example.org"):
+        for host in (f"attacker.example:{self.server.port}", "127.0.0.1"):
             for path in ("/", "/api/v1/models", "/nothing"):
                 self.refuse(self.server.get(path, Host=host), 421, "wrong_host", "--allow-host")
+        answer = self.server.raw(b"GET /api/v1/health HTTP/1.1\r\n\r\n")
+        self.assertTrue(answer.startswith(b"HTTP/1.1 400 "), answer)
 
-    def test_no_host_or_two(self):
-        for headers in (b"", b"Host: localhost\r\nHost: localhost\r\n"):
-            answer = self.server.raw(b"GET /api/v1/health HTTP/1.1\r\n" + headers + b"\r\n")
-            self.assertTrue(answer.startswith(b"HTTP/1.1 400 "), answer)
-
-    def test_origins(self):
-        own = f"http://127.0.0.1:{self.server.port}"
-        self.assertEqual(self.server.post("explain", EXPLAIN, Origin=own).status, 200)
-        for origin in ("http://attacker.example", "null", f"http://localhost:{self.server.port}", own + ".example"):
-            self.refuse(self.server.post("explain", EXPLAIN, Origin=origin), 403, "cross_origin")
-            self.refuse(self.server.get("/api/v1/models", Origin=origin), 403, "cross_origin")
-        self.assertEqual(self.server.get("/", Origin="null").status, 200)
-
-    def test_fetch_metadata(self):
-        for site in ("same-origin", "none"):
-            self.assertEqual(self.server.post("explain", EXPLAIN, **{"Sec-Fetch-Site": site}).status, 200)
-        for site in ("cross-site", "same-site"):
-            self.refuse(self.server.post("explain", EXPLAIN, **{"Sec-Fetch-Site": site}), 403, "cross_origin")
-        self.assertEqual(self.server.get("/", **{"Sec-Fetch-Site": "cross-site"}).status, 200)
+    def test_other_sites(self):
+        own = {"Origin": f"http://127.0.0.1:{self.server.port}"}
+        self.assertEqual(self.server.post("explain", EXPLAIN, **own).status, 200)
+        for headers in ({"Origin": "http://attacker.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
+            self.refuse(self.server.post("explain", EXPLAIN, **headers), 403, "cross_origin")
+            self.refuse(self.server.get("/api/v1/models", **headers), 403, "cross_origin")
+            self.assertEqual(self.server.get("/", **headers).status, 200)
 
     def test_content_types(self):
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
@@ -98,14 +89,16 @@ class StartTest(unittest.TestCase):
         self.assertEqual(server.stop()[0], 0)
 
     def test_wrong_options(self):
-        self.refuse(["--token", "visible"], "--token", "two words", "--port", "0")
-        self.refuse(["--allow-host"], "--allow-host", "a/b", "--port", "0")
-        self.refuse(["--workers"], "--workers", "0", "--port", "0")
-        self.refuse(["--timeout"], "--timeout", "0", "--port", "0")
-        self.refuse(["--max-connections-per-address"], "--max-connections-per-address", "0", "--port", "0")
-        self.refuse(["--port", "from 0 to 65535"], "--port", "70000")
-        self.refuse(["--port"], "--port", "-1")
-        self.refuse(["no.such.name.invalid"], "--host", "no.such.name.invalid", "--port", "0")
+        for option, value, *words in (
+            ("--token", "two words", "visible"),
+            ("--allow-host", "a/b"),
+            ("--workers", "0"),
+            ("--timeout", "0"),
+            ("--max-connections-per-address", "0"),
+            ("--port", "-1"),
+            ("--host", "no.such.name.invalid", "no.such.name.invalid"),
+        ):
+            self.refuse([option, *words], "--port", "0", option, value)
 
     def test_a_port_that_is_taken(self):
         with socket.socket() as taken:
@@ -157,10 +150,6 @@ class BodyTest(ServerTest):
         answer = self.server.ask("POST", "/api/v1/explain", plain, headers | {"Content-Encoding": "identity"})
         self.assertEqual(answer.status, 200)
 
-    def test_messages_go_on_behind_a_nul(self):
-        answer = self.server.post("explain", EXPLAIN | {"method": "\0"})
-        self.refuse(answer, 400, "bad_request", "\\x00'")
-
     def test_too_large_and_its_length_not_said(self):
         head = (
             b"POST /api/v1/explain HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
@@ -195,46 +184,14 @@ class BodyTest(ServerTest):
         self.refuse(answer, 422, "bad_input", "pixels")
 
     def test_hostile_json(self):
-        for body in (
-            b"",
-            b"{",
-            b"null",
-            b"[]",
-            b'"text"',
-            b"[" * 100_000,
-            b'{"text":' * 10_000,
-            b'{"text": "a", "residual": NaN}',
-            b'{"text": "a", "residual": 1e400}',
-            b'{"text": "a", "residual": -1}',
-            b'{"text": "a", "top_k": 1e30}',
-            b'{"text": "a", "top_k": 99999999999999999999999}',
-            b'{"text": "\xff\xfe"}',
-            b'{"text": "\\ud800"}',
-            b'{"text": 1}',
-            b'{"text": ["a"]}',
-            b'{"text": {"a": 1}}',
-            b'{"text": "a", "text": "a"}',
-            b'{"text": "a", "layers": "1-99999999999999999999"}',
-            b'{"text": "a", "layers": [1e9]}',
-            b'{"text": "a", "heads": "\\u0000"}',
-            b'{"text": "a", "method": []}',
-            b'{"text": "a", "__proto__": 1}',
-            b'{"text": "a"} {"text": "b"}',
-        ):
-            answer = self.server.post("explain", body)
-            self.refuse(answer, 400, "bad_request")
-        self.assertEqual(self.server.health()["status"], "ok")
+        """Fields are checked in attnflow/serve/api_options_test.cc."""
+        for body in (b"", b"null", b"[" * 100_000, b'{"text":' * 10_000, b'{"text": "\xff\xfe"}', b'{"text": "a"} {}'):
+            self.refuse(self.server.post("explain", body), 400, "bad_request")
+        answer = self.server.post("explain", EXPLAIN | {"method": "\0"})
+        self.refuse(answer, 400, "bad_request", "\\x00'")
 
     def test_texts_that_are_odd(self):
-        for text in (
-            "\0",
-            "a\0b",
-            "\u202e\u0627\u0644",
-            "😀" * 20,
-            "</script><script>",
-            "\r\n\r\nevent: x",
-            "x" * 3000,
-        ):
+        for text in ("a\0b", "\u202e\u0627\u0644", "</script><script>", "\r\n\r\nevent: x"):
             answer = self.server.post("explain", EXPLAIN | {"text": text})
             self.assertIn(answer.status, (200, 400, 422), text)
             if answer.status == 200:
@@ -243,11 +200,9 @@ class BodyTest(ServerTest):
             self.assertIn(events[-1][0], ("report", "error"))
 
     def test_what_is_no_http(self):
-        for request in (b"\0" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00" * 9):
+        for request in (b"\0" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\nHost: x\r\n\r\n"):
             answer = self.server.raw(request + b"\r\n\r\n")
             self.assertTrue(answer.startswith(b"HTTP/1.1 ") and int(answer[9:12]) in (400, 421, 505), answer)
-        answer = self.server.raw(b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\n\r\n")
-        self.assertTrue(answer.startswith(b"HTTP/1.1 431 ") or answer.startswith(b"HTTP/1.1 414 "), answer[:100])
 
     def test_two_requests_at_once_cannot_be_smuggled(self):
         body = json.dumps(EXPLAIN).encode()
@@ -276,21 +231,6 @@ class SlowTest(ServerTest):
             finally:
                 for connection in slow:
                     connection.close()
-
-    def test_slow_clients_do_not_keep_others_waiting(self):
-        # A hundred connections that never finish their headers.
-        slow = [self.server.socket() for _ in range(100)]
-        try:
-            for connection in slow:
-                connection.sendall(b"POST /api/v1/explain HTTP/1.1\r\nHost: local")
-            began = time.monotonic()
-            self.assertEqual(self.server.post("explain", EXPLAIN).status, 200)
-            self.assertLess(time.monotonic() - began, 20)
-            answer = hear(slow[0])
-            self.assertTrue(answer.startswith(b"HTTP/1.1 408 "), answer)
-        finally:
-            for connection in slow:
-                connection.close()
 
     def test_a_byte_at_a_time(self):
         body = json.dumps(EXPLAIN).encode()
