@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "attnflow/base/error.h"
+#include "attnflow/model/fail.h"
 
 namespace attnflow {
 
@@ -86,7 +86,7 @@ void check_device(const std::string& device) {
   const std::string_view number = device.starts_with(prefix) ? std::string_view(device).substr(prefix.size()) : "";
   const bool digits = std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (number.empty() || number.size() > kMaxDigits || !digits) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected the device cpu, cuda or cuda:N, found \"{}\"", device));
+    internal::fail(ErrorKind::kUsage, "expected the device cpu, cuda or cuda:N, found \"{}\"", device);
   }
 }
 

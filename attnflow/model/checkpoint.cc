@@ -5,15 +5,16 @@
 #include <set>
 #include <utility>
 
-#include "attnflow/base/error.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/lora.h"
 
 namespace attnflow {
 
 namespace {
 
+using internal::fail;
 using internal::quote_name;
 using internal::quote_names;
 
@@ -22,17 +23,13 @@ constexpr const char* kSafetensors = "model.safetensors";
 constexpr const char* kPytorch = "pytorch_model.bin";
 constexpr std::string_view kIndexEnding = ".index.json";
 
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kBadFile, message); }
-
 [[noreturn]] void fail_without_weights(const Folder& folder) {
-  std::string message = fmt::format("{}: expected {}, or {}{} and its shards, found neither, nor {}", folder.label(),
-                                    kSafetensors, kSafetensors, kIndexEnding, kPytorch);
-  if (folder.has("tf_model.h5") || folder.has("flax_model.msgpack")) {
-    message +=
-        "; found weights in another format, which is not read. Convert them once with transformers: load the model "
-        "with from_pretrained and save it with save_pretrained";
-  }
-  fail(message);
+  const bool others = folder.has("tf_model.h5") || folder.has("flax_model.msgpack");
+  fail(ErrorKind::kBadFile, "{}: expected {}, or {}{} and its shards, found neither, nor {}{}", folder.label(),
+       kSafetensors, kSafetensors, kIndexEnding, kPytorch,
+       others ? "; found weights in another format, which is not read. Convert them once with transformers: load the "
+                "model with from_pretrained and save it with save_pretrained"
+              : "");
 }
 
 // Parses {"weight_map": {tensor: file}} and checks it: a shard is a plain file name, so an index cannot reach outside
@@ -42,23 +39,19 @@ std::map<std::string, std::string> read_weight_map(const Folder& folder, const s
   const nlohmann::json json = internal::parse_json_object(folder.read(file, kMaxIndexBytes), index);
   const auto found = json.find("weight_map");
   if (found == json.end() || !found->is_object() || found->empty()) {
-    fail(index + ": expected an object \"weight_map\" from tensor names to file names, found " +
-         (found == json.end() ? "none" : internal::show_json(*found)));
+    fail(ErrorKind::kBadFile, "{}: expected an object \"weight_map\" from tensor names to file names, found {}", index,
+         found == json.end() ? "none" : internal::show_json(*found));
   }
   std::map<std::string, std::string> map;
   for (const auto& [tensor, shard] : found->items()) {
     const std::string name = shard.is_string() ? shard.get<std::string>() : "";
     if (name.empty() || name == "." || name == ".." || name.find_first_of(std::string_view("/\\\0", 3)) != name.npos) {
-      fail(fmt::format("{}: expected the name of a file in the same folder as the shard of {}, found {}", index,
-                       quote_name(tensor), internal::show_json(shard)));
+      fail(ErrorKind::kBadFile, "{}: expected the name of a file in the same folder as the shard of {}, found {}",
+           index, quote_name(tensor), internal::show_json(shard));
     }
     map.emplace(tensor, name);
   }
   return map;
-}
-
-bool is_floating_point(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
 }
 
 }  // namespace
@@ -103,8 +96,8 @@ void Checkpoint::add(const std::map<std::string, SafetensorsFile::Entry, std::le
     const auto [place, added] =
         tensors_.try_emplace(tensor, StoredTensor{tensor, entry.dtype, entry.shape, entry.bytes, file});
     if (!added) {
-      fail(
-          fmt::format("{}: expected tensor {} once, found it in {} too", file, quote_name(tensor), place->second.file));
+      fail(ErrorKind::kBadFile, "{}: expected tensor {} once, found it in {} too", file, quote_name(tensor),
+           place->second.file);
     }
   }
 }
@@ -119,19 +112,24 @@ void Checkpoint::open_shards(const Folder& folder, const std::string& index) {
     if (!folder.has(shard)) missing.push_back(shard);
   }
   if (!missing.empty()) {
-    fail(fmt::format("{}: expected {} shards in the same folder, {} missing: {}. Fetch all files of the model", source_,
-                     shards.size(), missing.size() == 1 ? "1 is" : fmt::format("{} are", missing.size()),
-                     quote_names(missing)));
+    fail(ErrorKind::kBadFile, "{}: expected {} shards in the same folder, {} missing: {}. Fetch all files of the model",
+         source_, shards.size(), missing.size() == 1 ? "1 is" : fmt::format("{} are", missing.size()),
+         quote_names(missing));
   }
 
   for (const std::string& shard : shards) add_file(folder, shard);
   for (const auto& [tensor, shard] : weight_map) {
     const StoredTensor* stored = find(tensor);
     if (stored == nullptr || stored->file != folder.label(shard)) {
-      fail(fmt::format("{}: expected tensor {} in {}, which does not hold it. Fetch all files of the model again",
-                       source_, quote_name(tensor), quote_name(shard)));
+      fail(ErrorKind::kBadFile,
+           "{}: expected tensor {} in {}, which does not hold it. Fetch all files of the model again", source_,
+           quote_name(tensor), quote_name(shard));
     }
   }
+}
+
+bool is_floating_point(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
 }
 
 const StoredTensor* Checkpoint::find(std::string_view name) const {

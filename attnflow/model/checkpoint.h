@@ -21,6 +21,8 @@ namespace internal {
 class LoraAdapter;
 }  // namespace internal
 
+bool is_floating_point(DType dtype);
+
 // A tensor as it is stored. `bytes` points into a mapped or built-in file (little-endian, row-major, unaligned) and
 // remains valid for the lifetime of the Checkpoint.
 struct StoredTensor {

@@ -11,6 +11,8 @@
 #include "attnflow/base/parse_number.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/fail.h"
+#include "attnflow/model/family_rows.h"
 #include "attnflow/model/hub_cache.h"
 #include "attnflow/model/lora.h"
 
@@ -29,23 +31,21 @@ std::string spellings(std::string_view key) {
 
 }  // namespace
 
-ConfigReader::ConfigReader(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
-
-void ConfigReader::unsupported(const std::string& message) const {
-  // Models that this program cannot run can still be explained.
-  constexpr const char* kOtherWays =
-      ". Other ways: in Python, attnflow.explain(model, tokenizer, text) with the model loaded by transformers "
-      "(docs/python.md); a decoder's GGUF file (--model FILE.gguf); or saved attention (attnflow explain --attention "
-      "FILE.npz)";
-  throw Error(ErrorKind::kUnsupportedModel, source_ + ": " + message + kOtherWays);
+bool is_whole(const Json& value, std::size_t low, std::size_t max) {
+  return value.is_number_unsigned() && value.get<std::uint64_t>() >= low && value.get<std::uint64_t>() <= max;
 }
 
-void ConfigReader::damaged(const std::string& message) const {
-  throw Error(ErrorKind::kBadFile, source_ + ": " + message);
+void ConfigReader::refuse(const std::string& message) const {
+  // Models that this program cannot run can still be explained.
+  fail(ErrorKind::kUnsupportedModel,
+       "{}: {}. Other ways: in Python, attnflow.explain(model, tokenizer, text) with the model loaded by transformers "
+       "(docs/python.md); a decoder's GGUF file (--model FILE.gguf); or saved attention (attnflow explain --attention "
+       "FILE.npz)",
+       source(), message);
 }
 
 void ConfigReader::wrong(std::string_view key, const std::string& expected, const Json& found) const {
-  damaged(fmt::format("expected {} as \"{}\", found {}", expected, spellings(key), show_json(found)));
+  damaged("expected {} as \"{}\", found {}", expected, spellings(key), show_json(found));
 }
 
 const Json* ConfigReader::find(std::string_view key) const {
@@ -63,66 +63,49 @@ bool ConfigReader::says_null(std::string_view key) const {
   return found != object_.end() && found->is_null();
 }
 
-std::size_t ConfigReader::size(std::string_view key, std::size_t max) const {
-  const Json& value = *find(key);
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 || value.get<std::uint64_t>() > max) {
-    wrong(key, fmt::format("a whole number from 1 to {}", max), value);
-  }
-  return value.get<std::size_t>();
-}
-
-std::size_t ConfigReader::size_or(std::string_view key, std::size_t fallback, std::size_t max) const {
-  return find(key) == nullptr ? fallback : size(key, max);
-}
-
-std::size_t ConfigReader::count_or(std::string_view key, std::size_t fallback, std::size_t max) const {
+template <typename Value, typename Fits>
+Value ConfigReader::value_or(std::string_view key, Value fallback, const std::string& expected,
+                             const Fits& fits) const {
   const Json* const value = find(key);
   if (value == nullptr) return fallback;
-  if (!value->is_number_unsigned() || value->get<std::uint64_t>() > max) {
-    wrong(key, fmt::format("a whole number from 0 to {}", max), *value);
-  }
-  return value->get<std::size_t>();
+  if (!fits(*value)) wrong(key, expected, *value);
+  return value->get<Value>();
+}
+
+std::size_t ConfigReader::whole_or(std::string_view key, std::size_t fallback, std::size_t low, std::size_t max) const {
+  return value_or(key, fallback, fmt::format("a whole number from {} to {}", low, max),
+                  [&](const Json& value) { return is_whole(value, low, max); });
 }
 
 std::size_t ConfigReader::token_id(std::string_view key, const Json& value, std::size_t vocabulary) const {
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= vocabulary) {
-    wrong(key, fmt::format("a token's id from 0 to {}", vocabulary - 1), value);
-  }
+  if (!is_whole(value, 0, vocabulary - 1)) wrong(key, fmt::format("a token's id from 0 to {}", vocabulary - 1), value);
   return value.get<std::size_t>();
 }
 
 bool ConfigReader::flag_or(std::string_view key, bool fallback) const {
-  const Json* value = find(key);
-  if (value == nullptr) return fallback;
-  if (!value->is_boolean()) wrong(key, "true or false", *value);
-  return value->get<bool>();
+  return value_or(key, fallback, "true or false", [](const Json& value) { return value.is_boolean(); });
 }
 
 std::string ConfigReader::text_or(std::string_view key, std::string_view fallback) const {
-  const Json* value = find(key);
-  if (value == nullptr) return std::string(fallback);
-  if (!value->is_string()) wrong(key, "a text", *value);
-  return value->get<std::string>();
+  return value_or(key, std::string(fallback), "a text", [](const Json& value) { return value.is_string(); });
 }
 
 double ConfigReader::number_or(std::string_view key, double fallback, double low, double high) const {
-  const Json* value = find(key);
-  if (value == nullptr) return fallback;
-  const bool fits = value->is_number() && value->get<double>() >= low && value->get<double>() <= high;
-  if (!fits) wrong(key, fmt::format("a number from {} to {}", low, high), *value);
-  return value->get<double>();
+  return value_or(key, fallback, fmt::format("a number from {} to {}", low, high), [&](const Json& value) {
+    return value.is_number() && value.get<double>() >= low && value.get<double>() <= high;
+  });
 }
 
 std::vector<std::string> ConfigReader::texts(std::string_view key) const {
-  std::vector<std::string> list;
-  const Json* value = find(key);
-  if (value == nullptr) return list;
-  if (!value->is_array()) wrong(key, "a list of strings", *value);
-  for (const Json& text : *value) {
-    if (!text.is_string()) wrong(key, "a list of strings", *value);
-    list.push_back(text.get<std::string>());
-  }
-  return list;
+  return value_or(key, std::vector<std::string>(), "a list of strings", [](const Json& value) {
+    return value.is_array() &&
+           std::all_of(value.begin(), value.end(), [](const Json& text) { return text.is_string(); });
+  });
+}
+
+void ConfigReader::expect_multiple(std::string_view key, std::size_t value, std::string_view of_key,
+                                   std::size_t of) const {
+  if (value % of != 0) damaged("expected {} to be a multiple of {}, found {} and {}", key, of_key, value, of);
 }
 
 std::vector<bool> ConfigReader::sliding_layers(std::size_t layers) const {
@@ -135,8 +118,7 @@ std::vector<bool> ConfigReader::sliding_layers(std::size_t layers) const {
   for (const std::string& type : types) {
     sliding.push_back(type == "sliding_attention");
     if (sliding.back() || type == "full_attention") continue;
-    unsupported(
-        fmt::format("{} names {}; supported are \"full_attention\" and \"sliding_attention\"", kKey, quote_name(type)));
+    unsupported("{} names {}; supported are \"full_attention\" and \"sliding_attention\"", kKey, quote_name(type));
   }
   return sliding;
 }
@@ -170,9 +152,9 @@ void ConfigReader::require(std::string_view what, std::initializer_list<std::str
   }
   if (!missing.empty()) {
     damaged(
-        fmt::format("{} needs these keys, which are missing: {}. Use the config.json that was saved together with the "
-                    "weights",
-                    what, missing));
+        "{} needs these keys, which are missing: {}. Use the config.json that was saved together with the "
+        "weights",
+        what, missing);
   }
 }
 
@@ -180,7 +162,7 @@ Activation ConfigReader::activation(std::string_view key, std::string_view fallb
   const std::string name = text_or(key, fallback);
   const std::optional<Activation> activation = find_activation(name);
   if (!activation) {
-    unsupported(fmt::format("{} is {}; supported are {}", key, quote_name(name), activation_list()));
+    unsupported("{} is {}; supported are {}", key, quote_name(name), activation_list());
   }
   return *activation;
 }
@@ -191,8 +173,8 @@ void ConfigReader::refuse_other_values(std::span<const FixedSetting> settings) c
     const Json* const found = find(setting.key);
     if (found == nullptr ? !setting.stated : *found == expected) continue;
     if (found != nullptr && expected.is_boolean() && !found->is_boolean()) wrong(setting.key, "true or false", *found);
-    unsupported(fmt::format("{} is {}; supported is {}", setting.key, found == nullptr ? "missing" : show_json(*found),
-                            setting.value));
+    unsupported("{} is {}; supported is {}", setting.key, found == nullptr ? "missing" : show_json(*found),
+                setting.value);
   }
 }
 
@@ -200,8 +182,8 @@ void ConfigReader::refuse_later_tokens() const {
   constexpr std::string_view kKey = "is_causal";
   const bool is_null = says_null(kKey);  // which transformers treats as false
   if (!is_null && flag_or(kKey, true)) return;
-  unsupported(fmt::format("{} is {}: tokens attend to later ones; supported are causal decoders (is_causal true)", kKey,
-                          is_null ? "null" : "false"));
+  unsupported("{} is {}: tokens attend to later ones; supported are causal decoders (is_causal true)", kKey,
+              is_null ? "null" : "false");
 }
 
 void ConfigReader::refuse_what_none_runs() const {
@@ -222,23 +204,11 @@ namespace {
 
 // "BertModel", "BertForMaskedLM", "GPT2LMHeadModel": a class of the family "Bert" or "GPT2".
 bool is_class_of(std::string_view name, std::string_view family) {
-  constexpr std::array<std::string_view, 15> kEndings = {"Model",
-                                                         "LMHeadModel",
-                                                         "DoubleHeadsModel",
-                                                         "Backbone",
-                                                         "ForCausalLM",
-                                                         "ForPreTraining",
-                                                         "ForMaskedLM",
-                                                         "ForNextSentencePrediction",
-                                                         "ForSequenceClassification",
-                                                         "ForTokenClassification",
-                                                         "ForMultipleChoice",
-                                                         "ForQuestionAnswering",
-                                                         "ForImageClassification",
-                                                         "ForImageClassificationWithTeacher",
-                                                         "ForMaskedImageModeling"};
-  if (!name.starts_with(family)) return false;
-  return std::find(kEndings.begin(), kEndings.end(), name.substr(family.size())) != kEndings.end();
+  return name.starts_with(family) &&
+         is_one_of(name.substr(family.size()), "Model", "LMHeadModel", "DoubleHeadsModel", "Backbone", "ForCausalLM",
+                   "ForPreTraining", "ForMaskedLM", "ForNextSentencePrediction", "ForSequenceClassification",
+                   "ForTokenClassification", "ForMultipleChoice", "ForQuestionAnswering", "ForImageClassification",
+                   "ForImageClassificationWithTeacher", "ForMaskedImageModeling");
 }
 
 }  // namespace
@@ -258,10 +228,10 @@ void ConfigReader::refuse_own_code(std::string_view model_type, std::string_view
   }
   for (const std::string& name : classes) {
     if (is_class_of(name, class_name)) continue;
-    unsupported(fmt::format(
+    unsupported(
         "auto_map is set and the model's class is {}, which is custom Python code and not the {} model "
         "of transformers, so attnflow does not know what it computes; supported are {}Model and the classes {}For*",
-        quote_name(name), model_type, class_name, class_name));
+        quote_name(name), model_type, class_name, class_name);
   }
 }
 
@@ -269,19 +239,19 @@ namespace {
 
 // An adapter for another task than its base model's adds the head for that task, so the class of the model changes.
 std::string config_for_adapter(const std::string& config, const Folder& folder) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTasks = {
-      {{"SEQ_CLS", "ForSequenceClassification"},
-       {"TOKEN_CLS", "ForTokenClassification"},
-       {"QUESTION_ANS", "ForQuestionAnswering"}}};
+  std::string task;
   const std::optional<Adapter> adapter = find_adapter(*folder.adapter());
-  const auto task = std::find_if(kTasks.begin(), kTasks.end(),
-                                 [&](const auto& one) { return adapter && one.first == adapter->task; });
-  if (task == kTasks.end()) return config;
-  nlohmann::json json = parse_json_object(config, folder.label("config.json"));
+  for (const auto& [name, ending] : {std::pair("SEQ_CLS", "ForSequenceClassification"),
+                                     {"TOKEN_CLS", "ForTokenClassification"},
+                                     {"QUESTION_ANS", "ForQuestionAnswering"}}) {
+    if (adapter && adapter->task == name) task = ending;
+  }
+  if (task.empty()) return config;
+  Json json = parse_json_object(config, folder.label("config.json"));
   const auto classes = json.find("architectures");
   if (classes == json.end() || !classes->is_array() || classes->empty() || !classes->front().is_string()) return config;
   std::string name = classes->front().get<std::string>();
-  if (name.ends_with(task->second)) return config;
+  if (name.ends_with(task)) return config;
   for (const std::string_view head : {"LMHeadModel", "DoubleHeadsModel"}) {  // GPT-2's classes
     if (name.ends_with(head)) name.replace(name.size() - head.size(), std::string::npos, "Model");
   }
@@ -290,7 +260,7 @@ std::string config_for_adapter(const std::string& config, const Folder& folder) 
   } else if (name.ends_with("Model")) {
     name.resize(name.size() - std::string_view("Model").size());
   }
-  *classes = nlohmann::json::array({name + std::string(task->second)});
+  *classes = Json::array({name + task});
   for (const char* const labels : {"id2label", "label2id", "num_labels", "problem_type"}) json.erase(labels);
   return json.dump();
 }
@@ -301,9 +271,8 @@ void resolve_aliases(std::span<const KeyAlias> aliases, Json& settings) {
   for (const KeyAlias& one : aliases) {
     const auto found = settings.find(one.alias);
     if (found == settings.end()) continue;
-    Json value = std::move(*found);
-    settings.erase(found);
-    settings[std::string(one.key)] = std::move(value);
+    settings[std::string(one.key)] = Json(*found);
+    settings.erase(one.alias);
   }
 }
 
@@ -318,11 +287,10 @@ std::string read_config_text(const Folder& folder) {
   if (!folder.exists()) {
     std::error_code ignored;
     const bool exists = std::filesystem::exists(folder.path(), ignored);
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a folder with config.json and model.safetensors, found {}", folder.label(),
-                            exists ? "a file; give the folder that holds it, or a GGUF file by a name "
-                                     "that ends in .gguf"
-                                   : "nothing of that name"));
+    fail(ErrorKind::kBadFile, "{}: expected a folder with config.json and model.safetensors, found {}", folder.label(),
+         exists ? "a file; give the folder that holds it, or a GGUF file by a name "
+                  "that ends in .gguf"
+                : "nothing of that name");
   }
   if (!folder.has(kConfig)) {
     const std::optional<Adapter> adapter = find_adapter(folder);
@@ -340,8 +308,7 @@ std::string read_config_text(const Folder& folder) {
                   "of that model",
                   adapter->base)
             : ". Put the adapter's files into the folder of that model and give that folder";
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a Hugging Face model folder, found {}{}", folder.label(), found, advice));
+    fail(ErrorKind::kBadFile, "{}: expected a Hugging Face model folder, found {}{}", folder.label(), found, advice);
   }
   const std::string config = folder.read(kConfig, kMaxConfigBytes);
   return folder.adapter() == nullptr ? config : config_for_adapter(config, folder);

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/base/error.h"
 #include "attnflow/files/folder.h"
 #include "attnflow/model/architecture.h"
+#include "attnflow/model/fail.h"
 
 namespace attnflow::internal {
 
@@ -23,18 +23,22 @@ inline constexpr std::size_t kMaxConfigSize = std::size_t{1} << 30;
 // Layers that share weights take no bytes in the file, so the number of layers needs its own limit.
 inline constexpr std::size_t kMaxConfigLayers = 4096;
 
-// A view of a JSON object, which must outlive it. Values of the wrong type or out of range throw Error(kBadFile).
-class ConfigReader {
- public:
-  ConfigReader(const nlohmann::json& object, std::string source);
+// Whether a value is a whole number from `low` to `max`.
+bool is_whole(const nlohmann::json& value, std::size_t low, std::size_t max);
 
-  // Throw Error(kUnsupportedModel) and Error(kBadFile), respectively, with a message that starts with the source.
-  [[noreturn]] void unsupported(const std::string& message) const;
-  [[noreturn]] void damaged(const std::string& message) const;
+// A view of a JSON object, which must outlive it. Values of the wrong type or out of range throw Error(kBadFile).
+class ConfigReader : public ErrorsOf {
+ public:
+  ConfigReader(const nlohmann::json& object, const std::string& source) : ErrorsOf(source), object_(object) {}
+
+  // Throws Error(kUnsupportedModel) with a message that begins with the source and ends with other ways of explaining.
+  template <typename... Values>
+  [[noreturn]] void unsupported(fmt::format_string<Values...> message, Values&&... values) const {
+    refuse(fmt::format(message, std::forward<Values>(values)...));
+  }
   // Error(kBadFile): expected `expected` as "key", found `found`.
   [[noreturn]] void wrong(std::string_view key, const std::string& expected, const nlohmann::json& found) const;
 
-  const std::string& source() const { return source_; }
   const nlohmann::json& object() const { return object_; }
 
   // Returns null for a key that is absent or null, which usually mean the same to transformers, and for an empty key.
@@ -44,10 +48,14 @@ class ConfigReader {
   bool says_null(std::string_view key) const;
 
   // A whole number from 1 to `max`; the key must be present.
-  std::size_t size(std::string_view key, std::size_t max = kMaxConfigSize) const;
-  std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t max = kMaxConfigSize) const;
+  std::size_t size(std::string_view key, std::size_t max = kMaxConfigSize) const { return size_or(key, 0, max); }
+  std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t max = kMaxConfigSize) const {
+    return whole_or(key, fallback, 1, max);
+  }
   // A whole number from 0 to `max`.
-  std::size_t count_or(std::string_view key, std::size_t fallback, std::size_t max = kMaxConfigSize) const;
+  std::size_t count_or(std::string_view key, std::size_t fallback, std::size_t max = kMaxConfigSize) const {
+    return whole_or(key, fallback, 0, max);
+  }
   // Returns a token id below `vocabulary`, given as the value of `key` or as part of it.
   std::size_t token_id(std::string_view key, const nlohmann::json& value, std::size_t vocabulary) const;
   bool flag_or(std::string_view key, bool fallback) const;
@@ -63,6 +71,8 @@ class ConfigReader {
   // Whether "problem_type" allows several classes at once.
   bool multi_label() const;
 
+  // Throws Error(kBadFile) unless `value`, that of `key`, is a multiple of `of`, that of `of_key`.
+  void expect_multiple(std::string_view key, std::size_t value, std::string_view of_key, std::size_t of) const;
   // Throws Error(kBadFile) that names all absent `keys`, required by `what`; empty keys are skipped.
   void require(std::string_view what, std::initializer_list<std::string_view> keys) const;
   // The activation named under `key`, or `fallback`. Throws Error(kUnsupportedModel) for an unknown name.
@@ -79,8 +89,13 @@ class ConfigReader {
   void refuse_own_code(std::string_view model_type, std::string_view class_name) const;
 
  private:
+  [[noreturn]] void refuse(const std::string& message) const;
+  // The value of `key`, which must be `expected`; `fallback` if it is absent.
+  template <typename Value, typename Fits>
+  Value value_or(std::string_view key, Value fallback, const std::string& expected, const Fits& fits) const;
+  std::size_t whole_or(std::string_view key, std::size_t fallback, std::size_t low, std::size_t max) const;
+
   const nlohmann::json& object_;
-  std::string source_;
 };
 
 // Moves every setting with an alias to its own name, as transformers does, replacing a value already there.

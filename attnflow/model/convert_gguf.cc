@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "attnflow/base/checked_size.h"
-#include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/gguf.h"
 #include "attnflow/files/mapped_file.h"
@@ -22,6 +21,7 @@
 #include "attnflow/model/backend.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/decoder_weights.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/gguf_layout.h"
 #include "attnflow/model/gguf_tokenizer.h"
 #include "attnflow/model/model_files.h"
@@ -43,9 +43,10 @@ void check_target(const fs::path& folder) {
   std::error_code ignored;
   if (folder.empty()) throw Error(ErrorKind::kUsage, "expected the name of a folder to create, found none");
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
-  throw Error(ErrorKind::kUsage, fmt::format("{}: expected the name of a new folder, found an existing file or folder; "
-                                             "remove it first, or give another name",
-                                             folder.string()));
+  internal::fail(ErrorKind::kUsage,
+                 "{}: expected the name of a new folder, found an existing file or folder; "
+                 "remove it first, or give another name",
+                 folder.string());
 }
 
 // A folder with a temporary name, removed unless commit() gives it its final name.
@@ -81,7 +82,7 @@ class NewFolder {
 
  private:
   [[noreturn]] void fail(const std::string& reason) const {
-    throw Error(ErrorKind::kOther, fmt::format("{}: cannot create this folder: {}", target_.string(), reason));
+    internal::fail(ErrorKind::kOther, "{}: cannot create this folder: {}", target_.string(), reason);
   }
 
   fs::path target_;
@@ -109,9 +110,9 @@ class TensorReader {
       chunk = std::max(kChunk / extents[0], std::size_t{1}) * extents[0];
     }
     if (chunk % block.elements != 0) {
-      throw Error(ErrorKind::kUnsupportedModel,
-                  fmt::format("{}: tensor {}: expected a bias as plain numbers, found blocks of {}", source_,
-                              quote_name(tensor.source->name), block.elements));
+      internal::fail(ErrorKind::kUnsupportedModel,
+                     "{}: tensor {}: expected a bias as plain numbers, found blocks of {}", source_,
+                     quote_name(tensor.source->name), block.elements);
     }
     for (std::size_t begin = 0; begin < count; begin += chunk) {
       const std::size_t numbers = std::min(chunk, count - begin);
@@ -121,10 +122,9 @@ class TensorReader {
                                  values_);
       for (const float value : values_) {
         if (!std::isfinite(value)) {
-          throw Error(
-              ErrorKind::kBadFile,
-              fmt::format("{}: tensor {}: expected finite numbers, found {}; the file is damaged, download it again",
-                          source_, quote_name(tensor.source->name), value));
+          internal::fail(ErrorKind::kBadFile,
+                         "{}: tensor {}: expected finite numbers, found {}; the file is damaged, download it again",
+                         source_, quote_name(tensor.source->name), value);
         }
       }
       if (tensor.change == TensorChange::kNone) {

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <utility>
 
-#include "attnflow/base/error.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/config_reader.h"
@@ -19,41 +16,34 @@ namespace attnflow {
 
 namespace {
 
+using internal::ConfigReader;
 using internal::quote_name;
 using Json = nlohmann::json;
-using DecoderConfigReader = internal::ConfigReader;
 
 constexpr std::string_view kTextClassifier = "ForSequenceClassification";
 constexpr double kLargestFactor = 1e6;
 
-const DecoderArchitecture& read_decoder_architecture(const DecoderConfigReader& reader) {
+const DecoderArchitecture& read_decoder_architecture(const ConfigReader& reader) {
   const std::string type = reader.text_or("model_type", "");
-  const DecoderArchitecture* architecture = find_decoder_architecture(type);
-  if (architecture != nullptr) return *architecture;
+  if (const DecoderArchitecture* const architecture = find_decoder_architecture(type)) return *architecture;
   const std::string expected = "expected a decoder: " + decoder_architecture_list();
-  if (type.empty()) reader.damaged("model_type is missing; " + expected);
-  reader.unsupported(fmt::format("model_type is {}; {}", quote_name(type), expected));
+  if (type.empty()) reader.damaged("model_type is missing; {}", expected);
+  reader.unsupported("model_type is {}; {}", quote_name(type), expected);
 }
 
 // Rejects switches in transformers' code that change these models' computation.
-void refuse_decoder_variants(const DecoderConfigReader& reader, const DecoderArchitecture& architecture) {
-  constexpr std::array kUsual = {FixedSetting{"add_cross_attention", "false"},
-                                 FixedSetting{"scale_attn_weights", "true"},
-                                 FixedSetting{"scale_attn_by_inverse_layer_idx", "false"},
-                                 FixedSetting{"use_mrope", "false"},
-                                 FixedSetting{"use_bias", "true"},
-                                 FixedSetting{"enable_bias", "true"},
-                                 FixedSetting{"do_layer_norm_before", "true"},
-                                 FixedSetting{"layer_norm_elementwise_affine", "true"},
-                                 FixedSetting{"_remove_final_layer_norm", "false"},
-                                 FixedSetting{"apply_residual_connection_post_layernorm", "false"},
-                                 FixedSetting{"qk_layernorm", "false"},
-                                 FixedSetting{"use_qk_norm", "false"},
-                                 FixedSetting{"use_parallel_residual", "false"},
-                                 FixedSetting{"use_bidirectional_attention", "false"}};
-  for (const FixedSetting& one : kUsual) {
-    if (one.key != architecture.keys.parallel) reader.refuse_other_values({&one, 1});
-  }
+void refuse_decoder_variants(const ConfigReader& reader, const DecoderArchitecture& architecture) {
+  const auto refuse_unless = [&](std::string_view value, auto... keys) {
+    for (const std::string_view key : {std::string_view(keys)...}) {
+      const FixedSetting usual = {key, value};
+      if (key != architecture.keys.parallel) reader.refuse_other_values({&usual, 1});
+    }
+  };
+  refuse_unless("true", "scale_attn_weights", "use_bias", "enable_bias", "do_layer_norm_before",
+                "layer_norm_elementwise_affine");
+  refuse_unless("false", "add_cross_attention", "scale_attn_by_inverse_layer_idx", "use_mrope",
+                "_remove_final_layer_norm", "apply_residual_connection_post_layernorm", "qk_layernorm", "use_qk_norm",
+                "use_parallel_residual", "use_bidirectional_attention");
   reader.refuse_later_tokens();
   reader.refuse_what_none_runs();
   // LlamaForTokenClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".
@@ -61,16 +51,16 @@ void refuse_decoder_variants(const DecoderConfigReader& reader, const DecoderArc
     const std::size_t task = name.find("For");
     if (task != std::string::npos && name.substr(task) != "ForCausalLM" && name.substr(task) != kTextClassifier) {
       reader.unsupported(
-          fmt::format("architectures names {}; of this model type only language models (ForCausalLM) and text "
-                      "classifiers ({}) are supported",
-                      quote_name(name), kTextClassifier));
+          "architectures names {}; of this model type only language models (ForCausalLM) and text "
+          "classifiers ({}) are supported",
+          quote_name(name), kTextClassifier);
     }
   }
 }
 
 // A classifier's logits are one map of the last hidden state; the table's logit settings for language models do not
 // apply.
-void read_classifier(const DecoderConfigReader& reader, DecoderConfig& config) {
+void read_classifier(const ConfigReader& reader, DecoderConfig& config) {
   config.padding = config.architecture->padding;
   config.classifies = true;
   config.labels = reader.labels();
@@ -86,7 +76,7 @@ void read_classifier(const DecoderConfigReader& reader, DecoderConfig& config) {
 }
 
 // Rejects windows in architectures without windowed layers.
-void refuse_windows(const DecoderConfigReader& reader) {
+void refuse_windows(const ConfigReader& reader) {
   const std::vector<std::string> types = reader.texts("layer_types");
   const bool named = std::find(types.begin(), types.end(), "sliding_attention") != types.end();
   if (reader.find("sliding_window") == nullptr || (!named && !reader.flag_or("use_sliding_window", false))) return;
@@ -97,7 +87,7 @@ void refuse_windows(const DecoderConfigReader& reader) {
 
 // Reads which layers GPT-Neo calls local: one entry per layer in attention_layers, or patterns and repetition counts in
 // attention_types.
-std::vector<bool> read_local_layers(const DecoderConfigReader& reader, std::size_t layers) {
+std::vector<bool> read_local_layers(const ConfigReader& reader, std::size_t layers) {
   constexpr std::string_view kLayers = "attention_layers";
   constexpr std::string_view kTypes = "attention_types";
   std::vector<bool> local;
@@ -123,28 +113,27 @@ std::vector<bool> read_local_layers(const DecoderConfigReader& reader, std::size
   return local;
 }
 
-std::vector<bool> read_windowed_layers(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
+std::vector<bool> read_windowed_layers(const ConfigReader& reader, const DecoderArchitecture& architecture,
                                        std::size_t layers) {
   if (architecture.window == WindowRule::kAll) return std::vector<bool>(layers, true);
   if (architecture.window == WindowRule::kNamed) return read_local_layers(reader, layers);
   std::vector<bool> windowed = reader.sliding_layers(layers);
   if (!windowed.empty()) return windowed;
-  windowed.resize(layers, architecture.window == WindowRule::kAllOrNamed);
-  if (architecture.window == WindowRule::kAllOrNamed) return windowed;
+  if (architecture.window == WindowRule::kAllOrNamed) return std::vector<bool>(layers, true);
   if (architecture.window == WindowRule::kInterval) {
     const std::size_t interval = reader.size_or(architecture.keys.window_interval, architecture.window_interval);
-    for (std::size_t layer = 0; layer < layers; ++layer) windowed[layer] = (layer + 1) % interval != 0;
+    for (std::size_t layer = 1; layer <= layers; ++layer) windowed.push_back(layer % interval != 0);
     return windowed;
   }
   constexpr std::size_t kUsualFirst = 28;
   const Json* first = reader.find("max_window_layers");
   if (first != nullptr && !first->is_number_unsigned()) reader.wrong("max_window_layers", "a whole number", *first);
   const std::size_t begin = first == nullptr ? kUsualFirst : first->get<std::size_t>();
-  for (std::size_t layer = begin; layer < layers; ++layer) windowed[layer] = true;
+  for (std::size_t layer = 0; layer < layers; ++layer) windowed.push_back(layer >= begin);
   return windowed;
 }
 
-std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
+std::vector<std::size_t> read_windows(const ConfigReader& reader, const DecoderArchitecture& architecture,
                                       std::size_t layers) {
   std::vector<std::size_t> windows(layers, 0);
   const bool switched = architecture.window == WindowRule::kSwitched;
@@ -161,32 +150,27 @@ std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const D
   return windows;
 }
 
-std::size_t read_key_value_heads(const DecoderConfigReader& reader, const DecoderKeys& keys, std::size_t heads) {
+std::size_t read_key_value_heads(const ConfigReader& reader, const DecoderKeys& keys, std::size_t heads) {
   if (!keys.multi_query.empty() && !reader.flag_or(keys.grouped, false)) {
     return reader.flag_or(keys.multi_query, true) ? 1 : heads;
   }
   return reader.size_or(keys.key_value_heads, heads);
 }
 
-void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
+void read_heads(const ConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
   const DecoderKeys& keys = architecture.keys;
   config.heads = reader.size(keys.heads);
   config.key_value_heads = read_key_value_heads(reader, keys, config.heads);
-  if (config.heads % config.key_value_heads != 0) {
-    reader.damaged(fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.heads, keys.key_value_heads,
-                               config.heads, config.key_value_heads));
-  }
+  reader.expect_multiple(keys.heads, config.heads, keys.key_value_heads, config.key_value_heads);
   if (reader.find(keys.head_width) != nullptr) {
     config.head_width = reader.size(keys.head_width);
-  } else if (config.hidden % config.heads == 0) {
-    config.head_width = config.hidden / config.heads;
   } else {
-    reader.damaged(fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.hidden, keys.heads,
-                               config.hidden, config.heads));
+    reader.expect_multiple(keys.hidden, config.hidden, keys.heads, config.heads);
+    config.head_width = config.hidden / config.heads;
   }
 }
 
-void read_positions(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
+void read_positions(const ConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
   config.position_kind = reader.flag_or(architecture.keys.alibi, false) ? PositionKind::kAlibi : architecture.positions;
   config.positions = architecture.position_limit == 0
                          ? reader.size(architecture.keys.positions)
@@ -209,7 +193,7 @@ void read_positions(const DecoderConfigReader& reader, const DecoderArchitecture
   if (rotary.length != 0) config.positions = std::min(config.positions, rotary.length);
 }
 
-void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
+void read_factors(const ConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
   const DecoderKeys& keys = architecture.keys;
   const auto factor = [&](std::string_view key, double fallback) {
     constexpr double kLeast = 1e-6;
@@ -237,14 +221,11 @@ void read_factors(const DecoderConfigReader& reader, const DecoderArchitecture& 
   // transformers treats null as false here.
   const bool divided = !reader.says_null(keys.root_logits.substr(0, keys.root_logits.find('|'))) &&
                        reader.flag_or(keys.root_logits, architecture.root_logits);
-  if (divided) {
-    config.logit_factor /= std::sqrt(static_cast<double>(config.hidden));
-  }
+  if (divided) config.logit_factor /= std::sqrt(static_cast<double>(config.hidden));
 }
 
 // "gelu", or "gated-gelu" for a gated network; either part may also be set separately.
-void read_gated_activation(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
-                           DecoderConfig& config) {
+void read_gated_activation(const ConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
   const DecoderKeys& keys = architecture.keys;
   constexpr std::string_view kGated = "gated-";
   const std::string stated = reader.text_or(keys.gated_activation, architecture.activation);
@@ -256,15 +237,13 @@ void read_gated_activation(const DecoderConfigReader& reader, const DecoderArchi
   const std::optional<Activation> activation = find_activation(name);
   if (!activation) {
     const bool inner = reader.find(keys.inner_activation) != nullptr;
-    reader.unsupported(
-        fmt::format("{} is {}; supported are {}{}", inner ? keys.inner_activation : keys.gated_activation,
-                    quote_name(inner ? name : stated), activation_list(), inner ? "" : ", and gated-... of these"));
+    reader.unsupported("{} is {}; supported are {}{}", inner ? keys.inner_activation : keys.gated_activation,
+                       quote_name(inner ? name : stated), activation_list(), inner ? "" : ", and gated-... of these");
   }
   config.activation = *activation;
 }
 
-void read_activation(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
-                     DecoderConfig& config) {
+void read_activation(const ConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
   const DecoderKeys& keys = architecture.keys;
   if (!keys.gated_activation.empty()) {
     read_gated_activation(reader, architecture, config);
@@ -276,7 +255,7 @@ void read_activation(const DecoderConfigReader& reader, const DecoderArchitectur
   if (architecture.gelu_is_tanh && named_gelu) config.activation = Activation::kGeluTanh;
 }
 
-void read_parallel(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
+void read_parallel(const ConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
   const DecoderKeys& keys = architecture.keys;
   const bool grouped = reader.flag_or(keys.grouped, false);
   constexpr std::size_t kNorms = 2;
@@ -285,18 +264,18 @@ void read_parallel(const DecoderConfigReader& reader, const DecoderArchitecture&
                        (grouped ? reader.size_or(keys.parallel_norms, kNorms, kNorms) == 1 : architecture.shared_norm);
 }
 
-void read_buckets(const DecoderConfigReader& reader, const DecoderKeys& keys, DecoderConfig& config) {
+void read_buckets(const ConfigReader& reader, const DecoderKeys& keys, DecoderConfig& config) {
   DistanceBuckets& buckets = config.buckets;
   buckets.count = reader.size_or(keys.buckets, buckets.count);
   buckets.farthest = reader.size_or(keys.farthest_bucket, buckets.farthest);
   constexpr std::size_t kFewest = 4;
   if (buckets.count < kFewest || buckets.count % kFewest != 0 || buckets.farthest <= buckets.count / 2) {
-    reader.damaged(fmt::format("expected {} to be a multiple of {} below twice {}, found {} and {}", keys.buckets,
-                               kFewest, keys.farthest_bucket, buckets.count, buckets.farthest));
+    reader.damaged("expected {} to be a multiple of {} below twice {}, found {} and {}", keys.buckets, kFewest,
+                   keys.farthest_bucket, buckets.count, buckets.farthest);
   }
 }
 
-bool has_bias(const DecoderConfigReader& reader, BiasRule rule, std::string_view key) {
+bool has_bias(const ConfigReader& reader, BiasRule rule, std::string_view key) {
   if (rule == BiasRule::kAlways || rule == BiasRule::kNever) return rule == BiasRule::kAlways;
   return reader.flag_or(key, rule == BiasRule::kSettingOrTrue);
 }
@@ -318,18 +297,18 @@ std::vector<float> alibi_slopes(std::size_t heads) {
 
 DecoderConfig parse_decoder_config(std::string_view text, const std::string& source) {
   Json json = internal::parse_json_object(text, source);
-  const DecoderConfigReader reader(json, source);
+  const ConfigReader reader(json, source);
   const DecoderArchitecture& architecture = read_decoder_architecture(reader);
   internal::resolve_aliases(architecture.aliases, json);
   refuse_decoder_variants(reader, architecture);
   reader.refuse_own_code(architecture.model_type, architecture.class_name);
   DecoderConfig config = internal::read_stack(reader, architecture);
-  const std::vector<std::string> classes = reader.texts("architectures");
-  config.base_model = std::all_of(classes.begin(), classes.end(), [&](const std::string& name) {
-    return name == std::string(architecture.class_name) + "Model";
-  });
-  const bool classifies = std::any_of(classes.begin(), classes.end(),
-                                      [](const std::string& name) { return name.ends_with(kTextClassifier); });
+  config.base_model = true;
+  bool classifies = false;
+  for (const std::string& name : reader.texts("architectures")) {
+    config.base_model = config.base_model && name == std::string(architecture.class_name) + "Model";
+    classifies = classifies || name.ends_with(kTextClassifier);
+  }
   if (classifies) read_classifier(reader, config);
   return config;
 }

@@ -186,8 +186,14 @@ class DecoderTensorFinder {
   std::string prefix_;
 };
 
-DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
-                                    const std::string& name, bool allow_unused) {
+}  // namespace
+
+void internal::find_stack(TensorFinder& finder, std::string_view prefix, DecoderWeights& weights) {
+  DecoderTensorFinder(finder, weights.config, prefix).find_all(weights);
+}
+
+DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
+                                    const std::string& name, const OpenOptions& options) {
   DecoderWeights weights;
   weights.config = config;
   const DecoderArchitecture& row = *config.architecture;
@@ -196,7 +202,7 @@ DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr
   internal::find_stack(finder, prefix, weights);
   finder.throw_if_missing();
   weights.unused = finder.unused();
-  if (!allow_unused) {
+  if (!options.allow_unused_weights) {
     const DecoderNames& names = row.names;
     finder.throw_if_unused(prefix, {names.word, names.embedding_norm, names.position, names.layer, names.final_norm},
                            config.layers);
@@ -204,7 +210,7 @@ DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr
 
   ModelInfo& info = weights.info;
   info.name = name;
-  info.architecture = config.architecture->model_type;
+  info.architecture = row.model_type;
   info.layers = config.layers;
   info.heads = config.heads;
   info.key_value_heads = config.key_value_heads;
@@ -223,27 +229,16 @@ DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr
   return weights;
 }
 
-}  // namespace
-
-void internal::find_stack(TensorFinder& finder, std::string_view prefix, DecoderWeights& weights) {
-  DecoderTensorFinder(finder, weights.config, prefix).find_all(weights);
-}
-
 DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options) {
   return find_decoder_weights(folder, read_decoder_config(folder), options);
 }
 
 DecoderWeights find_decoder_weights(const Folder& folder, const DecoderConfig& config, const OpenOptions& options) {
-  DecoderWeights weights = make_decoder_weights(config, std::make_shared<const Checkpoint>(folder), folder.name(),
-                                                options.allow_unused_weights);
+  DecoderWeights weights =
+      find_decoder_weights(config, std::make_shared<const Checkpoint>(folder), folder.name(), options);
   weights.info.notes = adapter_notes(folder);
   weights.info.generation = read_generation_defaults(folder);
   return weights;
-}
-
-DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
-                                    const std::string& name) {
-  return make_decoder_weights(config, std::move(checkpoint), name, true);
 }
 
 }  // namespace attnflow

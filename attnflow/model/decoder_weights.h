@@ -5,7 +5,6 @@
 #ifndef ATTNFLOW_MODEL_DECODER_WEIGHTS_H_
 #define ATTNFLOW_MODEL_DECODER_WEIGHTS_H_
 
-#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -40,10 +39,9 @@ struct DecoderWeights {
 // for unless `options` allow them; and as read_decoder_config and Checkpoint do.
 DecoderWeights find_decoder_weights(const Folder& folder, const DecoderConfig& config, const OpenOptions& options = {});
 DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options = {});
-// Does the same for a config and tensors that are not in a folder; `name` is the model's. The caller handles unused
-// tensors.
+// Does the same for a config and tensors that are not in a folder; `name` is the model's.
 DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
-                                    const std::string& name);
+                                    const std::string& name, const OpenOptions& options);
 
 }  // namespace attnflow
 

@@ -1,6 +1,5 @@
 #include "attnflow/model/dequantised_gradients.h"
 
-#include <fmt/format.h>
 #include <stdlib.h>  // mkdtemp
 
 #include <cerrno>
@@ -10,9 +9,9 @@
 #include <utility>
 
 #include "attnflow/base/available_memory.h"
-#include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/convert_gguf.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/model_files.h"
 
 namespace attnflow {
@@ -27,14 +26,15 @@ class TemporaryFolder {
     std::error_code error;
     const fs::path parent = fs::temp_directory_path(error);
     if (error) {
-      throw Error(ErrorKind::kOther, fmt::format("expected a folder for temporary files in TMPDIR (else /tmp), found "
-                                                 "none: {}",
-                                                 error.message()));
+      internal::fail(ErrorKind::kOther,
+                     "expected a folder for temporary files in TMPDIR (else /tmp), found "
+                     "none: {}",
+                     error.message());
     }
     std::string pattern = (parent / "attnflow-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) {
-      throw Error(ErrorKind::kOther,
-                  fmt::format("{}: cannot create a temporary folder: {}", pattern, internal::system_reason(errno)));
+      internal::fail(ErrorKind::kOther, "{}: cannot create a temporary folder: {}", pattern,
+                     internal::system_reason(errno));
     }
     path_ = pattern;
   }
@@ -65,10 +65,10 @@ void check_room(const GgufFile& file) {
   const auto available = available_memory();
   const std::size_t bytes = float_bytes(file);
   if (!available || bytes <= *available) return;
-  throw Error(ErrorKind::kOther,
-              fmt::format("{}: expected room for its weights in float32, which gradients need, {} MiB, found {} MiB of "
-                          "memory free; choose --mixing attention",
-                          file.path.filename().string(), bytes >> 20U, *available >> 20U));
+  internal::fail(ErrorKind::kOther,
+                 "{}: expected room for its weights in float32, which gradients need, {} MiB, found {} MiB of "
+                 "memory free; choose --mixing attention",
+                 file.path.filename().string(), bytes >> 20U, *available >> 20U);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "attnflow/model/encoder_decoder_weights.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -46,10 +44,10 @@ void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
     constexpr const char* kWayOfClassifiers =
         "; to explain a class, call attnflow.explain(model, tokenizer, text, target_text=text) in Python";
     reader.unsupported(
-        fmt::format("architectures names {}; of this model type only models that generate text are supported "
-                    "({}ForConditionalGeneration or {}MTModel){}",
-                    internal::quote_name(name), architecture.class_name, architecture.class_name,
-                    name.ends_with("ForSequenceClassification") ? kWayOfClassifiers : ""));
+        "architectures names {}; of this model type only models that generate text are supported "
+        "({}ForConditionalGeneration or {}MTModel){}",
+        internal::quote_name(name), architecture.class_name, architecture.class_name,
+        name.ends_with("ForSequenceClassification") ? kWayOfClassifiers : "");
   }
 }
 
@@ -76,9 +74,9 @@ std::vector<std::int64_t> read_begin(const SpecialIds& ids) {
   if (!start) start = ids.find("bos_token_id");  // as transformers does
   if (!start) {
     ids.config.damaged(
-        fmt::format("expected \"{}\", the token that a target begins with, here or in "
-                    "generation_config.json, found none; add the one that the model was trained with",
-                    kStart));
+        "expected \"{}\", the token that a target begins with, here or in "
+        "generation_config.json, found none; add the one that the model was trained with",
+        kStart);
   }
   begin.push_back(*start);
   if (const auto forced = ids.find(kForced)) begin.push_back(*forced);
@@ -109,8 +107,8 @@ EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const s
   EncoderDecoderConfig config;
   config.architecture = find_encoder_decoder_architecture(type);
   if (config.architecture == nullptr) {
-    reader.unsupported(fmt::format("model_type is {}; expected an encoder-decoder: {}", internal::quote_name(type),
-                                   encoder_decoder_architecture_list()));
+    reader.unsupported("model_type is {}; expected an encoder-decoder: {}", internal::quote_name(type),
+                       encoder_decoder_architecture_list());
   }
   internal::resolve_aliases(config.architecture->aliases, json);
   refuse_encoder_decoder_variants(reader, *config.architecture);
@@ -124,8 +122,8 @@ EncoderDecoderConfig parse_encoder_decoder_config(std::string_view text, const s
   config.begin = read_begin(ids);
   config.never = read_never(ids);
   if (config.begin.size() > config.decoder.positions) {
-    reader.damaged(fmt::format("expected positions for the {} tokens that a target begins with, found {}",
-                               config.begin.size(), config.decoder.positions));
+    reader.damaged("expected positions for the {} tokens that a target begins with, found {}", config.begin.size(),
+                   config.decoder.positions);
   }
   return config;
 }

@@ -1,4 +1,4 @@
-// Looks up rows in the architecture tables, each of which names its model type.
+// Looks up rows in the architecture tables, each of which names its model type, and names in lists.
 #ifndef ATTNFLOW_MODEL_FAMILY_ROWS_H_
 #define ATTNFLOW_MODEL_FAMILY_ROWS_H_
 
@@ -6,6 +6,11 @@
 #include <string_view>
 
 namespace attnflow::internal {
+
+template <typename... Names>
+constexpr bool is_one_of(std::string_view name, const Names&... names) {
+  return ((name == names) || ...);
+}
 
 // Returns the row of a model type, or null.
 template <typename Rows>

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/model/fail.h"
 
 namespace attnflow {
 namespace {
@@ -95,9 +95,10 @@ std::vector<float> ruled_logits(const GenerationRules& rules, std::span<const fl
     for (const std::int64_t id : rules.suppressed_at_begin) rule_out(ruled, id);
   }
   if (std::none_of(ruled.begin(), ruled.end(), [](float logit) { return logit != kRuledOut; })) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected settings that leave a token to choose, found that {} "
-                                                 "rule out all; change them",
-                                                 rules.file, fmt::join(rules.followed, ", ")));
+    internal::fail(ErrorKind::kBadFile,
+                   "{}: expected settings that leave a token to choose, found that {} "
+                   "rule out all; change them",
+                   rules.file, fmt::join(rules.followed, ", "));
   }
   return ruled;
 }

@@ -10,9 +10,9 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/checked_size.h"
-#include "attnflow/base/error.h"
 #include "attnflow/files/gguf.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/fail.h"
 
 namespace attnflow {
 namespace {
@@ -26,8 +26,8 @@ class Settings {
   Settings(const GgufHeader& header, std::string file) : header_(header), file_(std::move(file)) {
     architecture_ = header.text("general.architecture").value_or("");
     if (architecture_.empty()) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}: expected the name of an architecture (general.architecture), found none", file_));
+      internal::fail(ErrorKind::kBadFile, "{}: expected the name of an architecture (general.architecture), found none",
+                     file_);
     }
   }
 
@@ -67,8 +67,8 @@ class Settings {
   }
 
   [[noreturn]] void fail(std::string_view key, std::string_view expected, std::string_view found) const {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: {}.{}: expected {}, found {}", file_,
-                                                 internal::quote_name(architecture_), key, expected, found));
+    internal::fail(ErrorKind::kBadFile, "{}: {}.{}: expected {}, found {}", file_, internal::quote_name(architecture_),
+                   key, expected, found);
   }
 
   const GgufHeader& header_;
@@ -79,8 +79,8 @@ class Settings {
 std::size_t numbers_in(const GgufTensor& tensor, const std::string& file) {
   const auto product = checked_product(tensor.extents);
   if (product) return *product;
-  throw Error(ErrorKind::kBadFile, fmt::format("{}: tensor {}: expected fewer numbers than memory has addresses", file,
-                                               internal::quote_name(tensor.name)));
+  internal::fail(ErrorKind::kBadFile, "{}: tensor {}: expected fewer numbers than memory has addresses", file,
+                 internal::quote_name(tensor.name));
 }
 
 // Mistral 7B v0.1 and its derivatives: by name, or by sizes combined with the rotation that later versions changed.

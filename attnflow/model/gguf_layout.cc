@@ -9,13 +9,14 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <numbers>
 #include <variant>
 
-#include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/decoder_architecture.h"
 #include "attnflow/model/decoder_config.h"
 #include "attnflow/model/decoder_weights.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/family_rows.h"
 
 namespace attnflow::internal {
@@ -25,7 +26,6 @@ using Json = nlohmann::json;
 
 constexpr double kMaxLength = 0x1p31;  // of any text, in tokens
 constexpr std::uint32_t kFloat32 = 0;  // in ggml's types
-constexpr double kPi = 3.14159265358979323846;
 
 struct Convertible {
   std::string_view architecture;  // in GGUF, and model_type
@@ -37,27 +37,17 @@ constexpr std::array kConvertible = {Convertible{"gpt2", "GPT2LMHeadModel", fals
                                      Convertible{"qwen2", "Qwen2ForCausalLM", false}};
 
 // Settings under the architecture's name that are read or do not affect the computation.
-constexpr std::array<std::string_view, 18> kKnownSettings = {"attention.causal",
-                                                             "attention.head_count",
-                                                             "attention.head_count_kv",
-                                                             "attention.key_length",
-                                                             "attention.layer_norm_epsilon",
-                                                             "attention.layer_norm_rms_epsilon",
-                                                             "attention.value_length",
-                                                             "block_count",
-                                                             "context_length",
-                                                             "embedding_length",
-                                                             "feed_forward_length",
-                                                             "rope.dimension_count",
-                                                             "rope.freq_base",
-                                                             "rope.scale_linear",
-                                                             "rope.scaling.factor",
-                                                             "rope.scaling.type",
-                                                             "tensor_data_layout",
-                                                             "vocab_size"};
+constexpr bool is_known(std::string_view setting) {
+  return is_one_of(setting, "attention.causal", "attention.head_count", "attention.head_count_kv",
+                   "attention.key_length", "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon",
+                   "attention.value_length", "block_count", "context_length", "embedding_length", "feed_forward_length",
+                   "rope.dimension_count", "rope.freq_base", "rope.scale_linear", "rope.scaling.factor",
+                   "rope.scaling.type", "tensor_data_layout", "vocab_size");
+}
 // Settings for which 0 means that the feature is off.
-constexpr std::array<std::string_view, 3> kOffAtZero = {"attention.sliding_window", "expert_count",
-                                                        "expert_used_count"};
+constexpr bool is_off_at_zero(std::string_view setting) {
+  return is_one_of(setting, "attention.sliding_window", "expert_count", "expert_used_count");
+}
 
 struct Part {
   std::string_view name;  // GGUF's name; for a layer, between "blk.3." and ".weight" or ".bias"
@@ -75,32 +65,22 @@ constexpr std::array kInside = {
     Part{"ffn_norm", &DecoderNames::feed_forward_norm},  Part{"ffn_gate", &DecoderNames::gate},
     Part{"ffn_up", &DecoderNames::feed_forward_in},      Part{"ffn_down", &DecoderNames::feed_forward_out}};
 
-template <typename Range>
-bool contains(const Range& range, std::string_view name) {
-  return std::find(range.begin(), range.end(), name) != range.end();
-}
-
-class Planner {
+class Planner : ErrorsOf {
  public:
   Planner(const GgufHeader& header, std::span<const std::byte> file, const std::string& source)
-      : header_(header), file_(file), source_(source) {}
+      : ErrorsOf(source), header_(header), file_(file) {}
 
   ConvertedModel plan() {
     find_architecture();
     check_settings();
     write_config();
-    model_.settings = parse_decoder_config(model_.config.dump(), source_ + " (as config.json)");
+    model_.settings = parse_decoder_config(model_.config.dump(), source() + " (as config.json)");
     check_widths();
     place_tensors();
     return std::move(model_);
   }
 
  private:
-  [[noreturn]] void unsupported(const std::string& what) const {
-    throw Error(ErrorKind::kUnsupportedModel, source_ + ": " + what);
-  }
-  [[noreturn]] void damaged(const std::string& what) const { throw Error(ErrorKind::kBadFile, source_ + ": " + what); }
-
   std::string key(std::string_view setting) const { return fmt::format("{}.{}", kind_->architecture, setting); }
 
   const GgufValue* find(std::string_view setting) const {
@@ -123,25 +103,23 @@ class Planner {
     if (real != nullptr && std::isfinite(*real)) return shortest_decimal(*real);
     if (std::get_if<GgufArray>(value) != nullptr) {
       unsupported(
-          fmt::format("expected one number as {} for all layers, found a list; a Hugging Face folder of this "
-                      "architecture cannot say that",
-                      key(setting)));
+          "expected one number as {} for all layers, found a list; a Hugging Face folder of this "
+          "architecture cannot say that",
+          key(setting));
     }
-    damaged(fmt::format("{}: expected a finite number, found something else", key(setting)));
+    damaged("{}: expected a finite number, found something else", key(setting));
   }
 
   Json required_number(std::string_view setting) const {
     Json value = number(setting);
-    if (value.is_null())
-      damaged(fmt::format("expected the setting {}, found none; convert the model to GGUF again", key(setting)));
+    if (value.is_null()) damaged("expected the setting {}, found none; convert the model to GGUF again", key(setting));
     return value;
   }
 
   void find_architecture() {
     const std::int64_t files = header_.number("split.count").value_or(1);
     if (files > 1) {
-      unsupported(fmt::format(
-          "expected a model in one file, found the first of {}; join them (llama-gguf-split --merge)", files));
+      unsupported("expected a model in one file, found the first of {}; join them (llama-gguf-split --merge)", files);
     }
     const std::string name = header_.text("general.architecture").value_or("");
     for (const Convertible& one : kConvertible) {
@@ -149,9 +127,9 @@ class Planner {
     }
     if (kind_ == nullptr) {
       unsupported(
-          fmt::format("expected an architecture that can be converted ({}), found {}; attention of other GGUF "
-                      "models is computed from the file itself",
-                      list_of(kConvertible, &Convertible::architecture), name.empty() ? "none" : quote_name(name)));
+          "expected an architecture that can be converted ({}), found {}; attention of other GGUF "
+          "models is computed from the file itself",
+          list_of(kConvertible, &Convertible::architecture), name.empty() ? "none" : quote_name(name));
     }
     row_ = find_decoder_architecture(kind_->architecture);
   }
@@ -163,12 +141,12 @@ class Planner {
       if (!name.starts_with(prefix)) continue;
       const std::string_view setting = std::string_view(name).substr(prefix.size());
       const auto* number = std::get_if<std::int64_t>(&value);
-      const bool off = contains(kOffAtZero, setting) && number != nullptr && *number == 0;
-      if (!off && !contains(kKnownSettings, setting)) unknown.push_back(name);
+      const bool off = is_off_at_zero(setting) && number != nullptr && *number == 0;
+      if (!off && !is_known(setting)) unknown.push_back(name);
     }
     if (!unknown.empty()) {
-      unsupported(fmt::format("found unknown settings {}, whose effect would be lost; the model is not converted",
-                              quote_names(unknown)));
+      unsupported("found unknown settings {}, whose effect would be lost; the model is not converted",
+                  quote_names(unknown));
     }
     const GgufValue* const causal = find("attention.causal");
     const bool* flag = causal == nullptr ? nullptr : std::get_if<bool>(causal);
@@ -223,8 +201,7 @@ class Planner {
       const Json factor = number("rope.scaling.factor");
       model_.config["rope_scaling"] = {{"rope_type", type}, {"factor", factor.is_null() ? old_factor : factor}};
     } else if (type != "none") {
-      unsupported(fmt::format("expected a rotary embedding that is not scaled, or linearly, found the type {}",
-                              quote_name(type)));
+      unsupported("expected a rotary embedding that is not scaled, or linearly, found the type {}", quote_name(type));
     }
     frequencies_ = find_tensor("rope_freqs.weight");
     if (frequencies_ == nullptr) return;
@@ -258,7 +235,7 @@ class Planner {
     const auto check = [&](std::string_view setting, std::size_t expected, std::string_view what) {
       const Json found = number(setting);
       if (found.is_null() || found == expected) return;
-      unsupported(fmt::format("{}: expected {}, {}, found {}", key(setting), expected, what, found.dump()));
+      unsupported("{}: expected {}, {}, found {}", key(setting), expected, what, found.dump());
     };
     check("attention.key_length", config.head_width, "the width of a head");
     check("attention.value_length", config.head_width, "the width of a head");
@@ -267,8 +244,7 @@ class Planner {
     if (row_->positions == PositionKind::kRotary)
       check("rope.dimension_count", config.head_width, "since whole heads are rotated");
     if (frequencies_ != nullptr && frequencies_->extents[0] != config.head_width / 2) {
-      damaged(fmt::format("rope_freqs.weight: expected {} numbers, found {}", config.head_width / 2,
-                          frequencies_->extents[0]));
+      damaged("rope_freqs.weight: expected {} numbers, found {}", config.head_width / 2, frequencies_->extents[0]);
     }
   }
 
@@ -316,28 +292,28 @@ class Planner {
       if (&tensor == frequencies_) continue;
       const std::optional<ConvertedTensor> placed = place(tensor);
       if (placed && !tensor.bytes) {
-        unsupported(fmt::format("tensor {}: expected a type of tensor that is known here, found number {}",
-                                quote_name(tensor.name), tensor.type));
+        unsupported("tensor {}: expected a type of tensor that is known here, found number {}", quote_name(tensor.name),
+                    tensor.type);
       }
       if (placed &&
-          tensors.emplace(placed->name, StoredTensor{tensor.name, DType::kF32, placed->shape, {}, source_}).second) {
+          tensors.emplace(placed->name, StoredTensor{tensor.name, DType::kF32, placed->shape, {}, source()}).second) {
         model_.tensors.push_back(*placed);
       } else {
         left.push_back(tensor.name);
       }
     }
-    const auto checkpoint = std::make_shared<const Checkpoint>(std::move(tensors), source_);
-    const DecoderWeights weights = find_decoder_weights(model_.settings, checkpoint, source_);
+    const auto checkpoint = std::make_shared<const Checkpoint>(std::move(tensors), source());
+    const DecoderWeights weights =
+        find_decoder_weights(model_.settings, checkpoint, source(), {.allow_unused_weights = true});
     for (const StoredTensor* const tensor : weights.unused) left.push_back(tensor->name);
     if (left.empty()) return;
-    unsupported(fmt::format(
+    unsupported(
         "expected the tensors of a {} model, found {} as well, whose effect would be lost; the model is not converted",
-        kind_->architecture, quote_names(left)));
+        kind_->architecture, quote_names(left));
   }
 
   const GgufHeader& header_;
   std::span<const std::byte> file_;
-  const std::string& source_;
   const Convertible* kind_ = nullptr;
   const DecoderArchitecture* row_ = nullptr;
   const GgufTensor* frequencies_ = nullptr;
@@ -373,7 +349,8 @@ std::optional<Llama3Scaling> find_llama3_scaling(std::span<const float> factors,
     const double one = static_cast<double>(factors[i]);
     if (!(one > 1.0 + kTolerance && one < found.factor * (1.0 - kTolerance))) continue;
     const double share = (1.0 / one - 1.0 / found.factor) / (1.0 - 1.0 / found.factor);
-    const double length = (rotary.low + share * (rotary.high - rotary.low)) * 2.0 * kPi / static_cast<double>(plain[i]);
+    const double length =
+        (rotary.low + share * (rotary.high - rotary.low)) * 2.0 * std::numbers::pi / static_cast<double>(plain[i]);
     if (!(length >= 1.0 && length < kMaxLength)) return std::nullopt;
     found.first_length = static_cast<std::size_t>(std::lround(length));
     break;

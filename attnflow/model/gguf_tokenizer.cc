@@ -8,8 +8,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/family_rows.h"
 #include "attnflow/text/tokenizer.h"
 #include "attnflow/unicode/unicode.h"
@@ -57,10 +57,10 @@ Json pre_tokenizer(const SplitRule& rule) {
   return {{"type", "Sequence"}, {"pretokenizers", parts}};
 }
 
-class Converter {
+class Converter : ErrorsOf {
  public:
   Converter(const GgufHeader& header, const TextCodec& codec, const std::string& source)
-      : header_(header), codec_(codec), source_(source) {}
+      : ErrorsOf(source), header_(header), codec_(codec) {}
 
   ConvertedTokenizer convert(std::size_t vocabulary, std::size_t positions) {
     read_rule();
@@ -76,18 +76,13 @@ class Converter {
   }
 
  private:
-  [[noreturn]] void damaged(const std::string& what) const { throw Error(ErrorKind::kBadFile, source_ + ": " + what); }
-  [[noreturn]] void unsupported(const std::string& what) const {
-    throw Error(ErrorKind::kUnsupportedModel, source_ + ": " + what);
-  }
-
   void read_rule() {
     const std::string kind = header_.text("tokenizer.ggml.model").value_or("");
     if (kind != "gpt2") {
       unsupported(
-          fmt::format("expected a byte-level BPE tokenizer (tokenizer.ggml.model \"gpt2\"), found {}, which "
-                      "cannot be written as tokenizer.json here; convert the model from its original folder",
-                      kind.empty() ? "none" : quote_name(kind)));
+          "expected a byte-level BPE tokenizer (tokenizer.ggml.model \"gpt2\"), found {}, which "
+          "cannot be written as tokenizer.json here; convert the model from its original folder",
+          kind.empty() ? "none" : quote_name(kind));
     }
     const std::string name = header_.text("tokenizer.ggml.pre").value_or("");
     for (const SplitRule& rule : kRules) {
@@ -95,18 +90,18 @@ class Converter {
     }
     if (rule_ == nullptr) {
       unsupported(
-          fmt::format("expected a known pre-tokenizer (tokenizer.ggml.pre: {}), found {}; convert the model from its "
-                      "original folder",
-                      list_of(kRules, &SplitRule::name), name.empty() ? "none" : quote_name(name)));
+          "expected a known pre-tokenizer (tokenizer.ggml.pre: {}), found {}; convert the model from its "
+          "original folder",
+          list_of(kRules, &SplitRule::name), name.empty() ? "none" : quote_name(name));
     }
   }
 
   const std::vector<std::string>& texts(const char* key) const {
     const GgufArray* const array = header_.array(key);
     if (array == nullptr || array->type != GgufType::kText)
-      damaged(fmt::format("expected a list of strings as {}, found none", key));
+      damaged("expected a list of strings as {}, found none", key);
     for (const std::string& text : array->texts) {
-      if (find_invalid_utf8(text)) damaged(fmt::format("{}: expected UTF-8, found {}", key, quote_name(text)));
+      if (find_invalid_utf8(text)) damaged("{}: expected UTF-8, found {}", key, quote_name(text));
     }
     return array->texts;
   }
@@ -114,12 +109,12 @@ class Converter {
   void read_vocabulary(std::size_t vocabulary) {
     pieces_ = &texts("tokenizer.ggml.tokens");
     if (pieces_->size() != vocabulary) {
-      damaged(fmt::format("expected as many tokens as the embedding has, {}, found {}", vocabulary, pieces_->size()));
+      damaged("expected as many tokens as the embedding has, {}, found {}", vocabulary, pieces_->size());
     }
     const GgufArray* const kinds = header_.array("tokenizer.ggml.token_type");
     if (kinds != nullptr) {
       if (kinds->numbers.size() != vocabulary)
-        damaged(fmt::format("tokenizer.ggml.token_type: expected {} numbers, found {}", vocabulary, kinds->count));
+        damaged("tokenizer.ggml.token_type: expected {} numbers, found {}", vocabulary, kinds->count);
       kinds_ = kinds->numbers;
     }
     kinds_.resize(vocabulary, 0);
@@ -128,7 +123,7 @@ class Converter {
       // Embedding rows that no token uses; their names are placeholders.
       if (kinds_[id] == kUnused) continue;
       if (!ids_.emplace((*pieces_)[id], id).second)
-        damaged(fmt::format("expected tokens that differ, found {} twice", quote_name((*pieces_)[id])));
+        damaged("expected tokens that differ, found {} twice", quote_name((*pieces_)[id]));
     }
   }
 
@@ -141,9 +136,9 @@ class Converter {
       if (right.empty() || ids_.find(left) == ids_.end() || ids_.find(right) == ids_.end() ||
           ids_.find(left + right) == ids_.end()) {
         damaged(
-            fmt::format("tokenizer.ggml.merges: expected two tokens with a space between them that make a third, "
-                        "found {}",
-                        quote_name(merge)));
+            "tokenizer.ggml.merges: expected two tokens with a space between them that make a third, "
+            "found {}",
+            quote_name(merge));
       }
     }
   }
@@ -175,7 +170,7 @@ class Converter {
     const std::optional<std::int64_t> id = header_.number(key);
     if (!id || *id == 0xFFFFFFFF || *id == -1) return std::nullopt;  // both mean none
     if (*id < 0 || static_cast<std::uint64_t>(*id) >= pieces_->size())
-      damaged(fmt::format("{}: expected a token from 0 to {}, found {}", key, pieces_->size() - 1, *id));
+      damaged("{}: expected a token from 0 to {}, found {}", key, pieces_->size() - 1, *id);
     return id;
   }
 
@@ -270,7 +265,6 @@ class Converter {
 
   const GgufHeader& header_;
   const TextCodec& codec_;
-  const std::string& source_;
   const SplitRule* rule_ = nullptr;
   const std::vector<std::string>* pieces_ = nullptr;
   const std::vector<std::string>* merges_ = nullptr;
@@ -341,11 +335,11 @@ std::size_t check_tokenizer(const Folder& folder, const std::string& model_type,
     const std::vector<std::int64_t> expected = ids_of(codec, text);
     const std::vector<std::int64_t> found = ids_of(made, text);
     if (found == expected) continue;
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: expected a tokenizer that tokenizer.json can express, found one that splits {} into "
-                            "the tokens {}, where the converted one gives {}; convert the model from its original "
-                            "folder",
-                            codec.source(), quote_name(text), fmt::join(expected, " "), fmt::join(found, " ")));
+    fail(ErrorKind::kUnsupportedModel,
+         "{}: expected a tokenizer that tokenizer.json can express, found one that splits {} into "
+         "the tokens {}, where the converted one gives {}; convert the model from its original "
+         "folder",
+         codec.source(), quote_name(text), fmt::join(expected, " "), fmt::join(found, " "));
   }
   return texts.size();
 }

@@ -1,18 +1,16 @@
 #include "attnflow/model/hub_cache.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <vector>
 
-#include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/input_file.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/lora.h"
 
 namespace attnflow {
@@ -71,11 +69,10 @@ std::optional<fs::path> snapshot_of(const fs::path& model) {
     std::string commit = read_file(ref, kMaxRefBytes);
     while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
     if (is_plain(commit) && has_config(snapshots / commit)) return snapshots / commit;
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format("{}: expected the snapshot that refs/main names ({}), found it without a {}; fetch the model "
-                    "again (hf download), or give the folder of another snapshot",
-                    model.string(), internal::quote_name(commit), kModelConfig));
+    internal::fail(ErrorKind::kBadFile,
+                   "{}: expected the snapshot that refs/main names ({}), found it without a {}; fetch the model "
+                   "again (hf download), or give the folder of another snapshot",
+                   model.string(), internal::quote_name(commit), kModelConfig);
   }
   std::vector<fs::path> found;
   std::error_code error;
@@ -92,8 +89,8 @@ std::optional<fs::path> transformer_of(const fs::path& folder) {
   if (!internal::is_listed(file)) return std::nullopt;
   const nlohmann::json modules = internal::parse_json(read_file(file, kMaxModulesBytes), file.string());
   if (!modules.is_array()) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a list of modules, found {}", file.string(), internal::show_json(modules)));
+    internal::fail(ErrorKind::kBadFile, "{}: expected a list of modules, found {}", file.string(),
+                   internal::show_json(modules));
   }
   for (const nlohmann::json& module : modules) {
     if (!module.is_object()) continue;
@@ -101,9 +98,10 @@ std::optional<fs::path> transformer_of(const fs::path& folder) {
     const std::string path = module.value("path", nlohmann::json()).is_string() ? module.at("path") : "";
     if (!type.ends_with(".Transformer") || path.empty()) continue;
     if (!is_plain(path)) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the name of a folder next to this file as the path of "
-                                                   "the Transformer, found {}",
-                                                   file.string(), internal::quote_name(path)));
+      internal::fail(ErrorKind::kBadFile,
+                     "{}: expected the name of a folder next to this file as the path of "
+                     "the Transformer, found {}",
+                     file.string(), internal::quote_name(path));
     }
     if (internal::is_listed(folder / path / kModelConfig)) return folder / path;
   }
@@ -150,10 +148,10 @@ Folder with_base(const Folder& folder) {
   const std::optional<fs::path> cache = hub_cache();
   if (!base && cache) base = find_cached(adapter->base, *cache);
   if (base && base->has(kModelConfig) && base->has(kAdapterConfigFile)) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: expected a base model without an adapter of its own, found {} in {}; merge that one "
-                            "into the model first",
-                            folder.label(kAdapterConfigFile), kAdapterConfigFile, base->label()));
+    internal::fail(ErrorKind::kUnsupportedModel,
+                   "{}: expected a base model without an adapter of its own, found {} in {}; merge that one "
+                   "into the model first",
+                   folder.label(kAdapterConfigFile), kAdapterConfigFile, base->label());
   }
   return base && base->has(kModelConfig) ? base->called(folder.name()).with_adapter(folder) : folder;
 }

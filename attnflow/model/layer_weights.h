@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <tuple>
 
 #include "attnflow/model/architecture.h"
 #include "attnflow/model/checkpoint.h"
@@ -47,27 +48,41 @@ struct NormWeights {
   bool centres = false;                 // a layer norm that subtracts the mean even without a shift
 };
 
-struct LayerWeights {
-  NormWeights attention_norm;  // if norms precede their blocks; without a scale: none, as also for feed_forward_norm
-  LinearWeights query;         // hidden -> heads * head width, heads side by side
-  LinearWeights key, value;    // hidden -> key-value heads * head width
+// The parts of a layer, whose maps, norms and tables are stored weights or made from them.
+template <typename Map, typename Norm, typename Table>
+struct LayerParts {
+  Norm attention_norm;  // if norms precede their blocks; without a scale: none, as also for feed_forward_norm
+  Map query;            // hidden -> heads * head width, heads side by side
+  Map key, value;       // hidden -> key-value heads * head width
   // hidden -> heads * head width, applied to distance embeddings; without a weight: `query` and `key`.
-  LinearWeights distance_query, distance_key;
-  NormWeights query_norm, key_norm;  // for each head, or for all heads concatenated; without a scale: none
-  LinearWeights attention_output;    // heads * head width -> hidden
-  NormWeights attention_after;       // applied to the attention output; without a scale: none
+  Map distance_query, distance_key;
+  Norm query_norm, key_norm;  // for each head, or for all heads concatenated; without a scale: none
+  Map attention_output;       // heads * head width -> hidden
+  Norm attention_after;       // applied to the attention output; without a scale: none
   // Attention to an encoder's output, between the two halves; without a weight: none.
-  NormWeights cross_norm;
-  LinearWeights cross_query, cross_key, cross_value, cross_output;
-  NormWeights feed_forward_norm;
-  LinearWeights gate;                                // hidden -> intermediate; without a weight: no gate
-  LinearWeights feed_forward_in;                     // hidden -> intermediate
-  LinearWeights feed_forward_out;                    // intermediate -> hidden
-  NormWeights feed_forward_after;                    // applied to the feed-forward output; without a scale: none
-  const StoredTensor* attention_scale = nullptr;     // [hidden], or null: none
-  const StoredTensor* feed_forward_scale = nullptr;  // likewise
-  const StoredTensor* patch_distances = nullptr;     // [distances, heads], or null: none
+  Norm cross_norm;
+  Map cross_query, cross_key, cross_value, cross_output;
+  Norm feed_forward_norm;
+  Map gate;                    // hidden -> intermediate; without a weight: no gate
+  Map feed_forward_in;         // hidden -> intermediate
+  Map feed_forward_out;        // intermediate -> hidden
+  Norm feed_forward_after;     // applied to the feed-forward output; without a scale: none
+  Table attention_scale{};     // [hidden], or null: none
+  Table feed_forward_scale{};  // likewise
+  Table patch_distances{};     // [distances, heads], or null: none
+
+  // References to all parts.
+  template <typename Parts>
+  static auto all(Parts& parts) {
+    return std::tie(parts.attention_norm, parts.query, parts.key, parts.value, parts.distance_query, parts.distance_key,
+                    parts.query_norm, parts.key_norm, parts.attention_output, parts.attention_after, parts.cross_norm,
+                    parts.cross_query, parts.cross_key, parts.cross_value, parts.cross_output, parts.feed_forward_norm,
+                    parts.gate, parts.feed_forward_in, parts.feed_forward_out, parts.feed_forward_after,
+                    parts.attention_scale, parts.feed_forward_scale, parts.patch_distances);
+  }
 };
+
+using LayerWeights = LayerParts<LinearWeights, NormWeights, const StoredTensor*>;
 
 }  // namespace attnflow
 

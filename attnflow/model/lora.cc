@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include "attnflow/attribution/note.h"
-#include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/config_reader.h"
+#include "attnflow/model/fail.h"
+#include "attnflow/model/family_rows.h"
 
 namespace attnflow::internal {
 namespace {
@@ -27,37 +27,19 @@ constexpr std::string_view kSecondFactor = ".lora_B.weight";
 constexpr const char* kMergeAdvice =
     ". Merge the adapter with peft (merge_and_unload), save the result with save_pretrained, and give that folder";
 
-// Settings that describe how the adapter was trained, or that its tensors already determine.
-constexpr std::array<std::string_view, 19> kOtherSettings = {"auto_mapping",
-                                                             "base_model_name_or_path",
-                                                             "bias",
-                                                             "eva_config",
-                                                             "exclude_modules",
-                                                             "fan_in_fan_out",
-                                                             "inference_mode",
-                                                             "layers_pattern",
-                                                             "layers_to_transform",
-                                                             "lora_alpha",
-                                                             "lora_dropout",
-                                                             "megatron_core",
-                                                             "modules_to_save",
-                                                             "peft_type",
-                                                             "peft_version",
-                                                             "qalora_group_size",
-                                                             "r",
-                                                             "target_modules",
-                                                             "task_type"};
-constexpr std::array<std::string_view, 2> kReadSettings = {"use_rslora", "init_lora_weights"};
 // Above that of any adapter.
 constexpr std::size_t kMaxWholes = 1000;
 // Embedding tables, and matrices that give logits, which may be the same tensor.
-constexpr std::array<std::string_view, 5> kTables = {"embed_tokens.weight", "wte.weight", "word_embeddings.weight",
-                                                     "tok_embeddings.weight", "embed_in.weight"};
-constexpr std::array<std::string_view, 2> kOutputs = {"lm_head.weight", "embed_out.weight"};
+constexpr std::string_view kTables[] = {"embed_tokens.weight", "wte.weight", "word_embeddings.weight",
+                                        "tok_embeddings.weight", "embed_in.weight"};
+constexpr std::string_view kOutputs[] = {"lm_head.weight", "embed_out.weight"};
 
-template <std::size_t N>
-bool is_among(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+// Whether a setting is read, describes how the adapter was trained, or follows from its tensors.
+bool is_usual(std::string_view key) {
+  return is_one_of(key, "auto_mapping", "base_model_name_or_path", "bias", "eva_config", "exclude_modules",
+                   "fan_in_fan_out", "inference_mode", "layers_pattern", "layers_to_transform", "lora_alpha",
+                   "lora_dropout", "megatron_core", "modules_to_save", "peft_type", "peft_version", "qalora_group_size",
+                   "r", "target_modules", "task_type", "use_rslora");
 }
 
 bool says_nothing(const nlohmann::json& value) {
@@ -80,20 +62,12 @@ Tensor<float> numbers_of(DType dtype, const Shape& shape, std::span<const std::b
   return Array{dtype, shape, {bytes.begin(), bytes.end()}, {}}.to_float(what);
 }
 
-bool is_float_type(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
-}
-
 // Finds the tensor to adapt. A model's files may lack the base model's prefix ("bert."), or have it when the adapter's
 // model does not. Early checkpoints call a norm's scale and shift gamma and beta. Null when none or several fit.
 StoredTensor* find_adapted(LoraAdapter::Tensors& tensors, const std::string& name) {
-  const auto exact = [&](const std::string& one) -> StoredTensor* {
-    const auto found = tensors.find(one);
-    return found == tensors.end() ? nullptr : &found->second;
-  };
-  if (StoredTensor* const found = exact(name)) return found;
-  const std::size_t dot = name.find('.');
-  if (StoredTensor* const found = dot == std::string::npos ? nullptr : exact(name.substr(dot + 1))) return found;
+  for (const std::string& one : {name, name.substr(name.find('.') + 1)}) {
+    if (const auto found = tensors.find(one); found != tensors.end()) return &found->second;
+  }
   StoredTensor* fits = nullptr;
   const std::string suffix = "." + name;
   for (auto& [other, tensor] : tensors) {
@@ -114,16 +88,15 @@ StoredTensor* find_adapted(LoraAdapter::Tensors& tensors, const std::string& nam
 LoraConfig parse_lora_config(std::string_view text, const std::string& source) {
   const nlohmann::json json = parse_json_object(text, source);
   const ConfigReader reader(json, source);
-  const auto refuse = [&](const std::string& what) { reader.unsupported(what + kMergeAdvice); };
+  const auto refuse = [&](const std::string& what) { reader.unsupported("{}{}", what, kMergeAdvice); };
   const std::string type = reader.text_or("peft_type", "LORA");
   if (type != "LORA") refuse(fmt::format("expected \"LORA\" as \"peft_type\", found {}", quote_name(type)));
   const std::string bias = reader.text_or("bias", "none");
   if (bias != "none") refuse(fmt::format("expected \"none\" as \"bias\", found {}", quote_name(bias)));
   for (const auto& [key, value] : json.items()) {
-    if (key == "revision" ? is_newest(value)
-        : key == "init_lora_weights"
-            ? keeps_the_model(value)
-            : is_among(kOtherSettings, key) || is_among(kReadSettings, key) || says_nothing(value))
+    if (key == "revision"            ? is_newest(value)
+        : key == "init_lora_weights" ? keeps_the_model(value)
+                                     : is_usual(key) || says_nothing(value))
       continue;
     refuse(fmt::format("expected a plain LoRA adapter, found {} as {}, which is not computed", show_json(value),
                        quote_name(key)));
@@ -148,9 +121,8 @@ LoraAdapter::LoraAdapter(const Folder& folder)
     file_ = folder.label(kLoraSafetensors);
     sort(safetensors_.emplace(folder.open_safetensors(kLoraSafetensors)).entries());
   } else if (!folder.has(kLoraPytorch)) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected {} or {} next to this file, found neither; copy the adapter again",
-                            config_label_, kLoraSafetensors, kLoraPytorch));
+    fail(ErrorKind::kBadFile, "{}: expected {} or {} next to this file, found neither; copy the adapter again",
+         config_label_, kLoraSafetensors, kLoraPytorch);
   } else {
     file_ = folder.label(kLoraPytorch);
     sort(pytorch_.emplace(folder.open_pytorch(kLoraPytorch)).entries());
@@ -160,11 +132,11 @@ LoraAdapter::LoraAdapter(const Folder& folder)
 void LoraAdapter::sort(const std::map<std::string, Entry, std::less<>>& entries) {
   for (const auto& [full, entry] : entries) {
     const auto refuse = [&, &full = full](const std::string& expected) {
-      throw Error(ErrorKind::kUnsupportedModel,
-                  fmt::format("{}: expected {}, found tensor {}{}", file_, expected, quote_name(full), kMergeAdvice));
+      fail(ErrorKind::kUnsupportedModel, "{}: expected {}, found tensor {}{}", file_, expected, quote_name(full),
+           kMergeAdvice);
     };
     if (!full.starts_with(kModelPart)) refuse(fmt::format("names that begin with {}", kModelPart));
-    if (!is_float_type(entry.dtype)) refuse("floating-point numbers");
+    if (!is_floating_point(entry.dtype)) refuse("floating-point numbers");
     std::string name = full.substr(kModelPart.size());
     const bool first = name.ends_with(kFirstFactor);
     if (first || name.ends_with(kSecondFactor)) {
@@ -181,17 +153,15 @@ void LoraAdapter::sort(const std::map<std::string, Entry, std::less<>>& entries)
   }
   for (const auto& [module, factors] : factors_) {
     if (wholes_.count(module + ".weight") == 0) continue;
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected either lora_A and lora_B of {} or its weight, found both", file_,
-                            quote_name(module)));
+    fail(ErrorKind::kBadFile, "{}: expected either lora_A and lora_B of {} or its weight, found both", file_,
+         quote_name(module));
   }
   if (wholes_.size() > kMaxWholes) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected at most {} whole tensors in an adapter, found {}", file_,
-                                                 kMaxWholes, wholes_.size()));
+    fail(ErrorKind::kBadFile, "{}: expected at most {} whole tensors in an adapter, found {}", file_, kMaxWholes,
+         wholes_.size());
   }
   if (factors_.empty()) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected the tensors lora_A and lora_B of an adapter, found none", file_));
+    fail(ErrorKind::kBadFile, "{}: expected the tensors lora_A and lora_B of an adapter, found none", file_);
   }
 }
 
@@ -213,25 +183,26 @@ void LoraAdapter::add_to(Tensors& tensors, const std::string& source) {
   for (const auto& [module, factors] : factors_) {
     const StoredTensor* const stored = find_adapted(tensors, module + ".weight");
     if (stored != nullptr && is_shared(stored->bytes)) {
-      throw Error(ErrorKind::kUnsupportedModel,
-                  fmt::format("{}: expected maps of their own, found {} adapted, which shares its numbers with another "
-                              "tensor of {}{}",
-                              file_, quote_name(module), source, kMergeAdvice));
+      fail(ErrorKind::kUnsupportedModel,
+           "{}: expected maps of their own, found {} adapted, which shares its numbers with another "
+           "tensor of {}{}",
+           file_, quote_name(module), source, kMergeAdvice);
     }
     merge(module, factors, tensors, source);
   }
   for (const auto& whole : wholes_) {
     const std::string& name = whole.first;
     const auto& entry = whole.second;
-    const bool embeds = std::any_of(kTables.begin(), kTables.end(), [&](auto table) { return name.ends_with(table); });
-    const bool has_output = std::any_of(kOutputs.begin(), kOutputs.end(), [&](auto output) {
+    const bool embeds =
+        std::any_of(std::begin(kTables), std::end(kTables), [&](auto table) { return name.ends_with(table); });
+    const bool has_output = std::any_of(std::begin(kOutputs), std::end(kOutputs), [&](auto output) {
       return wholes_.count(std::string(output)) != 0 || tensors.count(std::string(output)) != 0;
     });
     if (embeds && !has_output) {
-      throw Error(ErrorKind::kUnsupportedModel,
-                  fmt::format("{}: expected an adapter that leaves embeddings alone or has lm_head.weight, too, found "
-                              "{}, which the output may share{}",
-                              file_, quote_name(name), kMergeAdvice));
+      fail(ErrorKind::kUnsupportedModel,
+           "{}: expected an adapter that leaves embeddings alone or has lm_head.weight, too, found "
+           "{}, which the output may share{}",
+           file_, quote_name(name), kMergeAdvice);
     }
     StoredTensor* const stored = find_adapted(tensors, name);
     StoredTensor& place = stored != nullptr ? *stored : tensors[name];
@@ -242,30 +213,30 @@ void LoraAdapter::add_to(Tensors& tensors, const std::string& source) {
 
 void LoraAdapter::merge(const std::string& module, const Factors& factors, Tensors& tensors,
                         const std::string& source) {
-  const auto fail = [&](const std::string& what) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: {}: {}. Use the adapter with the model that it was made for",
-                                                 file_, quote_name(module), what));
+  const auto refuse = [&](const std::string& what) {
+    fail(ErrorKind::kBadFile, "{}: {}: {}. Use the adapter with the model that it was made for", file_,
+         quote_name(module), what);
   };
-  if (factors.a == nullptr || factors.b == nullptr) fail("expected lora_A and lora_B, found one of them");
+  if (factors.a == nullptr || factors.b == nullptr) refuse("expected lora_A and lora_B, found one of them");
   StoredTensor* const stored = find_adapted(tensors, module + ".weight");
-  if (stored == nullptr) fail(fmt::format("expected its weight in {}, found none", source));
+  if (stored == nullptr) refuse(fmt::format("expected its weight in {}, found none", source));
   const std::size_t rank = factors.a->shape[0];
   const std::size_t in = factors.a->shape[1];
   const std::size_t out = factors.b->shape[0];
   if (rank != config_.rank || factors.b->shape[1] != rank) {
-    fail(fmt::format("expected rank {}, as {} says, found lora_A {} and lora_B {}", config_.rank, config_label_,
-                     shape_to_string(factors.a->shape), shape_to_string(factors.b->shape)));
+    refuse(fmt::format("expected rank {}, as {} says, found lora_A {} and lora_B {}", config_.rank, config_label_,
+                       shape_to_string(factors.a->shape), shape_to_string(factors.b->shape)));
   }
-  if (!is_float_type(stored->dtype)) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: tensor {} has type {}; expected floating-point numbers to add the adapter to",
-                            stored->file, quote_name(stored->name), dtype_name(stored->dtype)));
+  if (!is_floating_point(stored->dtype)) {
+    fail(ErrorKind::kUnsupportedModel,
+         "{}: tensor {} has type {}; expected floating-point numbers to add the adapter to", stored->file,
+         quote_name(stored->name), dtype_name(stored->dtype));
   }
   const bool fits = stored->shape == Shape{out, in};
   const bool fits_transposed = stored->shape == Shape{in, out};
   if (!fits && !fits_transposed) {
-    fail(fmt::format("expected a weight of shape {}, or transposed, found {} in {}", shape_to_string(Shape{out, in}),
-                     shape_to_string(stored->shape), stored->file));
+    refuse(fmt::format("expected a weight of shape {}, or transposed, found {} in {}", shape_to_string(Shape{out, in}),
+                       shape_to_string(stored->shape), stored->file));
   }
   // For a square map, only the model determines how it is stored; peft uses the kind of layer, regardless of the
   // adapter's config. GPT-2's maps are the transposed ones.

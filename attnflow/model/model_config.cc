@@ -31,16 +31,16 @@ std::string model_type_list() {
 const Architecture& read_architecture(const Reader& reader) {
   const std::string type = reader.text_or("model_type", "");
   if (type.empty()) {
-    reader.damaged("the key \"model_type\" is missing; expected one of " + model_type_list() +
-                   ". Is this the config.json of a Hugging Face model?");
+    reader.damaged(
+        "the key \"model_type\" is missing; expected one of {}. Is this the config.json of a Hugging Face model?",
+        model_type_list());
   }
   const Architecture* architecture = find_architecture(type);
   if (find_decoder_architecture(type) != nullptr) {
-    reader.unsupported(
-        fmt::format("model_type is {}, a decoder; expected an encoder: {}", quote_name(type), architecture_list()));
+    reader.unsupported("model_type is {}, a decoder; expected an encoder: {}", quote_name(type), architecture_list());
   }
   if (architecture == nullptr) {
-    reader.unsupported(fmt::format("model_type is {}; supported are {}", quote_name(type), model_type_list()));
+    reader.unsupported("model_type is {}; supported are {}", quote_name(type), model_type_list());
   }
   return *architecture;
 }
@@ -49,12 +49,11 @@ const Architecture& read_architecture(const Reader& reader) {
 void refuse_variants(const Reader& reader, const Architecture& architecture) {
   const std::string positions = reader.text_or("position_embedding_type", "absolute");
   if (positions != "absolute") {
-    reader.unsupported(fmt::format("position_embedding_type is {}; supported is \"absolute\"", quote_name(positions)));
+    reader.unsupported("position_embedding_type is {}; supported is \"absolute\"", quote_name(positions));
   }
   for (const std::string_view key : {"is_decoder", "add_cross_attention"}) {
     if (reader.flag_or(key, false)) {
-      reader.unsupported(
-          fmt::format("{} is true; of this architecture only encoders are supported ({} false)", key, key));
+      reader.unsupported("{} is true; of this architecture only encoders are supported ({} false)", key, key);
     }
   }
   if (reader.flag_or("use_task_id", false)) {
@@ -68,8 +67,8 @@ void refuse_variants(const Reader& reader, const Architecture& architecture) {
 void refuse_head_width(const Reader& reader, const ModelConfig& config) {
   const std::size_t width = config.hidden / config.heads;
   if (const std::size_t found = reader.size_or("head_dim", width); found != width) {
-    reader.unsupported(fmt::format("head_dim is {}; supported is {} / {} = {}", found, config.architecture->keys.hidden,
-                                   config.architecture->keys.heads, width));
+    reader.unsupported("head_dim is {}; supported is {} / {} = {}", found, config.architecture->keys.hidden,
+                       config.architecture->keys.heads, width);
   }
 }
 
@@ -80,10 +79,9 @@ void read_layers(const Reader& reader, const Architecture& architecture, ModelCo
   config.inner_layers = reader.size_or(keys.inner, 1, internal::kMaxConfigLayers);
   config.layers = repetitions * config.inner_layers;
   if (config.layer_groups > repetitions || config.layers > internal::kMaxConfigLayers) {
-    reader.damaged(
-        fmt::format("expected at most as many groups as layers and at most {} layers, found {} {}, {} {}, {} {}",
-                    internal::kMaxConfigLayers, keys.layers, repetitions, keys.groups, config.layer_groups, keys.inner,
-                    config.inner_layers));
+    reader.damaged("expected at most as many groups as layers and at most {} layers, found {} {}, {} {}, {} {}",
+                   internal::kMaxConfigLayers, keys.layers, repetitions, keys.groups, config.layer_groups, keys.inner,
+                   config.inner_layers);
   }
 }
 
@@ -114,9 +112,7 @@ std::pair<std::size_t, std::size_t> read_sides(const Reader& reader, std::string
     const std::size_t side = reader.size(key, kMaxSide);
     return {side, side};
   }
-  const auto is_side = [](const Json& one) {
-    return one.is_number_unsigned() && one.get<std::uint64_t>() >= 1 && one.get<std::uint64_t>() <= kMaxSide;
-  };
+  const auto is_side = [](const Json& one) { return internal::is_whole(one, 1, kMaxSide); };
   if (value.size() != 2 || !is_side(value[0]) || !is_side(value[1])) {
     reader.wrong(key, fmt::format("a whole number from 1 to {}, or a height and a width", kMaxSide), value);
   }
@@ -132,8 +128,8 @@ void read_image(const Reader& reader, ModelConfig& config) {
   std::tie(image.height, image.width) = read_sides(reader, "image_size");
   std::tie(image.patch_height, image.patch_width) = read_sides(reader, "patch_size");
   if (image.patch_height > image.height || image.patch_width > image.width) {
-    reader.damaged(fmt::format("expected patch_size to be at most image_size, found {} x {} and {} x {}",
-                               image.patch_height, image.patch_width, image.height, image.width));
+    reader.damaged("expected patch_size to be at most image_size, found {} x {} and {} x {}", image.patch_height,
+                   image.patch_width, image.height, image.width);
   }
   if (!names.class_token.empty()) image.leading.push_back(TokenRole::kClass);
   if (!names.distillation_token.empty()) image.leading.push_back(TokenRole::kDistillation);
@@ -145,8 +141,8 @@ void read_image(const Reader& reader, ModelConfig& config) {
   const ConfigKeys& keys = config.architecture->keys;
   config.patch_distances = reader.flag_or(keys.patch_distances, false);
   if (config.patch_distances && image.rows() != image.columns()) {  // otherwise transformers mixes up rows and columns
-    reader.unsupported(fmt::format("with {}, expected a square grid of patches, found {} x {}", keys.patch_distances,
-                                   image.rows(), image.columns()));
+    reader.unsupported("with {}, expected a square grid of patches, found {} x {}", keys.patch_distances, image.rows(),
+                       image.columns());
   }
 }
 
@@ -154,11 +150,11 @@ void read_image(const Reader& reader, ModelConfig& config) {
 void check_distance_terms(const Reader& reader) {
   constexpr std::string_view kKey = "pos_att_type";
   const Json* const value = reader.find(kKey);
-  if (value == nullptr) reader.damaged(fmt::format("the key \"{}\" is missing", kKey));
+  if (value == nullptr) reader.damaged("the key \"{}\" is missing", kKey);
   const bool both =
       *value == "p2c|c2p" || *value == "c2p|p2c" || *value == Json({"p2c", "c2p"}) || *value == Json({"c2p", "p2c"});
   if (both) return;
-  reader.unsupported(fmt::format("{} is {}; supported is \"c2p|p2c\"", kKey, internal::show_json(*value)));
+  reader.unsupported("{} is {}; supported is \"c2p|p2c\"", kKey, internal::show_json(*value));
 }
 
 constexpr std::size_t kMaxDistances = std::size_t{1} << 20;
@@ -176,8 +172,8 @@ void read_distances(const Reader& reader, const DistanceNames& names, ModelConfi
   const std::size_t embedding = reader.size_or("embedding_size", config.hidden);
   const std::size_t width = reader.size_or("attention_head_size", config.hidden / config.heads);
   if (embedding != config.hidden || width != config.hidden / config.heads) {
-    reader.unsupported(fmt::format("embedding_size is {} and attention_head_size {}; supported are {} and {}",
-                                   embedding, width, config.hidden, config.hidden / config.heads));
+    reader.unsupported("embedding_size is {} and attention_head_size {}; supported are {} and {}", embedding, width,
+                       config.hidden, config.hidden / config.heads);
   }
   config.distance_maps =
       !names.key.empty() && (names.shared.empty() || !reader.flag_or(names.shared, /*fallback=*/false));
@@ -186,8 +182,7 @@ void read_distances(const Reader& reader, const DistanceNames& names, ModelConfi
     const std::string norm = reader.text_or(names.norm_setting, "none");
     config.distance_norm = norm == "layer_norm";
     if (norm != "layer_norm" && norm != "none") {
-      reader.unsupported(
-          fmt::format("{} is {}; supported are \"layer_norm\" and \"none\"", names.norm_setting, quote_name(norm)));
+      reader.unsupported("{} is {}; supported are \"layer_norm\" and \"none\"", names.norm_setting, quote_name(norm));
     }
   }
   config.distances.farthest = read_if_positive(reader, names.farthest).value_or(config.positions);
@@ -197,9 +192,9 @@ void read_distances(const Reader& reader, const DistanceNames& names, ModelConfi
   const std::size_t exact = config.distances.span / 2;
   if (config.distances.grow && (exact < 1 || config.distances.farthest <= exact + 1)) {
     reader.damaged(
-        fmt::format("expected {} of at least 2 and {} (else max_position_embeddings) above half of it and 1, found "
-                    "{} and {}",
-                    names.buckets, names.farthest, config.distances.span, config.distances.farthest));
+        "expected {} of at least 2 and {} (else max_position_embeddings) above half of it and 1, found "
+        "{} and {}",
+        names.buckets, names.farthest, config.distances.span, config.distances.farthest);
   }
 }
 
@@ -216,8 +211,8 @@ void read_text(const Reader& reader, ModelConfig& config) {
   if (keys.buckets.empty()) return;
   config.buckets = reader.size_or(keys.buckets, kDistanceBuckets);
   if (config.buckets != kDistanceBuckets) {
-    reader.unsupported(fmt::format("{} is {}; supported is {}, which distances are put into", keys.buckets,
-                                   config.buckets, kDistanceBuckets));
+    reader.unsupported("{} is {}; supported is {}, which distances are put into", keys.buckets, config.buckets,
+                       kDistanceBuckets);
   }
 }
 
@@ -238,8 +233,8 @@ double read_theta_of_type(const Reader& reader, const std::string& type, double 
   for (const auto& [key, value] : found->items()) {
     const bool usual = key == "rope_theta" || value.is_null() || (key == "rope_type" && value == "default");
     if (usual) continue;
-    reader.unsupported(fmt::format("{} of {} has {} {}; supported are rope_type \"default\" and rope_theta", kKey, type,
-                                   quote_name(key), internal::show_json(value)));
+    reader.unsupported("{} of {} has {} {}; supported are rope_type \"default\" and rope_theta", kKey, type,
+                       quote_name(key), internal::show_json(value));
   }
   return read_theta(Reader(*found, reader.source()), "rope_theta", fallback);
 }
@@ -255,13 +250,12 @@ std::vector<bool> read_near_layers(const Reader& reader, const RotaryKeys& keys,
 
 void read_rotary(const Reader& reader, const RotaryKeys& keys, ModelConfig& config) {
   if (const Json* const scaling = reader.find("rope_scaling"); scaling != nullptr && !scaling->empty()) {
-    reader.unsupported(fmt::format("rope_scaling is {}; supported is null", internal::show_json(*scaling)));
+    reader.unsupported("rope_scaling is {}; supported is null", internal::show_json(*scaling));
   }
   const std::size_t width = config.hidden / config.heads;
   const std::size_t step = config.image ? 4 : 2;  // rows and columns use half of the angles each
   if (width % step != 0) {
-    reader.damaged(
-        fmt::format("expected a head size that is a multiple of {} for the rotary embedding, found {}", step, width));
+    reader.damaged("expected a head size that is a multiple of {} for the rotary embedding, found {}", step, width);
   }
   config.theta = read_theta(reader, keys.theta, keys.default_theta);
   if (config.image) return;
@@ -285,7 +279,7 @@ ClassifierInput read_pooling(const Reader& reader, const Architecture& architect
   const std::string name = reader.text_or(key, "cls");
   if (name == "cls") return ClassifierInput::kFirstToken;
   if (name == "mean") return ClassifierInput::kTokens;
-  reader.unsupported(fmt::format("{} is {}; supported are \"cls\" and \"mean\"", key, quote_name(name)));
+  reader.unsupported("{} is {}; supported are \"cls\" and \"mean\"", key, quote_name(name));
 }
 
 // Reads the width inside the feed-forward network, given directly or as a multiple of the hidden size.
@@ -322,8 +316,8 @@ Json settings_of(const Reader& file, const Architecture& architecture) {
     settings.update(*part);
   }
   if (const auto type = settings.find("model_type"); type != settings.end() && *type != architecture.part_type) {
-    file.unsupported(fmt::format("{} has the model_type {}; supported is \"{}\"", key, internal::show_json(*type),
-                                 architecture.part_type));
+    file.unsupported("{} has the model_type {}; supported is \"{}\"", key, internal::show_json(*type),
+                     architecture.part_type);
   }
   // Settings of the whole model.
   for (const char* const whole : {"architectures", "auto_map", "id2label", "problem_type", "quantization_config"}) {
@@ -368,10 +362,7 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
   read_layers(reader, architecture, config);
   config.heads = reader.size(keys.heads);
   config.hidden = reader.size(keys.hidden);
-  if (config.hidden % config.heads != 0) {
-    reader.damaged(fmt::format("expected {} to be a multiple of {}, found {} and {}", keys.hidden, keys.heads,
-                               config.hidden, config.heads));
-  }
+  reader.expect_multiple(keys.hidden, config.hidden, keys.heads, config.heads);
   config.embedding = reader.size_or(keys.embedding, config.hidden);
   read_intermediate(reader, config);
   if (architecture.image) {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "attnflow/base/error.h"
+#include "attnflow/model/fail.h"
 
 namespace attnflow {
 
@@ -15,7 +15,7 @@ namespace {
 void check_positions(const RunOptions& options, std::size_t n) {
   for (const std::size_t position : options.logit_positions) {
     if (position >= n) {
-      throw Error(ErrorKind::kUsage, fmt::format("expected logit positions from 0 to {}, found {}", n - 1, position));
+      internal::fail(ErrorKind::kUsage, "expected logit positions from 0 to {}, found {}", n - 1, position);
     }
   }
 }
@@ -24,30 +24,28 @@ void check_positions(const RunOptions& options, std::size_t n) {
 
 void check_takes_text(const ModelInfo& info) {
   if (!info.image) return;
-  throw Error(
-      ErrorKind::kUsage,
-      fmt::format("expected a text model, found \"{}\", a vision model ({}). Give it an image with 'attnflow image'",
-                  info.name, info.architecture));
+  internal::fail(ErrorKind::kUsage,
+                 "expected a text model, found \"{}\", a vision model ({}). Give it an image with 'attnflow image'",
+                 info.name, info.architecture);
 }
 
 void check_takes_pictures(const ModelInfo& info) {
   if (info.image) return;
-  throw Error(
-      ErrorKind::kUsage,
-      fmt::format("expected a vision model, found \"{}\", a text model ({}). Give it a text with 'attnflow explain'",
-                  info.name, info.architecture));
+  internal::fail(ErrorKind::kUsage,
+                 "expected a vision model, found \"{}\", a text model ({}). Give it a text with 'attnflow explain'",
+                 info.name, info.architecture);
 }
 
 void check_pixels(const ImageInfo& image, const Shape& shape, std::span<const float> pixels) {
   if (shape.size() != 3 || shape[0] != image.channels || pixels.empty()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected pixels of shape [channels, height, width] with {} channels, found shape {}",
-                            image.channels, shape_to_string(shape)));
+    internal::fail(ErrorKind::kUsage,
+                   "expected pixels of shape [channels, height, width] with {} channels, found shape {}",
+                   image.channels, shape_to_string(shape));
   }
   image_tokens(image, shape[1], shape[2]);
   const auto bad = std::find_if(pixels.begin(), pixels.end(), [](float pixel) { return !std::isfinite(pixel); });
   if (bad != pixels.end()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected pixels that are finite numbers, found {}", *bad));
+    internal::fail(ErrorKind::kUsage, "expected pixels that are finite numbers, found {}", *bad);
   }
 }
 
@@ -61,17 +59,17 @@ void check_ids(const ModelInfo& info, std::size_t length, std::span<const std::i
   if (length > info.max_tokens || ids.size() > info.max_tokens - length) {
     const std::string found =
         length == 0 ? fmt::format("{}", ids.size()) : fmt::format("{} after the {} existing ones", ids.size(), length);
-    throw Error(ErrorKind::kInputTooLong,
-                fmt::format("expected at most {} tokens, the positions of the model \"{}\", found {}. Shorten the "
-                            "input, or let it be cut with --truncate",
-                            info.max_tokens, info.name, found));
+    internal::fail(ErrorKind::kInputTooLong,
+                   "expected at most {} tokens, the positions of the model \"{}\", found {}. Shorten the "
+                   "input, or let it be cut with --truncate",
+                   info.max_tokens, info.name, found);
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || static_cast<std::uint64_t>(ids[i]) >= info.vocabulary) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at "
-                              "position {}. The tokenizer and the weights do not match",
-                              info.vocabulary - 1, info.name, ids[i], length + i));
+      internal::fail(ErrorKind::kBadFile,
+                     "expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at "
+                     "position {}. The tokenizer and the weights do not match",
+                     info.vocabulary - 1, info.name, ids[i], length + i);
     }
   }
 }
@@ -81,17 +79,16 @@ void check_text_input(const ModelInfo& info, const TextInput& input, const RunOp
   check_ids(info, 0, input.ids);
   const std::size_t n = input.ids.size();
   if (!input.type_ids.empty() && input.type_ids.size() != n) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected as many type ids as ids, or none, found {} ids and {} type ids", n,
-                            input.type_ids.size()));
+    internal::fail(ErrorKind::kUsage, "expected as many type ids as ids, or none, found {} ids and {} type ids", n,
+                   input.type_ids.size());
   }
   for (std::size_t i = 0; token_types > 1 && i < input.type_ids.size(); ++i) {
     const std::int64_t type = input.type_ids[i];
     if (type >= 0 && static_cast<std::uint64_t>(type) < token_types) continue;
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("expected type ids from 0 to {}, the token types of the model \"{}\", found {} at "
-                            "position {}. The tokenizer and the weights do not match",
-                            token_types - 1, info.name, type, i));
+    internal::fail(ErrorKind::kBadFile,
+                   "expected type ids from 0 to {}, the token types of the model \"{}\", found {} at "
+                   "position {}. The tokenizer and the weights do not match",
+                   token_types - 1, info.name, type, i);
   }
   if (info.causal && !predicts_classes(info.head) && !options.logit_positions.empty()) check_decoder_head(info);
   check_positions(options, n);
@@ -100,58 +97,56 @@ void check_text_input(const ModelInfo& info, const TextInput& input, const RunOp
 void check_decoder_head(const ModelInfo& info) {
   if (info.head == ModelHead::kCausalLm) return;
   if (predicts_classes(info.head)) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("expected a language model, which predicts the next token, found {}, which predicts a class; "
-                    "use attnflow explain for the class and what it depends on",
-                    info.name));
+    internal::fail(ErrorKind::kUnsupportedModel,
+                   "expected a language model, which predicts the next token, found {}, which predicts a class; "
+                   "use attnflow explain for the class and what it depends on",
+                   info.name);
   }
-  throw Error(
-      ErrorKind::kUnsupportedModel,
-      fmt::format("expected a language model, which predicts the next token, found the base model {}, whose files "
-                  "hold no lm_head.weight; attnflow explain shows its attention",
-                  info.name));
+  internal::fail(ErrorKind::kUnsupportedModel,
+                 "expected a language model, which predicts the next token, found the base model {}, whose files "
+                 "hold no lm_head.weight; attnflow explain shows its attention",
+                 info.name);
 }
 
 void check_one_text(const ModelInfo& info) {
   if (!info.target) return;
-  throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("expected an encoder or a decoder, which reads one text, found {}, an encoder-decoder ({}). "
-                          "'attnflow generate' lets it write a text and shows what each token depends on; in Python, "
-                          "attnflow.explain(model, tokenizer, text, target_text=...) explains one that is given",
-                          info.name, info.architecture));
+  internal::fail(ErrorKind::kUnsupportedModel,
+                 "expected an encoder or a decoder, which reads one text, found {}, an encoder-decoder ({}). "
+                 "'attnflow generate' lets it write a text and shows what each token depends on; in Python, "
+                 "attnflow.explain(model, tokenizer, text, target_text=...) explains one that is given",
+                 info.name, info.architecture);
 }
 
 void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t tokens) {
   if (info.causal && !predicts_classes(info.head)) check_decoder_head(info);
   if (info.head == ModelHead::kNone) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("expected a model with a head that scores classes or tokens, found none in {}", info.name));
+    internal::fail(ErrorKind::kUnsupportedModel,
+                   "expected a model with a head that scores classes or tokens, found none in {}", info.name);
   }
   const bool of_class = predicts_classes(info.head);
   const bool answers = info.head == ModelHead::kQuestionAnswering;
   const std::size_t labels = of_class ? info.labels.size() : answers ? tokens : info.vocabulary;
   for (const std::size_t label : {target.label, target.has_other() ? target.other : target.label}) {
     if (label < labels) continue;
-    throw Error(ErrorKind::kUsage, fmt::format("expected labels below {}, {} of the model \"{}\", found {}", labels,
-                                               of_class  ? "the classes"
-                                               : answers ? "the tokens of an input"
-                                                         : "the token ids",
-                                               info.name, label));
+    internal::fail(ErrorKind::kUsage, "expected labels below {}, {} of the model \"{}\", found {}", labels,
+                   of_class  ? "the classes"
+                   : answers ? "the tokens of an input"
+                             : "the token ids",
+                   info.name, label);
   }
   if (target.has_other() && target.label == target.other) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected two different labels to compare, found {} twice", target.label));
+    internal::fail(ErrorKind::kUsage, "expected two different labels to compare, found {} twice", target.label);
   }
   if (!target.position) return;
   if ((info.head == ModelHead::kClassification && !info.causal) || answers) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected a target without a position, as {} predicts one {} of the "
-                                               "whole input, found position {}",
-                                               info.name, answers ? "answer" : "class", *target.position));
+    internal::fail(ErrorKind::kUsage,
+                   "expected a target without a position, as {} predicts one {} of the "
+                   "whole input, found position {}",
+                   info.name, answers ? "answer" : "class", *target.position);
   }
   if (*target.position >= tokens) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected a target's position from 0 to {}, found {}", tokens - 1, *target.position));
+    internal::fail(ErrorKind::kUsage, "expected a target's position from 0 to {}, found {}", tokens - 1,
+                   *target.position);
   }
 }
 

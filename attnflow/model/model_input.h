@@ -6,10 +6,15 @@
 #include <span>
 #include <vector>
 
+#include "attnflow/model/fail.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/model_config.h"
 
 namespace attnflow {
+
+// Number of tokens in an input that has been checked.
+std::size_t input_tokens(const ModelInfo& info, const TextInput& input);
+std::size_t input_tokens(const ModelInfo& info, const PixelInput& input);
 
 // Checks ids to be appended to `length` existing tokens. Throws Error(kUsage) for no ids; Error(kInputTooLong) when the
 // sequence would be longer than info.max_tokens; Error(kBadFile) for an id outside the vocabulary, which means that the
@@ -31,6 +36,15 @@ void check_one_text(const ModelInfo& info);
 // Checks the target of an explanation for an input of `tokens` tokens. Throws Error(kUnsupportedModel) for a model
 // without a head, Error(kUsage) for a target with equal labels or with a class, token or position that does not exist.
 void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t tokens);
+// Checks a target for each input.
+template <typename Input>
+void check_targets(const ModelInfo& info, std::span<const Input> inputs, std::span<const ScoreTarget> targets) {
+  if (targets.size() != inputs.size()) {
+    internal::fail(ErrorKind::kUsage, "expected a target for each of {} inputs, found {}", inputs.size(),
+                   targets.size());
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) check_target(info, targets[i], input_tokens(info, inputs[i]));
+}
 
 // Checks an image. Throws Error(kUsage): the wrong number of channels, a size that does not fit the patches, pixels
 // that are not numbers, or a logit position outside the image.
@@ -46,10 +60,6 @@ void check_takes_pictures(const ModelInfo& info);
 // Returns the position at which a decoder makes its prediction for a whole text of at least one token: the last token
 // or, for a classifier, the last one that is not ModelInfo::padding.
 std::size_t reading_position(const ModelInfo& info, std::span<const std::int64_t> ids);
-
-// Number of tokens in an input that has been checked.
-std::size_t input_tokens(const ModelInfo& info, const TextInput& input);
-std::size_t input_tokens(const ModelInfo& info, const PixelInput& input);
 
 // Returns the position embedding's row for each token: 0, 1, 2, ...; or, with a padding id p, p + 1, p + 2, ... for the
 // tokens that are not padding, and p for those that are (RoBERTa).

@@ -1,11 +1,9 @@
 #include "attnflow/model/prediction.h"
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <numeric>
 
-#include "attnflow/base/error.h"
+#include "attnflow/model/fail.h"
 
 namespace attnflow {
 
@@ -13,8 +11,7 @@ double target_value(const ScoreTarget& target, std::span<const float> logits) {
   using Kind = ScoreTarget::Kind;
   for (const std::size_t label : {target.label, target.has_other() ? target.other : target.label}) {
     if (label < logits.size()) continue;
-    throw Error(ErrorKind::kUsage,
-                fmt::format("target: expected one of {} logits, found number {}", logits.size(), label));
+    internal::fail(ErrorKind::kUsage, "target: expected one of {} logits, found number {}", logits.size(), label);
   }
   if (target.kind == Kind::kProbability || target.kind == Kind::kProbabilityDifference) {
     const std::vector<double> probabilities = softmax(logits);

@@ -1,12 +1,10 @@
 #include "attnflow/model/sampling.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "attnflow/base/error.h"
+#include "attnflow/model/fail.h"
 
 namespace attnflow {
 namespace {
@@ -43,12 +41,10 @@ std::vector<double> weights_of(std::span<const float> logits, double temperature
 
 Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(stream_seed(options.seed, "sampling")) {
   if (!(options.temperature >= 0.0 && std::isfinite(options.temperature))) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--temperature: expected a number of at least 0, found {}", options.temperature));
+    internal::fail(ErrorKind::kUsage, "--temperature: expected a number of at least 0, found {}", options.temperature);
   }
   if (!(options.top_p > 0.0 && options.top_p <= 1.0)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--top-p: expected a probability above 0 and at most 1, found {}", options.top_p));
+    internal::fail(ErrorKind::kUsage, "--top-p: expected a probability above 0 and at most 1, found {}", options.top_p);
   }
 }
 

@@ -3,51 +3,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
-#include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/fail.h"
 
 namespace attnflow::internal {
 
 namespace {
 
 void check(const StoredTensor& stored, const Shape& shape, std::string_view shape_source) {
-  const DType type = stored.dtype;
-  if (type != DType::kF32 && type != DType::kF16 && type != DType::kBF16 && type != DType::kF64) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: tensor \"{}\" has type {}; expected f32, f16, bf16 or f64. Quantized weights are not "
-                            "supported: use the model's unquantized files",
-                            stored.file, stored.name, dtype_name(type)));
+  if (!is_floating_point(stored.dtype)) {
+    fail(ErrorKind::kBadFile,
+         "{}: tensor \"{}\" has type {}; expected f32, f16, bf16 or f64. Quantized weights are not "
+         "supported: use the model's unquantized files",
+         stored.file, stored.name, dtype_name(stored.dtype));
   }
   if (stored.shape != shape) {
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format("{}: tensor \"{}\" has shape {}; expected {}, which follows from {} in config.json. Use the "
-                    "weights and the config.json that were saved together",
-                    stored.file, stored.name, shape_to_string(stored.shape), shape_to_string(shape), shape_source));
+    fail(ErrorKind::kBadFile,
+         "{}: tensor \"{}\" has shape {}; expected {}, which follows from {} in config.json. Use the "
+         "weights and the config.json that were saved together",
+         stored.file, stored.name, shape_to_string(stored.shape), shape_to_string(shape), shape_source);
   }
 }
 
 // Whether `name` is a buffer: numbers that follow from the config (sinusoidal positions, indices), the token that
 // stands for hidden patches in training, or unused tensors in files from fairseq and Mesh TensorFlow.
 bool is_buffer(std::string_view name) {
-  constexpr std::array<std::string_view, 13> kBuffers = {"position_ids",
-                                                         "token_type_ids",
-                                                         "rotary_emb.inv_freq",
-                                                         "attn.bias",
-                                                         "attn.masked_bias",
-                                                         "attention.bias",
-                                                         "attention.masked_bias",
-                                                         "mask_token",
-                                                         "relative_position_index",
-                                                         "embed_positions.weight",
-                                                         "embed_positions.weights",
-                                                         "version",
-                                                         "EncDecAttention.relative_attention_bias.weight"};
-  return std::any_of(kBuffers.begin(), kBuffers.end(), [&](std::string_view buffer) {
+  const auto is = [&](std::string_view buffer) {
     return name == buffer || (name.ends_with(buffer) && name[name.size() - buffer.size() - 1] == '.');
-  });
+  };
+  const auto is_any = [&](auto... buffers) { return (is(buffers) || ...); };
+  return is_any("position_ids", "token_type_ids", "rotary_emb.inv_freq", "attn.bias", "attn.masked_bias",
+                "attention.bias", "attention.masked_bias", "mask_token", "relative_position_index",
+                "embed_positions.weight", "embed_positions.weights", "version",
+                "EncDecAttention.relative_attention_bias.weight");
 }
 
 std::string_view first_part(std::string_view name) { return name.substr(0, name.find('.')); }
@@ -138,12 +127,12 @@ void TensorFinder::throw_if_unused(std::string_view prefix, const std::vector<st
     if (in_base && !is_buffer(name)) left.push_back(stored->name);
   }
   if (left.empty()) return;
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected the tensors of a {} model of {} layers, as config.json says, found {} more "
-                          "that config.json has no place for: "
-                          "{}. Use the weights and the config.json that were saved together, "
-                          "or ignore these with --allow-unused-weights",
-                          checkpoint_->source(), model_type_, layers, left.size(), quote_names(left)));
+  fail(ErrorKind::kBadFile,
+       "{}: expected the tensors of a {} model of {} layers, as config.json says, found {} more "
+       "that config.json has no place for: "
+       "{}. Use the weights and the config.json that were saved together, "
+       "or ignore these with --allow-unused-weights",
+       checkpoint_->source(), model_type_, layers, left.size(), quote_names(left));
 }
 
 void TensorFinder::throw_if_missing() const {
@@ -157,10 +146,10 @@ void TensorFinder::throw_if_missing() const {
   if (missing_.size() > kShown) missing += fmt::format(" and {} more", missing_.size() - kShown);
   std::vector<std::string_view> there;
   for (const auto& [name, stored] : checkpoint_->tensors()) there.push_back(name);
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected the tensors of model type {}, {} of them missing: {}; found {}. Use the "
-                          "weights and the config.json that were saved together",
-                          checkpoint_->source(), model_type_, missing_.size(), missing, quote_names(there)));
+  fail(ErrorKind::kBadFile,
+       "{}: expected the tensors of model type {}, {} of them missing: {}; found {}. Use the "
+       "weights and the config.json that were saved together",
+       checkpoint_->source(), model_type_, missing_.size(), missing, quote_names(there));
 }
 
 }  // namespace attnflow::internal

@@ -2,6 +2,24 @@
 //!
 //! Nothing unwinds into C: every function that runs code of the tokenizers crate catches panics and reports them as
 //! errors. Objects that a function returns belong to the caller until the matching `_free`.
+//!
+//! # Safety
+//! Callers keep the header's promises: texts are readable, objects are alive (or null, for `_free`) and not used after
+//! `_free`, `error` is null or writable.
+
+#![allow(clippy::missing_safety_doc)]
+
+/// The function that frees an object, which came from `into_pointer`; null is allowed.
+macro_rules! free {
+    ($name:ident, $object:ty) => {
+        #[no_mangle]
+        pub unsafe extern "C" fn $name(object: *mut $object) {
+            if !object.is_null() {
+                drop(Box::from_raw(object));
+            }
+        }
+    };
+}
 
 mod charsmap;
 mod chat;
@@ -76,33 +94,21 @@ impl Text {
         }
     }
 
-    /// # Safety
-    /// `data` must be null, or point to `size` bytes that outlive the result.
+    /// The bytes, which must outlive the result; None if they are absent.
     unsafe fn bytes<'a>(self) -> Option<&'a [u8]> {
-        if self.data.is_null() {
-            return None;
-        }
-        // SAFETY: as above.
-        Some(unsafe { std::slice::from_raw_parts(self.data, self.size) })
+        (!self.data.is_null()).then(|| std::slice::from_raw_parts(self.data, self.size))
     }
 
-    /// # Safety
-    /// As for `bytes`.
     unsafe fn string<'a>(self) -> Result<Option<&'a str>> {
-        // SAFETY: passed on to the caller.
-        unsafe { self.bytes() }
+        self.bytes()
             .map(std::str::from_utf8)
             .transpose()
             .map_err(|error| format!("text is not UTF-8 at byte {}", error.valid_up_to()))
     }
 
     /// The text if it is present and valid UTF-8.
-    ///
-    /// # Safety
-    /// As for `bytes`.
     unsafe fn valid<'a>(self) -> Option<&'a str> {
-        // SAFETY: passed on to the caller.
-        unsafe { self.string() }.ok().flatten()
+        self.string().ok().flatten()
     }
 }
 
@@ -155,9 +161,6 @@ fn silence_panics() {
 }
 
 /// Runs `body`; on an error or a panic, sets `error` and returns `None`.
-///
-/// # Safety
-/// `error` must be null or point to a pointer that may be overwritten.
 unsafe fn guarded<T>(error: *mut *mut StringObject, body: impl FnOnce() -> Result<T>) -> Option<T> {
     silence_panics();
     let message = match catch_unwind(AssertUnwindSafe(body)) {
@@ -166,8 +169,7 @@ unsafe fn guarded<T>(error: *mut *mut StringObject, body: impl FnOnce() -> Resul
         Err(payload) => format!("a library failed inside: {}", panic_message(payload.as_ref())),
     };
     if !error.is_null() {
-        // SAFETY: not null, and the caller guarantees that it may be written.
-        unsafe { *error = Box::into_raw(Box::new(StringObject::of(message))) };
+        *error = into_pointer(Some(StringObject::of(message)));
     }
     None
 }
@@ -176,41 +178,19 @@ fn into_pointer<T>(value: Option<T>) -> *mut T {
     value.map_or(std::ptr::null_mut(), |value| Box::into_raw(Box::new(value)))
 }
 
-/// # Safety
-/// `object` must be null or come from `into_pointer` (or `guarded`), and must not be used again.
-unsafe fn release<T>(object: *mut T) {
-    if !object.is_null() {
-        // SAFETY: it was a Box, and this is its only owner.
-        drop(unsafe { Box::from_raw(object) });
-    }
-}
-
-/// # Safety
-/// See the header: both texts must be readable, `error` writable or null.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_from_json(
     json: Text,
     declared: Text,
     error: *mut *mut StringObject,
 ) -> *mut TextTokenizer {
-    // SAFETY: the caller upholds the header's contract.
-    into_pointer(unsafe {
-        guarded(error, || {
-            TextTokenizer::from_json(json.bytes().unwrap_or_default(), declared.bytes().unwrap_or(b"{}"))
-        })
-    })
+    into_pointer(guarded(error, || {
+        TextTokenizer::from_json(json.bytes().unwrap_or_default(), declared.bytes().unwrap_or(b"{}"))
+    }))
 }
 
-/// # Safety
-/// See the header: `tokenizer` must be null or alive, and must not be used again.
-#[no_mangle]
-pub unsafe extern "C" fn attnflow_tokenizer_free(tokenizer: *mut TextTokenizer) {
-    // SAFETY: the caller upholds the header's contract.
-    unsafe { release(tokenizer) };
-}
+free!(attnflow_tokenizer_free, TextTokenizer);
 
-/// # Safety
-/// See the header: `tokenizer` must be alive, both texts readable, `error` writable or null.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_encode(
     tokenizer: &TextTokenizer,
@@ -219,14 +199,11 @@ pub unsafe extern "C" fn attnflow_tokenizer_encode(
     max_tokens: usize,
     error: *mut *mut StringObject,
 ) -> *mut EncodingObject {
-    // SAFETY: the caller upholds the header's contract.
-    into_pointer(unsafe {
-        guarded(error, || {
-            let text = text.string()?.unwrap_or_default();
-            let limit = (max_tokens != usize::MAX).then_some(max_tokens);
-            tokenizer.encode(text, pair.string()?, limit).map(EncodingObject::new)
-        })
-    })
+    into_pointer(guarded(error, || {
+        let text = text.string()?.unwrap_or_default();
+        let limit = (max_tokens != usize::MAX).then_some(max_tokens);
+        tokenizer.encode(text, pair.string()?, limit).map(EncodingObject::new)
+    }))
 }
 
 #[no_mangle]
@@ -234,9 +211,7 @@ pub extern "C" fn attnflow_tokenizer_template_tokens(tokenizer: &TextTokenizer, 
     tokenizer.template_tokens(is_pair)
 }
 
-/// # Safety
-/// See the header: `tokenizer` must be alive, `word` readable, `count` and `error` writable; `ids` has room for
-/// `capacity` ids.
+/// `ids` has room for `capacity` ids.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_word_to_ids(
     tokenizer: &TextTokenizer,
@@ -246,13 +221,11 @@ pub unsafe extern "C" fn attnflow_tokenizer_word_to_ids(
     count: &mut usize,
     error: *mut *mut StringObject,
 ) -> bool {
-    // SAFETY: the caller upholds the header's contract.
-    let found = unsafe { guarded(error, || tokenizer.word_to_ids(word.string()?.unwrap_or_default())) };
+    let found = guarded(error, || tokenizer.word_to_ids(word.string()?.unwrap_or_default()));
     let Some(found) = found else { return false };
     *count = found.len();
     if found.len() <= capacity && !ids.is_null() {
-        // SAFETY: `ids` has room for `capacity` ids.
-        unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), ids, found.len()) };
+        std::ptr::copy_nonoverlapping(found.as_ptr(), ids, found.len());
     }
     true
 }
@@ -262,13 +235,9 @@ pub extern "C" fn attnflow_tokenizer_vocabulary_size(tokenizer: &TextTokenizer) 
     tokenizer.vocabulary_size()
 }
 
-/// # Safety
-/// See the header: `tokenizer` must be alive, `key` readable.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_setting(tokenizer: &TextTokenizer, key: Text) -> i32 {
-    // SAFETY: the caller upholds the header's contract.
-    let key = unsafe { key.valid() };
-    key.and_then(|key| tokenizer.setting(key)).map_or(-1, i32::from)
+    key.valid().and_then(|key| tokenizer.setting(key)).map_or(-1, i32::from)
 }
 
 #[no_mangle]
@@ -276,15 +245,10 @@ pub extern "C" fn attnflow_tokenizer_id_limit(tokenizer: &TextTokenizer) -> usiz
     tokenizer.id_limit()
 }
 
-/// # Safety
-/// See the header: `tokenizer` must be alive, `piece` readable.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_tokenizer_token_to_id(tokenizer: &TextTokenizer, piece: Text, id: &mut u32) -> bool {
-    // SAFETY: the caller upholds the header's contract.
-    let found = unsafe { piece.valid() }.and_then(|piece| tokenizer.token_to_id(piece));
-    if let Some(found) = found {
-        *id = found;
-    }
+    let found = piece.valid().and_then(|piece| tokenizer.token_to_id(piece));
+    *id = found.unwrap_or(*id);
     found.is_some()
 }
 
@@ -323,26 +287,14 @@ pub extern "C" fn attnflow_encoding_truncated(encoding: &EncodingObject) -> bool
     encoding.truncated
 }
 
-/// # Safety
-/// See the header: `encoding` must be null or alive, and must not be used again.
-#[no_mangle]
-pub unsafe extern "C" fn attnflow_encoding_free(encoding: *mut EncodingObject) {
-    // SAFETY: the caller upholds the header's contract.
-    unsafe { release(encoding) };
-}
+free!(attnflow_encoding_free, EncodingObject);
 
 #[no_mangle]
 pub extern "C" fn attnflow_string_text(string: &StringObject) -> Text {
     Text::of_bytes(&string.0)
 }
 
-/// # Safety
-/// See the header: `string` must be null or alive, and must not be used again.
-#[no_mangle]
-pub unsafe extern "C" fn attnflow_string_free(string: *mut StringObject) {
-    // SAFETY: the caller keeps the header's promises.
-    unsafe { release(string) };
-}
+free!(attnflow_string_free, StringObject);
 
 #[cfg(test)]
 mod tests;

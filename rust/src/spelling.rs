@@ -195,90 +195,70 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn byte_level() -> Spelling {
-        Spelling::new(
-            &json!({"type": "BPE"}),
-            &[json!({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}]})],
-        )
-    }
-
-    #[test]
-    fn word_piece_loses_its_prefix() {
-        let spelling = Spelling::new(&json!({"continuing_subword_prefix": "##"}), &[]);
-        assert_eq!(spelling.readable("##ets"), "ets");
-        assert_eq!(spelling.readable("cabin"), "cabin");
-        assert_eq!(spelling.readable("##"), "##");
-        assert_eq!(spelling.readable("#"), "#");
-    }
-
-    #[test]
-    fn byte_level_pieces_are_decoded() {
-        assert_eq!(byte_level().readable("Ġthe"), "the");
-        assert_eq!(byte_level().readable("Ġ"), " ");
-        assert_eq!(byte_level().readable("Ċ"), "\n");
-        assert_eq!(byte_level().readable("Ã©t"), "ét");
-        assert_eq!(byte_level().readable("ðŁ"), "\\xF0\\x9F");
-        assert_eq!(byte_level().readable("Ã©ðŁ"), "é\\xF0\\x9F");
-        assert_eq!(byte_level().readable("日"), "日"); // outside the alphabet: shown as it is
-    }
-
-    #[test]
-    fn the_alphabet_covers_every_byte_once() {
-        assert_eq!(BYTE_OF_CHAR.len(), 256);
-        assert_eq!(BYTE_OF_CHAR[&'Ġ'], b' ');
-        assert_eq!(BYTE_OF_CHAR[&'Ń'], 0xAD);
-    }
-
-    #[test]
-    fn sentence_piece_spaces_and_bytes() {
-        let spelling = Spelling::new(
-            &json!({"byte_fallback": true}),
-            &[json!({"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"})],
-        );
-        assert_eq!(spelling.readable("_the"), "the");
-        assert_eq!(spelling.readable("<0x41>"), "A");
-        assert_eq!(spelling.readable("<0xF0>"), "\\xF0");
-        assert_eq!(spelling.readable("<0xZZ>"), "<0xZZ>");
-        let replacing = Spelling::new(
-            &json!({}),
-            &[json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})],
-        );
-        assert_eq!(replacing.readable("▁the"), "the");
-        assert_eq!(Spelling::new(&json!({}), &[]).readable("▁the"), "▁the");
-        let clip = Spelling::new(&json!({"end_of_word_suffix": "</w>"}), &[]);
-        assert_eq!(clip.readable("cat</w>"), "cat");
-    }
-    #[test]
-    fn bytes_of_marked_pieces_are_exact() {
-        assert_eq!(byte_level().bytes("Ġthe"), b" the");
-        assert_eq!(byte_level().bytes("ĠĠ"), b"  ");
-        assert_eq!(byte_level().bytes("ĉ"), b"\t");
-        assert_eq!(byte_level().bytes("ðŁ"), b"\xf0\x9f");
-        assert_eq!(byte_level().bytes("日"), "日".as_bytes());
-        let llama = Spelling::new(
-            &json!({"byte_fallback": true}),
-            &[json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})],
-        );
-        assert_eq!(llama.bytes("▁the▁"), b" the ");
-        assert_eq!(llama.bytes("<0xE2>"), b"\xe2");
-        assert_eq!(llama.bytes("<0xe>"), b"<0xe>");
-        let clip = Spelling::new(&json!({"end_of_word_suffix": "</w>"}), &[json!({"type": "ByteLevel"})]);
-        assert_eq!(clip.bytes("cat</w>"), b"cat ");
-        assert_eq!(clip.bytes("ca"), b"ca");
+    /// Checks, for each piece, its form for display and what it adds to running text.
+    fn check(model: Value, components: Value, pieces: &[(&str, &str, &[u8])]) {
+        let spelling = Spelling::new(&model, components.as_array().unwrap());
+        for &(piece, readable, bytes) in pieces {
+            assert_eq!(spelling.readable(piece), readable, "{piece}");
+            assert_eq!(spelling.bytes(piece), bytes, "{piece}");
+        }
     }
 
     #[test]
     fn bytes_of_words_follow_a_space() {
-        let word_piece = Spelling::new(&json!({"continuing_subword_prefix": "##"}), &[]);
-        assert_eq!(word_piece.bytes("##ets"), b"ets");
-        assert_eq!(word_piece.bytes("cabin"), b" cabin");
-        assert_eq!(word_piece.bytes("."), b" .");
-        assert_eq!(Spelling::new(&json!({"whole_words": true}), &[]).bytes("cat"), b" cat");
-        let spaced = Spelling::new(
-            &json!({"whole_words": true}),
-            &[json!({"type": "Metaspace", "replacement": "▁"})],
+        let word_piece = json!({"continuing_subword_prefix": "##"});
+        let pieces: [(&str, &str, &[u8]); 5] = [
+            ("##ets", "ets", b"ets"),
+            ("cabin", "cabin", b" cabin"),
+            ("##", "##", b""),
+            ("#", "#", b" #"),
+            (".", ".", b" ."),
+        ];
+        check(word_piece, json!([]), &pieces);
+        let words = json!({"whole_words": true});
+        check(words.clone(), json!([]), &[("cat", "cat", b" cat")]);
+        let marks = json!([{"type": "Metaspace", "replacement": "▁"}]);
+        check(words, marks, &[("cat", "cat", b"cat")]);
+        let none: [(&str, &str, &[u8]); 2] = [("cat", "cat", b"cat"), ("▁the", "▁the", "▁the".as_bytes())];
+        check(json!({}), json!([]), &none);
+    }
+
+    #[test]
+    fn byte_level_pieces_are_decoded() {
+        let byte_level = json!([{"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}]}]);
+        let pieces: [(&str, &str, &[u8]); 8] = [
+            ("Ġthe", "the", b" the"),
+            ("Ġ", " ", b" "),
+            ("Ċ", "\n", b"\n"),
+            ("ĉ", "\t", b"\t"),
+            ("Ã©t", "ét", "ét".as_bytes()),
+            ("ðŁ", "\\xF0\\x9F", b"\xf0\x9f"),
+            ("Ã©ðŁ", "é\\xF0\\x9F", b"\xc3\xa9\xf0\x9f"),
+            ("日", "日", "日".as_bytes()), // outside the alphabet: shown as it is
+        ];
+        check(json!({"type": "BPE"}), byte_level, &pieces);
+        let clip: [(&str, &str, &[u8]); 2] = [("cat</w>", "cat", b"cat "), ("ca", "ca", b"ca")];
+        check(
+            json!({"end_of_word_suffix": "</w>"}),
+            json!([{"type": "ByteLevel"}]),
+            &clip,
         );
-        assert_eq!(spaced.bytes("cat"), b"cat");
-        assert_eq!(Spelling::new(&json!({}), &[]).bytes("cat"), b"cat");
+        assert_eq!(BYTE_OF_CHAR.len(), 256);
+        assert_eq!((BYTE_OF_CHAR[&'Ġ'], BYTE_OF_CHAR[&'Ń']), (b' ', 0xAD));
+    }
+
+    #[test]
+    fn sentence_piece_spaces_and_bytes() {
+        let pieces: [(&str, &str, &[u8]); 5] = [
+            ("_the_", "the ", b" the "),
+            ("<0x41>", "A", b"A"),
+            ("<0xE2>", "\\xE2", b"\xe2"),
+            ("<0xZZ>", "<0xZZ>", b"<0xZZ>"),
+            ("<0xe>", "<0xe>", b"<0xe>"),
+        ];
+        let marks = json!([{"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"}]);
+        check(json!({"byte_fallback": true}), marks, &pieces);
+        let replacing = json!([{"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]);
+        check(json!({}), replacing, &[("▁the", "the", b" the")]);
     }
 }

@@ -1,6 +1,6 @@
 //! The part of the C ABI that involves no tokenizer: chat templates, characters, regular expressions.
 
-use crate::{chat, guarded, into_pointer, release, words, StringObject, Text};
+use crate::{chat, guarded, into_pointer, words, StringObject, Text};
 use regex::Regex;
 use std::ffi::{c_char, c_void, CString};
 
@@ -33,9 +33,7 @@ impl Clock {
     }
 }
 
-/// # Safety
-/// See the header: both texts must be readable, `refused` writable, `error` writable or null; `format_time` may be called
-/// with `time` until the call returns.
+/// `format_time` may be called with `time` until the call returns.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_chat_render(
     chat_template: Text,
@@ -47,62 +45,41 @@ pub unsafe extern "C" fn attnflow_chat_render(
 ) -> *mut StringObject {
     *refused = false;
     let clock = Clock { format_time, time };
-    let mut is_refusal = false;
-    // SAFETY: the caller upholds the header's contract.
-    let rendered = unsafe {
-        guarded(error, || {
-            let template = chat_template.string()?.unwrap_or_default();
-            let context = context.bytes().unwrap_or_default();
-            chat::render(template, context, move |format| clock.format(format)).map_err(|failure| match failure {
-                chat::Failure::Broken(reason) => reason,
-                chat::Failure::Refused(reason) => {
-                    is_refusal = true;
-                    reason
-                }
-            })
+    into_pointer(guarded(error, || {
+        let template = chat_template.string()?.unwrap_or_default();
+        let context = context.bytes().unwrap_or_default();
+        let rendered = chat::render(template, context, move |format| clock.format(format));
+        rendered.map(StringObject::of).map_err(|failure| match failure {
+            chat::Failure::Broken(reason) => reason,
+            chat::Failure::Refused(reason) => {
+                *refused = true;
+                reason
+            }
         })
-    };
-    *refused = is_refusal;
-    into_pointer(rendered.map(StringObject::of))
+    }))
 }
 
-/// # Safety
-/// See the header: `text` must be readable.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_text_has_letter_or_number(text: Text) -> bool {
-    // SAFETY: the caller upholds the header's contract.
-    unsafe { text.valid() }.is_some_and(words::has_letter_or_number)
+    text.valid().is_some_and(words::has_letter_or_number)
 }
 
-/// # Safety
-/// See the header: `text` must be readable, `error` writable or null.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_text_fold(text: Text, error: *mut *mut StringObject) -> *mut StringObject {
-    // SAFETY: the caller upholds the header's contract.
-    let folded = unsafe { guarded(error, || Ok(words::fold(text.string()?.unwrap_or_default()))) };
+    let folded = guarded(error, || Ok(words::fold(text.string()?.unwrap_or_default())));
     into_pointer(folded.map(StringObject::of))
 }
 
-/// # Safety
-/// See the header: `expression` must be readable, `error` writable or null.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_pattern_new(expression: Text, error: *mut *mut StringObject) -> *mut Regex {
-    // SAFETY: the caller upholds the header's contract.
-    into_pointer(unsafe { guarded(error, || words::pattern(expression.string()?.unwrap_or_default())) })
+    into_pointer(guarded(error, || {
+        words::pattern(expression.string()?.unwrap_or_default())
+    }))
 }
 
-/// # Safety
-/// See the header: `pattern` must be alive, `text` readable.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_pattern_matches(pattern: &Regex, text: Text) -> bool {
-    // SAFETY: the caller upholds the header's contract.
-    unsafe { text.valid() }.is_some_and(|text| pattern.is_match(text))
+    text.valid().is_some_and(|text| pattern.is_match(text))
 }
 
-/// # Safety
-/// See the header: `pattern` must be null or alive, and must not be used again.
-#[no_mangle]
-pub unsafe extern "C" fn attnflow_pattern_free(pattern: *mut Regex) {
-    // SAFETY: the caller upholds the header's contract.
-    unsafe { release(pattern) };
-}
+free!(attnflow_pattern_free, Regex);

@@ -146,9 +146,7 @@ fn train(texts: &[&str], options: &Options, single: &str, pair: &str) -> Result<
     tokenizer.to_string(true).map_err(message)
 }
 
-/// # Safety
-/// See the header: `texts` must point to `count` readable texts, the options' texts must be readable, `error` writable
-/// or null.
+/// `texts` points to `count` texts.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_word_piece_train(
     texts: *const Text,
@@ -156,22 +154,13 @@ pub unsafe extern "C" fn attnflow_word_piece_train(
     options: &Options,
     error: *mut *mut StringObject,
 ) -> *mut StringObject {
-    // SAFETY: the caller keeps the header's promises.
-    let trained = unsafe {
-        guarded(error, || {
-            let texts = if count == 0 {
-                &[]
-            } else {
-                std::slice::from_raw_parts(texts, count)
-            };
-            let texts = texts
-                .iter()
-                .map(|text| Ok(text.string()?.unwrap_or_default()))
-                .collect::<Result<Vec<&str>>>()?;
-            let single = options.single.string()?.unwrap_or_default();
-            let pair = options.pair.string()?.unwrap_or_default();
-            train(&texts, options, single, pair)
-        })
-    };
+    let trained = guarded(error, || {
+        let texts = (0..count)
+            .map(|number| Ok((*texts.add(number)).string()?.unwrap_or_default()))
+            .collect::<Result<Vec<&str>>>()?;
+        let single = options.single.string()?.unwrap_or_default();
+        let pair = options.pair.string()?.unwrap_or_default();
+        train(&texts, options, single, pair)
+    });
     into_pointer(trained.map(StringObject::of))
 }

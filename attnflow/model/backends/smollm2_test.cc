@@ -26,8 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
+using test::ids_of;
+using test::KeptRows;
 using test::largest_difference;
-using test::RowsSink;
 
 constexpr std::size_t kPrompts = 100;
 constexpr std::size_t kLeastEqual = 95;
@@ -44,15 +45,9 @@ constexpr double kLargestAttentionError = 0.3;
 
 fs::path golden() { return fs::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "smollm2"; }
 
-std::vector<std::int64_t> ids_of(const TextCodec& codec, const std::string& text) {
-  std::vector<std::int64_t> ids;
-  for (const EncodedToken& token : codec.encode(text).tokens) ids.push_back(token.id);
-  return ids;
-}
-
 struct Outcome {
   Tensor<float> logits;  // after the last token
-  RowsSink rows;
+  KeptRows rows;
 
   double logit(std::int64_t id) const { return static_cast<double>(logits.span()[static_cast<std::size_t>(id)]); }
   std::int64_t best() const {
@@ -148,8 +143,7 @@ class SmolLM2Backends : public testing::Test {
     if (file == nullptr || *file == '\0') return;
     results_ = std::make_unique<Results>();
     convert_gguf(file, results_->folder());
-    LoadOptions options;
-    options.threads = 1;  // if tests share the machine, threads wait for each other
+    const LoadOptions options = {.threads = 1};  // if tests share the machine, threads wait for each other
     results_->torch_decoder = ModelFiles(results_->folder()).load_decoder(options);
     results_->llama_decoder = ModelFiles::gguf(file).load_decoder(options);
     results_->torch = run_all(*results_->torch_decoder, results_->prompts);
@@ -171,12 +165,12 @@ TEST_F(SmolLM2Backends, TokenizersAgree) {
   const Tokenizer tokenizer = Tokenizer::load(results_->folder(), "llama");
   const TextCodec& codec = *results_->llama_decoder->codec();
   for (const Prompt& prompt : results_->prompts) {
-    EXPECT_EQ(ids_of(codec, prompt.text), prompt.ids) << prompt.text;
-    EXPECT_EQ(ids_of(tokenizer, prompt.text), prompt.ids) << prompt.text;
+    EXPECT_EQ(ids_of(codec.encode(prompt.text)), prompt.ids) << prompt.text;
+    EXPECT_EQ(ids_of(tokenizer.encode(prompt.text)), prompt.ids) << prompt.text;
   }
   const std::vector<ChatMessage> messages = {{"user", "What is gravity?"}, {"assistant", "A force."}, {"user", "Why?"}};
   EXPECT_EQ(tokenizer.chat(messages), codec.chat(messages));
-  EXPECT_EQ(ids_of(tokenizer, tokenizer.chat(messages)), ids_of(codec, codec.chat(messages)));
+  EXPECT_EQ(ids_of(tokenizer.encode(tokenizer.chat(messages))), ids_of(codec.encode(codec.chat(messages))));
   for (std::int64_t id = 0; id < static_cast<std::int64_t>(codec.id_limit()); ++id) {
     ASSERT_EQ(tokenizer.is_end(id), codec.is_end(id)) << id;
     ASSERT_EQ(tokenizer.is_special(id), codec.is_special(id)) << id;
@@ -252,13 +246,13 @@ TEST_F(SmolLM2Backends, QuantisedProductsChangeAttentionALittle) {
     double count = 0.0;
     double largest = 0.0;
     for (std::size_t i = 0; i < kPrompts; ++i) {
-      const RowsSink& exact = results_->torch[i].rows;
-      const RowsSink& quantised = results_->llama[i].rows;
+      const KeptRows& exact = results_->torch[i].rows;
+      const KeptRows& quantised = results_->llama[i].rows;
       ASSERT_EQ(exact.tokens(), quantised.tokens());
       for (std::size_t head = 0; head < exact.heads(); ++head) {
         for (std::size_t query = 0; query < exact.tokens(); ++query) {
-          const std::vector<float>& a = exact.row(layer, head, query);
-          const std::vector<float>& b = quantised.row(layer, head, query);
+          const std::span<const float> a = exact.row(layer, head, query);
+          const std::span<const float> b = quantised.row(layer, head, query);
           ASSERT_EQ(a.size(), b.size());
           largest = std::max(largest, largest_difference(a, b));
           for (std::size_t key = 0; key < a.size(); ++key)
@@ -336,9 +330,7 @@ TEST_F(SmolLM2Backends, WithoutQuantisedProductsLlamaAgreesWithTransformers) {
   constexpr std::size_t kStep = 2;
   const fs::path file = results_->scratch / "float.gguf";
   ASSERT_NO_FATAL_FAILURE(write_float_gguf(std::getenv("ATTNFLOW_SMOLLM2"), results_->folder(), file));
-  LoadOptions options;
-  options.threads = 1;
-  const std::unique_ptr<Decoder> decoder = ModelFiles::gguf(file).load_decoder(options);
+  const std::unique_ptr<Decoder> decoder = ModelFiles::gguf(file).load_decoder({.threads = 1});
   const std::vector<Outcome> runs = run_all(*decoder, results_->prompts, kStep);
   double largest = 0.0;
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -1,9 +1,7 @@
 // The function that libattnflow_llama.so exports: see attnflow/model/backend.h.
 #include "attnflow/model/backend.h"
 
-#include <fmt/format.h>
-
-#include "attnflow/base/error.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/llama/decoder.h"
 #include "attnflow/model/llama/dequantise.h"
 #include "attnflow/model/llama/library.h"
@@ -14,8 +12,8 @@ namespace {
 
 std::unique_ptr<Decoder> open_gguf(const GgufFile& file, const LoadOptions& options) {
   if (options.device != "cpu") {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected the device cpu, which GGUF models run on here, found \"{}\"", options.device));
+    internal::fail(ErrorKind::kUsage, "expected the device cpu, which GGUF models run on here, found \"{}\"",
+                   options.device);
   }
   start_llama_library();
   return std::make_unique<LlamaDecoder>(load_llama_weights(file, options.copy_weights), options);

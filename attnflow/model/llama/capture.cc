@@ -11,8 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "attnflow/base/error.h"
 #include "attnflow/base/parse_number.h"
+#include "attnflow/model/fail.h"
+#include "attnflow/model/llama/replay.h"
 
 namespace attnflow {
 namespace {
@@ -46,27 +47,25 @@ double sum_of(const float* values, std::size_t count) {
 }  // namespace
 
 void AttentionCapture::refuse(const std::string& found) const {
-  throw Error(
-      ErrorKind::kUnsupportedModel,
-      fmt::format("{}: expected a model with softmax attention over the tokens in every layer and head, found {}",
-                  source_, found));
+  internal::fail(ErrorKind::kUnsupportedModel,
+                 "{}: expected a model with softmax attention over the tokens in every layer and head, found {}",
+                 source_, found);
 }
 
 void AttentionCapture::check_terms() const {
   if (terms_.problem().empty()) return;
-  throw Error(
-      ErrorKind::kUnsupportedModel,
-      fmt::format("{}: expected layers whose attention is projected and added to the residual stream, found {}: "
-                  "contributions cannot be read out of this model. --mixing attention works; for models of the "
-                  "Llama, Qwen2 and GPT-2 families, attnflow model FILE.gguf -o FOLDER writes a folder, which has "
-                  "contributions",
-                  source_, terms_.problem()));
+  internal::fail(ErrorKind::kUnsupportedModel,
+                 "{}: expected layers whose attention is projected and added to the residual stream, found {}: "
+                 "contributions cannot be read out of this model. --mixing attention works; for models of the "
+                 "Llama, Qwen2 and GPT-2 families, attnflow model FILE.gguf -o FOLDER writes a folder, which has "
+                 "contributions",
+                 source_, terms_.problem());
 }
 
-void AttentionCapture::begin(AttentionSink* sink, NodeObserver* observer, std::size_t query_begin,
+void AttentionCapture::begin(AttentionSink* sink, ScoreRecorder* recorder, std::size_t query_begin,
                              std::size_t queries) {
   sink_ = sink;
-  observer_ = observer;
+  recorder_ = recorder;
   query_begin_ = query_begin;
   queries_ = queries;
   layers_seen_ = 0;
@@ -76,10 +75,10 @@ void AttentionCapture::begin(AttentionSink* sink, NodeObserver* observer, std::s
 }
 
 void AttentionCapture::end(std::size_t layers) {
-  const bool captured = sink_ != nullptr || observer_ != nullptr;
+  const bool captured = sink_ != nullptr || recorder_ != nullptr;
   const bool wanted_terms = sends_terms();
   sink_ = nullptr;
-  observer_ = nullptr;
+  recorder_ = nullptr;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   if (captured && layers_seen_ != layers) {
     refuse(
@@ -90,7 +89,7 @@ void AttentionCapture::end(std::size_t layers) {
 }
 
 bool AttentionCapture::is_wanted(const ggml_tensor& node) {
-  if (error_ || (sink_ == nullptr && observer_ == nullptr)) return false;
+  if (error_ || (sink_ == nullptr && recorder_ == nullptr)) return false;
   if (node.op == GGML_OP_SOFT_MAX) return std::string_view(node.name).starts_with(kWeightsName);
   if (follows_terms_) {
     if (terms_.is_wanted(node)) return true;
@@ -99,7 +98,7 @@ bool AttentionCapture::is_wanted(const ggml_tensor& node) {
       if (sends_terms()) check_terms();
     }
   }
-  return observer_ != nullptr && node.op == GGML_OP_MUL_MAT && layer_of(node.name, kScoresName).has_value();
+  return recorder_ != nullptr && node.op == GGML_OP_MUL_MAT && layer_of(node.name, kScoresName).has_value();
 }
 
 bool AttentionCapture::callback(ggml_tensor* node, bool ask, void* self) {
@@ -124,8 +123,8 @@ void AttentionCapture::receive(const ggml_tensor& node) {
     receive_weights(++layers_seen_, node);
   } else if (follows_terms_ && terms_.receive(node)) {
     if (sends_terms()) sink_->terms(terms_.terms());
-  } else if (observer_ != nullptr && layer_of(node.name, kScoresName)) {
-    observer_->scores(*layer_of(node.name, kScoresName) + 1, node);
+  } else if (recorder_ != nullptr && layer_of(node.name, kScoresName)) {
+    recorder_->scores(*layer_of(node.name, kScoresName) + 1, node);
   }
 }
 
@@ -162,7 +161,7 @@ void AttentionCapture::receive_weights(std::size_t layer, const ggml_tensor& nod
       refuse(fmt::format("tokens that attend to later ones in layer {}: it is not a decoder", layer));
   }
   const TensorView<const float> attention(values_.data(), {heads, queries_, keys});
-  if (observer_ != nullptr) observer_->weights(layer, node, attention);
+  if (recorder_ != nullptr) recorder_->weights(layer, node, attention);
   if (follows_terms_) terms_.weights(layer, node, attention);
   if (sink_ != nullptr && !sends_terms()) sink_->layer(layer, query_begin_, attention);
 }

@@ -23,16 +23,7 @@
 
 namespace attnflow {
 
-// Also observes the nodes of attention (attnflow/model/llama/replay.h).
-class NodeObserver {
- public:
-  virtual ~NodeObserver() = default;
-  // The node q k' of a layer (from 1), once computed; its sources are still in place.
-  virtual void scores(std::size_t layer, const ggml_tensor& node) = 0;
-  // The softmax node of a layer, once computed; its mask is still in place. `attention` [head, query, key] is its
-  // result.
-  virtual void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention) = 0;
-};
+class ScoreRecorder;
 
 class AttentionCapture {
  public:
@@ -55,9 +46,10 @@ class AttentionCapture {
   void check_terms() const;
   bool has_terms() const { return terms_.problem().empty(); }
 
-  // Call before computing a chunk of queries [query_begin, query_begin + queries); `sink` and `observer` may be null.
-  void begin(AttentionSink* sink, NodeObserver* observer, std::size_t query_begin, std::size_t queries);
-  // Call after it. Rethrows exceptions of the sink or the observer; throws Error(kUnsupportedModel) when attention did
+  // Call before computing a chunk of queries [query_begin, query_begin + queries); `sink` and `recorder` (replay.h) may
+  // be null.
+  void begin(AttentionSink* sink, ScoreRecorder* recorder, std::size_t query_begin, std::size_t queries);
+  // Call after it. Rethrows exceptions of the sink or the recorder; throws Error(kUnsupportedModel) when attention did
   // not arrive as promised: not all of the model's `layers`, rows that are not a distribution over the tokens, or terms
   // that are wanted but unavailable.
   void end(std::size_t layers);
@@ -79,7 +71,7 @@ class AttentionCapture {
 
   // State of the current chunk.
   AttentionSink* sink_ = nullptr;
-  NodeObserver* observer_ = nullptr;
+  ScoreRecorder* recorder_ = nullptr;
   std::size_t query_begin_ = 0;
   std::size_t queries_ = 0;
   std::size_t layers_seen_ = 0;

@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "attnflow/base/error.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/pieces.h"
 #include "attnflow/text/chat_template.h"
@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 6> kSingleDigits = {"smollm",    "starcod
 void check_text(std::string_view text, std::string_view name) {
   check_utf8(text, name);
   if (text.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) / 2) {
-    throw Error(ErrorKind::kInputTooLong,
-                fmt::format("the {} has {} bytes, more than libllama can tokenize; shorten it", name, text.size()));
+    internal::fail(ErrorKind::kInputTooLong, "the {} has {} bytes, more than libllama can tokenize; shorten it", name,
+                   text.size());
   }
 }
 
@@ -54,8 +54,8 @@ std::vector<llama_token> LlamaCodec::tokenize(std::string_view text, Template wi
           llama_tokenize(vocabulary_, text.data(), static_cast<std::int32_t>(text.size()), ids.data(),
                          static_cast<std::int32_t>(ids.size()), with == Template::kWith, true);
       if (count == std::numeric_limits<std::int32_t>::min()) {
-        throw Error(ErrorKind::kInputTooLong,
-                    fmt::format("the text has {} bytes, more than libllama can tokenize; shorten it", text.size()));
+        internal::fail(ErrorKind::kInputTooLong, "the text has {} bytes, more than libllama can tokenize; shorten it",
+                       text.size());
       }
       const bool complete = count >= 0;
       ids.resize(static_cast<std::size_t>(complete ? count : -count));
@@ -88,9 +88,9 @@ Encoding LlamaCodec::encode(std::string_view text, const std::optional<std::stri
   // The tokens around the text are those present only with the template: one token before the text, the rest after it.
   const auto found = std::search(whole.begin(), whole.end(), inner.begin(), inner.end());
   if (found == whole.end() && !inner.empty()) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: expected a tokenizer that only adds tokens around a text, found one that changes it",
-                            weights_.source));
+    internal::fail(ErrorKind::kUnsupportedModel,
+                   "{}: expected a tokenizer that only adds tokens around a text, found one that changes it",
+                   weights_.source);
   }
   std::size_t before = inner.empty() ? whole.size() : static_cast<std::size_t>(found - whole.begin());
   if (inner.empty() && !whole.empty() && whole.back() == llama_vocab_eos(vocabulary_) &&
@@ -103,9 +103,10 @@ Encoding LlamaCodec::encode(std::string_view text, const std::optional<std::stri
   std::size_t kept = inner.size();
   if (options.max_tokens && *options.max_tokens < whole.size()) {
     if (*options.max_tokens < around) {
-      throw Error(ErrorKind::kUsage, fmt::format("expected room for at least the {} special tokens around the text, "
-                                                 "found a limit of {} tokens; raise the limit",
-                                                 around, *options.max_tokens));
+      internal::fail(ErrorKind::kUsage,
+                     "expected room for at least the {} special tokens around the text, "
+                     "found a limit of {} tokens; raise the limit",
+                     around, *options.max_tokens);
     }
     kept = *options.max_tokens - around;
     encoding.truncated = true;
@@ -196,10 +197,9 @@ std::string LlamaCodec::chat(const std::vector<ChatMessage>& messages) const {
   // features.
   const std::string text = metadata(*weights_.model, "tokenizer.chat_template");
   if (text.empty()) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("{}: expected a chat template, found none; write the prompt in the format that the model expects",
-                    weights_.source));
+    internal::fail(ErrorKind::kUnsupportedModel,
+                   "{}: expected a chat template, found none; write the prompt in the format that the model expects",
+                   weights_.source);
   }
   std::map<std::string, std::string> special_tokens;
   const auto add = [&](const char* role, llama_token id) {

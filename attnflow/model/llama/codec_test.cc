@@ -1,7 +1,6 @@
 // Tests the tokenizers in GGUF files against the Hugging Face tokenizers that they were made from.
 #include <gtest/gtest.h>
 
-#include "attnflow/base/error.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
 namespace attnflow::codec_test {
@@ -9,13 +8,8 @@ namespace {
 
 using Json = nlohmann::json;
 using test::expect_error;
+using test::ids_of;
 using test::load_small;
-
-std::vector<std::int64_t> ids_of(const Encoding& encoding) {
-  std::vector<std::int64_t> ids;
-  for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);
-  return ids;
-}
 
 std::string joined(const TextCodec& codec, const std::vector<std::int64_t>& ids) {
   std::string text;

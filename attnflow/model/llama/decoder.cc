@@ -1,12 +1,10 @@
 #include "attnflow/model/llama/decoder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "attnflow/base/available_memory.h"
-#include "attnflow/base/error.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/replay.h"
 #include "attnflow/model/model_input.h"
@@ -42,10 +40,10 @@ LlamaDecoder::~LlamaDecoder() { ++*uses_; }
 
 void LlamaDecoder::try_out() {
   if (!session_.is_causal()) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: expected a language model that predicts the next token from those before it, found "
-                            "one with bidirectional attention ({})",
-                            weights_.source, weights_.info.architecture));
+    internal::fail(ErrorKind::kUnsupportedModel,
+                   "{}: expected a language model that predicts the next token from those before it, found "
+                   "one with bidirectional attention ({})",
+                   weights_.source, weights_.info.architecture);
   }
   const std::vector<std::int64_t> ids(std::min<std::size_t>(2, weights_.info.max_tokens), 0);
   NoSink sink;
@@ -70,13 +68,13 @@ void LlamaDecoder::reserve(std::size_t tokens) {
 }
 
 std::vector<float> LlamaDecoder::append_wanted(std::span<const std::int64_t> ids, std::span<const std::int8_t> wanted,
-                                               AttentionSink* sink, NodeObserver* observer,
+                                               AttentionSink* sink, ScoreRecorder* recorder,
                                                const std::stop_token& stop_token, const ProgressFunction& progress) {
   if (sink != nullptr && sink->wants_terms()) capture_.check_terms();
   ++*uses_;
   session_.reserve(session_.length() + ids.size(), stop_token);
   const std::vector<llama_token> tokens(ids.begin(), ids.end());
-  return session_.append(tokens, wanted, sink, observer, stop_token, progress);
+  return session_.append(tokens, wanted, sink, recorder, stop_token, progress);
 }
 
 Tensor<float> LlamaDecoder::append(std::span<const std::int64_t> ids, AttentionSink* sink,
@@ -95,18 +93,14 @@ ModelOutput LlamaDecoder::run(const TextInput& input, AttentionSink* sink, const
   const std::vector<float> rows = append_wanted(input.ids, wanted, sink, nullptr, {}, options.progress);
 
   // The library returns each position once and in order; callers may request them in any order.
-  std::vector<std::size_t> row_of(wanted.size(), 0);
-  std::size_t row = 0;
-  for (std::size_t position = 0; position < wanted.size(); ++position) {
-    row_of[position] = row;
-    if (wanted[position] != 0) ++row;
+  const auto width = static_cast<std::ptrdiff_t>(info().vocabulary);
+  std::vector<float> logits;
+  for (const std::size_t position : options.logit_positions) {
+    const auto row =
+        rows.begin() + std::count(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(position), 1) * width;
+    logits.insert(logits.end(), row, row + width);
   }
-  ModelOutput output;
-  const std::size_t width = info().vocabulary;
-  output.logits = Tensor<float>(Shape{options.logit_positions.size(), width});
-  for (std::size_t i = 0; i < options.logit_positions.size(); ++i)
-    std::copy_n(rows.data() + row_of[options.logit_positions[i]] * width, width, output.logits.data() + i * width);
-  return output;
+  return {{Shape{options.logit_positions.size(), info().vocabulary}, std::move(logits)}};
 }
 
 std::unique_ptr<AttentionReplay> LlamaDecoder::run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,

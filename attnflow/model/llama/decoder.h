@@ -47,7 +47,7 @@ class LlamaDecoder : public Decoder {
 
  private:
   std::vector<float> append_wanted(std::span<const std::int64_t> ids, std::span<const std::int8_t> wanted,
-                                   AttentionSink* sink, NodeObserver* observer, const std::stop_token& stop_token,
+                                   AttentionSink* sink, ScoreRecorder* recorder, const std::stop_token& stop_token,
                                    const ProgressFunction& progress = {});
   void try_out();
 

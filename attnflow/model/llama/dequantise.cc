@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/model/fail.h"
 
 namespace attnflow {
 namespace {
@@ -21,18 +21,17 @@ void dequantise_blocks(std::uint32_t type, std::span<const std::byte> blocks, st
   const ggml_type_traits* const traits = ggml_get_type_traits(kind);
   if (!known || traits->blck_size <= 0 || traits->type_size == 0 ||
       (kind != GGML_TYPE_F32 && traits->to_float == nullptr)) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("expected a type of tensor that holds floating-point numbers and that this libllama knows, found "
-                    "{}{}; convert the model again with a current tool",
-                    type, known && traits->type_name != nullptr ? fmt::format(" ({})", traits->type_name) : ""));
+    internal::fail(ErrorKind::kUnsupportedModel,
+                   "expected a type of tensor that holds floating-point numbers and that this libllama knows, found "
+                   "{}{}; convert the model again with a current tool",
+                   type, known && traits->type_name != nullptr ? fmt::format(" ({})", traits->type_name) : "");
   }
   const auto elements = static_cast<std::size_t>(traits->blck_size);
   if (values.size() % elements != 0 || blocks.size() / traits->type_size != values.size() / elements ||
       blocks.size() % traits->type_size != 0) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("expected whole blocks of {} numbers in {} bytes, found {} bytes for {} numbers", elements,
-                            traits->type_size, blocks.size(), values.size()));
+    internal::fail(ErrorKind::kBadFile,
+                   "expected whole blocks of {} numbers in {} bytes, found {} bytes for {} numbers", elements,
+                   traits->type_size, blocks.size(), values.size());
   }
   if (values.empty()) return;
   if (kind == GGML_TYPE_F32) {

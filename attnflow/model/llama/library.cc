@@ -1,15 +1,15 @@
 #include "attnflow/model/llama/library.h"
 
-#include <fmt/format.h>
-
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <mutex>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/fail.h"
 
 namespace attnflow {
 namespace {
@@ -93,6 +93,24 @@ std::string take_llama_error() { return std::exchange(last_error, {}); }
 
 LlamaWarnings take_llama_warnings() { return std::exchange(last_warnings, {}); }
 
+GgmlContextHandle make_ggml_context(std::size_t objects) {
+  ggml_init_params params{};
+  params.mem_size = objects * ggml_tensor_overhead() + ggml_graph_overhead_custom(objects, false);
+  params.no_alloc = true;
+  return GgmlContextHandle(ggml_init(params));
+}
+
+void compute_again(ggml_context* context, std::size_t objects, ggml_tensor* result, int thread_count,
+                   ggml_threadpool* threads, std::string_view what) {
+  ggml_cgraph* const graph = ggml_new_graph_custom(context, objects, false);
+  ggml_build_forward_expand(graph, result);
+  ggml_cplan plan = ggml_graph_plan(graph, thread_count, threads);
+  std::vector<std::uint8_t> work(plan.work_size);
+  plan.work_data = work.data();
+  if (ggml_graph_compute(graph, &plan) == GGML_STATUS_SUCCESS) return;
+  internal::fail(ErrorKind::kOther, "libllama could not compute {} again; give a shorter text", what);
+}
+
 void with_llama_assertions(const std::string& source, const std::function<void()>& action) {
   struct Scope {
     bool outer = std::exchange(asserting, true);
@@ -101,9 +119,10 @@ void with_llama_assertions(const std::string& source, const std::function<void()
   try {
     action();
   } catch (const Assertion& assertion) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a consistent GGUF file, which libllama finds it is not "
-                                                 "({}); download the file again, or convert the model again",
-                                                 source, assertion.what()));
+    internal::fail(ErrorKind::kBadFile,
+                   "{}: expected a consistent GGUF file, which libllama finds it is not "
+                   "({}); download the file again, or convert the model again",
+                   source, assertion.what());
   }
 }
 

@@ -6,9 +6,11 @@
 #include <ggml-cpu.h>
 #include <llama.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "attnflow/model/llama/warnings.h"
 
@@ -42,6 +44,13 @@ using LlamaModelHandle = std::unique_ptr<llama_model, LlamaDelete>;
 using LlamaContextHandle = std::unique_ptr<llama_context, LlamaDelete>;
 using LlamaThreads = std::unique_ptr<ggml_threadpool, LlamaDelete>;
 using GgmlContextHandle = std::unique_ptr<ggml_context, LlamaDelete>;
+
+// Makes a context for up to `objects` tensors and a graph of them, whose numbers lie elsewhere.
+GgmlContextHandle make_ggml_context(std::size_t objects);
+// Computes `result` and what it depends on, all made in a context for `objects`. `threads` may be null. Throws
+// Error(kOther) if the library fails: `what` could not be computed again.
+void compute_again(ggml_context* context, std::size_t objects, ggml_tensor* result, int thread_count,
+                   ggml_threadpool* threads, std::string_view what);
 
 }  // namespace attnflow
 

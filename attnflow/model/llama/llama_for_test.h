@@ -1,24 +1,20 @@
-// Shared by tests of the llama backend: the small models of tests/golden/gguf, and a sink that keeps everything.
+// Shared by tests of the llama backend: the small models of tests/golden/gguf.
 #ifndef ATTNFLOW_MODEL_LLAMA_LLAMA_FOR_TEST_H_
 #define ATTNFLOW_MODEL_LLAMA_LLAMA_FOR_TEST_H_
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/files_for_test.h"
-#include "attnflow/graph/attention_sink.h"
+#include "attnflow/model/decoder_contract_for_test.h"
 #include "attnflow/model/model_files.h"
 
 namespace attnflow::test {
@@ -31,12 +27,8 @@ inline nlohmann::json gguf_index() { return nlohmann::json::parse(get(golden_ggu
 
 // Allowed difference from transformers, which also computes in float32. Gemma's GELU is a table of half-precision
 // numbers in libllama, whose steps, 5e-4 of a value, cause the difference.
-struct GgufTolerance {
-  double attention = 2e-5;
-  double logits = 1e-4;
-};
-inline GgufTolerance gguf_tolerance(const std::string& model) {
-  return model == "gemma2" ? GgufTolerance{2e-3, 1e-2} : GgufTolerance{};
+inline DecoderTolerance gguf_tolerance(const std::string& model) {
+  return model == "gemma2" ? DecoderTolerance{2e-3, 1e-2} : DecoderTolerance{};
 }
 
 // Loads on one thread unless specified otherwise: the models are too small for several.
@@ -46,79 +38,48 @@ inline std::unique_ptr<Decoder> load_small(const std::string& name, const LoadOp
   return ModelFiles::gguf(golden_gguf() / (name + ".gguf")).load_decoder(few);
 }
 
-inline std::vector<std::int64_t> golden_ids(const std::string& name) {
+inline Ids golden_ids(const std::string& name) {
   const Tensor<std::int64_t> ids = read_npz(golden_gguf() / (name + ".npz"), "ids").to_int64("ids");
   return {ids.span().begin(), ids.span().end()};
 }
 
-// Returns the largest difference; infinite when a value is not a number, so that NaN fails every bound.
-inline double largest_difference(std::span<const float> a, std::span<const float> b) {
-  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
-  double largest = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
-    if (!(difference <= largest))
-      largest = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
-  }
-  return largest;
+inline Tensor<float> golden_array(const std::string& model, const std::string& name) {
+  return read_npz(golden_gguf() / (model + ".npz"), name).to_float(name);
 }
 
-// Keeps every row, and checks that chunks arrive as the interface promises: all layers of one before the next, keys up
-// to the last query.
-class RowsSink : public AttentionSink {
- public:
-  void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
-    ASSERT_EQ(attention.rank(), 3U);
-    const std::size_t queries = attention.extent(1);
-    ASSERT_EQ(attention.extent(2), query_begin + queries);
-    if (layer == 1) {
-      EXPECT_TRUE(last_layer_ == 0 || last_layer_ == rows_.size());
-      EXPECT_EQ(query_begin, tokens_);
-      tokens_ += queries;
-    } else {
-      EXPECT_EQ(layer, last_layer_ + 1);
-      EXPECT_EQ(query_begin + queries, tokens_);
-    }
-    last_layer_ = layer;
-    if (rows_.size() < layer) rows_.resize(layer);
-    std::vector<std::vector<std::vector<float>>>& heads = rows_[layer - 1];
-    heads.resize(attention.extent(0));
-    for (std::size_t head = 0; head < heads.size(); ++head) {
-      for (std::size_t query = 0; query < queries; ++query) {
-        const std::span<const float> row = attention[head][query].span();
-        heads[head].emplace_back(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(query_begin + query + 1));
-      }
-    }
-  }
+inline std::vector<std::size_t> golden_positions(const std::string& model, const std::string& name) {
+  const Tensor<std::int64_t> positions = read_npz(golden_gguf() / (model + ".npz"), name).to_int64(name);
+  return {positions.span().begin(), positions.span().end()};
+}
 
-  std::size_t layers() const { return rows_.size(); }
-  std::size_t heads() const { return rows_.at(0).size(); }
-  std::size_t tokens() const { return tokens_; }
-  // Returns the row of a query: its weights up to itself. Layers count from 1.
-  const std::vector<float>& row(std::size_t layer, std::size_t head, std::size_t query) const {
-    return rows_.at(layer - 1).at(head).at(query);
-  }
-  // Whether the numbers are bitwise the same.
-  friend bool operator==(const RowsSink& a, const RowsSink& b) { return a.rows_ == b.rows_; }
+// Expects the golden attention of `queries` and the golden logits of `positions`, whose arrays have names that begin
+// with `prefix`.
+inline void expect_golden(Decoder& decoder, const std::string& model, const Ids& ids,
+                          const std::vector<std::size_t>& queries, const std::vector<std::size_t>& positions,
+                          const std::string& prefix = "") {
+  const DecoderTolerance tolerance = gguf_tolerance(model);
+  KeptRows sink;
+  const ModelOutput output = decoder.run({ids, {}}, &sink, {positions});
+  ASSERT_EQ(sink.tokens(), ids.size());
+  expect_rows(sink, golden_array(model, prefix + "attention"), queries, tolerance.attention);
+  const Tensor<float> logits = golden_array(model, prefix + "logits");
+  ASSERT_EQ(output.logits.shape(), logits.shape());
+  EXPECT_LE(largest_difference(output.logits.span(), logits.span()), tolerance.logits);
+}
 
- private:
-  std::vector<std::vector<std::vector<std::vector<float>>>> rows_;  // [layer][head][query][key]
-  std::size_t tokens_ = 0;
-  std::size_t last_layer_ = 0;
-};
+// Expects them for the first tokens, every one of which they are there for.
+inline void expect_golden(Decoder& decoder, const std::string& model) {
+  std::vector<std::size_t> all(golden_array(model, "logits").extent(0));
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  Ids ids = golden_ids(model);
+  ids.resize(all.size());
+  expect_golden(decoder, model, ids, all, all);
+}
 
-// Returns the largest difference between two runs over the same tokens.
-inline double largest_difference(const RowsSink& a, const RowsSink& b) {
-  if (a.layers() != b.layers() || a.tokens() != b.tokens() || a.layers() == 0 || a.heads() != b.heads())
-    return std::numeric_limits<double>::infinity();
-  double largest = 0.0;
-  for (std::size_t layer = 1; layer <= a.layers(); ++layer) {
-    for (std::size_t head = 0; head < a.heads(); ++head) {
-      for (std::size_t query = 0; query < a.tokens(); ++query)
-        largest = std::max(largest, largest_difference(a.row(layer, head, query), b.row(layer, head, query)));
-    }
-  }
-  return largest;
+inline Ids ids_of(const Encoding& encoding) {
+  Ids ids;
+  for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);
+  return ids;
 }
 
 }  // namespace attnflow::test

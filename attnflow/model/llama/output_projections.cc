@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "attnflow/base/available_memory.h"
-#include "attnflow/base/error.h"
 #include "attnflow/files/mapped_file.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/llama/dequantise.h"
 
 namespace attnflow {
@@ -35,10 +35,10 @@ std::vector<float> transposed(const std::vector<float>& values, std::size_t rows
 std::vector<float> read_projection(const StoredMatrix& matrix, double scale) {
   const internal::MappedFile file(matrix.file, "GGUF");
   if (file.bytes().size() < matrix.offset + matrix.bytes) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected the {} bytes that it had when it was opened, found {}; another program has "
-                            "changed it",
-                            matrix.file.string(), matrix.offset + matrix.bytes, file.bytes().size()));
+    internal::fail(ErrorKind::kBadFile,
+                   "{}: expected the {} bytes that it had when it was opened, found {}; another program has "
+                   "changed it",
+                   matrix.file.string(), matrix.offset + matrix.bytes, file.bytes().size());
   }
   std::vector<float> values(matrix.rows * matrix.columns);
   dequantise_blocks(matrix.type, file.bytes().subspan(matrix.offset, matrix.bytes), values);

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/files/gguf.h"
 #include "attnflow/model/llama/library.h"
@@ -140,12 +139,8 @@ TEST(Refused, HostileHeadersDoNotEndTheProgram) {
     }
     put(folder / "model.gguf", damaged);
     try {
-      LoadOptions options;
-      options.threads = 1;
-      const auto decoder = ModelFiles::gguf(folder / "model.gguf").load_decoder(options);
-      const Encoding encoding = decoder->codec()->encode("The key to the cabinets");
-      std::vector<std::int64_t> ids;
-      for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);
+      const auto decoder = ModelFiles::gguf(folder / "model.gguf").load_decoder({.threads = 1});
+      const test::Ids ids = test::ids_of(decoder->codec()->encode("The key to the cabinets"));
       if (!ids.empty() && ids.size() <= decoder->info().max_tokens) decoder->append(ids, nullptr);
       ++ran;
     } catch (const Error&) {

@@ -1,6 +1,7 @@
 #include "attnflow/model/llama/replay.h"
 
 #include <fmt/format.h>
+#include <ggml.h>
 
 #include <algorithm>
 #include <array>
@@ -8,9 +9,8 @@
 #include <cstring>
 #include <limits>
 #include <string_view>
-#include <utility>
 
-#include "attnflow/base/error.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/llama/library.h"
 
 namespace attnflow {
@@ -39,11 +39,10 @@ std::size_t extent(const ggml_tensor& tensor, std::size_t dimension) {
 }  // namespace
 
 void ScoreRecorder::refuse(std::size_t layer, const std::string& found) const {
-  throw Error(
-      ErrorKind::kUnsupportedModel,
-      fmt::format("{}: expected a model whose attention can be computed again from its queries and keys, found {} "
-                  "in layer {}; use a shorter text, whose attention fits in memory",
-                  source_, found, layer));
+  internal::fail(ErrorKind::kUnsupportedModel,
+                 "{}: expected a model whose attention can be computed again from its queries and keys, found {} "
+                 "in layer {}; use a shorter text, whose attention fits in memory",
+                 source_, found, layer);
 }
 
 void ScoreRecorder::scores(std::size_t layer, const ggml_tensor& node) {
@@ -136,10 +135,7 @@ void compute_rows(const LayerScores& layer, std::size_t query_begin, std::size_t
   const std::size_t queries = query_end - query_begin;
   const auto size = [](std::size_t count) { return static_cast<std::int64_t>(count); };
   constexpr std::size_t kNodes = 16;
-  ggml_init_params params{};
-  params.mem_size = kNodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(kNodes, false);
-  params.no_alloc = true;
-  const GgmlContextHandle context(ggml_init(params));
+  const GgmlContextHandle context = make_ggml_context(kNodes);
 
   // Tensors that refer to existing memory.
   ggml_tensor* const keys =
@@ -173,14 +169,7 @@ void compute_rows(const LayerScores& layer, std::size_t query_begin, std::size_t
     node = ggml_scale_inplace(context.get(), node, layer.caps[1]);
   }
   node = ggml_soft_max_ext_inplace(context.get(), node, masked, layer.scale, 0.0F);
-
-  ggml_cgraph* const graph = ggml_new_graph_custom(context.get(), kNodes, false);
-  ggml_build_forward_expand(graph, node);
-  ggml_cplan plan = ggml_graph_plan(graph, thread_count, threads);
-  std::vector<std::uint8_t> work(plan.work_size);
-  plan.work_data = work.data();
-  if (ggml_graph_compute(graph, &plan) != GGML_STATUS_SUCCESS)
-    throw Error(ErrorKind::kOther, "libllama could not compute attention again; give a shorter text");
+  compute_again(context.get(), kNodes, node, thread_count, threads, "attention");
 }
 
 void LlamaReplay::rows(std::size_t layer, std::size_t query_begin, std::size_t query_end, AttentionSink& sink) {
@@ -190,9 +179,8 @@ void LlamaReplay::rows(std::size_t layer, std::size_t query_begin, std::size_t q
                 "again");
   }
   if (layer == 0 || layer > layers() || query_begin >= query_end || query_end > tokens()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected a layer from 1 to {} and rows below {}, found layer {}, rows {} to {}", layers(),
-                            tokens(), layer, query_begin, query_end));
+    internal::fail(ErrorKind::kUsage, "expected a layer from 1 to {} and rows below {}, found layer {}, rows {} to {}",
+                   layers(), tokens(), layer, query_begin, query_end);
   }
   compute_rows(layers_[layer - 1], query_begin, query_end, thread_count_, threads_, rows_);
   sink.layer(layer, query_begin, TensorView<const float>(rows_.data(), {heads(), query_end - query_begin, query_end}));

@@ -12,11 +12,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/graph/attention_replay.h"
-#include "attnflow/model/llama/capture.h"
 
+struct ggml_tensor;
 struct ggml_threadpool;
 
 namespace attnflow {
@@ -39,12 +40,15 @@ struct LayerScores {
 
 // Collects the scores of a sequence that is run from its start, and checks in every chunk and layer that the last row
 // can be recomputed.
-class ScoreRecorder : public NodeObserver {
+class ScoreRecorder {
  public:
   ScoreRecorder(std::string source, std::size_t layers) : source_(std::move(source)), layers_(layers) {}
 
-  void scores(std::size_t layer, const ggml_tensor& node) override;
-  void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention) override;
+  // The node q k' of a layer (from 1), once computed; its sources are still in place.
+  void scores(std::size_t layer, const ggml_tensor& node);
+  // The softmax node of a layer, once computed; its mask is still in place. `attention` [head, query, key] is its
+  // result.
+  void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention);
 
   std::vector<LayerScores> take() { return std::move(layers_); }
 

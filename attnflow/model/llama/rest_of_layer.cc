@@ -4,7 +4,6 @@
 #include <cassert>
 #include <cstring>
 
-#include "attnflow/base/error.h"
 #include "attnflow/model/llama/library.h"
 
 namespace attnflow {
@@ -84,10 +83,7 @@ Tensor<float> RestOfLayer::compute(TensorView<const float> y, int thread_count, 
   assert(!empty() && y.rank() == 2);
   const auto rows = static_cast<std::int64_t>(y.extent(0));
   const std::size_t objects = nodes_.size() * GGML_MAX_SRC + 2;  // upper bound: tensors made here, and weights
-  ggml_init_params params{};
-  params.mem_size = objects * ggml_tensor_overhead() + ggml_graph_overhead_custom(objects, false);
-  params.no_alloc = true;
-  const GgmlContextHandle context(ggml_init(params));
+  const GgmlContextHandle context = make_ggml_context(objects);
 
   ggml_tensor* const given =
       ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, static_cast<std::int64_t>(y.extent(1)), rows);
@@ -108,14 +104,7 @@ Tensor<float> RestOfLayer::compute(TensorView<const float> y, int thread_count, 
     }
     tensors.push_back(made);
   }
-
-  ggml_cgraph* const graph = ggml_new_graph_custom(context.get(), objects, false);
-  ggml_build_forward_expand(graph, tensors.back());
-  ggml_cplan plan = ggml_graph_plan(graph, thread_count, threads);
-  std::vector<std::uint8_t> work(plan.work_size);
-  plan.work_data = work.data();
-  if (ggml_graph_compute(graph, &plan) != GGML_STATUS_SUCCESS)
-    throw Error(ErrorKind::kOther, "libllama could not compute a layer again; give a shorter text");
+  compute_again(context.get(), objects, tensors.back(), thread_count, threads, "a layer");
   return {Shape{y.extent(0), nodes_.back().width}, std::move(results.back())};
 }
 

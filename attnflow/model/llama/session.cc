@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "attnflow/base/available_memory.h"
-#include "attnflow/base/error.h"
 #include "attnflow/base/idle_processors.h"
 #include "attnflow/base/progress.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/llama/library.h"
 
 namespace attnflow {
@@ -56,8 +56,8 @@ LlamaSession::LlamaSession(const LlamaWeights& weights, AttentionCapture& captur
     params.poll = 0;
     threads_.reset(ggml_threadpool_new(&params));
     if (!threads_) {
-      throw Error(ErrorKind::kOther,
-                  fmt::format("{}: the system cannot start {} threads; request fewer", weights_.source, max_threads_));
+      internal::fail(ErrorKind::kOther, "{}: the system cannot start {} threads; request fewer", weights_.source,
+                     max_threads_);
     }
   }
   choose_threads();
@@ -74,10 +74,10 @@ void LlamaSession::choose_threads() {
 }
 
 void LlamaSession::refuse(std::size_t positions, const std::string& found) const {
-  throw Error(ErrorKind::kOther,
-              fmt::format("{}: {} positions need about {} of memory in addition to the model's weights, {}; give a "
-                          "shorter text, or use a smaller model",
-                          weights_.source, positions, size_text(context_bytes(weights_, positions)), found));
+  internal::fail(ErrorKind::kOther,
+                 "{}: {} positions need about {} of memory in addition to the model's weights, {}; give a "
+                 "shorter text, or use a smaller model",
+                 weights_.source, positions, size_text(context_bytes(weights_, positions)), found);
 }
 
 void LlamaSession::open(std::size_t positions) {
@@ -156,23 +156,23 @@ void LlamaSession::move_to_more_room(std::size_t positions) {
   open(fits ? std::max(positions, doubled) : positions);
   if (length == 0) return;
   if (llama_state_seq_set_data(context_.get(), state.data(), state.size(), kSequence) == 0) {
-    throw Error(ErrorKind::kOther,
-                fmt::format("{}: libllama could not move a sequence of {} tokens to a larger context ({}); give the "
-                            "number of positions beforehand",
-                            weights_.source, length, take_llama_error()));
+    internal::fail(ErrorKind::kOther,
+                   "{}: libllama could not move a sequence of {} tokens to a larger context ({}); give the "
+                   "number of positions beforehand",
+                   weights_.source, length, take_llama_error());
   }
   length_ = length;
 }
 
 std::vector<float> LlamaSession::append(std::span<const llama_token> ids, std::span<const std::int8_t> wanted,
-                                        AttentionSink* sink, NodeObserver* observer, const std::stop_token& stop_token,
+                                        AttentionSink* sink, ScoreRecorder* recorder, const std::stop_token& stop_token,
                                         const ProgressFunction& progress) {
   assert(ids.size() == wanted.size() && length_ + ids.size() <= positions_);
   std::vector<float> logits;
   try {
     for (std::size_t begin = 0; begin < ids.size(); begin += kLlamaChunk) {
       const std::size_t count = std::min(kLlamaChunk, ids.size() - begin);
-      run_chunk(ids.subspan(begin, count), wanted.subspan(begin, count), sink, observer, stop_token, logits);
+      run_chunk(ids.subspan(begin, count), wanted.subspan(begin, count), sink, recorder, stop_token, logits);
       if (progress) progress(begin + count, ids.size());
     }
   } catch (...) {
@@ -184,7 +184,7 @@ std::vector<float> LlamaSession::append(std::span<const llama_token> ids, std::s
 }
 
 void LlamaSession::run_chunk(std::span<const llama_token> ids, std::span<const std::int8_t> wanted, AttentionSink* sink,
-                             NodeObserver* observer, const std::stop_token& stop_token, std::vector<float>& logits) {
+                             ScoreRecorder* recorder, const std::stop_token& stop_token, std::vector<float>& logits) {
   if (stop_token.stop_requested()) throw Cancelled();
   choose_threads();
   std::vector<llama_token> tokens(ids.begin(), ids.end());
@@ -201,7 +201,7 @@ void LlamaSession::run_chunk(std::span<const llama_token> ids, std::span<const s
     llama_set_abort_callback(context_.get(), must_stop, const_cast<std::stop_token*>(&stop));
   }
   capture_.use_threads(thread_count_, threads_.get());
-  capture_.begin(sink, observer, length_, ids.size());
+  capture_.begin(sink, recorder, length_, ids.size());
   take_llama_error();
   std::int32_t status = 0;
   with_llama_assertions(weights_.source, [&] { status = llama_decode(context_.get(), batch); });
@@ -209,9 +209,9 @@ void LlamaSession::run_chunk(std::span<const llama_token> ids, std::span<const s
   if (status == kAborted) throw Cancelled();
   if (status != 0) {
     const std::string reason = take_llama_error();
-    throw Error(ErrorKind::kOther,
-                fmt::format("{}: libllama could not compute positions {} to {} (status {}, {})", weights_.source,
-                            length_, length_ + ids.size() - 1, status, reason.empty() ? "it gives no reason" : reason));
+    internal::fail(ErrorKind::kOther, "{}: libllama could not compute positions {} to {} (status {}, {})",
+                   weights_.source, length_, length_ + ids.size() - 1, status,
+                   reason.empty() ? "it gives no reason" : reason);
   }
   capture_.end(weights_.info.layers);
   length_ += ids.size();
@@ -224,8 +224,8 @@ void LlamaSession::run_chunk(std::span<const llama_token> ids, std::span<const s
     if (flags[i] == 0) continue;
     const float* const row = llama_get_logits_ith(context_.get(), static_cast<std::int32_t>(i));
     if (row == nullptr) {
-      throw Error(ErrorKind::kUnsupportedModel,
-                  fmt::format("{}: expected a model that predicts tokens, found one without logits", weights_.source));
+      internal::fail(ErrorKind::kUnsupportedModel,
+                     "{}: expected a model that predicts tokens, found one without logits", weights_.source);
     }
     logits.insert(logits.end(), row, row + weights_.info.vocabulary);
   }

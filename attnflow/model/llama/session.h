@@ -40,11 +40,11 @@ class LlamaSession {
   void reserve(std::size_t positions, const std::stop_token& stop_token);
 
   // Appends tokens, for which there must be room; `wanted` selects the tokens whose logits are returned, [number
-  // wanted, vocabulary]. Attention goes to `sink` and `observer` (either may be null). Any exception clears the
+  // wanted, vocabulary]. Attention goes to `sink` and `recorder` (either may be null). Any exception clears the
   // sequence: Cancelled, Error(kUnsupportedModel) from AttentionCapture, the sink's exceptions, Error(kOther) when the
   // library fails.
   std::vector<float> append(std::span<const llama_token> ids, std::span<const std::int8_t> wanted, AttentionSink* sink,
-                            NodeObserver* observer, const std::stop_token& stop_token,
+                            ScoreRecorder* recorder, const std::stop_token& stop_token,
                             const ProgressFunction& progress = {});
 
  private:
@@ -53,7 +53,7 @@ class LlamaSession {
   [[noreturn]] void refuse(std::size_t positions, const std::string& found) const;
   void move_to_more_room(std::size_t positions);
   void run_chunk(std::span<const llama_token> ids, std::span<const std::int8_t> wanted, AttentionSink* sink,
-                 NodeObserver* observer, const std::stop_token& stop_token, std::vector<float>& logits);
+                 ScoreRecorder* recorder, const std::stop_token& stop_token, std::vector<float>& logits);
 
   const LlamaWeights& weights_;
   AttentionCapture& capture_;

@@ -3,21 +3,17 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
-#include "attnflow/base/error.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
 namespace attnflow::smollm2_test {
 namespace {
 
-using test::RowsSink;
+using test::Ids;
+using test::ids_of;
+using test::KeptRows;
 
-std::vector<std::int64_t> ids_of(const TextCodec& codec, const std::string& text) {
-  std::vector<std::int64_t> ids;
-  for (const EncodedToken& token : codec.encode(text).tokens) ids.push_back(token.id);
-  return ids;
-}
+const std::string kText = "The key to the cabinets is on the table.";
 
 std::int64_t best_of(const Tensor<float>& logits) {
   return std::max_element(logits.span().begin(), logits.span().end()) - logits.span().begin();
@@ -28,21 +24,19 @@ class SmolLM2 : public testing::Test {
   void SetUp() override {
     const char* const file = std::getenv("ATTNFLOW_SMOLLM2");
     if (file == nullptr || *file == '\0') GTEST_SKIP() << "ATTNFLOW_SMOLLM2 does not name the model's file";
-    LoadOptions options;
-    options.threads = 1;  // if tests share the machine, threads wait for each other
-    decoder_ = ModelFiles::gguf(file).load_decoder(options);
+    decoder_ = ModelFiles::gguf(file).load_decoder({.threads = 1});  // threads would wait for those of other tests
   }
 
   // Returns the text that greedy generation adds.
   std::string continuation(const std::string& text, std::size_t tokens, AttentionSink* sink) {
     const TextCodec& codec = *decoder_->codec();
     std::string added;
-    Tensor<float> logits = decoder_->append(ids_of(codec, text), sink);
+    Tensor<float> logits = decoder_->append(ids_of(codec.encode(text)), sink);
     for (std::size_t i = 0; i < tokens; ++i) {
       const std::int64_t id = best_of(logits);
       if (codec.is_end(id)) break;
       added += codec.bytes(id);
-      logits = decoder_->append(std::vector<std::int64_t>{id}, sink);
+      logits = decoder_->append(Ids{id}, sink);
     }
     return added;
   }
@@ -63,7 +57,7 @@ TEST_F(SmolLM2, IsWhatItIs) {
 }
 
 TEST_F(SmolLM2, KnowsTheCapitalOfFrance) {
-  RowsSink sink;
+  KeptRows sink;
   const std::string added = continuation("The capital of France is", 12, &sink);
   EXPECT_EQ(added.substr(0, 7), " Paris.");
   EXPECT_EQ(sink.layers(), 30U);
@@ -101,39 +95,19 @@ TEST_F(SmolLM2, SplitsTextIntoWords) {
 
 // Quantized products have their own code paths in the library.
 TEST_F(SmolLM2, ThreadsAndLookingChangeNothing) {
-  const std::string text = "The key to the cabinets is on the table.";
-  Tensor<float> first;
-  std::unique_ptr<RowsSink> first_rows;
-  for (const std::size_t threads : {1U, 2U}) {
-    LoadOptions options;
-    options.threads = threads;
-    const auto decoder = ModelFiles::gguf(std::getenv("ATTNFLOW_SMOLLM2")).load_decoder(options);
-    auto rows = std::make_unique<RowsSink>();
-    const std::vector<std::int64_t> ids = ids_of(*decoder->codec(), text);
-    decoder->append(ids, rows.get());
-    const Tensor<float> logits = decoder->append(std::vector<std::int64_t>{28}, rows.get());
-    decoder->clear();
-    decoder->append(ids, nullptr);
-    const Tensor<float> unseen = decoder->append(std::vector<std::int64_t>{28}, nullptr);
-    EXPECT_EQ(std::memcmp(logits.data(), unseen.data(), logits.size() * sizeof(float)), 0) << threads;
-    if (!first_rows) {
-      first = logits;
-      first_rows = std::move(rows);
-      continue;
-    }
-    EXPECT_TRUE(*rows == *first_rows) << threads;
-    EXPECT_EQ(std::memcmp(logits.data(), first.data(), logits.size() * sizeof(float)), 0) << threads;
-  }
+  const Ids ids = ids_of(decoder_->codec()->encode(kText));
+  const auto pass = [&](std::size_t threads) {
+    const auto decoder = ModelFiles::gguf(std::getenv("ATTNFLOW_SMOLLM2")).load_decoder({.threads = threads});
+    KeptRows rows;
+    const Tensor<float> logits = test::append_in_parts(*decoder, ids, {ids.size() - 1, 1}, &rows);
+    return std::pair(rows, logits);
+  };
+  test::expect_same_bits(pass, {2});
+  test::expect_looking_changes_nothing(*decoder_, ids);
 }
 
 TEST_F(SmolLM2, ReplaysItsRows) {
-  const std::vector<std::int64_t> ids = ids_of(*decoder_->codec(), "The key to the cabinets is on the table.");
-  RowsSink rows;
-  decoder_->append(ids, &rows);
-  const auto replay = decoder_->run_for_replay(ids, nullptr);
-  RowsSink again;
-  for (std::size_t layer = 1; layer <= replay->layers(); ++layer) replay->rows(layer, 0, ids.size(), again);
-  EXPECT_LE(test::largest_difference(rows, again), 2e-6);
+  test::expect_replay_agrees(*decoder_, ids_of(decoder_->codec()->encode(kText)), 2e-6);
 }
 
 }  // namespace

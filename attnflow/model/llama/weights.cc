@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "attnflow/base/checked_size.h"
-#include "attnflow/base/error.h"
 #include "attnflow/files/gguf.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/warnings.h"
 
@@ -24,9 +24,9 @@ using internal::quote_name;
 constexpr std::size_t kMaxFiles = 10000;  // the library's names have five digits
 
 [[noreturn]] void unsupported(const std::string& source, const std::string& found) {
-  throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("{}: expected a language model that predicts the next token from those before it, found {}",
-                          source, found));
+  internal::fail(ErrorKind::kUnsupportedModel,
+                 "{}: expected a language model that predicts the next token from those before it, found {}", source,
+                 found);
 }
 
 [[noreturn]] void damaged(const std::string& source, const std::string& found) {
@@ -60,14 +60,12 @@ std::size_t setting(const GgufHeader& header, const std::string& architecture, s
   return value < 0 ? otherwise : static_cast<std::size_t>(value);
 }
 
-void check_type(const GgufHeader& header, const std::string& source) {
+// A file that is no model, or has no tokenizer.
+void check_header(const GgufHeader& header, const std::string& source) {
   const auto kind = header.text("general.type");
   if (kind && *kind != "model") {
     unsupported(source, fmt::format("a file of the type {}; give the model's own file", quote_name(*kind)));
   }
-}
-
-void check_tokenizer(const GgufHeader& header, const std::string& source) {
   const auto tokenizer = header.text("tokenizer.ggml.model");
   if (tokenizer && *tokenizer != "no_vocab" && *tokenizer != "none") return;
   unsupported(source,
@@ -134,8 +132,7 @@ std::size_t cache_row_of(const GgufHeader& header, const ModelInfo& info) {
 LlamaWeights load_llama_weights(const GgufFile& file, bool copy) {
   LlamaWeights weights;
   weights.source = file.path.string();
-  check_type(file.header, weights.source);
-  check_tokenizer(file.header, weights.source);
+  check_header(file.header, weights.source);
   add_matrices(file.path, file.header, weights.matrices);
   check_further_files(file.header, file.path, weights.matrices);
   weights.model = load(file.path, copy);

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/torch/vision_for_test.h"
@@ -75,8 +74,7 @@ struct Case {
 // Calls call(model, input).
 template <typename Call>
 auto with_model(const Case& one, const Call& call, std::size_t threads = 0) {
-  LoadOptions options;
-  options.threads = threads;
+  const LoadOptions options = {.threads = threads};
   const ModelFiles files(golden_folder() / one.family / one.model);
   if (files.info().image) return call(*files.load_vision(options), one.image);
   return call(*files.load_text(options), one.text);
@@ -136,7 +134,7 @@ TEST(AttentionGradients, AgreeWithAutograd) {
       const std::span<const float> wanted = expected[layer].span();
       const std::span<const float> slopes = std::span(found.gradient).subspan(layer * wanted.size(), wanted.size());
       // If many tokens share the probability, scores are small, and so are their gradients.
-      EXPECT_LE(largest_difference<float>(slopes, wanted),
+      EXPECT_LE(largest_difference(slopes, wanted),
                 std::max(kGradientTolerance * largest(wanted), kRoundings * rounding));
     }
     (one.family == "decoders" ? decoders : one.family == "vision" ? pictures : texts) += 1;
@@ -156,7 +154,7 @@ TEST(AttentionGradients, AttentionIsThatOfTheModel) {
       return kept;
     });
     const GradientStack found = differentiate(one);
-    EXPECT_LE(largest_difference<float>(found.attention, sink.values), test::kAttentionTolerance);
+    EXPECT_LE(largest_difference(found.attention, sink.values), test::kAttentionTolerance);
   }
 }
 
@@ -199,12 +197,10 @@ TEST(AttentionGradients, SameBitsWhateverTheThreads) {
   for (const Case& one : golden_cases()) {
     if (one.number != 1) continue;
     SCOPED_TRACE(one.model);
-    const GradientStack first = differentiate(one, 1);
-    for (const std::size_t threads : {2U, 3U}) {
+    test::expect_same_bits([&](std::size_t threads) {
       const GradientStack found = differentiate(one, threads);
-      EXPECT_TRUE(found.attention == first.attention);
-      EXPECT_TRUE(found.gradient == first.gradient);
-    }
+      return std::pair(found.attention, found.gradient);
+    });
   }
 }
 

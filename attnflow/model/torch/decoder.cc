@@ -2,7 +2,6 @@
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,14 +10,14 @@
 
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/parallel_for.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/model_input.h"
 #include "attnflow/model/torch/autograd_ops.h"
-#include "attnflow/model/torch/blocked_ops.h"
 #include "attnflow/model/torch/decoder_attention.h"
 #include "attnflow/model/torch/decoder_tensors.h"
-#include "attnflow/model/torch/layer_terms.h"
 #include "attnflow/model/torch/layered_gradients.h"
 #include "attnflow/model/torch/make_models.h"
+#include "attnflow/model/torch/sink_ops.h"
 
 namespace attnflow {
 
@@ -83,13 +82,13 @@ struct Sequence {
 
 // Runs a chunk of a sequence through the layers: each stores the chunk's keys and values in the cache and attends to
 // all stored ones.
-class ChunkOps : public internal::BlockedOps {
+class ChunkOps : public internal::SinkOps {
  public:
-  ChunkOps(internal::KeyValueCache& cache, std::size_t begin, at::Device device, std::size_t threads)
-      : BlockedOps(device, threads, internal::OneRow::kVector), cache_(cache), begin_(begin) {}
+  ChunkOps(internal::KeyValueCache& cache, std::size_t begin, at::Device device, std::size_t threads,
+           AttentionSink* sink)
+      : SinkOps(device, threads, internal::OneRow::kVector, sink, begin), cache_(cache), begin_(begin) {}
 
-  at::Tensor attention;  // [H, count, begin + count], where a layer's attention is written and passed to `sink`
-  AttentionSink* sink = nullptr;
+  at::Tensor attention;  // [H, count, begin + count], where a layer's attention is written if there is a sink
   std::vector<at::Tensor> queries;  // [layers]: where to keep the chunk's queries, [count, H d] each; or empty
 
   at::Tensor attend(const internal::LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
@@ -104,38 +103,13 @@ class ChunkOps : public internal::BlockedOps {
     task.context = at::empty_like(task.queries);
     if (!queries.empty()) queries[index].copy_(task.queries);
     internal::attend(task, threads());
-    if (sink != nullptr && sink->wants_terms()) {
-      values_ = value[0];
-    } else if (sink != nullptr) {
-      const at::Tensor host = internal::on_host(attention);
-      sink->layer(index + 1, begin_, internal::view_of(host));
-    }
+    deliver(index, attention, value);
     return task.context.unsqueeze(0);
-  }
-
-  const at::Tensor& attended(const internal::TransformerLayer& layer, std::size_t index, const at::Tensor& x,
-                             const at::Tensor& y) const {
-    if (sink != nullptr && sink->wants_terms()) {
-      internal::AttendedLayer attended = {index, begin_, attention, values_, x, y};
-      attended.block_scale = block_scale_;
-      if (!layer.form.parallel) {
-        attended.rest = [&](at::Tensor rows) { return internal::rest_of_layer(*this, layer, std::move(rows)); };
-      }
-      internal::send_terms(layer, attended, *sink);
-    }
-    return y;
-  }
-
-  at::Tensor normed_block(const internal::Norm& norm, const at::Tensor& x) {
-    if (sink != nullptr && sink->wants_terms()) block_scale_ = norm.factor(x)[0].squeeze(-1);
-    return norm(x);
   }
 
  private:
   internal::KeyValueCache& cache_;
   std::size_t begin_;
-  at::Tensor values_;       // of the layer that has just attended, [count, G, d]
-  at::Tensor block_scale_;  // [count]: factor by which a norm scaled its block's output; undefined: none
 };
 
 class TorchReplay final : public AttentionReplay {
@@ -156,9 +130,9 @@ class TorchReplay final : public AttentionReplay {
 
   void rows(std::size_t layer, std::size_t query_begin, std::size_t query_end, AttentionSink& sink) override {
     if (layer < 1 || layer > layers() || query_begin >= query_end || query_end > tokens_) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("expected rows of layers 1 to {} and tokens 0 to {}, found [{}, {}) of layer {}",
-                              layers(), tokens_ - 1, query_begin, query_end, layer));
+      internal::fail(ErrorKind::kUsage,
+                     "expected rows of layers 1 to {} and tokens 0 to {}, found [{}, {}) of layer {}", layers(),
+                     tokens_ - 1, query_begin, query_end, layer);
     }
     if (sequence_->uses != use_) {
       throw Error(ErrorKind::kUsage,
@@ -211,10 +185,10 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     const std::size_t bytes = sequence_->cache.bytes(positions);
     const auto available = available_memory();
     if (device_.is_cpu() && positions > sequence_->length && available && bytes > *available) {
-      throw Error(ErrorKind::kOther,
-                  fmt::format("{}: expected room for the keys and values of {} tokens, {} MiB, found {} MiB of memory "
-                              "free; fewer tokens take less",
-                              info_.name, positions, bytes >> 20U, *available >> 20U));
+      internal::fail(ErrorKind::kOther,
+                     "{}: expected room for the keys and values of {} tokens, {} MiB, found {} MiB of memory "
+                     "free; fewer tokens take less",
+                     info_.name, positions, bytes >> 20U, *available >> 20U);
     }
     internal::on_one_thread([&] { sequence_->cache.reserve(positions, sequence_->length); });
   }
@@ -258,12 +232,8 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
 
   std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
                                              const BatchOptions& options) override {
-    if (targets.size() != inputs.size()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("expected a target for each of {} inputs, found {}", inputs.size(), targets.size()));
-    }
     for (const TextInput& input : inputs) check_text_input(info_, input);
-    for (std::size_t i = 0; i < inputs.size(); ++i) check_target(info_, targets[i], inputs[i].ids.size());
+    check_targets(info_, inputs, targets);
     std::vector<InputGradient> gradients(inputs.size());
     const ParallelOptions parallel = {
         .threads = threads_, .progress = options.progress, .stop_token = options.stop_token};
@@ -381,9 +351,8 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   // Runs tokens [done, done + count) of the pass through all layers: [count, hidden].
   at::Tensor run_chunk(const Pass& pass, std::size_t done, std::size_t count, const AttentionBuffer& buffer) {
     const std::size_t begin = sequence_->length;
-    ChunkOps ops(sequence_->cache, begin, device_, threads_);
+    ChunkOps ops(sequence_->cache, begin, device_, threads_, pass.sink);
     tensors_.turn(ops, begin, count);
-    ops.sink = pass.sink;
     if (pass.sink != nullptr) ops.attention = buffer.view(config().heads, count, begin + count);
     if (pass.queries != nullptr) {
       for (const at::Tensor& all : *pass.queries) {

@@ -9,10 +9,10 @@
 
 #include "attnflow/base/base64.h"
 #include "attnflow/files/array_file.h"
+#include "attnflow/model/decoder_contract_for_test.h"
 #include "attnflow/model/decoder_for_test.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/prediction.h"
-#include "attnflow/model/torch/decoder_sinks_for_test.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
 namespace attnflow::decoder_golden_test {
@@ -20,12 +20,11 @@ namespace {
 
 using Json = nlohmann::json;
 using test::expect_close;
+using test::expect_rows;
 using test::kAttentionTolerance;
-using test::kGradientTolerance;
-using test::kRoundings;
+using test::KeptRows;
 using test::largest;
 using test::largest_difference;
-using test::StackedRows;
 
 // Relative to the largest logit if that is above 1: the random models' logits reach 10, and float32 sums in a different
 // order differ by a few units of 6e-7 there.
@@ -60,24 +59,6 @@ std::vector<GoldenDecoder> decoders() {
   return all;
 }
 
-// Compares rows of a stack [layer, head, query, key] with golden [layer, head, rows, key].
-void expect_attention(const StackedRows& found, const Tensor<float>& expected,
-                      const std::vector<std::size_t>& queries) {
-  ASSERT_EQ(expected.rank(), 4U);
-  ASSERT_EQ(found.layers(), expected.extent(0));
-  ASSERT_EQ(expected.extent(2), queries.size());
-  std::vector<float> rows;
-  for (std::size_t layer = 0; layer < expected.extent(0); ++layer) {
-    for (std::size_t head = 0; head < expected.extent(1); ++head) {
-      for (const std::size_t query : queries) {
-        const std::vector<float> row = found.row(layer + 1, head, query, expected.extent(3));
-        rows.insert(rows.end(), row.begin(), row.end());
-      }
-    }
-  }
-  EXPECT_LE(largest_difference<float>(rows, expected.span()), kAttentionTolerance);
-}
-
 TEST(DecoderGolden, AttentionAndLogitsOfEveryModel) {
   std::size_t cases = 0;
   for (const GoldenDecoder& golden : decoders()) {
@@ -87,13 +68,11 @@ TEST(DecoderGolden, AttentionAndLogitsOfEveryModel) {
       const GoldenCase one = golden.golden_case(number);
       RunOptions options;
       options.logit_positions = test::to_positions(one.array("logit_positions").to_int64("positions"));
-      StackedRows sink;
+      KeptRows sink;
       const ModelOutput output = decoder->run({one.ids, {}}, &sink, options);
-      expect_attention(sink, one.array("attention").to_float("attention"),
-                       test::to_positions(one.array("queries").to_int64("queries")));
-      const Tensor<float> logits = one.array("logits").to_float("logits");
-      ASSERT_EQ(output.logits.shape(), logits.shape());
-      expect_close(output.logits, logits, kLogitTolerance);
+      expect_rows(sink, one.array("attention").to_float("attention"),
+                  test::to_positions(one.array("queries").to_int64("queries")), kAttentionTolerance);
+      expect_close(output.logits, one.array("logits").to_float("logits"), kLogitTolerance);
       EXPECT_EQ(decoder->length(), one.ids.size());
       ++cases;
     }
@@ -115,11 +94,11 @@ TEST(DecoderGolden, TwoChunks) {
       decoder->clear();
       const std::span<const std::int64_t> ids = one.ids;
       expect_close(decoder->append(ids.first(split), nullptr), logits[0], kLogitTolerance);
-      StackedRows sink;
+      KeptRows sink;
       expect_close(decoder->append(ids.subspan(split), &sink), logits[1], kLogitTolerance);
       std::vector<std::size_t> queries;
       for (std::size_t query = split; query < ids.size(); ++query) queries.push_back(query);
-      expect_attention(sink, one.array("append_attention").to_float("attention"), queries);
+      expect_rows(sink, one.array("append_attention").to_float("attention"), queries, kAttentionTolerance);
       ++checked;
     }
   }
@@ -147,18 +126,12 @@ TEST(DecoderGolden, Gradients) {
       for (std::size_t t = 0; t < targets.size(); ++t) {
         const std::string& name = targets[t].first;
         SCOPED_TRACE(golden.name + ", case " + std::to_string(number) + ", " + name);
-        const Tensor<float> embedding = one.array("embedding").to_float("embedding");
-        ASSERT_EQ(found[t].embedding.shape(), embedding.shape());
-        expect_close(found[t].embedding, embedding, 1e-6);
-        const Tensor<float> gradient = one.array(name + "_gradient").to_float("gradient");
-        ASSERT_EQ(found[t].gradient.shape(), gradient.shape());
-        const double rounding = one.array(name + "_gradient_rounding").to_double("rounding").data()[0];
-        expect_close(found[t].gradient, gradient, std::max(kGradientTolerance, kRoundings * rounding));
-        const double value = one.array(name + "_value").to_double("value").data()[0];
+        expect_close(found[t].embedding, one.array("embedding").to_float("embedding"), 1e-6);
         // A logit is as precise as the largest in its row.
         const Tensor<float> logits = one.array("logits").to_float("logits");
-        const double scale = name == "logit" ? largest(logits[logits.extent(0) - 1].span()) : 1.0;
-        EXPECT_NEAR(found[t].value, value, kGradientTolerance * std::max(1.0, scale));
+        test::expect_gradient(
+            found[t], name, [&](const std::string& key) { return one.array(key); },
+            name == "logit" ? largest(logits[logits.extent(0) - 1].span()) : 1.0);
         ++checked;
       }
     }
@@ -241,17 +214,14 @@ TEST(DecoderGolden, GptNanoSort) {
       input.ids.push_back(static_cast<std::int64_t>(ids(i, p)));
       options.logit_positions.push_back(p);
     }
-    StackedRows sink;
+    KeptRows sink;
     const ModelOutput output = decoder->run(input, &sink, options);
     ASSERT_EQ(sink.layers(), 3U);
-    std::vector<float> first;
     for (std::size_t head = 0; head < 3; ++head) {
       for (std::size_t query = 0; query < 11; ++query) {
-        const std::vector<float> row = sink.row(1, head, query, 11);
-        first.insert(first.end(), row.begin(), row.end());
+        EXPECT_LE(largest_difference(sink.row(1, head, query, 11), attention[i][head][query].span()), 1e-6);
       }
     }
-    EXPECT_LE(largest_difference<float>(first, attention[i].span()), 1e-6);
     expect_close(output.logits, logits[i], kLogitTolerance);
     for (std::size_t p = 0; p < 11; ++p) {
       const std::vector<double> found = softmax(output.logits[p].span());

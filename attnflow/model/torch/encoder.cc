@@ -2,7 +2,6 @@
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
-#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -13,15 +12,15 @@
 #include <vector>
 
 #include "attnflow/base/parallel_for.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/model_input.h"
 #include "attnflow/model/torch/autograd_ops.h"
-#include "attnflow/model/torch/blocked_ops.h"
 #include "attnflow/model/torch/encoder_forward.h"
 #include "attnflow/model/torch/encoder_tensors.h"
-#include "attnflow/model/torch/layer_terms.h"
 #include "attnflow/model/torch/layered_gradients.h"
 #include "attnflow/model/torch/make_models.h"
 #include "attnflow/model/torch/padded_batch.h"
+#include "attnflow/model/torch/sink_ops.h"
 #include "attnflow/model/torch/split_work.h"
 
 namespace attnflow {
@@ -32,10 +31,10 @@ using internal::to_host;
 using internal::to_signed;
 
 // Runs the layers of one sequence, with attention sent to a sink.
-class SequenceOps : public internal::BlockedOps {
+class SequenceOps : public internal::SinkOps {
  public:
   SequenceOps(at::Device device, std::size_t threads, AttentionSink* sink)
-      : BlockedOps(device, threads, internal::OneRow::kMatrix), sink_(sink) {}
+      : SinkOps(device, threads, internal::OneRow::kMatrix, sink) {}
 
   at::Tensor score_bias;                        // [H or 1, n, n]: added to scores; undefined: none
   internal::OccurringBuckets distance_buckets;  // for layers whose form has DistanceTerms
@@ -71,31 +70,9 @@ class SequenceOps : public internal::BlockedOps {
     });
     query.reset();
     key.reset();
-    if (sink_ != nullptr && sink_->wants_terms()) {
-      attention_ = std::move(attention);
-      values_ = value[0];
-    }
-    value.reset();
-    if (sink_ != nullptr && !sink_->wants_terms()) {
-      const at::Tensor host = attention.to(at::kCPU).contiguous();
-      sink_->layer(index + 1, 0, internal::view_of(host));
-    }
+    deliver(index, std::move(attention), std::move(value));
     return context.view({1, n, -1});
   }
-
-  const at::Tensor& attended(const internal::TransformerLayer& layer, std::size_t index, const at::Tensor& x,
-                             const at::Tensor& y) {
-    if (sink_ == nullptr || !sink_->wants_terms()) return y;
-    const auto rest = [&](at::Tensor rows) { return internal::rest_of_layer(*this, layer, std::move(rows)); };
-    internal::send_terms(layer, {index, 0, std::exchange(attention_, {}), std::exchange(values_, {}), x, y, rest},
-                         *sink_);
-    return y;
-  }
-
- private:
-  AttentionSink* sink_;
-  at::Tensor attention_;  // of the layer that has just attended, if its terms are wanted
-  at::Tensor values_;
 };
 
 using SequenceForward = internal::EncoderForward<SequenceOps>;
@@ -182,14 +159,8 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
 
   std::vector<InputGradient> input_gradients(std::span<const Input> inputs, std::span<const ScoreTarget> targets,
                                              const BatchOptions& options) override {
-    if (targets.size() != inputs.size()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("expected a target for each of {} inputs, found {}", inputs.size(), targets.size()));
-    }
     for (const Input& input : inputs) check_input(tensors_.config, info_, input, {});
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      check_target(info_, targets[i], input_tokens(info_, inputs[i]));
-    }
+    check_targets(info_, inputs, targets);
     std::vector<InputGradient> gradients(inputs.size());
     each_batch(inputs, options, [&](const Group& group, const BatchForward& forward, at::Tensor embedding) {
       for (std::size_t i = 0; i < group.size() && !options.embeddings.empty(); ++i) {
@@ -277,8 +248,8 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
 
   void check_classifies() const {
     if (info_.head == ModelHead::kClassification) return;
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("expected a model with a classification head, found none in {}", info_.name));
+    internal::fail(ErrorKind::kUnsupportedModel, "expected a model with a classification head, found none in {}",
+                   info_.name);
   }
 
   // Returns the target's value, from the last hidden states [1, T, hidden] of a sequence of `tokens`.

@@ -10,6 +10,7 @@
 
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/base/progress.h"
+#include "attnflow/model/fail.h"
 #include "attnflow/model/model_input.h"
 #include "attnflow/model/torch/blocked_ops.h"
 #include "attnflow/model/torch/decoder_attention.h"
@@ -226,9 +227,10 @@ class TorchEncoderDecoder final : public Decoder {
     if (ids.size() > begin.size() && std::equal(begin.rbegin(), begin.rend(), ids.rbegin())) {
       return ids.size() - begin.size();
     }
-    throw Error(ErrorKind::kUsage, fmt::format("expected a source followed by {}, the tokens that a target of {} "
-                                               "begins with, found {} tokens",
-                                               fmt::join(begin, ", "), info_.name, ids.size()));
+    internal::fail(ErrorKind::kUsage,
+                   "expected a source followed by {}, the tokens that a target of {} "
+                   "begins with, found {} tokens",
+                   fmt::join(begin, ", "), info_.name, ids.size());
   }
 
   at::Tensor score_bias(const internal::DecoderTensors& stack, std::size_t begin, std::size_t queries) const {

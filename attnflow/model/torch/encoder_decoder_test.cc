@@ -6,23 +6,23 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "attnflow/files/array_file.h"
+#include "attnflow/model/decoder_contract_for_test.h"
 #include "attnflow/model/decoder_for_test.h"
 #include "attnflow/model/model_files.h"
-#include "attnflow/model/torch/decoder_sinks_for_test.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
 namespace attnflow::encoder_decoder_test {
 namespace {
 
 using Json = nlohmann::json;
-using Ids = std::vector<std::int64_t>;
 using test::expect_error;
-using test::largest_difference;
-using test::StackedRows;
+using test::Ids;
+using test::KeptRows;
 
 // As for decoders: relative to the largest logit if that is above 1.
 constexpr double kLogitTolerance = 2e-5;
@@ -66,7 +66,7 @@ std::vector<GoldenPair> pairs() {
 }
 
 std::unique_ptr<Decoder> load(const std::string& name, std::size_t threads = 0) {
-  return ModelFiles(golden_folder() / name).load_decoder({.device = "cpu", .threads = threads});
+  return ModelFiles(golden_folder() / name).load_decoder({.threads = threads});
 }
 
 // Ids that a model bans have no logit.
@@ -82,19 +82,10 @@ void expect_logits(const Tensor<float>& found, TensorView<const float> expected)
   EXPECT_LE(difference, kLogitTolerance * largest);
 }
 
-void expect_attention(const StackedRows& found, const Tensor<float>& expected) {
-  ASSERT_EQ(found.layers(), expected.extent(0));
-  const std::size_t n = expected.extent(2);
-  std::vector<float> rows;
-  for (std::size_t layer = 1; layer <= expected.extent(0); ++layer) {
-    for (std::size_t head = 0; head < expected.extent(1); ++head) {
-      for (std::size_t query = 0; query < n; ++query) {
-        const std::vector<float> row = found.row(layer, head, query, n);
-        rows.insert(rows.end(), row.begin(), row.end());
-      }
-    }
-  }
-  EXPECT_LE(largest_difference<float>(rows, expected.span()), test::kAttentionTolerance);
+void expect_attention(const KeptRows& found, const Tensor<float>& expected) {
+  std::vector<std::size_t> all(expected.extent(2));
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  test::expect_rows(found, expected, all, test::kAttentionTolerance);
 }
 
 TEST(EncoderDecoder, AttentionOfAllThreeKindsAndLogits) {
@@ -102,7 +93,7 @@ TEST(EncoderDecoder, AttentionOfAllThreeKindsAndLogits) {
   for (const GoldenPair& golden : pairs()) {
     SCOPED_TRACE(golden.name + ", case " + std::to_string(cases));
     const std::unique_ptr<Decoder> decoder = load(golden.name);
-    StackedRows sink;
+    KeptRows sink;
     expect_logits(decoder->append(golden.first(), &sink), std::as_const(golden.logits)[golden.begin - 1]);
     for (std::size_t t = golden.begin; t < golden.target.size(); ++t) {
       expect_logits(decoder->append(Ids{golden.target[t]}, &sink), std::as_const(golden.logits)[t]);
@@ -120,7 +111,7 @@ TEST(EncoderDecoder, ManyTokensAtOnceAreThoseOneByOne) {
     SCOPED_TRACE(golden.name);
     const std::unique_ptr<Decoder> decoder = load(golden.name);
     for (int again = 0; again < 2; ++again) {  // a cleared sequence leaves nothing behind
-      StackedRows sink;
+      KeptRows sink;
       decoder->clear();
       decoder->append(golden.first(), &sink);
       expect_logits(decoder->append(golden.rest(), &sink), std::as_const(golden.logits)[golden.target.size() - 1]);
@@ -132,10 +123,10 @@ TEST(EncoderDecoder, ManyTokensAtOnceAreThoseOneByOne) {
 TEST(EncoderDecoder, ThreadsAndSinksChangeNoBit) {
   for (const GoldenPair& golden : pairs()) {
     SCOPED_TRACE(golden.name);
-    StackedRows sink;
+    KeptRows sink;
     const Tensor<float> one = load(golden.name, 1)->append(golden.first(), &sink);
     const Tensor<float> three = load(golden.name, 3)->append(golden.first(), nullptr);
-    EXPECT_TRUE(std::equal(one.span().begin(), one.span().end(), three.span().begin(), three.span().end()));
+    EXPECT_TRUE(one == three);
   }
 }
 

@@ -50,12 +50,12 @@ EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weigh
   for (const LayerWeights& weights_of_layer : weights.layers) {
     TransformerLayer& layer = layers.emplace_back(source, weights_of_layer, form);
     if (!distances.defined()) continue;
-    const auto by_head = [&](const LinearWeights& own, const Linear& of_tokens) {
-      const Linear map = own.weight == nullptr ? of_tokens : Linear(source, own);
+    const auto by_head = [&](const Linear& own, const Linear& of_tokens) {
+      const Linear& map = own.weight.defined() ? own : of_tokens;
       return at::linear(distances, map.weight, map.bias).view({-1, form.heads, form.head_width});
     };
-    layer.form.distances = {by_head(weights_of_layer.distance_key, layer.key),
-                            by_head(weights_of_layer.distance_query, layer.query) * form.of_scores()};
+    layer.form.distances = {by_head(layer.distance_key, layer.key),
+                            by_head(layer.distance_query, layer.query) * form.of_scores()};
   }
 }
 

@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "attnflow/base/error.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
@@ -21,6 +20,7 @@ namespace attnflow::encoder_test {
 namespace {
 
 using test::expect_error;
+using test::spread_ids;
 using test::StackSink;
 
 std::unique_ptr<Encoder> load(const std::string& name) {
@@ -52,36 +52,17 @@ class WideBert {
   test::ModelCopy copy_;
 };
 
-// Returns `tokens` ids below `vocabulary`, using all of them before one repeats.
-TextInput spread_input(std::size_t tokens, std::size_t vocabulary) {
-  constexpr std::size_t kStride = 7919;
-  TextInput input;
-  for (std::size_t i = 0; i < tokens; ++i) {
-    input.ids.push_back(static_cast<std::int64_t>((i + 1) * kStride % vocabulary));
-  }
-  return input;
-}
-
 void expect_same_bits(const std::filesystem::path& folder, const std::vector<std::size_t>& lengths) {
   for (const std::size_t length : lengths) {
-    std::vector<float> attention;
-    Tensor<float> logits;
-    for (const std::size_t threads : {1U, 2U, 3U, 1U}) {
-      LoadOptions options;
-      options.threads = threads;
-      const std::unique_ptr<Encoder> model = ModelFiles(folder).load_encoder(options);
+    SCOPED_TRACE(length);
+    test::expect_same_bits([&](std::size_t threads) {
+      const std::unique_ptr<Encoder> model = ModelFiles(folder).load_encoder({.threads = threads});
       RunOptions run;
       if (model->info().head == ModelHead::kMaskedLm) run.logit_positions = {0, length - 1};
       StackSink sink;
-      const ModelOutput output = model->run(spread_input(length, model->info().vocabulary), &sink, run);
-      if (attention.empty()) {
-        attention = sink.values;
-        logits = output.logits;
-      }
-      // Not EXPECT_EQ, which would print them.
-      EXPECT_TRUE(sink.values == attention) << length << " tokens, " << threads << " threads";
-      EXPECT_TRUE(output.logits == logits) << length << " tokens, " << threads << " threads";
-    }
+      const ModelOutput output = model->run({spread_ids(length, model->info().vocabulary), {}}, &sink, run);
+      return std::pair(sink.values, output.logits);
+    });
   }
 }
 
@@ -117,11 +98,7 @@ TEST(Encoder, AttentionRowsSumToOne) {
   model->run(kInput, &sink);
   const std::size_t n = kInput.ids.size();
   ASSERT_EQ(sink.values.size(), model->info().layers * model->info().heads * n * n);
-  for (std::size_t row = 0; row < sink.values.size() / n; ++row) {
-    double sum = 0.0;
-    for (std::size_t k = 0; k < n; ++k) sum += static_cast<double>(sink.values[row * n + k]);
-    EXPECT_NEAR(sum, 1.0, 1e-6);
-  }
+  sink.expect_rows_sum_to_one();
 }
 
 TEST(Encoder, SinkMayBeNullAndChangesNothing) {
@@ -135,7 +112,7 @@ TEST(Encoder, LogitsComeInTheOrderAsked) {
   const Tensor<float> one = model->run(kInput, nullptr, {{1}}).logits;
   const Tensor<float> two = model->run(kInput, nullptr, {{4, 1}}).logits;
   ASSERT_EQ(two.shape(), (Shape{2, model->info().vocabulary}));
-  EXPECT_LE(test::largest_difference<float>(one.span(), two[1].span()), 1e-5);
+  EXPECT_LE(test::largest_difference(one.span(), two[1].span()), 1e-5);
   EXPECT_EQ(model->run(kInput, nullptr).logits.shape(), (Shape{0, model->info().vocabulary}));
 }
 
@@ -179,7 +156,7 @@ TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
   constexpr std::size_t n = kTokens * kCopies;
   const WideBert bert(false);
   const std::unique_ptr<Encoder> model = ModelFiles(bert.path()).load_encoder();
-  const TextInput once = spread_input(kTokens, model->info().vocabulary);
+  const TextInput once = {spread_ids(kTokens, model->info().vocabulary), {}};
   TextInput repeated;
   for (std::size_t i = 0; i < n; ++i) repeated.ids.push_back(once.ids[i % kTokens]);
   StackSink one_block;
@@ -195,7 +172,7 @@ TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
   }
   std::vector<float> found = many_blocks.values;
   for (float& value : found) value *= static_cast<float>(kCopies);
-  EXPECT_LE(test::largest_difference<float>(found, expected), test::kAttentionTolerance);
+  EXPECT_LE(test::largest_difference(found, expected), test::kAttentionTolerance);
   // The model distinguishes its tokens, or the comparison would mean little.
   const auto [least, most] = std::minmax_element(one_block.values.begin(), one_block.values.end());
   EXPECT_GT(*most - *least, 0.05F);
@@ -203,7 +180,7 @@ TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
 
 TEST(Encoder, ModelsRunAtTheSameTime) {
   const WideBert bert(true);
-  const TextInput input = spread_input(342, 77);
+  const TextInput input = {spread_ids(342, 77), {}};
   StackSink expected;
   ModelFiles(bert.path()).load_encoder()->run(input, &expected);
   std::array<StackSink, 3> sinks;
@@ -255,10 +232,9 @@ TEST(Encoder, DamagedFilesAreRefusedBeforeTheBackendSeesThem) {
 }
 
 TEST(Encoder, DeviceThatIsNotThereIsRefused) {
-  LoadOptions options;
-  options.device = "cuda:99";  // does not exist on any machine, whichever libtorch is used
+  // Does not exist on any machine, whichever libtorch is used.
   expect_error(ErrorKind::kUsage, {"cuda:99", "expected"},
-               [&] { ModelFiles(test::golden_models() / "bert_base").load_encoder(options); });
+               [] { ModelFiles(test::golden_models() / "bert_base").load_encoder({.device = "cuda:99"}); });
 }
 
 }  // namespace

@@ -23,13 +23,6 @@ std::string array_name(std::size_t number, const std::string& name) {
   return "case" + std::to_string(number) + "_" + name;
 }
 
-void check_attention(const StackSink& sink, const Tensor<float>& expected) {
-  ASSERT_EQ(expected.rank(), 4U);
-  ASSERT_EQ(sink.layers, expected.extent(0));
-  ASSERT_EQ(sink.shape, Shape(expected.shape().begin() + 1, expected.shape().end()));
-  EXPECT_LE(largest_difference<float>(sink.values, expected.span()), kAttentionTolerance);
-}
-
 // The masked predictions of a case: {"position", "top": [{"id", "probability"}]}.
 void check_masked_predictions(const Json& expected, const std::vector<std::size_t>& positions,
                               const Tensor<float>& logits) {
@@ -59,14 +52,14 @@ void check_case(Encoder& model, const Json& golden, const std::filesystem::path&
   }
   StackSink sink;
   const ModelOutput output = model.run(golden_input(golden), &sink, options);
-  check_attention(sink, read_npz(arrays, array_name(number, "attention")).to_float("attention"));
+  sink.expect_close_to(read_npz(arrays, array_name(number, "attention")).to_float("attention"));
   if (model.info().head == ModelHead::kNone) {
     EXPECT_TRUE(output.logits.empty());
     return;
   }
   const Tensor<float> logits = read_npz(arrays, array_name(number, "logits")).to_float("logits");
   ASSERT_EQ(output.logits.shape(), logits.shape());
-  EXPECT_LE(largest_difference<float>(output.logits.span(), logits.span()), kPredictionTolerance);
+  EXPECT_LE(largest_difference(output.logits.span(), logits.span()), kPredictionTolerance);
   if (model.info().head == ModelHead::kMaskedLm) {
     check_masked_predictions(golden.at("predictions"), options.logit_positions, output.logits);
   } else {
@@ -117,7 +110,7 @@ void check_large_case(Encoder& model, const Json& golden, const std::filesystem:
   StackSink sink;
   const ModelOutput output = model.run(golden_input(golden), &sink, options);
   if (golden.at("attention") == "full") {
-    check_attention(sink, read_npz(arrays, "attention").to_float("attention"));
+    sink.expect_close_to(read_npz(arrays, "attention").to_float("attention"));
   } else {
     ASSERT_EQ(sink.layers, model.info().layers);
     const TensorView<const float> attention(sink.values.data(),
@@ -129,7 +122,7 @@ void check_large_case(Encoder& model, const Json& golden, const std::filesystem:
       found.push_back(attention(index(s, 0), index(s, 1), index(s, 2), index(s, 3)));
     }
     ASSERT_GT(found.size(), 0U);
-    EXPECT_LE(largest_difference<float>(found, value.span()), kAttentionTolerance);
+    EXPECT_LE(largest_difference(found, value.span()), kAttentionTolerance);
 
     const Tensor<std::int64_t> rows = read_npz(arrays, "attention_row_index").to_int64("attention_row_index");
     const Tensor<float> row_value = read_npz(arrays, "attention_row_value").to_float("attention_row_value");
@@ -137,13 +130,13 @@ void check_large_case(Encoder& model, const Json& golden, const std::filesystem:
     for (std::size_t r = 0; r < rows.extent(0); ++r) {
       const auto row = attention[static_cast<std::size_t>(rows(r, 0))][static_cast<std::size_t>(rows(r, 1))]
                                 [static_cast<std::size_t>(rows(r, 2))];
-      EXPECT_LE(largest_difference<float>(row.span(), row_value[r].span()), kAttentionTolerance);
+      EXPECT_LE(largest_difference(row.span(), row_value[r].span()), kAttentionTolerance);
     }
   }
   if (masked_lm) {
     const Tensor<float> logits = read_npz(arrays, "logits").to_float("logits");
     ASSERT_EQ(output.logits.shape(), logits.shape());
-    EXPECT_LE(largest_difference<float>(output.logits.span(), logits.span()), kPredictionTolerance);
+    EXPECT_LE(largest_difference(output.logits.span(), logits.span()), kPredictionTolerance);
     check_masked_predictions(golden.at("predictions"), options.logit_positions, output.logits);
   }
 }

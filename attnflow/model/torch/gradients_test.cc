@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/base/error.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/torch/golden_for_test.h"
 #include "attnflow/model/torch/vision_for_test.h"
@@ -24,14 +23,8 @@ using test::expect_close;
 using test::expect_error;
 using test::golden_input;
 using test::kGradientTolerance;
-using test::kRoundings;
 using test::kTargetNames;
 using test::kTargets;
-
-// For two float32 passes over the same numbers, cut differently: a few units in the last place of 6e-8, amplified by
-// the large weights of these models; the amount depends on the processor's vector width (5e-6 observed on one with
-// AVX-512).
-constexpr double kBatchTolerance = 1e-5;
 
 struct GoldenClassifier {
   std::string name;
@@ -50,9 +43,7 @@ std::vector<GoldenClassifier> classifiers() {
 }
 
 std::unique_ptr<Encoder> load(const std::string& name, std::size_t threads = 0) {
-  LoadOptions options;
-  options.threads = threads;
-  return ModelFiles(test::golden_models() / name).load_encoder(options);
+  return ModelFiles(test::golden_models() / name).load_encoder({.threads = threads});
 }
 
 TEST(Gradients, AgreeWithAutograd) {
@@ -71,11 +62,7 @@ TEST(Gradients, AgreeWithAutograd) {
         const std::string prefix = "case" + std::to_string(c) + "_";
         const auto array = [&](const std::string& key) { return read_npz(arrays, prefix + key); };
         expect_close(found[c].embedding, array("embedding").to_float("embedding"), kGradientTolerance);
-        const Tensor<float> expected = array(kTargetNames.at(t) + "_gradient").to_float("gradient");
-        const double rounding = array(kTargetNames.at(t) + "_gradient_rounding").to_double("rounding").data()[0];
-        expect_close(found[c].gradient, expected, std::max(kGradientTolerance, kRoundings * rounding));
-        const double value = array(kTargetNames.at(t) + "_value").to_double("value").data()[0];
-        EXPECT_NEAR(found[c].value, value, kGradientTolerance * std::max(1.0, std::abs(value)));
+        test::expect_gradient(found[c], kTargetNames.at(t), array, std::abs(found[c].value));
         ++checked;
       }
     }
@@ -103,21 +90,7 @@ std::vector<TextInput> mixed_lengths(const GoldenClassifier& golden) {
 TEST(Gradients, PaddingChangesNothing) {
   for (const GoldenClassifier& golden : classifiers()) {
     SCOPED_TRACE(golden.name);
-    const std::unique_ptr<Encoder> model = load(golden.name);
-    const std::vector<TextInput> inputs = mixed_lengths(golden);
-    const std::vector<ScoreTarget> targets(inputs.size(), kTargets[2]);
-    const std::vector<Tensor<float>> logits = model->classify(inputs);
-    const std::vector<InputGradient> gradients = gradients_of(*model).input_gradients(inputs, targets);
-    ASSERT_EQ(logits.size(), inputs.size());
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      SCOPED_TRACE("input " + std::to_string(i) + ", tokens " + std::to_string(inputs[i].ids.size()));
-      expect_close(logits[i], model->run(inputs[i], nullptr).logits, kBatchTolerance);
-      const std::vector<InputGradient> alone = gradients_of(*model).input_gradients({&inputs[i], 1}, {&targets[i], 1});
-      ASSERT_EQ(alone.size(), 1U);
-      EXPECT_EQ(gradients[i].gradient.extent(0), inputs[i].ids.size());
-      expect_close(gradients[i].embedding, alone[0].embedding, kBatchTolerance);
-      expect_close(gradients[i].gradient, alone[0].gradient, kGradientTolerance);
-    }
+    test::expect_batch_is_each_alone(*load(golden.name), mixed_lengths(golden));
   }
 }
 
@@ -148,15 +121,7 @@ TEST(Gradients, PaddingChangesNothingNearAndFar) {
       for (std::size_t t = 0; t <= i * 7 % kLongest; ++t)
         input.ids.push_back(static_cast<std::int64_t>(5 + t * 11 % 40));
     }
-    const std::vector<ScoreTarget> targets(inputs.size(), kTargets[2]);
-    const std::vector<Tensor<float>> logits = model->classify(inputs);
-    const std::vector<InputGradient> gradients = gradients_of(*model).input_gradients(inputs, targets);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      SCOPED_TRACE(inputs[i].ids.size());
-      expect_close(logits[i], model->run(inputs[i], nullptr).logits, kBatchTolerance);
-      const std::vector<InputGradient> alone = gradients_of(*model).input_gradients({&inputs[i], 1}, {&targets[i], 1});
-      expect_close(gradients[i].gradient, alone[0].gradient, kGradientTolerance);
-    }
+    test::expect_batch_is_each_alone(*model, inputs);
   }
 }
 
@@ -168,22 +133,16 @@ TEST(Gradients, SameBitsWhateverTheThreads) {
   const std::vector<ScoreTarget> targets(inputs.size(), kTargets[0]);
   BatchOptions options;
   options.max_tokens = 40;  // many batches
-  std::vector<Tensor<float>> logits;
-  std::vector<InputGradient> gradients;
-  for (const std::size_t threads : {1U, 2U, 3U}) {
+  test::expect_same_bits([&](std::size_t threads) {
     const std::unique_ptr<Encoder> model = load(golden.name, threads);
-    const std::vector<Tensor<float>> found = model->classify(inputs, options);
-    const std::vector<InputGradient> slopes = gradients_of(*model).input_gradients(inputs, targets, options);
-    if (threads == 1) {
-      logits = found;
-      gradients = slopes;
+    std::vector<Tensor<float>> found = model->classify(inputs, options);
+    std::vector<double> values;
+    for (const InputGradient& one : gradients_of(*model).input_gradients(inputs, targets, options)) {
+      found.push_back(one.gradient);
+      values.push_back(one.value);
     }
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      EXPECT_TRUE(found[i] == logits[i]);
-      EXPECT_TRUE(slopes[i].gradient == gradients[i].gradient);
-      EXPECT_EQ(slopes[i].value, gradients[i].value);
-    }
-  }
+    return std::pair(found, values);
+  });
 }
 
 // In a model with norms before its blocks, adding a number to all dimensions of an embedding has no effect, which is

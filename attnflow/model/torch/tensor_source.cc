@@ -1,10 +1,10 @@
 #include "attnflow/model/torch/tensor_source.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <utility>
 #include <vector>
+
+#include "attnflow/model/fail.h"
 
 namespace attnflow::internal {
 
@@ -45,8 +45,8 @@ at::Tensor from_host(TensorView<const float> values) {
 void replace_embedding(at::Tensor own, const Tensor<float>& given) {
   const Shape shape = {static_cast<std::size_t>(own.size(0)), static_cast<std::size_t>(own.size(1))};
   if (given.shape() != shape) {
-    throw Error(ErrorKind::kUsage, fmt::format("embeddings: expected {}, tokens and width, found {}",
-                                               shape_to_string(shape), shape_to_string(given.shape())));
+    fail(ErrorKind::kUsage, "embeddings: expected {}, tokens and width, found {}", shape_to_string(shape),
+         shape_to_string(given.shape()));
   }
   own.copy_(from_host(given.view()));
 }
@@ -55,16 +55,16 @@ at::Device find_device(const std::string& name) {
   const at::Device device(name);
   if (device.is_cpu()) return device;
   if (!at::hasCUDA()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("device {}: expected a libtorch with CUDA and a GPU, found none. Use "
-                            "--device cpu, or build with a libtorch that has CUDA (docs/building.md)",
-                            name));
+    fail(ErrorKind::kUsage,
+         "device {}: expected a libtorch with CUDA and a GPU, found none. Use "
+         "--device cpu, or build with a libtorch that has CUDA (docs/building.md)",
+         name);
   }
   try {
     at::empty({1}, at::TensorOptions(at::kFloat).device(device));
   } catch (const c10::Error& error) {
-    throw Error(ErrorKind::kUsage, fmt::format("device {}: expected a GPU that libtorch can use, found: {}", name,
-                                               error.what_without_backtrace()));
+    fail(ErrorKind::kUsage, "device {}: expected a GPU that libtorch can use, found: {}", name,
+         error.what_without_backtrace());
   }
   return device;
 }

@@ -89,31 +89,22 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
 }
 
 TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& weights, const LayerForm& layer_form)
-    : form(layer_form),
-      attention_norm(source, weights.attention_norm, form.norm_eps, form.norm_plus_one),
-      query(source, weights.query),
-      key(source, weights.key),
-      value(source, weights.value),
-      attention_output(source, weights.attention_output),
-      query_norm(source, weights.query_norm, form.norm_eps, form.norm_plus_one),
-      key_norm(source, weights.key_norm, form.norm_eps, form.norm_plus_one),
-      attention_after(source, weights.attention_after, form.norm_eps, form.norm_plus_one),
-      attention_scale(source.find(weights.attention_scale)),
-      cross_norm(source, weights.cross_norm, form.norm_eps, form.norm_plus_one),
-      cross_query(source, weights.cross_query),
-      cross_key(source, weights.cross_key),
-      cross_value(source, weights.cross_value),
-      cross_output(source, weights.cross_output),
-      feed_forward_norm(source, weights.feed_forward_norm, form.norm_eps, form.norm_plus_one),
-      feed_forward_after(source, weights.feed_forward_after, form.norm_eps, form.norm_plus_one),
-      gate(source, weights.gate),
-      feed_forward_in(source, weights.feed_forward_in),
-      feed_forward_out(source, weights.feed_forward_out),
-      feed_forward_scale(source.find(weights.feed_forward_scale)),
-      patch_distances(source.find(weights.patch_distances)) {
+    : form(layer_form) {
+  struct Taker {
+    TensorSource& source;
+    const LayerForm& form;
+    void operator()(Linear& to, const LinearWeights& from) const { to = Linear(source, from); }
+    void operator()(Norm& to, const NormWeights& from) const {
+      to = Norm(source, from, form.norm_eps, form.norm_plus_one);
+    }
+    void operator()(at::Tensor& to, const StoredTensor* from) const { to = source.find(from); }
+  } const take = {source, form};
+  std::apply([&](auto&... to) { std::apply([&](const auto&... from) { (take(to, from), ...); }, all(weights)); },
+             all(*this));
   if (weights.query.groups > 1) source.forget(*weights.query.weight);  // its parts are copies
-  if (weights.gate.weight == weights.feed_forward_in.weight)
+  if (weights.gate.weight == weights.feed_forward_in.weight) {
     gate_and_in = Linear(source, weights.gate.rows(0, weights.gate.out + weights.feed_forward_in.out));
+  }
 }
 
 }  // namespace attnflow::internal

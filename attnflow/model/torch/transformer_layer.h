@@ -141,24 +141,12 @@ struct LayerForm {
   }
 };
 
-struct TransformerLayer {
+// A layer's parts as libtorch tensors. A map without a weight, a norm without a scale or an undefined tensor is absent.
+struct TransformerLayer : LayerParts<Linear, Norm, at::Tensor> {
   TransformerLayer(TensorSource& source, const LayerWeights& weights, const LayerForm& layer_form);
 
   LayerForm form;
-  Norm attention_norm;  // a norm without a scale is absent
-  Linear query, key, value, attention_output;
-  Norm query_norm, key_norm;   // for each head, or for all heads concatenated
-  Norm attention_after;        // applied to the attention output
-  at::Tensor attention_scale;  // [hidden], or undefined: none
-  Norm cross_norm;             // without a scale: no attention to an encoder's output
-  Linear cross_query, cross_key, cross_value, cross_output;
-  Norm feed_forward_norm;
-  Norm feed_forward_after;
-  Linear gate;  // without a weight: none
-  Linear feed_forward_in, feed_forward_out;
-  Linear gate_and_in;             // both as stored, if that is one map; else without a weight
-  at::Tensor feed_forward_scale;  // as above
-  at::Tensor patch_distances;     // [distances, H], in PatchDistances's form; undefined: none
+  Linear gate_and_in;  // both as stored, if that is one map; else without a weight
 };
 
 // The output of half of a layer, multiplied by its scale if defined.

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/prediction.h"
@@ -24,7 +23,6 @@ using test::golden_vision;
 using test::kAttentionTolerance;
 using test::kGradientTolerance;
 using test::kPredictionTolerance;
-using test::kRoundings;
 using test::kTargetNames;
 using test::kTargets;
 using test::largest_difference;
@@ -33,14 +31,8 @@ using test::vision_array;
 using test::vision_index;
 using test::vision_input;
 
-// For two float32 passes over the same numbers, cut differently: the large weights of these models, and the product in
-// a gated network, amplify one unit in the last place.
-constexpr double kBatchTolerance = 1e-5;
-
 std::unique_ptr<VisionModel> load(const std::string& name, std::size_t threads = 0) {
-  LoadOptions options;
-  options.threads = threads;
-  return ModelFiles(golden_vision() / name).load_vision(options);
+  return ModelFiles(golden_vision() / name).load_vision({.threads = threads});
 }
 
 // Calls check(model, golden, name) for every golden model.
@@ -68,9 +60,7 @@ TEST(Vision, AttentionAndLogitsAreThoseOfTransformers) {
       StackSink sink;
       const ModelOutput output = model.run(vision_input(name, number), &sink);
       const Tensor<float> attention = vision_array(name, number, "attention").to_float("attention");
-      ASSERT_EQ(sink.layers, attention.extent(0));
-      ASSERT_EQ(sink.shape, Shape(attention.shape().begin() + 1, attention.shape().end()));
-      EXPECT_LE(largest_difference<float>(sink.values, attention.span()), kAttentionTolerance);
+      sink.expect_close_to(attention);
       ++cases;
       if (!classifies) {
         EXPECT_TRUE(output.logits.empty());
@@ -78,7 +68,7 @@ TEST(Vision, AttentionAndLogitsAreThoseOfTransformers) {
       }
       const Tensor<float> logits = vision_array(name, number, "logits").to_float("logits");
       ASSERT_EQ(output.logits.shape(), logits.shape());
-      EXPECT_LE(largest_difference<float>(output.logits.span(), logits.span()), kPredictionTolerance);
+      EXPECT_LE(largest_difference(output.logits.span(), logits.span()), kPredictionTolerance);
       const Tensor<double> expected = vision_array(name, number, "probabilities").to_double("probabilities");
       EXPECT_LE(largest_difference<double>(softmax(output.logits.span()), expected.span()), kPredictionTolerance);
     }
@@ -130,12 +120,8 @@ TEST(Vision, GradientsAgreeWithAutograd) {
         SCOPED_TRACE("case " + std::to_string(c) + ", " + kTargetNames.at(t));
         expect_close(found[c].embedding, vision_array(name, c, "embedding").to_float("embedding"), kGradientTolerance);
         if (!golden.at("cases")[c].at("gradients").get<bool>()) continue;
-        const std::string key = kTargetNames.at(t);
-        const double rounding = vision_array(name, c, key + "_gradient_rounding").to_double("rounding").data()[0];
-        expect_close(found[c].gradient, vision_array(name, c, key + "_gradient").to_float("gradient"),
-                     std::max(kGradientTolerance, kRoundings * rounding));
-        const double value = vision_array(name, c, key + "_value").to_double("value").data()[0];
-        EXPECT_NEAR(found[c].value, value, kGradientTolerance * std::max(1.0, std::abs(value)));
+        const auto array = [&](const std::string& key) { return vision_array(name, c, key); };
+        test::expect_gradient(found[c], kTargetNames.at(t), array, std::abs(found[c].value));
         ++checked;
       }
     }
@@ -158,25 +144,14 @@ std::vector<PixelInput> mixed_sizes(const Json& golden) {
 TEST(Vision, BatchesComputeWhatOnePictureAloneDoes) {
   each_model([&](VisionModel& model, const Json& golden, const std::string&) {
     if (golden.at("head") != "classification") return;
-    const std::vector<PixelInput> inputs = mixed_sizes(golden);
-    const std::vector<ScoreTarget> targets(inputs.size(), kTargets[2]);
-    const std::vector<Tensor<float>> logits = model.classify(inputs);
-    const std::vector<InputGradient> gradients = gradients_of(model).input_gradients(inputs, targets);
-    ASSERT_EQ(logits.size(), inputs.size());
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      expect_close(logits[i], model.run(inputs[i], nullptr).logits, kBatchTolerance);
-      const std::vector<InputGradient> alone = gradients_of(model).input_gradients({&inputs[i], 1}, {&targets[i], 1});
-      expect_close(gradients[i].gradient, alone.at(0).gradient, kGradientTolerance);
-    }
+    test::expect_batch_is_each_alone(model, mixed_sizes(golden));
   });
 }
 
 Json wide_config(const std::string& model_type) {
-  Json config = {{"model_type", model_type},  {"hidden_size", 256}, {"num_hidden_layers", 2},
-                 {"num_attention_heads", 4},  {"image_size", 128},  {"patch_size", 8},
-                 {"intermediate_size", 1024}, {"num_channels", 3},  {"num_register_tokens", 4},
-                 {"use_swiglu_ffn", true}};
-  return config;
+  return {{"model_type", model_type}, {"hidden_size", 256},    {"num_hidden_layers", 2},    {"num_attention_heads", 4},
+          {"image_size", 128},        {"patch_size", 8},       {"intermediate_size", 1024}, {"num_channels", 3},
+          {"num_register_tokens", 4}, {"use_swiglu_ffn", true}};
 }
 
 // Wide enough that matrices are cut into several blocks in each dimension.
@@ -190,26 +165,15 @@ TEST(Vision, SameBitsWhateverTheThreads) {
       inputs[i].pixels = test::random_pixels(random, {3, 128, i == 0 ? 160U : 128U});
     }
     const std::vector<ScoreTarget> targets(inputs.size(), kTargets[1]);
-    std::vector<float> attention;
-    std::vector<Tensor<float>> logits;
-    std::vector<InputGradient> gradients;
-    for (const std::size_t threads : {1U, 2U, 3U}) {
-      LoadOptions options;
-      options.threads = threads;
-      const std::unique_ptr<VisionModel> model = ModelFiles(vision.path()).load_vision(options);
+    test::expect_same_bits([&](std::size_t threads) {
+      const std::unique_ptr<VisionModel> model = ModelFiles(vision.path()).load_vision({.threads = threads});
       StackSink sink;
-      std::vector<Tensor<float>> found = {model->run(inputs[0], &sink).logits};
-      for (Tensor<float>& one : model->classify(inputs)) found.push_back(std::move(one));
-      const std::vector<InputGradient> slopes = gradients_of(*model).input_gradients(inputs, targets);
-      if (threads == 1) {
-        attention = sink.values;
-        logits = found;
-        gradients = slopes;
-      }
-      EXPECT_TRUE(sink.values == attention);
-      EXPECT_TRUE(found == logits);
-      for (std::size_t i = 0; i < inputs.size(); ++i) EXPECT_TRUE(slopes[i].gradient == gradients[i].gradient);
-    }
+      std::vector<Tensor<float>> found = model->classify(inputs);
+      found.push_back(model->run(inputs[0], &sink).logits);
+      for (const InputGradient& one : gradients_of(*model).input_gradients(inputs, targets))
+        found.push_back(one.gradient);
+      return std::pair(sink.values, found);
+    });
   }
 }
 
@@ -217,13 +181,7 @@ TEST(Vision, AttentionRowsSumToOne) {
   each_model([&](VisionModel& model, const Json&, const std::string& name) {
     StackSink sink;
     model.run(vision_input(name, 0), &sink);
-    const std::size_t n = sink.shape.at(2);
-    constexpr double kRowTolerance = 1e-6;
-    for (std::size_t row = 0; row < sink.values.size() / n; ++row) {
-      double sum = 0.0;
-      for (std::size_t j = 0; j < n; ++j) sum += static_cast<double>(sink.values[row * n + j]);
-      EXPECT_NEAR(sum, 1.0, kRowTolerance);
-    }
+    sink.expect_rows_sum_to_one();
   });
 }
 
