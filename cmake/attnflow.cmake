@@ -83,7 +83,7 @@ function(attnflow_dependencies)
 
   configure_file(attnflow/base/version.h.in ${PROJECT_BINARY_DIR}/generated/attnflow/base/version.h @ONLY)
   attnflow_figures()
-  attnflow_mixings()
+  attnflow_tables()
 
   add_library(attnflow_core STATIC)
   add_library(attnflow::core ALIAS attnflow_core)

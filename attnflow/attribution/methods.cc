@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/suggestion.h"
@@ -11,23 +12,10 @@
 namespace attnflow {
 namespace {
 
-constexpr std::array<MethodInfo, 9> kMethods = {{
-    {Method::kRaw, "raw", "raw", MethodNeeds::kGraph, "one layer's matrix"},
-    {Method::kRollout, "rollout", "rollout", MethodNeeds::kGraph, "product of the layers' matrices"},
-    {Method::kFlow, "flow", "flow", MethodNeeds::kGraph, "maximum flow through the layers' matrices"},
-    {Method::kLogit, "logit", "logit", MethodNeeds::kLayers,
-     "each token's direct contribution to the logit of --target (Ferrando et al. 2023)"},
-    {Method::kAltiLogit, "alti-logit", "alti_logit", MethodNeeds::kLayers,
-     "the same, traced back to the input tokens through ALTI contributions"},
-    {Method::kAttnLrp, "attnlrp", "attnlrp", MethodNeeds::kGradients,
-     "input times the gradient under AttnLRP's rules (Achtibat et al. 2024)"},
-    {Method::kGradientTimesInput, "gradient-x-input", "gradient_x_input", MethodNeeds::kGradients,
-     "input times the gradient of --target"},
-    {Method::kIntegratedGradients, "integrated-gradients", "integrated_gradients", MethodNeeds::kGradients,
-     "the same, averaged along the path from a blank input (Sundararajan et al. 2017)"},
-    {Method::kBlankOut, "blank-out", "blank_out", MethodNeeds::kRuns,
-     "how much --target falls when a token is blanked"},
-}};
+constexpr MethodInfo kMethods[] = {
+#include "attnflow/attribution/method_rows.h"
+};
+static_assert(std::size(kMethods) == static_cast<std::size_t>(Method::kBlankOut) + 1);
 
 std::vector<std::string> method_names() {
   std::vector<std::string> names;
@@ -39,7 +27,7 @@ std::vector<std::string> method_names() {
 
 std::span<const MethodInfo> all_methods() { return kMethods; }
 
-const MethodInfo& method_info(Method method) { return kMethods.at(static_cast<std::size_t>(method)); }
+const MethodInfo& method_info(Method method) { return kMethods[static_cast<std::size_t>(method)]; }
 
 std::string to_text(Method method) { return method_info(method).name; }
 
@@ -50,9 +38,9 @@ std::vector<std::string> to_texts(const std::vector<Method>& methods) {
 }
 
 Method parse_method(std::string_view text) {
-  const auto found =
-      std::find_if(kMethods.begin(), kMethods.end(), [&](const MethodInfo& info) { return info.name == text; });
-  if (found != kMethods.end()) return found->method;
+  const auto* const found =
+      std::ranges::find(kMethods, text, [](const MethodInfo& info) { return std::string_view(info.name); });
+  if (found != std::end(kMethods)) return found->method;
   // What methods over gradient-adjusted attention were called by 'evaluate image'.
   if (text == "gradient-rollout" || text == "gradient-flow") {
     throw Error(ErrorKind::kUsage,

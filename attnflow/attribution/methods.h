@@ -1,4 +1,5 @@
-// The methods that say what an output depends on, as a table: the one place that names them.
+// The methods that say what an output depends on, as a table: the one place that names them is methods.json (`needs` is
+// a MethodNeeds), of which the build writes the C++ rows; the page reads the same file.
 //
 // Three *aggregate* the matrices of the layers: they answer for every output position of every layer, between 0 and 1
 // (attribution/attribute.h). The others stand beside the graph: they give each input token one number that says how
@@ -23,6 +24,7 @@
 
 namespace attnflow {
 
+// In the order of methods.json.
 enum class Method : std::uint8_t {
   kRaw,      // W_l of one layer
   kRollout,  // product of the layers' matrices (rollout/rollout.h)

@@ -154,7 +154,7 @@ std::string settings_line(const ReportModel& model, const Settings& settings, co
   }
   if (settings.start_layer > 0) add(fmt::format("down to layer {}", settings.start_layer));
   if (settings.discard > 0.0) add(fmt::format("smallest {:.3g}% discarded", 100.0 * settings.discard));
-  if (settings.column_mask.kind != ColumnMask::Kind::kNone) add("masked: " + to_text(settings.column_mask));
+  if (settings.column_mask.kind != ColumnMask::Kind::kNone) add(mask_words(settings.column_mask));
   if (settings.normalization != Normalization::kNone) add("normalized: " + to_text(settings.normalization));
   return line;
 }

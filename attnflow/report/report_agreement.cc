@@ -17,15 +17,25 @@ namespace {
 
 bool has_agreement(const Report& report) { return report.agreement && !report.agreement->maps.empty(); }
 
-// The page says the same (viewer/src/report/agreement.ts), from the same numbers.
-std::string verdict_of(const BlankOutAgreement& agreement, const MapAgreement& map) {
-  if (!map.rank_correlation) return "";
-  const double rank = *map.rank_correlation;
-  std::size_t level = rank >= figures::kStrongAgreement ? 0 : rank >= figures::kWeakAgreement ? 1 : 2;
+std::size_t order_level(double rank_correlation) {
+  return rank_correlation >= figures::kStrongAgreement ? 0 : rank_correlation >= figures::kWeakAgreement ? 1 : 2;
+}
+
+// How far the map agrees, as an index into the arrays of words; nothing where one of the two orders nothing.
+std::optional<std::size_t> level_of(const BlankOutAgreement& agreement, const MapAgreement& map) {
+  if (!map.rank_correlation) return std::nullopt;
+  const std::size_t level = order_level(*map.rank_correlation);
   const bool is_decisive = !map.decisive_token || agreement.value - map.blanked_value >=
                                                       figures::kDecisiveShare * (agreement.value - map.decisive_value);
-  if (!is_decisive && level < 2) ++level;
-  return std::array{"agrees", "agrees in part", "don't rely on this order"}[level];
+  return is_decisive ? level : std::min<std::size_t>(level + 1, 2);
+}
+
+constexpr std::array kLevels = {"strong", "weak", "none"};
+constexpr std::array kVerdicts = {"agrees", "agrees in part", "don't rely on this order"};
+
+std::string with_minus_signs(std::string number) {
+  if (number.starts_with('-')) number.replace(0, 1, "\u2212");
+  return number;
 }
 
 // Three digits, also where the last are zeros.
@@ -76,13 +86,53 @@ AgreementWords agreement_words(const Report& report) {
       "where another {} matters much more than the one ranked first",
       figures::kStrongAgreement, figures::kWeakAgreement, report.input.image ? "patch" : "token");
   for (const MapAgreement& map : report.agreement->maps) {
+    const std::optional<std::size_t> level = level_of(*report.agreement, map);
     words.rows.push_back(
         {.map = title_of(report, map),
          .token = clean_line(display_text(report.input, map.first_token)),
          .blanked = amount(map.blanked_value),
          .rank_correlation = map.rank_correlation ? fmt::format("{:.2f}", *map.rank_correlation) : "none",
-         .verdict = verdict_of(*report.agreement, map)});
+         .verdict = level ? kVerdicts[*level] : ""});
   }
+  return words;
+}
+
+MapWords map_words(const Report& report, const BlankOutAgreement& agreement, const MapAgreement& map) {
+  const std::optional<std::size_t> level = level_of(agreement, map);
+  const auto shown = [](double value) { return with_minus_signs(amount(value)); };
+  const auto name = [&](std::size_t token) {
+    const std::string label = clean_line(display_text(report.input, token));
+    return report.input.image ? "the patch in " + label : "\u201c" + label + "\u201d";
+  };
+  const std::string quantity = clean_line(agreement.quantity);
+  const std::string before = shown(agreement.value);
+  const std::string after = shown(map.blanked_value);
+  // Below the runner-up, it is no longer the prediction.
+  const bool flips = quantity.starts_with("logit difference") && agreement.value > 0.0 && map.blanked_value < 0.0;
+  MapWords words;
+  words.level = level ? kLevels[*level] : "unknown";
+  words.effect = fmt::format("{}: blanking its top {}, {}, ",
+                             !level        ? "Only its top token was checked"
+                             : *level == 2 ? "Don\u2019t rely on this order"
+                                           : fmt::format("Blanking {}", kVerdicts[*level]),
+                             report.input.image ? "patch" : "token", name(map.first_token));
+  words.effect += before == after ? fmt::format("leaves the {} at {}", quantity, before)
+                                  : fmt::format("{}takes the {} from {} to {}",
+                                                flips ? "flips the prediction: it " : "", quantity, before, after);
+  if (map.decisive_token && *map.decisive_token != map.first_token &&
+      map.decisive_value < std::min(agreement.value, map.blanked_value)) {
+    words.effect += fmt::format("; blanking {} takes it to {}", name(*map.decisive_token), shown(map.decisive_value));
+  }
+  words.effect += '.';
+  if (!level) {
+    words.order = "How the whole order compares with blank-out is not known.";
+    return words;
+  }
+  const double rank = *map.rank_correlation;
+  // Of the order alone, wherever the decisive token stands.
+  words.order = fmt::format("Agreement of the whole order with blank-out: {} ({}).",
+                            rank <= -figures::kWeakAgreement ? "opposite" : kLevels[order_level(rank)],
+                            with_minus_signs(fmt::format("{:.2f}", rank)));
   return words;
 }
 

@@ -1,5 +1,5 @@
-// What blank-out says of a report's maps (report_scores.h, BlankOutAgreement), in words for tables and figures; not
-// part of the library's interface.
+// What blank-out says of a report's maps (report_scores.h, BlankOutAgreement), in words for tables, figures and
+// documents; not part of the library's interface.
 #ifndef ATTNFLOW_REPORT_REPORT_AGREEMENT_H_
 #define ATTNFLOW_REPORT_REPORT_AGREEMENT_H_
 
@@ -27,6 +27,15 @@ struct AgreementWords {
   std::string key;      // how the verdicts are reached
   std::vector<AgreementRow> rows;
 };
+
+// Of one map, as the document has it and the page shows it.
+struct MapWords {
+  std::string level;   // "strong", "weak", "none"; "unknown" where nothing is ordered
+  std::string effect;  // "Blanking agrees: blanking its top token, “cats”, takes the ..."
+  std::string order;   // "Agreement of the whole order with blank-out: strong (0.70)."
+};
+// `agreement`, of which `map` is one, is the report's or a generated token's.
+MapWords map_words(const Report& report, const BlankOutAgreement& agreement, const MapAgreement& map);
 
 // "By rollout, layers 1-6, 'cats' ranks first: -1.10 without it; rank correlation with blank-out 0.70 (agrees)."
 std::string sentence_of(const AgreementRow& row);

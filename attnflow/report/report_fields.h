@@ -4,7 +4,8 @@
 // fields(visit, object) calls, in the document's order, visit(name, member) for fields that a reader does without,
 // visit.required(name, member) for the others, visit.object(name, fields) for an object within the object, and
 // visit.arcs(name, arcs, value) for arcs of the graph, [layer, from, to, value]. Optional members are written where
-// they have a value. visit.has(name, written) says whether the field is there, which a writer is told.
+// they have a value. visit.derived(name, make) is only written. visit.has(name, written) says whether the field is
+// there, which a writer is told.
 #ifndef ATTNFLOW_REPORT_REPORT_FIELDS_H_
 #define ATTNFLOW_REPORT_REPORT_FIELDS_H_
 
@@ -12,6 +13,7 @@
 #include <type_traits>
 
 #include "attnflow/report/report.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow::internal {
 
@@ -72,6 +74,7 @@ void fields(auto& visit, Either<ReportTarget> auto& target) {
   visit("logit", target.logit);
   visit("position", target.position);
   visit("against", target.against);
+  visit.derived("title", [&] { return target_title(target, {"\u201c", "\u201d"}); });
 }
 
 void fields(auto& visit, Either<ScorePart> auto& part) {

@@ -13,6 +13,7 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/half.h"
 #include "attnflow/report/note_json.h"
+#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_json_parts.h"
 
@@ -129,8 +130,19 @@ class ArrayWriter {
   bool first_ = true;
 };
 
+// With the words of each map.
+Json agreement_json(const Report& report, const BlankOutAgreement& agreement) {
+  Json json = json_of(agreement);
+  for (std::size_t m = 0; m < agreement.maps.size(); ++m) {
+    const internal::MapWords words = internal::map_words(report, agreement, agreement.maps[m]);
+    json["maps"][m].update({{"level", words.level}, {"effect", valid_utf8(words.effect)}, {"order", words.order}});
+  }
+  return json;
+}
+
 // With what a token is shown as where that is not its own text: a part of a character.
-Json generation_json(const Generation& generation) {
+Json generation_json(const Report& report) {
+  const Generation& generation = *report.generation;
   Json json = json_of(generation);
   for (std::size_t t = 0; t < generation.tokens.size(); ++t) {
     const GeneratedToken& token = generation.tokens[t];
@@ -139,6 +151,7 @@ Json generation_json(const Generation& generation) {
     if (const std::string shown = generated_text(generation, t); shown != own) {
       json["tokens"][t]["shown"] = valid_utf8(shown);
     }
+    if (token.agreement) json["tokens"][t]["agreement"] = agreement_json(report, *token.agreement);
   }
   return json;
 }
@@ -174,10 +187,10 @@ std::string internal::report_head(const Report& report, const std::vector<Note>&
     field("flow_gap_max", largest);
   }
   if (!report.scores.empty()) field("scores", scores_json(report));
-  if (report.agreement) field("agreement", json_of(*report.agreement));
+  if (report.agreement) field("agreement", agreement_json(report, *report.agreement));
   if (!report.certificates.empty()) field("certificates", json_of(report.certificates));
   if (!report.referents.empty()) field("referents", json_of(report.referents));
-  if (report.generation) field("generation", generation_json(*report.generation));
+  if (report.generation) field("generation", generation_json(report));
   std::vector<Note> notes = report.notes;
   notes.insert(notes.end(), more_notes.begin(), more_notes.end());
   field("notes", internal::notes_json(notes));

@@ -58,6 +58,7 @@ class FieldWriter {
     Json& list = json[name] = Json::array();
     for (const Arc& arc : arcs) list.push_back(Json::array({arc.layer, arc.from, arc.to, arc.*value}));
   }
+  void derived(const char* name, const auto& make) { json[name] = json_of(make()); }
   static bool has(const char*, bool written) { return written; }
 
   Json json = Json::object();

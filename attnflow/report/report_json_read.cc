@@ -147,6 +147,7 @@ class FieldReader {
       entry.element(3).get(arc.*value);
     });
   }
+  static void derived(const char*, const auto&) {}
   bool has(const char* name, bool) const { return json_.find(name).has_value(); }
 
   template <typename T>

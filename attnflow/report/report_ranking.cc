@@ -335,26 +335,14 @@ std::string mixing_title(const Settings& settings, const std::optional<ReportTar
 
 namespace {
 
-std::string heads_words(const HeadChoice& heads) {
-  if (heads.is_single())
-    return fmt::format("head {} in the layer shown, mean over heads in the layers below", heads.head);
-  return heads.fusion == HeadFusion::kMean  ? "mean over heads"
-         : heads.fusion == HeadFusion::kMax ? "maximum over heads"
-                                            : "minimum over heads";
-}
-
-std::string mask_words(const ColumnMask& mask) {
-  switch (mask.kind) {
-    case ColumnMask::Kind::kFirst:
-      return "first token masked";
-    case ColumnMask::Kind::kRegisters:
-      return "registers masked";
-    case ColumnMask::Kind::kSpecial:
-      return "special tokens masked";
-    default:
-      return "tokens " + to_text(mask) + " masked";
-  }
-}
+struct SettingWords {
+  std::string_view setting;
+  std::string_view value;  // "*": any other value, which stands in the words
+  const char* words;
+};
+constexpr SettingWords kSettingWords[] = {
+#include "attnflow/attribution/setting_word_rows.h"
+};
 
 // What raw attention, rollout and flow are made of.
 void add_matrix_words(const Report& report, std::vector<std::string>& parts) {
@@ -366,7 +354,7 @@ void add_matrix_words(const Report& report, std::vector<std::string>& parts) {
           fmt::format(" ({} {:.4g})", report.target->against ? "logit difference" : "logit", report.target->value());
     }
   } else {
-    parts.push_back(heads_words(settings.heads));
+    parts.push_back(setting_words("heads", to_text(settings.heads)));
     parts.push_back(settings.residual == 0.0 ? "no residual" : fmt::format("residual {}", settings.residual));
   }
   if (settings.column_mask.kind != ColumnMask::Kind::kNone) parts.push_back(mask_words(settings.column_mask));
@@ -379,6 +367,17 @@ void add_matrix_words(const Report& report, std::vector<std::string>& parts) {
 }
 
 }  // namespace
+
+std::string setting_words(std::string_view setting, std::string_view value) {
+  const auto find = [&](std::string_view named) {
+    return std::ranges::find_if(kSettingWords,
+                                [&](const SettingWords& one) { return one.setting == setting && one.value == named; });
+  };
+  const SettingWords* const row = find(value);
+  return fmt::format(fmt::runtime((row == std::end(kSettingWords) ? find("*") : row)->words), value);
+}
+
+std::string mask_words(const ColumnMask& mask) { return setting_words("mask_columns", to_text(mask)) + " masked"; }
 
 std::string settings_line(const Report& report) {
   const Settings& settings = report.settings;

@@ -92,6 +92,11 @@ std::size_t source_tokens(const Report& report);
 std::string model_line(const Report& report);
 // "both.png, 224 x 224 pixels, given to the model as 28 x 28, grayscale"; "" where the input is no picture.
 std::string picture_line(const Report& report);
+// "mean over heads", "the first token": a setting's value, from attnflow/attribution/setting_words.json, which the page
+// reads as well.
+std::string setting_words(std::string_view setting, std::string_view value);
+// "the first token masked"
+std::string mask_words(const ColumnMask& mask);
 // "Mean over heads, residual 0.5, word pieces merged." Settings at their defaults are left out, apart from these two.
 std::string settings_line(const Report& report);
 struct TargetQuotes {

@@ -25,6 +25,8 @@
 namespace attnflow::report_scores_test {
 namespace {
 
+using nlohmann::json;
+
 Report scored_report() {
   Report report = test::small_report();
   report.settings.methods = {Method::kRaw, Method::kRollout, Method::kFlow, Method::kIntegratedGradients,
@@ -199,13 +201,12 @@ TEST(ReportScores, ThatAreNamedAndNotHeldAreNotRanked) {
 }
 
 TEST(ReportScores, OfAGenerationNeedOneSumAToken) {
-  nlohmann::json document = nlohmann::json::parse(report_to_json(scored_generation()));
+  json document = json::parse(report_to_json(scored_generation()));
   document["scores"][0]["sums"].erase(2);
   EXPECT_THROW(report_from_json(document.dump()), Error);
 }
 
 TEST(ReportScores, DocumentsThatAreNoneAreRefused) {
-  using nlohmann::json;
   const auto refused = [](auto change) {
     json document = json::parse(report_to_json(scored_report()));
     change(document);
@@ -219,6 +220,45 @@ TEST(ReportScores, DocumentsThatAreNoneAreRefused) {
   refused([](json& d) { d["agreement"]["maps"][0]["first_token"] = 4; });
   refused([](json& d) { d["agreement"]["maps"][0]["layer"] = 3; });
   refused([](json& d) { d["agreement"].erase("value"); });
+}
+
+TEST(Scores, ADocumentHasTheWordsOfEachMap) {
+  Report report = scored_report();
+  report.target = ReportTarget{.kind = "class", .label = "positive", .index = 1, .logit = 3.2};
+  const auto words = [&](std::optional<double> rank_correlation, double blanked,
+                         std::optional<std::size_t> decisive = {}, double least = 0.0) {
+    MapAgreement& map = report.agreement->maps.front();
+    map.rank_correlation = rank_correlation;
+    map.blanked_value = blanked;
+    map.decisive_token = decisive;
+    map.decisive_value = least;
+    const json said = json::parse(report_to_json(report)).at("agreement").at("maps").at(0);
+    return std::vector<std::string>{said.at("level"), said.at("effect"), said.at("order")};
+  };
+  using Words = std::vector<std::string>;
+  const std::string top = "blanking its top token, \u201ccats\u201d, ";
+  const std::string order = "Agreement of the whole order with blank-out: ";
+  EXPECT_EQ(
+      words(0.82, -1.3),
+      (Words{"strong",
+             "Blanking agrees: " + top + "flips the prediction: it takes the logit difference from 3.20 to \u22121.30.",
+             order + "strong (0.82)."}));
+  EXPECT_EQ(words(0.1, 3.204),
+            (Words{"none", "Don\u2019t rely on this order: " + top + "leaves the logit difference at 3.20.",
+                   order + "none (0.10)."}));
+  // One step lower where another token decides; the order stays what it is.
+  EXPECT_EQ(words(0.7, 3.0, 1, -1.3),
+            (Words{"weak",
+                   "Blanking agrees in part: " + top +
+                       "takes the logit difference from 3.20 to 3.00; blanking \u201cThe\u201d "
+                       "takes it to \u22121.30.",
+                   order + "strong (0.70)."}));
+  EXPECT_EQ(words(-0.4, 3.0)[2], order + "opposite (\u22120.40).");
+  EXPECT_EQ(
+      words({}, 3.0),
+      (Words{"unknown", "Only its top token was checked: " + top + "takes the logit difference from 3.20 to 3.00.",
+             "How the whole order compares with blank-out is not known."}));
+  EXPECT_EQ(json::parse(report_to_json(report)).at("target").at("title"), "class \u201cpositive\u201d");
 }
 
 TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {

@@ -84,39 +84,26 @@ function madeText(count, next) {
   return { text, tokens };
 }
 
-const settings = (layers) => ({
-  method: ["raw", "rollout"],
-  mixing: "attention",
-  target: "auto",
-  heads: "mean",
-  residual: 0.5,
-  discard: 0,
-  discard_keep_special: false,
-  set_aside: "none",
-  layers: Array.from({ length: layers }, (_, l) => l + 1),
-  to_layer: 0,
-  output_token: "auto",
-  normalize: "none",
-  words: false,
-  flow_tolerance: 1e-6,
-  top_k: 10,
+/** What both kinds of documents have. */
+const common = (layers) => ({
+  ...{ format: "attnflow-report", version: 2, notes: [] },
+  settings: {
+    ...{ method: ["raw", "rollout"], mixing: "attention", target: "auto", heads: "mean", residual: 0.5, discard: 0 },
+    ...{ discard_keep_special: false, set_aside: "none", layers: Array.from({ length: layers }, (_, l) => l + 1) },
+    ...{ to_layer: 0, output_token: "auto", normalize: "none", words: false, flow_tolerance: 1e-6, top_k: 10 },
+  },
+  model: { name: "synthetic", architecture: "llama", layers, heads: 9, causal: true },
 });
 
 export function largeReport({ n = 2048, layers = 30, most = 48 } = {}) {
   const next = random(5);
   const { text, tokens } = madeText(n - 1, next);
   return {
-    format: "attnflow-report",
-    version: 2,
-    settings: settings(layers),
-    model: { name: "synthetic", architecture: "llama", layers, heads: 9, causal: true },
+    ...common(layers),
     input: { kind: "text", text, text_pair: "", tokens: [{ text: "<s>", special: true }, ...tokens] },
     predictions: [],
-    output_token: n - 1,
-    all_output_tokens: false,
+    ...{ output_token: n - 1, all_output_tokens: false, flow_output_tokens: [] },
     output_tokens: Array.from({ length: n }, (_, i) => i),
-    flow_output_tokens: [],
-    notes: [],
     arrays: { raw: topArray(layers, n, most, next), rollout: topArray(layers, n, most, next) },
   };
 }
@@ -133,29 +120,18 @@ export function largeGeneration({ prompt = 2048, generated = 200, layers = 30, m
   const all = () => prompt;
   const before = (r) => Math.floor(r / layers);
   return {
-    format: "attnflow-report",
-    version: 2,
-    settings: settings(layers),
-    model: { name: "synthetic", architecture: "llama", layers, heads: 9, causal: true },
+    ...common(layers),
     input: { kind: "generation", ...madeText(prompt, next) },
     generation: {
-      text: said.text,
-      stopped: "length",
-      chat: false,
-      temperature: 0,
-      top_p: 1,
-      seed: 1,
+      ...{ text: said.text, stopped: "length", chat: false, temperature: 0, top_p: 1, seed: 1 },
       tokens: said.tokens.map((token, id) => ({
         ...token,
         id,
         probability: 0.4,
         choices: WORDS.slice(0, 5).map((label, k) => ({ label, probability: 0.4 / (k + 1) })),
       })),
-      flow_tokens: [],
-      flow_layers: [],
-      dropped: [],
+      ...{ flow_tokens: [], flow_layers: [], dropped: [] },
     },
-    notes: [],
     arrays: {
       raw: cube(prompt, all),
       raw_generated: cube(generated, before),

@@ -8,10 +8,7 @@ export const ARCS_PER_NODE = table.arcs.per_node;
 /** Arcs weaker than this share of the strongest are not shown. */
 export const WEAKEST_ARC = table.arcs.weakest;
 
-/**
- * Interpretation of blank-out, as in tables: the rank correlation from which each level of agreement applies, and the
- * share of the largest drop that a map's first token must cause for the map to count as right about it.
- */
+/** The rank correlation with blank-out from which a map's agreement is strong, or weak. */
 export const AGREEMENT = table.agreement;
 
 /** The blue scale, from zero to the strongest. */

@@ -5,6 +5,7 @@ import type { ReportDocument } from "../src/report/document";
 import { reasonsExcluded } from "../src/filters";
 import { Report } from "../src/report/report";
 import { WordReport } from "../src/report/words";
+import { documentOf, f64 } from "./arrays";
 import { difference, rankAgreement } from "../src/views/compare_difference";
 import { depthWords, explanationOf, sideOf, targetsApart, withSpans, type Side } from "../src/views/compare_sides";
 
@@ -36,18 +37,14 @@ function cut({ pieces, name = "a", layers = 2, pair, rollout, more = {} }: Made)
   const tokens = [...tokensOf(pieces, 0), ...tokensOf(pair ?? [], 1)];
   const n = tokens.length;
   const row = rollout ?? Array.from({ length: n }, () => 1 / n);
-  const all = Float64Array.from(Array.from({ length: layers * n }, () => row).flat());
-  const data = btoa(Array.from(new Uint8Array(all.buffer), (byte) => String.fromCharCode(byte)).join(""));
   return Report.read({
-    ...{ format: "attnflow-report", version: 3, notes: [], output_token: 0, output_tokens: tokens.map((_, i) => i) },
-    settings: {
-      ...{ method: ["rollout"], mixing: "attention", target: "auto", heads: "mean", residual: 0.5, discard: 0 },
-      ...{ discard_keep_special: false, mask_columns: "none", layers: Array.from({ length: layers }, (_, l) => l + 1) },
-      ...{ start_layer: 0, output_token: "auto", normalize: "none", words: false, flow_tolerance: 1e-6, top_k: 10 },
-    },
-    model: { name, architecture: "bert", layers, heads: 1, causal: false },
-    input: { kind: "text", text: own(pieces), text_pair: pair && own(pair), tokens },
-    arrays: { rollout: { shape: [layers, n, n], dtype: "f64", encoding: "base64", data } },
+    ...documentOf({
+      ...{ output_token: 0, output_tokens: tokens.map((_, i) => i) },
+      settings: { layers: Array.from({ length: layers }, (_, l) => l + 1) },
+      model: { name, layers },
+      input: { text: own(pieces), text_pair: pair && own(pair), tokens },
+      arrays: { rollout: f64(Array.from({ length: layers * n }, () => row).flat(), [layers, n, n]) },
+    }),
     ...more,
   });
 }
@@ -151,7 +148,7 @@ async function cutCharacters() {
     ...report.document,
     output_tokens: tokens.map((_, i) => i),
     input: { ...report.document.input, tokens },
-    arrays: { rollout: { shape: [2, 5, 5], dtype: "f64", encoding: "base64", data: btoa("\0".repeat(8 * 50)) } },
+    arrays: { rollout: f64(Array<number>(50).fill(0), [2, 5, 5]) },
   });
 }
 
@@ -231,6 +228,7 @@ test("predictions that differ are named, also where one side explains none", asy
   const target = (label: string, against: string) => ({
     ...{ kind: "next" as const, label, index: 1, logit: 2 },
     against: { label: against, logit: 1, index: 2 },
+    title: `the next token “${label}” against “${against}”`,
   });
   const made = async (mixing: "relevance" | "attention", label: string, against: string) => {
     const plain = await cut({ pieces: ["a"] });

@@ -1,6 +1,6 @@
 // What stands below the headline.
 import { expect, test } from "vitest";
-import { agreementShown, firstToken, levelOf, littleRanked } from "../src/components/belief";
+import { agreementShown, firstToken, littleRanked } from "../src/components/belief";
 import { Viewer } from "../src/context";
 import type { Agreement, ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";
@@ -52,22 +52,4 @@ test("the token that is ranked first is named where it is in no word that is", a
   expect(firstToken(viewer)).toBeNull();
   viewer.state.toggle(5);
   expect(firstToken(words)).toBeNull();
-});
-
-test("the verdict is one step lower where another token than the first decides", () => {
-  const agreement: Agreement = { quantity: "logit", value: 4, blank: "[UNK]", maps: [] };
-  const level = (rank_correlation: number | undefined, blanked_value: number) =>
-    levelOf({
-      agreement,
-      map: {
-        method: "rollout",
-        layer: 6,
-        first_token: 1,
-        ...(rank_correlation === undefined ? {} : { rank_correlation }),
-        ...{ blanked_value, decisive_token: 2, decisive_value: -4 },
-      },
-    });
-  expect([level(0.7, -1), level(0.4, -1), level(0.1, -1), level(-0.5, -1)]).toEqual(["strong", "weak", "none", "none"]);
-  expect([level(0.7, 3), level(0.4, 3), level(0.1, 3)]).toEqual(["weak", "none", "none"]);
-  expect(level(undefined, 3)).toBe("unknown");
 });

@@ -6,6 +6,7 @@ import { framed, linesOf, nested, wordsOf } from "../src/export/frame";
 import { aboutOf, captionOf, quoted } from "../src/export/name";
 import { xmlCharacters, xmlText } from "../src/export/picture";
 import { Report } from "../src/report/report";
+import { documentOf } from "./arrays";
 
 // Without a canvas, every UTF-16 unit is seven pixels wide.
 beforeAll(() => {
@@ -117,29 +118,11 @@ describe("the note on degenerate flow", () => {
 });
 
 describe("the caption of an explanation", () => {
-  function made(special = false) {
-    const report = Report.read({
-      format: "attnflow-report",
-      version: 1,
-      settings: {
-        method: ["rollout"],
-        mixing: "attention",
-        heads: "mean",
-        residual: 0.5,
-        layers: [1],
-        to_layer: 0,
-        normalize: "none",
-      },
-      model: { name: "m", architecture: "bert", layers: 1, heads: 1, causal: false },
-      input: { kind: "text", text: "a b", tokens: [{ text: "a", special }, { text: "b" }] },
-      notes: [],
-      arrays: {},
-    });
-    return report.then((read) => {
-      const viewer = new Viewer(read);
-      return { state: viewer.state, viewer };
-    });
-  }
+  const made = async (special = false) => {
+    const tokens = [{ text: "a", special }, { text: "b" }];
+    const viewer = new Viewer(await Report.read(documentOf({ input: { text: "a b", tokens } })));
+    return { state: viewer.state, viewer };
+  };
   const factOf = (viewer: Viewer, term: string) =>
     Object.fromEntries(captionOf(viewer, "T", {}).facts)[term] as string | undefined;
 

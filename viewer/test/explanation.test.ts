@@ -2,22 +2,16 @@
 import { expect, test, vi } from "vitest";
 import { Explanation } from "../src/explanation";
 import { recipeOf } from "../src/report/recipe";
-import type { EncodedArray, EncodedBytes, ReportDocument } from "../src/report/document";
+import type { EncodedArray, ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { format, formatWithin } from "../src/report/text";
 import { WordReport } from "../src/report/words";
+import { base64, part } from "./arrays";
 import text from "./fixtures/text.json?raw";
 
 const N = 4;
 const LOG_ERROR = 0.023;
 const DECADES = 5;
-const base64 = (numbers: Uint8Array | Float32Array) =>
-  btoa(Array.from(new Uint8Array(numbers.buffer), (byte) => String.fromCharCode(byte)).join(""));
-const f32 = (numbers: number[]): EncodedBytes => ({
-  dtype: "f32",
-  encoding: "base64",
-  data: base64(Float32Array.from(numbers)),
-});
 
 /** One layer of rounded rows, and the exact one of token 1. */
 async function compact(): Promise<Report> {
@@ -30,7 +24,10 @@ async function compact(): Promise<Report> {
     data: base64(Uint8Array.from(rows.flatMap(() => [255, 254, 250, 100]))),
     decades: DECADES,
     error: LOG_ERROR,
-    scales: f32(rows.map(() => 0.3)),
+    scales: part(
+      "f32",
+      rows.map(() => 0.3),
+    ),
   };
   return Report.read({
     ...document,
@@ -42,7 +39,7 @@ async function compact(): Promise<Report> {
     flow_output_tokens: [],
     predictions: undefined,
     referents: undefined,
-    arrays: { raw: log8, raw_exact: { shape: [1, N], ...f32([0.3, 0.2999, 0.27, 0.001]) } },
+    arrays: { raw: log8, raw_exact: { shape: [1, N], ...part("f32", [0.3, 0.2999, 0.27, 0.001]) } },
   });
 }
 
@@ -94,7 +91,7 @@ test("flow that a server computed of whole words keeps its flags and its enclosu
   const words = WordReport.of(report);
   if (!words) throw new Error("no word has several pieces");
   const n = words.n;
-  const row = (numbers: number[]): EncodedArray => ({ shape: [1, 1, n], ...f32(numbers) });
+  const row = (numbers: number[]): EncodedArray => ({ shape: [1, 1, n], ...part("f32", numbers) });
   const answer = await Report.read({
     ...words.document,
     settings: { ...words.settings, words: true, layers: [6], method: ["flow"] },

@@ -36,16 +36,17 @@ import { readoutOf } from "../src/components/readout";
 import { methodsShown } from "../src/views/methods";
 import { helpOf, mostLines } from "../src/views/ranking";
 import { generationSettings } from "../src/views/settings";
+import { part } from "./arrays";
 
-type Cube = number[][][];
-
-function array(values: number[] | number[][] | Cube, dtype: "f64" | "u8" = "f64") {
+/** Nested numbers as an array of a document. */
+function array(values: unknown[], dtype: "f64" | "u8" = "f64") {
   const shape: number[] = [];
   for (let level: unknown = values; Array.isArray(level); level = level[0]) shape.push(level.length);
-  const flat = (values as unknown[]).flat(2) as number[];
-  const bytes = dtype === "u8" ? Uint8Array.from(flat) : new Uint8Array(Float64Array.from(flat).buffer);
-  return { shape, dtype, encoding: "base64", data: btoa(String.fromCharCode(...bytes)) };
+  return { shape, ...part(dtype, values.flat(2) as number[]) };
 }
+
+/** [token, column, layer], from rows of columns, of which each has its layers one after the other. */
+const cube = (rows: number[][]) => ({ ...array(rows), shape: [rows.length, rows[0].length / 2, 2] });
 
 const piece = (text: string, begin: number, end: number, special = false) => ({ text, begin, end, special });
 
@@ -61,16 +62,8 @@ function sample(changes: Record<string, unknown> = {}, arrays: Record<string, un
     format: "attnflow-report",
     version: 1,
     settings: {
-      method: ["raw", "rollout", "flow"],
-      mixing: "attention",
-      heads: "mean",
-      residual: 0.5,
-      layers: [2, 5],
-      to_layer: 0,
-      set_aside: "none",
-      normalize: "none",
-      top_k: 10,
-      words: false,
+      ...{ method: ["raw", "rollout", "flow"], mixing: "attention", heads: "mean", residual: 0.5, layers: [2, 5] },
+      ...{ to_layer: 0, set_aside: "none", normalize: "none", top_k: 10, words: false },
     },
     model: { name: "m", architecture: "llama", layers: 6, heads: 2, causal: true },
     input: {
@@ -93,42 +86,15 @@ function sample(changes: Record<string, unknown> = {}, arrays: Record<string, un
     },
     notes: [],
     arrays: {
-      rollout: array([
-        [
-          [0.4, 0.2],
-          [0.1, 0.3],
-          [0.3, 0.1],
-          [0.2, 0.4],
-        ],
-        [
-          [0.5, 0.1],
-          [0.1, 0.1],
-          [0.1, 0.1],
-          [0.1, 0.3],
-        ],
-        [
-          [0.9, 0.05],
-          [0.01, 0.05],
-          [0.01, 0.05],
-          [0.01, 0.05],
-        ],
+      rollout: cube([
+        [0.4, 0.2, 0.1, 0.3, 0.3, 0.1, 0.2, 0.4],
+        [0.5, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.3],
+        [0.9, 0.05, 0.01, 0.05, 0.01, 0.05, 0.01, 0.05],
       ]),
-      rollout_generated: array([
-        [
-          [0, 0],
-          [0, 0],
-          [0, 0],
-        ],
-        [
-          [0.2, 0.4],
-          [0, 0],
-          [0, 0],
-        ],
-        [
-          [0.03, 0.3],
-          [0.04, 0.5],
-          [0, 0],
-        ],
+      rollout_generated: cube([
+        [0, 0, 0, 0, 0, 0],
+        [0.2, 0.4, 0, 0, 0, 0],
+        [0.03, 0.3, 0.04, 0.5, 0, 0],
       ]),
       flow: array([[[1], [0.5], [0.5], [0.25]]]),
       flow_gap: array([[[0], [0], [1e-9], [0]]]),
@@ -254,19 +220,10 @@ describe("values of a generated token", () => {
   });
 
   test("of compressed and logarithmic arrays are decoded", async () => {
-    const scales = new Uint8Array(Float32Array.from([0.5]).buffer);
-    const codes = Uint8Array.of(255, 128, 0, 1, 255, 255, 255, 255, 255, 255, 255, 255);
-    const base64 = (bytes: Uint8Array) => btoa(String.fromCharCode(...bytes));
-    const all = new Uint8Array(48);
-    for (let row = 0; row < 12; ++row) all.set(scales, 4 * row);
     const raw = {
-      shape: [3, 4, 1],
-      dtype: "log8",
-      encoding: "base64",
-      data: base64(codes),
-      decades: 5,
-      scales: { dtype: "f32", encoding: "base64", data: base64(all) },
-      error: 0.023,
+      ...part("u8", [255, 128, 0, 1, 255, 255, 255, 255, 255, 255, 255, 255]),
+      ...{ shape: [3, 4, 1], dtype: "log8", decades: 5, error: 0.023 },
+      scales: part("f32", Array<number>(12).fill(0.5)),
     };
     const report = await read({}, { raw });
     const values = promptValues(report, { method: "raw", normalized: false, token: 0, layers: [0] });
@@ -278,19 +235,12 @@ describe("values of a generated token", () => {
   test("of arrays whose rows run along the prompt stand where they belong", async () => {
     // values[t][j][l]; a row of codes for each token and layer.
     const code = (value: number) => Math.round(255 + (254 / 5) * Math.log10(value));
-    const base64 = (bytes: Uint8Array) => btoa(String.fromCharCode(...bytes));
     const exponents = [0, 1, 2, 3];
     const codes = Array.from({ length: 6 }, (_, row) => exponents.map((e) => code(10 ** -((e + row) % 4)))).flat();
-    const scales = Float32Array.from({ length: 6 }, (_, row) => row + 1);
     const raw = {
-      shape: [3, 4, 2],
-      axis: 1,
-      dtype: "log8",
-      encoding: "base64",
-      data: base64(Uint8Array.from(codes)),
-      decades: 5,
-      scales: { dtype: "f32", encoding: "base64", data: base64(new Uint8Array(scales.buffer)) },
-      error: 0.023,
+      ...part("u8", codes),
+      ...{ shape: [3, 4, 2], axis: 1, dtype: "log8", decades: 5, error: 0.023 },
+      scales: part("f32", [1, 2, 3, 4, 5, 6]),
     };
     const report = await read({}, { raw });
     for (const token of [0, 1, 2]) {
@@ -489,9 +439,8 @@ describe("the ranking", () => {
 });
 
 describe("scores of generated tokens", () => {
-  const scores = (values: number[][]) => ({ ...array(values), shape: [values.length, values[0].length] });
   const scored = () => {
-    const target = (label: string) => ({ kind: "next", label, index: 1, logit: 3, position: 3 });
+    const target = (label: string) => ({ kind: "next", label, index: 1, logit: 3, position: 3, title: `for ${label}` });
     const document = sample();
     document.generation.tokens.forEach((token, t) => Object.assign(token, { target: target(`t${t}`) }));
     const parts = (value: number) => ({ parts: [{ name: "biases", value }], total: 1, error: 0 });
@@ -500,12 +449,12 @@ describe("scores of generated tokens", () => {
       upgraded_from: undefined,
       scores: [{ method: "attnlrp", sums: [parts(1), parts(2), parts(3)] }],
       arrays: {
-        attnlrp: scores([
+        attnlrp: array([
           [1, 0, 0, 0],
           [-3, 0.5, 2, 0],
           [4, 0, 0, -5],
         ]),
-        attnlrp_generated: scores([
+        attnlrp_generated: array([
           [0, 0, 0],
           [-2.5, 0, 0],
           [1, 2, 0],
@@ -526,10 +475,10 @@ describe("scores of generated tokens", () => {
       [4, -2.5],
     ]);
     expect(viewer.endsOf(viewer.row())).toMatchObject({ signed: true, top: 3 });
-    expect(viewer.targetText()).toBe("the next token “t1”");
+    expect(viewer.targetText()).toBe("for t1");
     expect(scoresShown(viewer)?.parts[0].value).toBe(2);
     choices.token.value = 2;
-    expect(viewer.targetText()).toBe("the next token “t2”");
+    expect(viewer.targetText()).toBe("for t2");
     expect(scoresShown(viewer)?.parts[0].value).toBe(3);
     expect(viewer.report.outputTokens("attnlrp")).toEqual([3, 4, 5]);
     expect(viewer.layersText()).toBe("");
@@ -650,12 +599,9 @@ describe("what is chosen", () => {
     expect(other.row()).toEqual(viewer.row());
     expect(other.state.reasons.value).toEqual(viewer.state.reasons.value);
     expect(other.state.reasons.value[4]).toBe("");
-    expect([
-      other.state.choices.palette.value,
-      other.state.choices.threshold.value,
-      other.state.choices.fromLeast.value,
-    ]).toEqual(["cividis", 0.12, true]);
-    expect(other.state.choices.comparing.value).toBe(true);
+    const look = ({ state: { choices } }: GenerationViewer) =>
+      [choices.palette, choices.threshold, choices.fromLeast, choices.comparing].map(({ value }) => value);
+    expect(look(other)).toEqual(["cividis", 0.12, true, true]);
     expect(writeLink(other.state)).toBe(writeLink(viewer.state));
     // Behind the longest prompt as well.
     viewer.state.address = {
@@ -675,11 +621,7 @@ describe("what is chosen", () => {
     ]);
     expect(other.state.choices.rules.value).toEqual([true]);
     expect(other.state.choices.byHand.value.size).toBe(0);
-    expect([
-      other.state.choices.palette.value,
-      other.state.choices.threshold.value,
-      other.state.choices.fromLeast.value,
-    ]).toEqual(["blue", 0, null]);
+    expect(look(other)).toEqual(["blue", 0, null, false]);
     expect([other.state.choices.skipSpecial.value, other.state.choices.skipStopWords.value]).toEqual([true, false]);
     expect(other.normalized).toBe(false);
     // Of what was done by hand that which does not fit, alone.
@@ -747,6 +689,14 @@ test("the chosen token stands among its alternatives once", () => {
 });
 
 describe("a generation while it happens", () => {
+  const begun = (document = sample()) => {
+    const live = new GenerationLive("typed");
+    live.begin({ ...document.input, model: document.model, layers: [2, 5] });
+    return live;
+  };
+  const first = { index: 0, text: "So", rollout: [0.4, 0.3, 0.2, 0.1] };
+  const second = { index: 1, text: " it", rollout: [0.1, 0.2, 0.3, 0.1], rollout_generated: [0.3] };
+
   test("takes tokens in any order and then the report", async () => {
     const live = new GenerationLive("<s>It is bad");
     live.token({ index: 1, text: " it" });
@@ -767,8 +717,7 @@ describe("a generation while it happens", () => {
 
   test("shows what each token drew on as it comes, and goes on with the report", async () => {
     const document = sample();
-    const live = new GenerationLive("typed");
-    live.begin({ ...document.input, model: document.model, layers: [2, 5] });
+    const live = begun(document);
     expect(live.prompt.value).toBe("<s>It is bad");
     const token = (index: number, text: string, rollout: number[], generated?: number[]) =>
       live.token({ index, text, piece: text, probability: 0.5, choices: [], rollout, rollout_generated: generated });
@@ -813,13 +762,12 @@ describe("a generation while it happens", () => {
 
   test("says the choice when the text is complete, not while tokens come; its prompt stays the same", async () => {
     const document = sample();
-    const live = new GenerationLive("typed");
-    live.begin({ ...document.input, model: document.model, layers: [2, 5] });
-    live.token({ index: 0, text: "So", rollout: [0.4, 0.3, 0.2, 0.1] });
+    const live = begun(document);
+    live.token(first);
     const viewer = live.viewer.value as GenerationViewer;
     const stop = announceChoices(viewer);
     const [prompt, generated] = [0, 1].map((segment) => viewer.report.textOf(segment));
-    live.token({ index: 1, text: " it", rollout: [0.1, 0.2, 0.3, 0.1], rollout_generated: [0.3] });
+    live.token(second);
     expect(viewer.announcement.value).toBe("");
     expect(viewer.report.textOf(0)).toBe(prompt);
     expect(viewer.report.textOf(1)).not.toBe(generated);
@@ -832,10 +780,9 @@ describe("a generation while it happens", () => {
     const document = sample();
     const fields = document.generation as unknown as GenerationFields;
     const generation = { ...fields, tokens: fields.tokens.map((one, t) => ({ ...one, special: t === 0 })) };
-    const live = new GenerationLive("typed");
-    live.begin({ ...document.input, model: document.model, layers: [2, 5] });
-    live.token({ index: 0, text: "So", rollout: [0.4, 0.3, 0.2, 0.1] });
-    live.token({ index: 1, text: " it", rollout: [0.1, 0.2, 0.3, 0.1], rollout_generated: [0.3] });
+    const live = begun(document);
+    live.token(first);
+    live.token(second);
     const { state } = live.viewer.value as GenerationViewer;
     expect([state.choices.token.value, untouched(state)]).toEqual([1, true]);
     await live.report({ ...document, generation });
@@ -844,11 +791,10 @@ describe("a generation while it happens", () => {
     expect(untouched(state)).toBe(false);
     expect(new GenerationViewer(await GenerationReport.read(document)).state.choices.token.value).toBe(0);
     // Whoever has chosen the newest one goes on with it.
-    const chosen = new GenerationLive("typed");
-    chosen.begin({ ...document.input, model: document.model, layers: [2, 5] });
-    chosen.token({ index: 0, text: "So", rollout: [0.4, 0.3, 0.2, 0.1] });
+    const chosen = begun(document);
+    chosen.token(first);
     chosen.viewer.value?.state.step(0);
-    chosen.token({ index: 1, text: " it", rollout: [0.1, 0.2, 0.3, 0.1], rollout_generated: [0.3] });
+    chosen.token(second);
     chosen.viewer.value?.state.step(1);
     await chosen.report({ ...document, generation: fields });
     expect(chosen.viewer.value?.state.choices.token.value).toBe(2);

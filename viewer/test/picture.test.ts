@@ -6,6 +6,7 @@ import { Picture, smoothMap } from "../src/report/picture";
 import { Report } from "../src/report/report";
 import { pixelWords } from "../src/report/setting_words";
 import type { Viewer } from "../src/context";
+import { documentOf } from "./arrays";
 import { KeptPictures, MOST_KEPT, problemOf } from "../src/server/pictures";
 
 test("pixels in words", () => {
@@ -16,26 +17,13 @@ test("pixels in words", () => {
 /** [CLS] and 2 x 3 patches over columns 10 to 70 of a picture of 80 x 30 pixels, five rows of black below. */
 async function sample(changes: Record<string, unknown> = {}) {
   const image = {
-    name: "a.png",
-    width: 80,
-    height: 30,
-    rows: 2,
-    columns: 3,
-    first_patch: 1,
-    seen: [10, 0, 70, 35],
+    ...{ name: "a.png", width: 80, height: 30, rows: 2, columns: 3, first_patch: 1, seen: [10, 0, 70, 35] },
     picture: { width: 80, height: 30, encoding: "png+base64", data: "" },
     ...changes,
   };
   const patches = [0, 1, 2, 3, 4, 5].map((p) => ({ text: `${Math.floor(p / 3)},${p % 3}`, role: "patch" }));
-  return Report.read({
-    format: "attnflow-report",
-    version: 1,
-    settings: { layers: [1], heads: "mean", normalize: "none", to_layer: 0 },
-    model: { name: "", architecture: "vit", layers: 1, heads: 1, causal: false },
-    input: { kind: "image", text: "", tokens: [{ text: "[CLS]", special: true, role: "class" }, ...patches], image },
-    notes: [],
-    arrays: {},
-  });
+  const tokens = [{ text: "[CLS]", special: true, role: "class" }, ...patches];
+  return Report.read(documentOf({ input: { kind: "image", tokens, image } }));
 }
 
 test("patches are named by row and column, in lists, on axes and in sentences", async () => {

@@ -4,12 +4,13 @@ import { maximumFlow } from "../src/compute/max_flow";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
 import { flowsOf, mixedRow, recomputedRow, residualRule, rowWork, whyNoFlow, whyNot } from "../src/compute/recompute";
 import { finish } from "../src/compute/slices";
-import { recipeOf, type Recipe } from "../src/report/recipe";
+import { recipeOf, USUAL_RECIPE, type Recipe } from "../src/report/recipe";
 import type { EncodedArray, Method, ReportDocument, Settings } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { upgraded } from "../src/report/upgrade";
 import { decodeArray, denseValues } from "../src/report/values";
 import { WordReport } from "../src/report/words";
+import { f64, part } from "./arrays";
 import causal from "./fixtures/causal.json?raw";
 import alti from "./fixtures/alti.json?raw";
 import gradient from "./fixtures/gradient.json?raw";
@@ -135,9 +136,7 @@ describe("a report of one head, columns masked or weights discarded", () => {
         const last = layers.at(-1) ?? 1;
         const array = (rows: (layer: number, query: number) => ArrayLike<number>): EncodedArray => {
           const all = layers.flatMap((l) => Array.from({ length: n }, (_, q) => Array.from(rows(l, q))).flat());
-          const bytes = new Uint8Array(Float64Array.from(all).buffer);
-          const data = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-          return { shape: [layers.length, n, n], dtype: "f64", encoding: "base64", data };
+          return f64(all, [layers.length, n, n]);
         };
         const made = structuredClone(document);
         Object.assign(made.settings, { heads: "1", set_aside: steps.mask_columns, discard: steps.discard });
@@ -198,18 +197,7 @@ describe("what a report does not hold", () => {
 
 test("sparse rows give the rollout of the rows they stand for", async () => {
   // Two layers of a causal model with four tokens; of each row the largest value is kept.
-  const base64 = (bytes: Uint8Array | Uint16Array | Float32Array) =>
-    btoa(String.fromCharCode(...new Uint8Array(bytes.buffer)));
-  const f32 = (numbers: number[]) => ({
-    dtype: "f32" as const,
-    encoding: "base64" as const,
-    data: base64(Float32Array.from(numbers)),
-  });
-  const u8 = (numbers: number[]) => ({
-    dtype: "u8" as const,
-    encoding: "base64" as const,
-    data: base64(Uint8Array.from(numbers)),
-  });
+  const [f32, u8] = (["f32", "u8"] as const).map((dtype) => (numbers: number[]) => part(dtype, numbers));
   const rows = [0, 1, 2, 3, 0, 1, 2, 3];
   const document: ReportDocument = {
     format: "attnflow-report",
@@ -224,7 +212,10 @@ test("sparse rows give the rollout of the rows they stand for", async () => {
         shape: [2, 4, 4],
         dtype: "top",
         decades: 5,
-        counts: { dtype: "u16", encoding: "base64", data: base64(Uint16Array.from(rows.map(() => 1))) },
+        counts: part(
+          "u16",
+          rows.map(() => 1),
+        ),
         columns: u8([0, 0, 2, 1, 0, 1, 1, 3]),
         codes: u8(rows.map(() => 255)),
         scales: f32(rows.map((i) => (i === 0 ? 1 : 0.75))),
@@ -233,14 +224,7 @@ test("sparse rows give the rollout of the rows they stand for", async () => {
     },
   };
   const report = await Report.read(document);
-  const recipe: Recipe = {
-    start_layer: 0,
-    heads: "mean",
-    residual: 0.3,
-    mask_columns: "none",
-    discard: 0,
-    normalize: "none",
-  };
+  const recipe: Recipe = { ...USUAL_RECIPE, residual: 0.3 };
   const dense = denseValues(
     [2, 4, 4],
     Float64Array.from(rows.flatMap((_, r) => [...(report.array("graph")?.row(r) ?? [])])),
@@ -271,9 +255,7 @@ describe("one head", () => {
         const row = headRow(Math.floor(r / n) * stored.shape[1] * n + (r % n));
         for (let j = 0; j < n; ++j) half[r * n + j] = row[j] / 2;
       }
-      const bytes = [...new Uint8Array(half.buffer)].map((byte) => String.fromCharCode(byte));
-      const data = btoa(bytes.join(""));
-      document.arrays.attention = { shape: [layers, 1, n, n], dtype: "f32", encoding: "base64", data };
+      document.arrays.attention = { shape: [layers, 1, n, n], ...part("f32", half) };
       document.model.heads = 1;
       const report = await Report.read(document);
       const mixing = mixingOf(report, { ...recipeOf(report), heads }) as Mixing;

@@ -16,34 +16,16 @@ import { ServerState } from "../src/server/server_state";
 import { initialChoices, State } from "../src/state";
 import { unlikeWords } from "../src/views/compare_difference";
 import { explanationOf, inUnitsOf, otherSide, unitsDiffer } from "../src/views/compare_sides";
+import { documentOf, f64 } from "./arrays";
 
-const floats = (numbers: number[]) =>
-  btoa(Array.from(new Uint8Array(Float32Array.from(numbers).buffer), (byte) => String.fromCharCode(byte)).join(""));
-
-function report(pieces: string[], layers = [1, 2, 3]) {
-  return Report.read({
-    format: "attnflow-report",
-    version: 1,
-    settings: {
-      method: ["raw", "rollout"],
-      mixing: "attention",
-      target: "auto",
-      heads: "mean",
-      residual: 0.5,
-      discard: 0,
-      set_aside: "none",
-      layers,
-      to_layer: 0,
-      output_token: "auto",
-      normalize: "none",
-      top_k: 10,
-    },
-    model: { name: "m", architecture: "bert", layers: 3, heads: 4, causal: false },
-    input: { kind: "text", text: "", tokens: pieces.map((text) => ({ text })) },
-    notes: [],
-    arrays: {},
-  });
-}
+const report = (pieces: string[], layers = [1, 2, 3]) =>
+  Report.read(
+    documentOf({
+      settings: { method: ["raw", "rollout"], layers },
+      model: { layers: 3, heads: 4 },
+      input: { tokens: pieces.map((text) => ({ text })) },
+    }),
+  );
 
 const massExcluded = (values: number[], counts: boolean[]) => {
   const reasons = counts.map((count) => (count ? "" : "by hand"));
@@ -109,29 +91,10 @@ describe("the link", () => {
     expect(initial.overlay).toBe("opacity");
     const all = {
       ...initial,
-      method: "raw" as const,
-      layer: 2,
-      start_layer: 1,
-      token: 3,
-      heads: "2",
-      residual: 0.25,
-      mask_columns: "0,2",
-      discard: 0.5,
-      normalize: "row" as const,
-      skipPunctuation: true,
-      skipStopWords: true,
-      pattern: "^a&b=c#$",
-      byHand: new Map([
-        [1, true],
-        [2, true],
-      ]),
-      words: true,
-      ownScale: true,
-      palette: "cividis" as const,
-      overlay: "outline" as const,
-      threshold: 0.1,
-      input: 2,
-      head: 3,
+      ...{ method: "raw" as const, layer: 2, start_layer: 1, token: 3, heads: "2", residual: 0.25 },
+      ...{ mask_columns: "0,2", discard: 0.5, normalize: "row" as const, skipPunctuation: true, skipStopWords: true },
+      ...{ pattern: "^a&b=c#$", byHand: new Map([1, 2].map((token) => [token, true])), words: true, ownScale: true },
+      ...{ palette: "cividis" as const, overlay: "outline" as const, threshold: 0.1, input: 2, head: 3 },
       comparison: { method: "flow" as const, layer: 1, shares: true },
     };
     expect(readLink(`#${writeLink(all, initial)}`, of, initial)).toEqual(all);
@@ -420,21 +383,11 @@ describe("what is asked of the server", () => {
     const shown = state.results.shown.value;
     if (!shown || !("viewer" in shown)) throw new Error(state.work.problem.value);
     const { viewer } = shown;
-    const { choices } = viewer.state;
-    choices.residual.value = 0.25;
-    choices.heads.value = "max";
-    choices.start_layer.value = 1;
-    choices.normalize.value = "row";
-    choices.mask_columns.value = "first";
-    choices.discard.value = 0.5;
     const recipe = {
-      heads: "max",
-      residual: 0.25,
-      start_layer: 1,
-      normalize: "row",
-      mask_columns: "first",
-      discard: 0.5,
+      ...{ heads: "max", residual: 0.25, start_layer: 1 },
+      ...{ normalize: "row" as const, mask_columns: "first", discard: 0.5 },
     };
+    viewer.state.restore({ ...viewer.state.snapshot(), ...recipe });
     await state.variants.blank(viewer, [1]);
     expect(asked.at(-1)).toMatchObject({ text: "a b c", blank: [1], ...recipe });
     expect(viewer.other.value?.settings).toMatchObject(recipe);
@@ -468,13 +421,12 @@ describe("two reports beside each other", () => {
       begin = at + length;
       return { text: piece, word: words[i], begin: at, end: begin };
     });
-    const data = floats(Array.from({ length: 3 * n }, () => row).flat());
     return Report.read({
       ...document,
       input: { ...document.input, text, tokens },
       output_token: 0,
       output_tokens: tokens.map((_, i) => i),
-      arrays: { rollout: { shape: [3, n, n], dtype: "f32", encoding: "base64", data } },
+      arrays: { rollout: f64(Array.from({ length: 3 * n }, () => row).flat(), [3, n, n]) },
       ...more,
     });
   };
@@ -511,13 +463,11 @@ describe("two reports beside each other", () => {
   test("of which one knows nothing of the output token shows another one's, and says so", async () => {
     const first = await made(["ab", "##cd", "e"], [0, 0, 1], "abcd e");
     const { document } = first;
-    const arrays = { rollout: { ...document.arrays.rollout, shape: [3, 1, 3] } };
-    const data = floats([0.1, 0.2, 0.7, 0.1, 0.2, 0.7, 0.1, 0.2, 0.7]);
     const second = await Report.read({
       ...document,
       output_token: 2,
       output_tokens: [2],
-      arrays: { rollout: { ...arrays.rollout, data } },
+      arrays: { rollout: f64([0.1, 0.2, 0.7, 0.1, 0.2, 0.7, 0.1, 0.2, 0.7], [3, 1, 3]) },
     });
     const side = otherSide(
       explanationOf(second),

@@ -8,6 +8,7 @@ import type { ReportDocument } from "../src/report/document";
 import { Report, type Token } from "../src/report/report";
 import { readoutOf } from "../src/components/readout";
 import { helpOf } from "../src/views/ranking";
+import { f64 } from "./arrays";
 import causal from "./fixtures/causal.json?raw";
 import gradient from "./fixtures/gradient.json?raw";
 import relevance from "./fixtures/relevance.json?raw";
@@ -31,11 +32,7 @@ test("takes most where it lies far above every other token, from the input on, o
 
 /** A decoder's report of one layer and three tokens, with these rows of the last token. */
 const rowsOf = (raw: number[], rollout: number[], flow: number[]) => {
-  const array = (values: number[]) => {
-    const all = Float64Array.from([1, 0, 0, 0.5, 0.5, 0, ...values]);
-    const data = btoa(Array.from(new Uint8Array(all.buffer), (byte) => String.fromCharCode(byte)).join(""));
-    return { shape: [1, 3, 3], dtype: "f64" as const, encoding: "base64" as const, data };
-  };
+  const array = (values: number[]) => f64([1, 0, 0, 0.5, 0.5, 0, ...values], [1, 3, 3]);
   const { settings, ...rest } = (JSON.parse(causal) as { report: ReportDocument }).report;
   return Report.read({
     ...rest,

@@ -4,13 +4,7 @@ import type { ReportDocument } from "../src/report/document";
 import { GenerationReport } from "../src/report/generation_report";
 import { upgraded } from "../src/report/upgrade";
 import { readAsk } from "../src/server/ask";
-
-const base64 = (bytes: Uint8Array) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-const part = (dtype: string, numbers: ArrayLike<number>) => {
-  const typed = { f64: Float64Array, f32: Float32Array, u16: Uint16Array, u8: Uint8Array }[dtype];
-  if (!typed) throw new Error(dtype);
-  return { dtype, encoding: "base64", data: base64(new Uint8Array(typed.from(numbers).buffer)) };
-};
+import { part } from "./arrays";
 
 // Two prompt tokens, three generated, two layers; flow of the last token after the last layer.
 const [M, N, L] = [2, 3, 2];

@@ -20,12 +20,13 @@ if(NOT ATTNFLOW_NODE)
   message(FATAL_ERROR "expected Node (20.19 or newer), which builds the html page, found none; ./dev setup brings it")
 endif()
 file(GLOB_RECURSE viewer_sources CONFIGURE_DEPENDS ${viewer_dir}/src/*.ts ${viewer_dir}/src/*.tsx ${viewer_dir}/src/*.css)
+file(GLOB shared_tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attnflow/*/*.json)
 add_custom_command(
   OUTPUT ${viewer_out}/viewer.js ${viewer_out}/viewer.css
   COMMAND ${CMAKE_COMMAND} -D NODE=${ATTNFLOW_NODE} -D VIEWER=${viewer_dir} -D OUT=${viewer_out} -D
           FETCH=${fetch_packages} -P ${page_dir}/build_viewer.cmake
   DEPENDS ${viewer_sources} ${viewer_dir}/package-lock.json ${viewer_dir}/vite.config.ts ${viewer_dir}/tsconfig.json
-          ${PROJECT_SOURCE_DIR}/attnflow/base/figures.json ${page_dir}/build_viewer.cmake
+          ${shared_tables} ${page_dir}/build_viewer.cmake
   COMMENT "Building the viewer"
   VERBATIM)
 

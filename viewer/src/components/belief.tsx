@@ -5,15 +5,7 @@ import { useViewer, type Viewer } from "../context";
 import type { Ranked } from "../explanation";
 import { excludedOf } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
-import {
-  agreementLevel,
-  effectWords,
-  findsTheDecisive,
-  levelWords,
-  VERDICTS,
-  type AgreementLevel,
-} from "../report/agreement";
-import type { Agreement, MapAgreement, ReportDocument } from "../report/document";
+import type { MapAgreement, ReportDocument } from "../report/document";
 import { degenerateIn, degenerateWords } from "../report/notes";
 import { percent } from "../report/text";
 import { WordReport } from "../report/words";
@@ -21,12 +13,10 @@ import { Info } from "./guide";
 import { Own } from "./own_text";
 
 export interface ShownAgreement {
-  agreement: Agreement;
   map: MapAgreement;
-  labelOf: (token: number) => string | undefined;
+  effect: string;
   /** the range of tokens checked, where the first-ranked token is not the one that was blanked; else "" */
   otherFirst: string;
-  isPatch: boolean;
 }
 
 /** What a report's map covers, in words. */
@@ -58,39 +48,29 @@ export function agreementShown(viewer: Viewer): ShownAgreement | null {
   if (generation?.normalized) return null;
   const agreement = generation ? generation.agreementOf(token.value) : from.document.agreement;
   const map = agreement?.maps.find((one) => one.method === method.value);
-  if (!agreement || !map) return null;
+  if (!map) return null;
   const own = viewer.scored || generation || token.value === from.document.output_token;
   const same = map.layer === undefined || (layers.length === 1 && layers[0] === map.layer);
   if (!own || !same) return null;
   const first = viewer.ranking.value.filter(({ rank }) => rank === 1);
+  // Documents of before have only notes, and none about a generated token.
+  const note = from.document.notes.find(
+    ({ code, values }) => code === "blank-out-agreement" && values.method === method.value,
+  );
   return {
-    ...{ agreement, map, labelOf: (at) => report.tokens[at]?.label },
+    map,
+    effect: map.effect ?? note?.text ?? "Checked by blanking tokens.",
     // The check of scores blanks the strongest evidence for the prediction, but the ranking is by size.
     otherFirst: viewer.scored || first.some(({ token: at }) => at === map.first_token) ? "" : checkedOf(viewer),
-    isPatch: report.document.input.kind === "image",
   };
 }
 
-/** The verdict: agreement of the order counts for less if another token than the first matters most. */
-export function levelOf({ agreement, map }: Pick<ShownAgreement, "agreement" | "map">): AgreementLevel {
-  const level = agreementLevel(map);
-  if (findsTheDecisive(agreement, map)) return level;
-  return level === "strong" ? "weak" : level === "weak" ? "none" : level;
-}
-
-function Agreed({ shown }: { shown: ShownAgreement }) {
-  const { agreement, map, labelOf, otherFirst, isPatch } = shown;
-  const effect = effectWords(agreement, map, labelOf, isPatch);
-  const level = levelOf(shown);
+function Agreed({ shown: { map, effect, otherFirst } }: { shown: ShownAgreement }) {
   return (
-    <p class="belief" id="agreement" data-level={level}>
-      <span class="level">
-        {VERDICTS[level]}
-        {otherFirst}: {effect[0].toLowerCase()}
-        {effect.slice(1)}
-      </span>{" "}
+    <p class="belief" id="agreement" data-level={map.level}>
+      <span class="level">{effect.replace(/\.$/, `${otherFirst}.`)}</span>{" "}
       <span title="Rank correlation of this map with the effect of blanking each token: 1 is the same order, 0 no relation">
-        {levelWords(map)}
+        {map.order}
       </span>{" "}
       <Info about="agreement with blank-out" place="trust" />
     </p>

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { Method } from "../report/document";
 import { useViewer } from "../context";
 import { Filters } from "./filters";
-import { Select, Slider, tokenOptions } from "./fields";
+import { Select, SliderControl, tokenOptions } from "./fields";
 import { Look } from "./look";
 import { MethodChoice } from "./method_choice";
 import { SpecialCheck } from "./special_note";
@@ -16,7 +16,6 @@ export function ChoiceControls() {
   const { report, state, askServer, scored } = viewer;
   const { choices } = state;
   const { layers, tokens } = report;
-  const layerIndex = layers.indexOf(choices.layer.value);
   // Whatever a server can compute can be chosen.
   const served = askServer.value !== null;
   const ofWords = report instanceof WordReport ? " of whole words" : "";
@@ -29,24 +28,18 @@ export function ChoiceControls() {
   return (
     <>
       <MethodChoice has={(method) => viewer.has(method)} missing={lacking} asks={served} />
-      <div class="control" title={alike}>
-        <label for="layer">
-          Layer{" "}
-          <output id="layer-name" for="layer">
-            {choices.layer.value} of {report.model.layers}
-          </output>
-        </label>
-        <Slider
-          id="layer"
-          min={0}
-          max={layers.length - 1}
-          step={1}
-          value={layerIndex}
-          disabled={layers.length < 2 || scored}
-          aria-valuetext={`layer ${choices.layer.value}`}
-          choose={(index) => (choices.layer.value = layers[index])}
-        />
-      </div>
+      <SliderControl
+        id="layer"
+        label="Layer"
+        words={`${choices.layer.value} of ${report.model.layers}`}
+        title={alike}
+        max={layers.length - 1}
+        step={1}
+        value={layers.indexOf(choices.layer.value)}
+        disabled={layers.length < 2 || scored}
+        aria-valuetext={`layer ${choices.layer.value}`}
+        choose={(index) => (choices.layer.value = layers[index])}
+      />
       <div class="control" title={alike}>
         <label for="output-token">Output token</label>
         <Select

@@ -68,6 +68,25 @@ export const Slider = ({ choose, ...attributes }: SliderProps) => (
   <input {...attributes} type="range" onInput={({ currentTarget }) => choose(Number(currentTarget.value))} />
 );
 
+interface SliderControlProps extends SliderProps {
+  label: string;
+  /** its value */
+  words: ComponentChildren;
+}
+
+/** A slider in a bar of controls, labeled with its value. */
+export const SliderControl = ({ label, words, title, ...slider }: SliderControlProps) => (
+  <div class="control" title={title as string | undefined}>
+    <label for={slider.id}>
+      {label}{" "}
+      <output id={`${slider.id}-name`} for={slider.id}>
+        {words}
+      </output>
+    </label>
+    <Slider min={0} {...slider} />
+  </div>
+);
+
 interface RadiosProps<T extends string> {
   name: string;
   value: T;

@@ -1,6 +1,6 @@
 // A small text next to others, colored by one number per token. If long it scrolls, and can then take keyboard focus.
 import { useSignalEffect } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useViewer } from "../context";
 import type { Report } from "../report/report";
@@ -62,10 +62,13 @@ const plainSpan = (report: Report, gone?: ReadonlySet<number> | null) =>
   };
 
 /** Lines of a text, each with its own direction. */
-const TextLines = ({ lines }: { lines: readonly ComponentChildren[][] }) => (
+export const TextLines = ({
+  lines,
+  ...attributes
+}: HTMLAttributes<HTMLDivElement> & { lines: readonly ComponentChildren[][] }) => (
   <>
     {lines.map((line, k) => (
-      <div class="line" dir="auto" lang="" key={k}>
+      <div class="line" dir="auto" lang="" key={k} {...attributes}>
         {line}
       </div>
     ))}

@@ -86,13 +86,21 @@ export function Legend({ ends, of, each, method, marked = true }: LegendProps) {
   return <ScaleBar {...{ of, marked }} {...words} bar={barOf((t) => shades.css(shades.valueAt(t)))} />;
 }
 
-/** Below a text: the logarithmic scale option, where values span orders of magnitude. */
-export function LogCheck({ ends }: { ends: Ends }) {
-  const { log } = useViewer().state.choices;
-  if (ends.signed || !(log.value || spansDecades(ends))) return null;
+/** Below a text: its legend, and the logarithmic scale option where values span orders of magnitude. */
+export function TextLegend() {
+  const viewer = useViewer();
+  const { log } = viewer.state.choices;
+  const row = viewer.row();
+  if (!row) return null;
+  const ends = viewer.endsOf(row);
   return (
-    <CheckBox id="log-scale" on={log} class="check">
-      Log scale
-    </CheckBox>
+    <>
+      <Legend ends={ends} />
+      {!ends.signed && (log.value || spansDecades(ends)) && (
+        <CheckBox id="log-scale" on={log} class="check">
+          Log scale
+        </CheckBox>
+      )}
+    </>
   );
 }

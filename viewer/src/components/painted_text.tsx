@@ -6,7 +6,7 @@ import { useLayoutEffect, useMemo, useRef, type MutableRef } from "preact/hooks"
 import type { Report } from "../report/report";
 import { graphemes } from "../report/text";
 import { movesAlong } from "./arrow_keys";
-import { tokenLines } from "./half_text";
+import { TextLines, tokenLines } from "./half_text";
 
 /** How a token looks. */
 export interface Look {
@@ -232,15 +232,7 @@ function Tokens({ report, segment, first }: TokensProps) {
       </span>
     );
   });
-  return (
-    <>
-      {lines.map((line, k) => (
-        <div class="line" role="group" aria-label="text" dir="auto" lang="" key={k}>
-          {line}
-        </div>
-      ))}
-    </>
-  );
+  return <TextLines lines={lines} role="group" aria-label="text" />;
 }
 
 /** Scrolls a strip, not the page. */

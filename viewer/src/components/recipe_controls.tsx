@@ -7,13 +7,13 @@ import { inSlices } from "../compute/slices";
 import { useViewer } from "../context";
 import { recipeOf, type Normalize, type Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
-import { downToWords } from "../report/setting_words";
-import { maskText, WordReport } from "../report/words";
+import { downToWords, maskWords } from "../report/setting_words";
+import { WordReport } from "../report/words";
 import { AskFor, Close } from "./ask_for";
 import { CheckControl } from "./check_box";
 import { Info } from "./guide";
 import { MixingChoice, mixingsOf } from "./mixing_choice";
-import { Choice, Slider, type Option } from "./fields";
+import { Choice, SliderControl, type Option } from "./fields";
 import "../styles/pictures.css";
 
 /**
@@ -37,27 +37,6 @@ function useFusing(pieces: Report, recipe: Recipe) {
   };
   return { fusing: fusing.value, afterFusing };
 }
-
-interface ShareProps {
-  id: string;
-  label: string;
-  share: number;
-  choose(share: number): void;
-  words: string;
-  max: number;
-  step: number;
-  disabled?: boolean;
-}
-
-/** A fraction, with a slider. */
-const Share = ({ id, label, share, choose, words, ...range }: ShareProps) => (
-  <div class="control">
-    <label for={id}>
-      {label} <output for={id}>{words}</output>
-    </label>
-    <Slider id={id} min={0} {...range} value={share} choose={choose} />
-  </div>
-);
 
 const NORMALISATIONS: readonly Option<Normalize>[] = [
   ["none"],
@@ -164,10 +143,10 @@ function Settings({ recipe, fusing, can, choose, chooseFused }: ReturnType<typeo
   return (
     <>
       {report.mixing.rule === "convex" && (
-        <Share
+        <SliderControl
           id="residual"
           label="Residual weight"
-          share={choices.residual.value}
+          value={choices.residual.value}
           choose={(residual) => choose({ residual })}
           words={choices.residual.value.toFixed(2)}
           max={1}
@@ -201,15 +180,15 @@ function Settings({ recipe, fusing, can, choose, chooseFused }: ReturnType<typeo
           label="Mask columns"
           value={choices.mask_columns.value}
           disabled={fusing}
-          options={masks.map((mask) => [mask, maskText(report, mask)])}
+          options={masks.map((mask) => [mask, maskWords(report, mask) || "nothing"])}
           choose={(mask) => chooseFused({ mask_columns: mask })}
         />
       )}
       {can({ discard: 0.5 }) && (
-        <Share
+        <SliderControl
           id="discard"
           label="Discard smallest"
-          share={choices.discard.value}
+          value={choices.discard.value}
           choose={(discard) => choose({ discard })}
           words={`${(100 * choices.discard.value).toFixed(0)}%`}
           max={0.95}

@@ -1,17 +1,7 @@
 // Names of saved files, and how they describe the choices.
 import type { Viewer } from "../context";
 import type { ReportDocument } from "../report/document";
-import {
-  discardWords,
-  downToWords,
-  drawnWords,
-  headsWords,
-  maskWords,
-  mixingWords,
-  normalisationWords,
-  residualWords,
-  targetWords,
-} from "../report/setting_words";
+import { downToWords, drawnWords, normalisationWords, recipeFacts, targetWords } from "../report/setting_words";
 import { excludedOf, readPattern, reasonsExcluded, SINK, SPECIAL } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { namesOf } from "../link";
@@ -142,11 +132,7 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   // No setting affects the scores of a prediction.
   if (shown.recipe !== false && !(viewer.scored && shown.method === undefined)) {
     facts.push(
-      ["Mixing", mixingWords(report)],
-      ["Heads", report.mixing.needs === "attention" ? headsWords(recipe.heads) : ""],
-      ["Residual", report.mixing.rule !== "convex" ? "" : residualWords(recipe.residual)],
-      ["Discarded", discardWords(recipe.discard)],
-      ["Masked", maskWords(recipe.mask_columns)],
+      ...recipeFacts(report, recipe),
       // A generation's document has both kinds of values; the method says which are shown.
       ["Normalization", generation || recipe.normalize === "none" ? "" : normalisationWords(recipe.normalize)],
     );

@@ -1,7 +1,7 @@
 // The prompt and the generated text, colored by what the chosen token drew on.
 import { useRef } from "preact/hooks";
 import { Card } from "../components/card";
-import { Legend, LogCheck } from "../components/legend";
+import { TextLegend } from "../components/legend";
 import { PaintedText } from "../components/painted_text";
 import { Readout } from "../components/readout";
 import { ScoreParts } from "../components/score_parts";
@@ -21,7 +21,6 @@ export function Texts() {
   const { m, settings } = report;
   const { pointed } = state;
   const promptFocus = useRef(0);
-  const row = viewer.row();
   const shared = {
     report,
     describedby: "text-help",
@@ -77,8 +76,7 @@ export function Texts() {
       <SpecialNote />
       <Shares />
       <div class="row foot">
-        {row && <Legend ends={viewer.endsOf(row)} />}
-        {row && <LogCheck ends={viewer.endsOf(row)} />}
+        <TextLegend />
         <p class="help" id="text-help">
           Click a generated token to explain it, or step with the arrow keys
           {!isEmbedded(document.documentElement) && " and the space bar"}; Ctrl/⌘-click excludes a token.
@@ -87,8 +85,8 @@ export function Texts() {
       </div>
       {settings.mask_columns !== "none" && (
         <p class="help" id="computed-without">
-          These numbers were computed without attention to {maskWords(settings.mask_columns)}: zeros there say nothing
-          about the model.
+          These numbers were computed without attention to {maskWords(report, settings.mask_columns)}: zeros there say
+          nothing about the model.
         </p>
       )}
     </Card>

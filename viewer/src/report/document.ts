@@ -1,5 +1,6 @@
 // The report document as JSON (docs/report-format.md), written by C++ and read by this page. Names are those in the
 // file.
+import table from "../../../attnflow/attribution/methods.json";
 import type { MixingName } from "./mixings";
 
 /** Part of an array: bytes in base64, compressed or not. */
@@ -38,20 +39,13 @@ export type EncodedArray = PlainArray | LogArray | TopArray;
 
 /** Methods that aggregate the layers' matrices, for every output token after every layer. */
 export type Aggregation = "raw" | "rollout" | "flow";
-export const AGGREGATIONS: readonly Aggregation[] = ["raw", "rollout", "flow"];
 /** Methods that give each token one signed number for one prediction (attnflow/attribution/methods.h). */
 export type ScoreMethod =
   "logit" | "alti-logit" | "attnlrp" | "gradient-x-input" | "integrated-gradients" | "blank-out";
-export const SCORE_METHODS: readonly ScoreMethod[] = [
-  "logit",
-  "alti-logit",
-  "attnlrp",
-  "gradient-x-input",
-  "integrated-gradients",
-  "blank-out",
-];
 export type Method = Aggregation | ScoreMethod;
-export const METHODS: readonly Method[] = [...AGGREGATIONS, ...SCORE_METHODS];
+export const METHODS = table.map(({ name }) => name) as readonly Method[];
+export const AGGREGATIONS = METHODS.filter((_, m) => table[m].needs === "graph") as readonly Aggregation[];
+export const SCORE_METHODS = METHODS.filter((_, m) => table[m].needs !== "graph") as readonly ScoreMethod[];
 
 export const isScore = (method: Method): method is ScoreMethod => (SCORE_METHODS as readonly Method[]).includes(method);
 /** Name of the array with a method's values: the method's name with underscores. */
@@ -137,6 +131,8 @@ export interface Target {
   position?: number;
   /** what it is compared with; without an index: the mean of all others */
   against?: { label: string; logit: number; index?: number };
+  /** all of it in words; older reports lack it */
+  title?: string;
 }
 
 /** What accompanies the scores of one prediction. */
@@ -177,6 +173,10 @@ export interface MapAgreement {
   /** the compared token without which the quantity is lowest, and that quantity; older reports lack both */
   decisive_token?: number;
   decisive_value?: number;
+  /** the verdict, and sentences that say it; older reports lack all three */
+  level?: "strong" | "weak" | "none" | "unknown";
+  effect?: string;
+  order?: string;
 }
 
 export interface GeneratedToken {

@@ -1,26 +1,26 @@
 // Settings in words, the same in the settings cards, in captions of saved pictures and on printed pages.
+import table from "../../../attnflow/attribution/setting_words.json";
 import { hasTarget } from "./mixings";
 import type { Target } from "./document";
+import type { Recipe } from "./recipe";
 import type { Report } from "./report";
-import { visible } from "./text";
 
-const HEADS: Record<string, string> = { mean: "mean over heads", max: "maximum over heads", min: "minimum over heads" };
+/** From the table that tables and figures read as well; "*" is any other value, which stands in the words. */
+function wordsOf(setting: keyof typeof table, value: string): string {
+  const words: Record<string, string> = table[setting];
+  return (words[value] ?? words["*"]).replace("{}", value);
+}
+
 const NORMALISATIONS: Record<string, string> = {
   none: "none",
   row: "each output token's values sum to 1",
   "receptive-field": "by receptive field",
 };
-const MASKS: Record<string, string> = {
-  none: "",
-  first: "the first token",
-  special: "special tokens",
-  registers: "registers",
-};
 
 /** What ° next to a value means. */
 export const DEGENERATE_WORDS = "set by the first or last layer alone";
 
-export const headsWords = (heads: string) => HEADS[heads] ?? `head ${heads}`;
+export const headsWords = (heads: string) => wordsOf("heads", heads);
 export const residualWords = (residual: number) => `weight ${Number(residual.toFixed(4))} in every layer`;
 export const downToWords = (layer: number) => (layer ? `layer ${layer}` : "the input");
 export const discardWords = (share: number) =>
@@ -28,8 +28,17 @@ export const discardWords = (share: number) =>
 /** The share of the largest value from which values are drawn; "" for all. */
 export const drawnWords = (threshold: number) =>
   threshold > 0 ? `values from ${(100 * threshold).toFixed(0)}% of the largest` : "";
-export const maskWords = (columns: string) => MASKS[columns] ?? `tokens ${columns}`;
 export const normalisationWords = (name: string) => NORMALISATIONS[name] ?? name;
+
+/** Which columns are masked, "" for none; positions refer to subword tokens, even where words are merged. */
+export function maskWords({ pieces: { tokens } }: Report, mask: string): string {
+  if (mask === "none") return "";
+  if (!/^\d/.test(mask)) return wordsOf("mask_columns", mask);
+  const positions = mask.split(",").map(Number);
+  const names = positions.slice(0, 8).map((i) => (i in tokens ? `${tokens[i].label} (${i})` : String(i)));
+  const more = positions.length > 8 ? ` and ${positions.length - 8} more` : "";
+  return `${positions.length === 1 ? "token" : "tokens"} ${names.join(", ")}${more}`;
+}
 
 /** "1 to 6", or a list of the layers. */
 export function layersWords(layers: readonly number[]): string {
@@ -49,27 +58,29 @@ export const modelWords = ({ name, architecture, layers, heads }: Report["model"
     layers ? `${layers} ${layers === 1 ? "layer" : "layers"} × ${heads} heads` : "",
   ].filter(Boolean);
 
-/** "the next token “Angie” against “Yvette”": the explained prediction; "the prediction" if none is given. */
+/** "the next token “Angie” against “Yvette”": the explained prediction; documents of before have only labels. */
 export function targetWords({ document }: Report, target: Target | undefined = document.target): string {
   if (!target) return "the prediction";
-  const quoted = (label: string) => `“${visible(label)}”`;
-  const kind = {
-    next: "the next token",
-    masked: "the masked token",
-    answer: "the answer beginning with",
-    class: "class",
-  }[target.kind];
-  const { against } = target;
-  const other = against ? ` against ${against.index === undefined ? "all others" : quoted(against.label)}` : "";
-  const of = target.kind === "class" && target.position !== undefined ? ` of token ${target.position}` : "";
-  return `${kind} ${quoted(target.label)}${of}${other}`;
+  const labels = [target.label, ...(target.against ? [target.against.label || "all others"] : [])];
+  return target.title ?? labels.map((label) => `“${label}”`).join(" against ");
 }
 
 /** "relevance for the next token “Angie” against “Yvette”": what the layers' matrices are made of; "" for attention. */
 export function mixingWords(report: Report): string {
   const { name, weights, rule } = report.mixing;
   if (name === "attention") return "";
-  const of = hasTarget(report.mixing) && report.document.target ? ` for ${targetWords(report)}` : "";
+  const { target, generation } = report.document;
+  const each = generation ? ", for each token against its runner-up" : "";
+  const of = !hasTarget(report.mixing) ? "" : target ? ` for ${targetWords(report)}` : each;
   if (rule === "added") return `${weights}${of}; identity added, for flow, rows divided by their sums`;
   return `${weights}${of}${rule === "added-normalized" ? "; identity added, rows divided by their sums" : ""}`;
 }
+
+/** What a recipe makes of the report's layers: terms and descriptions, "" where one does not apply. */
+export const recipeFacts = (report: Report, recipe: Recipe): [string, string][] => [
+  ["Mixing", mixingWords(report)],
+  ["Heads", report.mixing.needs === "attention" ? headsWords(recipe.heads) : ""],
+  ["Residual", report.mixing.rule === "convex" ? residualWords(recipe.residual) : ""],
+  ["Discarded", discardWords(recipe.discard)],
+  ["Masked", maskWords(report, recipe.mask_columns)],
+];

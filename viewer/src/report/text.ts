@@ -41,6 +41,10 @@ export const FOR = "argues for";
 /** How a method's values are written: score methods have signed values. */
 export const formatOf = (method: Method) => (isScore(method) ? formatSigned : format);
 
+/** A logit: two decimals, or two significant digits if smaller. */
+export const amount = (value: number): string =>
+  signed(value !== 0 && Math.abs(value) < 0.1 ? String(Number(value.toPrecision(2))) : value.toFixed(2));
+
 /** A value that the document stores with no more than two digits. */
 export function formatWithin(value: number, error: number): string {
   if (error === 0 || value === 0 || !Number.isFinite(value)) return format(value);

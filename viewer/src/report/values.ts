@@ -176,17 +176,18 @@ async function topValues(array: TopArray, visible: (index: number) => number): P
     const others = seen - counts[index];
     return others > 0 ? rest[index] / others : 0;
   };
-  const row = (index: number) => {
-    const seen = visible(index);
-    const values = new Float32Array(n);
-    const even = evenOf(index, seen);
-    if (even > 0) values.fill(even, 0, seen);
+  const each = (index: number, use: (column: number, value: number) => void) => {
     let column = -1;
     next = firstByte[index];
     for (let k = firstCode[index]; k < firstCode[index + 1]; ++k) {
       column += gapAt(next);
-      values[column] = scales[index] * table[codes[k]];
+      use(column, scales[index] * table[codes[k]]);
     }
+  };
+  const row = (index: number) => {
+    const seen = visible(index);
+    const values = new Float32Array(n).fill(evenOf(index, seen), 0, seen);
+    each(index, (column, value) => (values[column] = value));
     return values;
   };
   const add = (index: number, factor: number, target: Float64Array, level: Float64Array) => {
@@ -194,12 +195,7 @@ async function topValues(array: TopArray, visible: (index: number) => number): P
     const even = evenOf(index, seen);
     level[0] += factor * even;
     if (seen < n) level[seen] -= factor * even;
-    let column = -1;
-    next = firstByte[index];
-    for (let k = firstCode[index]; k < firstCode[index + 1]; ++k) {
-      column += gapAt(next);
-      target[column] += factor * (scales[index] * table[codes[k]] - even);
-    }
+    each(index, (column, value) => (target[column] += factor * (value - even)));
   };
   const kept = (index: number) => ({ count: counts[index], rest: rest[index] });
   return { shape: array.shape, rows, n, error: array.error ?? 0, row, add, kept };

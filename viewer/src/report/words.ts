@@ -120,15 +120,3 @@ export class WordReport extends Report {
     return new WordReport(merged, arrays, report, groups, wordOf);
   }
 }
-
-/** Which columns are masked; positions refer to subword tokens, even where words are merged. */
-export function maskText(report: Report, mask: string): string {
-  const { tokens } = report.pieces;
-  if (mask === "none") return "nothing";
-  if (mask === "first") return "the first token";
-  if (mask === "special") return "special tokens";
-  const positions = mask.split(",").map(Number);
-  const names = positions.slice(0, 8).map((i) => (i in tokens ? `${tokens[i].label} (${i})` : String(i)));
-  const more = positions.length > 8 ? ` and ${positions.length - 8} more` : "";
-  return `${positions.length === 1 ? "token" : "tokens"} ${names.join(", ")}${more}`;
-}

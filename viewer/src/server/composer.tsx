@@ -1,7 +1,7 @@
 // The form for asking the server: a text, a picture, or a prompt to continue.
 import { CheckBox, inOtherForm } from "../components/check_box";
 import { FileButton } from "../components/file_button";
-import { isScore, METHODS, SCORE_METHODS, type Aggregation, type Method, type ScoreMethod } from "../report/document";
+import { isScore, METHODS, SCORE_METHODS, type Method } from "../report/document";
 import { MIXINGS, type MixingName } from "../report/mixings";
 import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
@@ -242,10 +242,6 @@ function MixingField({ question }: { question: Question }) {
 function Edges({ question }: { question: Question }) {
   const model = question.chosen.value;
   const offered = SCORE_METHODS.filter((method) => model?.methods.includes(method));
-  const scores = question.scores.value;
-  const choose = (method: ScoreMethod, on: boolean) => {
-    question.scores.value = SCORE_METHODS.filter((one) => (one === method ? on : scores.includes(one)));
-  };
   return (
     <>
       <MixingField question={question} />
@@ -253,22 +249,49 @@ function Edges({ question }: { question: Question }) {
         <>
           <Line id="ask-target" label="Target: which class or token is explained (auto)" value={question.target} />
           <Line id="ask-against" label="Against which one (auto)" value={question.against} />
-          <fieldset class="stack" id="ask-scores">
-            <legend>Methods in addition to raw, rollout and flow</legend>
-            {offered.map((method) => (
-              <CheckBox
-                class="check"
-                key={method}
-                value={method}
-                on={inOtherForm(scores.includes(method), (on) => choose(method, on))}
-              >
-                {method}
-              </CheckBox>
-            ))}
-          </fieldset>
+          <MethodChecks
+            id="ask-scores"
+            legend="Methods in addition to raw, rollout and flow"
+            offered={offered}
+            chosen={question.scores}
+          />
         </>
       )}
     </>
+  );
+}
+
+interface MethodChecksProps<T extends Method> {
+  id: string;
+  legend: string;
+  offered: readonly T[];
+  chosen: Signal<readonly T[]>;
+  /** at least one stays chosen */
+  some?: boolean;
+}
+
+function MethodChecks<T extends Method>({ id, legend, offered, chosen, some }: MethodChecksProps<T>) {
+  const methods = chosen.value;
+  const choose = (method: T, on: boolean) => {
+    chosen.value = (METHODS as readonly T[]).filter((one) => (one === method ? on : methods.includes(one)));
+  };
+  return (
+    <fieldset class="stack" id={id}>
+      <legend>{legend}</legend>
+      {offered.map((method) => (
+        <CheckBox
+          class="check"
+          key={method}
+          value={method}
+          disabled={some && methods.length === 1 && methods.includes(method)}
+          on={inOtherForm(methods.includes(method), (on) => choose(method, on))}
+        >
+          <span>
+            {method} {some && <span class="index">{METHOD_HELP[method]}</span>}
+          </span>
+        </CheckBox>
+      ))}
+    </fieldset>
   );
 }
 
@@ -340,11 +363,7 @@ const NumberLine = ({ value, ...rest }: LineProps<number>) => (
   />
 );
 
-const METHOD_HELP: Record<Aggregation, string> = {
-  raw: "",
-  rollout: "live",
-  flow: "slower",
-};
+const METHOD_HELP: Partial<Record<Method, string>> = { rollout: "live", flow: "slower" };
 
 const PromptFields = ({ question }: { question: Question }) => (
   <AskArea id="ask-prompt" label="Prompt" text={question.prompt}>
@@ -367,38 +386,19 @@ const PromptFields = ({ question }: { question: Question }) => (
 
 /** The options of a continuation, folded: the defaults are those of attnflow generate, with fewer tokens. */
 function PromptOptions({ question }: { question: Question }) {
-  const methods = question.methods.value;
   const samples = question.temperature.value > 0;
   const changed =
     samples ||
     question.maskFirst.value ||
     question.mixing.value !== "auto" ||
     question.layers.value.trim() !== "" ||
-    methods.join() !== "raw,rollout" ||
+    question.methods.value.join() !== "raw,rollout" ||
     question.tokens.value !== USUAL_TOKENS;
-  const check = (method: Method, on: boolean) => {
-    question.methods.value = METHODS.filter((one) => (one === method ? on : methods.includes(one)));
-  };
   const offered = METHODS.filter((one) => !isScore(one) || question.chosen.value?.methods.includes(one));
   return (
     <Popover id="sampling" label="Options" title="Options" badge={changed ? "•" : ""}>
       <NumberLine id="ask-tokens" label="Tokens" value={question.tokens} min={1} step={1} />
-      <fieldset class="stack" id="ask-methods">
-        <legend>Methods</legend>
-        {offered.map((method) => (
-          <CheckBox
-            class="check"
-            key={method}
-            value={method}
-            disabled={methods.length === 1 && methods.includes(method)}
-            on={inOtherForm(methods.includes(method), (on) => check(method, on))}
-          >
-            <span>
-              {method} <span class="index">{isScore(method) ? "" : METHOD_HELP[method]}</span>
-            </span>
-          </CheckBox>
-        ))}
-      </fieldset>
+      <MethodChecks id="ask-methods" legend="Methods" offered={offered} chosen={question.methods} some />
       <MixingField question={question} />
       <Line id="ask-layers" label="Layers (all; e.g. 1-6,8)" value={question.layers} />
       <CheckBox id="ask-mask-first" on={question.maskFirst} class="check">

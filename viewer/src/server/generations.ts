@@ -60,18 +60,20 @@ export class Generations {
     }
   }
 
+  /** Whether the server accepts the tokens before this one; says so if not. */
+  private canGive(token: number, what: string): boolean {
+    if (token < MOST_GIVEN) return true;
+    const expected = `Expected one of the first ${MOST_GIVEN} generated tokens to ${what}`;
+    this.work.say("generation", `${expected}, found token ${token + 1}. Choose an earlier one.`);
+    return false;
+  }
+
   /** Continues with another token in place of a generated one; the original stays next to it. */
   async branch(live: GenerationLive, token: number, id: number) {
     const asked = this.prompts.get(live);
     const report = live.viewer.peek()?.report;
     if (!asked || !report) return;
-    if (token >= MOST_GIVEN) {
-      this.work.say(
-        "generation",
-        `Expected one of the first ${MOST_GIVEN} generated tokens to branch at, found token ${token + 1}. Choose an earlier one.`,
-      );
-      return;
-    }
+    if (!this.canGive(token, "branch at")) return;
     const before = report.fields.tokens.slice(0, token).map((one) => one.id);
     await this.generate({ what: "Branching", asked: { ...asked, begin_with: [...before, id] }, beside: live });
   }
@@ -85,13 +87,7 @@ export class Generations {
     const viewer = live.viewer.peek();
     if (!asked || !viewer) return;
     const { report } = viewer;
-    if (token >= MOST_GIVEN) {
-      this.work.say(
-        "generation",
-        `Expected one of the first ${MOST_GIVEN} generated tokens to check, found token ${token + 1}.`,
-      );
-      return;
-    }
+    if (!this.canGive(token, "check")) return;
     const body = checkRequest(asked, report, token);
     await this.work.run("Checking the token", async (handlers, signal) => {
       viewer.takeCheck(

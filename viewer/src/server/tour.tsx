@@ -6,10 +6,9 @@ import { useEffect } from "preact/hooks";
 import { bringToSight } from "../components/in_sight";
 import { Own } from "../components/own_text";
 import type { Viewer } from "../context";
-import { agreementLevel, amount } from "../report/agreement";
 import type { Method } from "../report/document";
 import type { MixingName } from "../report/mixings";
-import { percentage } from "../report/text";
+import { amount, percentage } from "../report/text";
 import type { ServedModel } from "./client";
 import { textsOf } from "./examples";
 import type { ServerState } from "./server_state";
@@ -37,15 +36,13 @@ const STEPS: readonly Step[] = [
     words: ({ viewer, decisive }) => {
       const { predictions = [], agreement } = viewer.report.document;
       const answer = predictions[0]?.choices[0];
-      const map = agreement?.maps.find(({ first_token }) => first_token === decisive);
       return (
         <>
           The model reads “{TEXT}” and says which number its verb has: {answer?.label},{" "}
           {percentage(answer?.probability ?? 0)}. Blanking one token after another shows which one it needs:{" "}
           <Name viewer={viewer} token={decisive} />.{" "}
-          {agreement &&
-            map &&
-            `Without it the ${agreement.quantity} falls from ${amount(agreement.value)} to ${amount(map.blanked_value)}.`}{" "}
+          {agreement?.maps[0].decisive_value !== undefined &&
+            `Without it the ${agreement.quantity} falls from ${amount(agreement.value)} to ${amount(agreement.maps[0].decisive_value)}.`}{" "}
           That takes one run of the model per token; the methods that follow need a single run. Do they find the same
           token?
         </>
@@ -127,8 +124,6 @@ function Name({ viewer, token }: { viewer: Viewer; token: number }) {
 function first({ viewer, decisive }: Found, method: Method, it = "It"): ComponentChildren {
   const map = viewer.report.document.agreement?.maps.find((one) => one.method === method);
   if (!map) return null;
-  const { rank_correlation: rank } = map;
-  const level = agreementLevel(map);
   const { explanation, output, state } = viewer;
   const ranking = explanation.value.ranking(method, viewer.layersOf(method), output, state.counts.value);
   const alike = ranking.filter(({ rank: at }) => at === 1).map(({ token }) => token);
@@ -151,25 +146,9 @@ function first({ viewer, decisive }: Found, method: Method, it = "It"): Componen
           {map.first_token === decisive ? "the token that decides" : "not the token that decides"}
         </>
       )}
-      .
-      {rank !== undefined &&
-        ` Over all tokens its order ${
-          level === "none" ? "has little to do with" : level === "weak" ? "somewhat resembles" : "is close to"
-        } blank-out's (rank correlation ${amount(rank)}).`}
+      .{` ${map.order ?? ""}`}
     </>
   );
-}
-
-/** The token whose blanking lowers the target most. */
-function decisiveOf(viewer: Viewer): number | null {
-  const { report, explanation, output } = viewer;
-  const row = explanation.value.result("blank-out", report.layers, output)?.values;
-  if (!row) return null;
-  let most: number | null = null;
-  for (const { index, special } of report.tokens) {
-    if (!special && (most === null || row[index] > row[most])) most = index;
-  }
-  return most;
 }
 
 /** Requests the sentence with a step's mixing. */
@@ -236,7 +215,7 @@ export function Tour({ state }: { state: ServerState }) {
     }
   }, [at, viewer]);
   if (at === null || !step) return null;
-  const decisive = viewer && decisiveOf(viewer);
+  const decisive = viewer?.report.document.agreement?.maps[0]?.decisive_token;
   // Another text was explained: the tour is over.
   const away = shown !== null && !viewer && state.work.working.value === "";
   const last = at === STEPS.length - 1;
@@ -259,7 +238,7 @@ export function Tour({ state }: { state: ServerState }) {
         </button>
       </div>
       <p aria-live="polite" id="tour-words">
-        {viewer && decisive !== null
+        {viewer && decisive !== undefined
           ? step.words({ viewer, decisive })
           : away
             ? "The tour is about another text."

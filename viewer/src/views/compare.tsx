@@ -1,5 +1,6 @@
 // Two explanations side by side, with their difference: two methods, two layers, or two reports.
 import { useEffect, useMemo } from "preact/hooks";
+import type { Ends } from "../color/ends";
 import { Card } from "../components/card";
 import { TokenName } from "../components/own_text";
 import { Predictions } from "../components/predictions";
@@ -32,6 +33,7 @@ import {
   otherSide,
   sideOf,
   SPAN_WORDS,
+  type Side,
   targetsApart,
   unitsDiffer,
   withoutThem,
@@ -286,38 +288,21 @@ function Halves({ sides, match, first, second, apart, common, titles, gone }: Co
   const [a, b] = sides;
   const [endsA, endsB] = endsOfSides(sides, [[first], [second]], common);
   const image = sides.every(({ report }) => report.document.input.kind === "image");
+  const missing = `No difference: ${missingSides(sides)}.`;
+  const halfOf = (side: Side, values: Float64Array | null, ends: Ends) => ({
+    ...{ side, values, image, missing: missingValues(side) },
+    colours: sideColours(viewer.shades(ends, side.method), ends),
+  });
+  const difference = { side: a, values: apart, image, missing };
   return (
     <div id="compare" class="compare">
-      <Half
-        name="first"
-        title={titles[0]}
-        side={a}
-        values={first}
-        missing={missingValues(a)}
-        image={image}
-        colours={sideColours(viewer.shades(endsA, a.method), endsA)}
-        back={null}
-      />
-      <Half
-        name="second"
-        title={titles[1]}
-        gone={gone}
-        side={b}
-        values={second}
-        missing={missingValues(b)}
-        image={image}
-        colours={sideColours(viewer.shades(endsB, b.method), endsB)}
-        back={match}
-      />
+      <Half name="first" title={titles[0]} {...halfOf(a, first, endsA)} />
+      <Half name="second" title={titles[1]} {...halfOf(b, second, endsB)} gone={gone} back={match} />
       <Half
         name="difference"
         title="B − A"
-        side={a}
-        values={apart}
-        missing={`No difference: ${missingSides(sides)}.`}
-        image={image}
+        {...difference}
         colours={differenceColours(viewer, sides, match, [apart])}
-        back={null}
       />
     </div>
   );

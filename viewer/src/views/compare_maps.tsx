@@ -18,12 +18,12 @@ interface HalfProps {
   image: boolean;
   colours: Colours;
   /** positions of the first report's tokens in this one; null: it is the first */
-  back: Int32Array | null;
+  back?: Int32Array | null;
   /** tokens that were blanked */
   gone?: ReadonlySet<number> | null;
 }
 
-export function Half({ name, title, side, values, missing, image, colours, back, gone = null }: HalfProps) {
+export function Half({ name, title, side, values, missing, image, colours, back = null, gone = null }: HalfProps) {
   const { report, counts } = side;
   const { shades } = colours;
   const label = `${shades.signed ? "difference" : back ? "second" : "first"}: ${title}`;
@@ -89,18 +89,19 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
   });
   return (
     <div class="compare">
-      <LayerMap
-        title={`${a.method}, every layer`}
-        side={a}
-        rows={rowsA}
-        colours={sideColours(viewer.shades(endsA, a.method), endsA)}
-      />
-      <LayerMap
-        title={`${b.method}, every layer`}
-        side={b}
-        rows={rowsB}
-        colours={sideColours(viewer.shades(endsB, b.method), endsB)}
-      />
+      {([a, b] as const).map((side, k) => {
+        const ends = [endsA, endsB][k];
+        const colours = sideColours(viewer.shades(ends, side.method), ends);
+        return (
+          <LayerMap
+            key={k}
+            title={`${side.method}, every layer`}
+            side={side}
+            rows={[rowsA, rowsB][k]}
+            {...{ colours }}
+          />
+        );
+      })}
       <LayerMap title="B − A" side={a} rows={apart} colours={differenceColours(viewer, sides, match, apart)} />
     </div>
   );

@@ -3,7 +3,7 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Card } from "../components/card";
 import { CheckControl, inOtherForm } from "../components/check_box";
-import { Slider } from "../components/fields";
+import { SliderControl } from "../components/fields";
 import { Own } from "../components/own_text";
 import { Tip } from "../components/tip";
 import { useViewer, type Viewer } from "../context";
@@ -271,24 +271,18 @@ function Options() {
   const opaque = lines ? "Outlines are opaque" : overlay === "beside" ? "A map next to the picture is opaque" : "";
   return (
     <div class="row foot">
-      <div class="control" title={opaque || undefined}>
-        <label for="opacity">
-          {forced ? "Maximum opacity" : "Opacity"}{" "}
-          <output id="opacity-name" for="opacity">
-            {opacity}%
-          </output>
-        </label>
-        <Slider
-          id="opacity"
-          min={0}
-          max={100}
-          step={5}
-          value={opacity}
-          disabled={opaque !== ""}
-          aria-valuetext={`${opacity}% opaque`}
-          choose={(percent) => (choices.opacity.value = percent / 100)}
-        />
-      </div>
+      <SliderControl
+        id="opacity"
+        label={forced ? "Maximum opacity" : "Opacity"}
+        words={`${opacity}%`}
+        title={opaque || undefined}
+        max={100}
+        step={5}
+        value={opacity}
+        disabled={opaque !== ""}
+        aria-valuetext={`${opacity}% opaque`}
+        choose={(percent) => (choices.opacity.value = percent / 100)}
+      />
       {boxes.map(({ id, label, choice, off }) => (
         <CheckControl
           key={id}

@@ -1,5 +1,4 @@
 // How the numbers shown were made, in words, and how that differs from the report's settings.
-import { hasTarget } from "../report/mixings";
 import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
 import { arrayName } from "../report/document";
@@ -19,17 +18,13 @@ import {
   mixingWords,
   normalisationWords,
   pixelWords,
+  recipeFacts,
   residualWords,
   targetWords,
 } from "../report/setting_words";
 import { format, percent } from "../report/text";
-import { maskText, WordReport } from "../report/words";
+import { WordReport } from "../report/words";
 import { methodsShown } from "./notes";
-
-const headsText = (heads: string) =>
-  ["mean", "max", "min"].includes(heads)
-    ? headsWords(heads)
-    : `${headsWords(heads)} in the layer shown, the mean in the layers below`;
 
 const discardText = (report: Report, discard: number) =>
   discard
@@ -128,7 +123,7 @@ const plain = ([term, text]: readonly [string, string]): Setting => ({ term, tex
 
 /** Settings of a generation, whose numbers are all as its report was made. */
 export function generationSettings(report: GenerationReport): Setting[] {
-  const { document, fields, settings, methods, mixing } = report;
+  const { document, fields, settings, methods } = report;
   const ends: Record<string, string> = {
     length: "the requested number of tokens was reached",
     end: "the model ended the text",
@@ -147,15 +142,9 @@ export function generationSettings(report: GenerationReport): Setting[] {
     ["Ended", ends[fields.stopped] ?? fields.stopped],
     ["Prompt", fields.chat ? "put into the model's chat template" : ""],
     ["Methods", settings.method.join(", ")],
-    [
-      "Mixing",
-      mixingWords(report) && `${mixing.weights}${hasTarget(mixing) ? ", for each token against its runner-up" : ""}`,
-    ],
-    ["Heads", mixing.needs === "attention" ? headsWords(settings.heads) : ""],
-    ["Residual", mixing.rule === "convex" ? residualWords(settings.residual) : ""],
+    ...recipeFacts(report, settings),
     ["Layers", layersWords(settings.layers)],
     ["Start layer", downToWords(settings.start_layer)],
-    ["Masked", maskWords(settings.mask_columns)],
     ["Tokens", settings.words ? "pieces of a word merged" : ""],
     ["Flow", methods.includes("flow") ? "lower ends of certified intervals" : ""],
     ["Precision here", precision && `${precision}; a json or npz file has all digits`],
@@ -206,7 +195,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
     { term: "Shown", text: `${method} of output token ${namedToken(report, token)}` },
     { term: "Numbers", text: source(viewer) },
     { term: "Mixing", text: mixingWords(report) },
-    ...(report.mixing.needs === "attention" ? [setting("Heads", "heads", headsText)] : []),
+    ...(report.mixing.needs === "attention" ? [setting("Heads", "heads", headsWords)] : []),
     { term: "Units", text: unitsText(viewer) },
     !convex || raw
       ? {
@@ -220,7 +209,9 @@ export function settingsShown(viewer: Viewer): Setting[] {
           short: (down) => `down to ${downToWords(down)}`,
         }),
     setting("Discarded", "discard", (part) => discardText(report, part), { silent: recipe.discard === 0 }),
-    setting("Masked", "mask_columns", (mask) => maskText(report, mask), { silent: recipe.mask_columns === "none" }),
+    setting("Masked", "mask_columns", (mask) => maskWords(report, mask) || "nothing", {
+      silent: recipe.mask_columns === "none",
+    }),
     setting("Normalization", "normalize", normalisationWords),
     merged
       ? { term: "Tokens", text: "pieces of a word merged", report: "pieces", back: () => (choices.words.value = false) }

@@ -1,7 +1,7 @@
 // The user's text, colored by what the chosen output token draws on.
 import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
-import { Legend, LogCheck } from "../components/legend";
+import { TextLegend } from "../components/legend";
 import { PaintedText } from "../components/painted_text";
 import { Readout } from "../components/readout";
 import { ScoreParts, scoreTable } from "../components/score_parts";
@@ -66,8 +66,7 @@ export function Strip() {
       <SpecialNote />
       <ScoreParts />
       <div class="row foot">
-        {row && <Legend ends={viewer.endsOf(row)} />}
-        {row && <LogCheck ends={viewer.endsOf(row)} />}
+        <TextLegend />
         <p class="help" id="strip-help">
           {scored
             ? `Color: how much each token argues for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
